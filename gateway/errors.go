@@ -35,8 +35,7 @@ func (g *Gateway) name(c *fiber.Ctx) string {
 // fail answers a request with an error. The server itself comes here too, with
 // what it could not read.
 func (g *Gateway) fail(c *fiber.Ctx, err error) error {
-	var unread *fiber.Error
-	if errors.As(err, &unread) {
+	if unread, ok := errors.AsType[*fiber.Error](err); ok {
 		switch unread.Code {
 		case fiber.StatusRequestTimeout, fiber.StatusBadGateway: // the client stopped sending, or is gone
 			_ = c.Context().Conn().Close()
@@ -60,8 +59,7 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 	if errors.Is(err, apierr.Unauthorized) {
 		c.Set(fiber.HeaderWWWAuthenticate, g.challenge)
 	}
-	var limit *limited
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*limited](err); ok {
 		c.Set("RateLimit-Policy", limit.policy)
 		c.Set("RateLimit", limit.state)
 	}

@@ -127,7 +127,7 @@ func New(cfg Config) (*Gateway, error) {
 		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: string(cfg.Common.Alias)})
 	})
 	if site := cfg.Upstreams["idsite"]; site != nil && cfg.Common.Shared != nil {
-		g.domains = newCertificates(idsiteapi.Client{Peer: rpc.Peer{Upstream: site, Signer: cfg.Common.Signer}}, cfg.Common.Shared, g.isOwnName)
+		g.domains = newCertificates(idsiteapi.Client(rpc.Peer{Upstream: site, Signer: cfg.Common.Signer}), cfg.Common.Shared, g.isOwnName)
 	}
 	g.keys = newKeys(cfg.Keys, g.Limits)
 	g.steps = []step{

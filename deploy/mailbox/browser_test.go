@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/doorward/doorward/deploy/mailbox"
 )
 
 // browser is one tab of Chromium and what happened in it.
@@ -158,7 +160,7 @@ func attacks(canary string) (short, markup string) {
 
 func TestHostileMessagesDoNothing(t *testing.T) {
 	t.Parallel()
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	canary := startCanary(t)
 	short, markup := attacks(canary.URL)
 	header := "From: " + short + "\r\nTo: " + short + "\r\nSubject: " + short + "\r\nX-Other: " + short + "\r\n"
@@ -253,7 +255,7 @@ func TestTheAttacksWorkWhereNothingStopsThem(t *testing.T) {
 
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	canary := startCanary(t)
 	b := openBrowser(t)
 	rows := "document.querySelectorAll('#list li').length"

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -259,22 +260,14 @@ func readQuery(r *http.Request) (query, error) {
 }
 
 func (q query) matches(env *envelope) bool {
-	if q.to == "" {
-		return true
-	}
-	for _, to := range env.To {
-		if strings.EqualFold(to, q.to) {
-			return true
-		}
-	}
-	return false
+	return q.to == "" || slices.ContainsFunc(env.To, func(to string) bool { return strings.EqualFold(to, q.to) })
 }
 
 // wantsJSON reports whether the client asks for JSON by name and does not like
 // HTML better. A client that takes anything gets the page.
 func wantsJSON(r *http.Request) bool {
 	asJSON, asHTML := 0.0, 0.0
-	for _, accepted := range strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",") {
+	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
 		mediaType, params, err := mime.ParseMediaType(accepted)
 		if err != nil {
 			continue

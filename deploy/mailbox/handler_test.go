@@ -17,7 +17,7 @@ const html = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 func TestTheJSONIsExactlyAsPromised(t *testing.T) {
 	at := time.Date(2026, 11, 20, 20, 25, 0, 999_000, time.UTC)
-	box := start(t, t.TempDir(), mailbox.Clock(func() time.Time { return at }))
+	box := start(t, t.TempDir(), mailbox.Config{Now: func() time.Time { return at }})
 
 	t.Run("empty", func(t *testing.T) {
 		if _, _, body := box.get(t, "/_mailbox", "application/json"); strings.TrimSpace(string(body)) != `{"messages":[]}` {
@@ -50,7 +50,7 @@ func TestTheJSONIsExactlyAsPromised(t *testing.T) {
 }
 
 func TestThePageSearchesRecipients(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	box.send(t, mail("for Jane", "body"), "jane@example.com")
 	for i := range 120 {
 		if _, err := box.AddText("Doorward", []string{fmt.Sprintf("+1555%03d", i)}, fmt.Sprintf("<text %d>", i)); err != nil {
@@ -80,7 +80,7 @@ func TestThePageSearchesRecipients(t *testing.T) {
 }
 
 func TestTheListCanBeNarrowed(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	for i := range 6 {
 		box.send(t, mail(fmt.Sprint(i), "body"), fmt.Sprintf("user%d@example.com", i%2), "all@example.com")
 	}
@@ -113,7 +113,7 @@ func TestTheListCanBeNarrowed(t *testing.T) {
 
 func TestAPollCostsNothingWhileNothingChanges(t *testing.T) {
 	dir := t.TempDir()
-	box := start(t, dir)
+	box := start(t, dir, mailbox.Config{})
 	box.send(t, mail("one", ""))
 	ask := func(tag string) (int, string) {
 		status, header, _ := box.request(t, http.MethodGet, "/_mailbox", http.Header{"Accept": {"application/json"}, "If-None-Match": {tag}})
@@ -136,7 +136,7 @@ func TestAPollCostsNothingWhileNothingChanges(t *testing.T) {
 		t.Errorf("emptying returned %d", status)
 	}
 	box.stop()
-	box = start(t, dir)
+	box = start(t, dir, mailbox.Config{})
 	for _, tag := range []string{first, second} {
 		if status, _ := ask(tag); status != http.StatusOK {
 			t.Errorf("a tag of the process before returned %d", status)
@@ -145,7 +145,7 @@ func TestAPollCostsNothingWhileNothingChanges(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	box.send(t, mail("one", "body"))
 	id := box.messages(t, "")[0].ID
 
@@ -185,7 +185,7 @@ func TestMethods(t *testing.T) {
 
 func TestDeleteEmptiesTheMailbox(t *testing.T) {
 	dir := t.TempDir()
-	box := start(t, dir)
+	box := start(t, dir, mailbox.Config{})
 	box.send(t, mail("one", ""))
 	id := box.messages(t, "")[0].ID
 	if status, _, body := box.request(t, http.MethodDelete, "/_mailbox", nil); status != http.StatusNoContent || len(body) != 0 {
@@ -204,7 +204,7 @@ func TestDeleteEmptiesTheMailbox(t *testing.T) {
 }
 
 func TestOtherOriginsGetNothing(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	box.send(t, mail("one", ""))
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.example"}}} {
 		if status, _, _ := box.request(t, http.MethodDelete, "/_mailbox", header); status != http.StatusForbidden {
@@ -228,7 +228,7 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 }
 
 func TestWhoGetsJSON(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	for accept, want := range map[string]string{
 		"":                                    "text/html; charset=utf-8",
 		"*/*":                                 "text/html; charset=utf-8",
@@ -248,7 +248,7 @@ func TestWhoGetsJSON(t *testing.T) {
 }
 
 func TestTheHTMLBodyIsLockedIn(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	box.send(t, "Content-Type: text/html\r\n\r\n<p>Hello</p><script>alert(1)</script>")
 	box.send(t, mail("plain", "no HTML"))
 	all := box.messages(t, "")
@@ -271,7 +271,7 @@ func TestTheHTMLBodyIsLockedIn(t *testing.T) {
 }
 
 func TestThePageEscapesEverything(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	const attack = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 	box.send(t, "From: "+attack+"\r\nSubject: "+attack+"\r\n\r\n"+attack+"</pre></template> https://a.example/\"onclick=\"alert(1)\r\n")
 	if _, err := box.AddText(attack, []string{attack}, attack); err != nil {
@@ -292,7 +292,7 @@ func TestThePageEscapesEverything(t *testing.T) {
 }
 
 func TestThePage(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	t.Run("says where to send mail when there is none", func(t *testing.T) {
 		_, _, body := box.get(t, "/_mailbox", html)
 		if page := string(body); !strings.Contains(page, "No messages yet") || !strings.Contains(page, "smtp://"+box.smtp) {
@@ -336,7 +336,7 @@ func TestThePage(t *testing.T) {
 }
 
 func TestAFileThatIsGone(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	box.send(t, mail("one", ""))
 	box.send(t, mail("two", ""))
 	gone := box.messages(t, "")[0]

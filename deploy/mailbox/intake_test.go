@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/deploy/mailbox"
 )
 
 // post sends a form to an address of the intake.
@@ -31,7 +33,7 @@ func post(t *testing.T, handler http.Handler, path string, form url.Values, head
 const messages = "/2010-04-01/Accounts/AC1/Messages.json"
 
 func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	intake := box.Intake()
 	for i, form := range []url.Values{
 		{"To": {"+18883910959"}, "From": {"+15005550006"}, "Body": {"Your verification code is 493817"}, "StatusCallback": {"https://id.example.test/x"}},
@@ -56,7 +58,7 @@ func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
 }
 
 func TestWhatIsNoTextIsRefused(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	intake := box.Intake()
 	whole := func() url.Values { return url.Values{"To": {"+18883910959"}, "From": {"Doorward"}, "Body": {"x"}} }
 	for field, code := range map[string]float64{"To": 21604, "From": 21603, "Body": 21602} {

@@ -10,6 +10,7 @@ package mailbox
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 // ErrClosed is returned by everything that is asked of a Mailbox after Close.
 var ErrClosed = errors.New("mailbox: closed")
 
-// Defaults of the options.
+// Defaults of a Config.
 const (
 	DefaultKeep      = 10_000
 	DefaultKeepBytes = 1 << 30
@@ -44,42 +45,25 @@ type Mailbox struct {
 	closed      atomic.Bool
 }
 
-// Option changes a default of Open.
-type Option func(*options)
-
-type options struct {
-	keep      int
-	keepBytes int64
-	now       func() time.Time
-	log       *slog.Logger
+// Config changes the defaults of a mailbox, which a zero field leaves.
+type Config struct {
+	Keep      int              // how many messages are kept, DefaultKeep; the oldest are removed
+	KeepBytes int64            // how many bytes of messages, DefaultKeepBytes; never the newest one is removed
+	Now       func() time.Time // where the time of arrival comes from, time.Now
+	Log       *slog.Logger     // of unexpected failures, slog.Default; never of addresses or contents of messages
 }
-
-// Keep sets how many messages are kept; the oldest are removed. The default is
-// DefaultKeep; n must be at least 1.
-func Keep(n int) Option { return func(o *options) { o.keep = n } }
-
-// KeepBytes sets how many bytes of messages are kept; the oldest are removed,
-// but never the newest one. The default is DefaultKeepBytes.
-func KeepBytes(n int64) Option { return func(o *options) { o.keepBytes = n } }
-
-// Clock sets where the time of arrival comes from, instead of time.Now.
-func Clock(now func() time.Time) Option { return func(o *options) { o.now = now } }
-
-// Logger sets where unexpected failures are logged, instead of slog.Default.
-// Neither addresses nor contents of messages are logged.
-func Logger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
 // Open opens the mailbox in the folder dir, which it creates when absent and
 // holds until Close: a second Open of the same folder fails, also from another
 // process. It reads names and sizes only, so that a full mailbox opens in
 // milliseconds.
-func Open(dir string, opts ...Option) (*Mailbox, error) {
-	o := options{keep: DefaultKeep, keepBytes: DefaultKeepBytes, now: time.Now, log: slog.Default()}
-	for _, option := range opts {
-		option(&o)
+func Open(dir string, cfg Config) (*Mailbox, error) {
+	cfg.Keep, cfg.KeepBytes, cfg.Log = cmp.Or(cfg.Keep, DefaultKeep), cmp.Or(cfg.KeepBytes, DefaultKeepBytes), cmp.Or(cfg.Log, slog.Default())
+	if cfg.Keep < 1 {
+		return nil, fmt.Errorf("mailbox: must keep at least 1 message, not %d", cfg.Keep)
 	}
-	if o.keep < 1 {
-		return nil, fmt.Errorf("mailbox: must keep at least 1 message, not %d", o.keep)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	folder, entries, err := openFolder(dir)
 	if err != nil {
@@ -87,9 +71,9 @@ func Open(dir string, opts ...Option) (*Mailbox, error) {
 	}
 	m := &Mailbox{
 		folder:      folder,
-		index:       newIndex(o.keep, o.keepBytes, o.now().UnixMicro()),
-		now:         o.now,
-		log:         o.log,
+		index:       newIndex(cfg.Keep, cfg.KeepBytes, cfg.Now().UnixMicro()),
+		now:         cfg.Now,
+		log:         cfg.Log,
 		connections: newConnections(),
 	}
 	m.server = m.smtpServer()

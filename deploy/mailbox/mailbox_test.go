@@ -33,11 +33,11 @@ type running struct {
 
 // start opens a mailbox and closes it at the end of the test, or when stop is
 // called before.
-func start(t *testing.T, dir string, options ...mailbox.Option) *running {
+func start(t *testing.T, dir string, cfg mailbox.Config) *running {
 	t.Helper()
 	log := &lockedBuffer{}
-	options = append([]mailbox.Option{mailbox.Logger(slog.New(slog.NewTextHandler(log, nil)))}, options...)
-	box, err := mailbox.Open(dir, options...)
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	box, err := mailbox.Open(dir, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func mail(subject, body string) string {
 
 func TestMessagesOutliveTheMailbox(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "mailbox")
-	first := start(t, dir)
+	first := start(t, dir, mailbox.Config{})
 	first.send(t, mail("one", "The first.\r\n"))
 	if _, err := first.AddText("Doorward", []string{"+15551234567"}, "Your code is 123456"); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestMessagesOutliveTheMailbox(t *testing.T) {
 	before := first.messages(t, "")
 	first.stop()
 
-	second := start(t, dir)
+	second := start(t, dir, mailbox.Config{})
 	after := second.messages(t, "")
 	if fmt.Sprint(before) != fmt.Sprint(after) || len(after) != 3 {
 		t.Errorf("before %+v\nafter  %+v", before, after)
@@ -166,7 +166,7 @@ func TestMessagesOutliveTheMailbox(t *testing.T) {
 
 func TestTheOldestGiveWay(t *testing.T) {
 	dir := t.TempDir()
-	box := start(t, dir, mailbox.Keep(3))
+	box := start(t, dir, mailbox.Config{Keep: 3})
 	for i := range 5 {
 		box.send(t, mail(fmt.Sprint(i), ""))
 	}
@@ -179,14 +179,14 @@ func TestTheOldestGiveWay(t *testing.T) {
 	box.stop()
 
 	t.Run("also when reopened with a smaller bound", func(t *testing.T) {
-		box := start(t, dir, mailbox.Keep(1))
+		box := start(t, dir, mailbox.Config{Keep: 1})
 		if got := subjects(box.messages(t, "")); got != "4" || mailFiles(t, dir) != 1 {
 			t.Errorf("kept %s in %d files", got, mailFiles(t, dir))
 		}
 		box.stop()
 	})
 	t.Run("by size too, but never the newest", func(t *testing.T) {
-		box := start(t, dir, mailbox.KeepBytes(10_000))
+		box := start(t, dir, mailbox.Config{KeepBytes: 10_000})
 		box.send(t, mail("large", strings.Repeat("0123456789\r\n", 2_000)))
 		if got := subjects(box.messages(t, "")); got != "large" {
 			t.Errorf("kept %s", got)
@@ -209,13 +209,13 @@ func mailFiles(t *testing.T, dir string) int {
 
 func TestOpen(t *testing.T) {
 	t.Run("refuses a folder that is in use", func(t *testing.T) {
-		box := start(t, t.TempDir())
-		if _, err := mailbox.Open(box.dir); err == nil || !strings.Contains(err.Error(), "another mailbox uses this folder") {
+		box := start(t, t.TempDir(), mailbox.Config{})
+		if _, err := mailbox.Open(box.dir, mailbox.Config{}); err == nil || !strings.Contains(err.Error(), "another mailbox uses this folder") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("refuses to keep nothing", func(t *testing.T) {
-		if _, err := mailbox.Open(t.TempDir(), mailbox.Keep(0)); err == nil {
+		if _, err := mailbox.Open(t.TempDir(), mailbox.Config{Keep: -1}); err == nil {
 			t.Error("no error")
 		}
 	})
@@ -223,7 +223,7 @@ func TestOpen(t *testing.T) {
 		dir := t.TempDir()
 		put(t, dir, "arriving-12345", "X-Doorward-Mailbox: {")
 		put(t, dir, "notes.txt", "mine")
-		box := start(t, dir)
+		box := start(t, dir, mailbox.Config{})
 		if got := box.messages(t, ""); len(got) != 0 {
 			t.Errorf("shows %v", got)
 		}
@@ -238,13 +238,13 @@ func TestOpen(t *testing.T) {
 		dir := t.TempDir()
 		put(t, dir, "1700000000000000.eml", mail("Found", "Hello"))
 		put(t, dir, "1700000000000001.eml", "X-Doorward-Mailbox: {broken\r\n"+mail("Damaged", "Hello"))
-		got := start(t, dir).messages(t, "")
+		got := start(t, dir, mailbox.Config{}).messages(t, "")
 		if subjects(got) != "Damaged Found" || got[1].Raw != mail("Found", "Hello") {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("lets only the owner look into the folder", func(t *testing.T) {
-		box := start(t, filepath.Join(t.TempDir(), "mailbox"))
+		box := start(t, filepath.Join(t.TempDir(), "mailbox"), mailbox.Config{})
 		box.send(t, mail("secret", ""))
 		for _, path := range append([]string{box.dir}, glob(t, box.dir, "*")...) {
 			info, err := os.Stat(path)
@@ -276,10 +276,10 @@ func glob(t *testing.T, dir, pattern string) []string {
 
 func TestIdsFollowTheOrderOfArrivalThoughTheClockGoesBack(t *testing.T) {
 	at := time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
-	box := start(t, t.TempDir(), mailbox.Clock(func() time.Time {
+	box := start(t, t.TempDir(), mailbox.Config{Now: func() time.Time {
 		at = at.Add(-time.Hour)
 		return at
-	}))
+	}})
 	var last string
 	for range 5 {
 		id, err := box.AddText("a", []string{"b"}, "c")
@@ -294,7 +294,7 @@ func TestIdsFollowTheOrderOfArrivalThoughTheClockGoesBack(t *testing.T) {
 }
 
 func TestManyMessagesAtOnce(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Keep(40))
+	box := start(t, t.TempDir(), mailbox.Config{Keep: 40})
 	var senders sync.WaitGroup
 	for sender := range 8 {
 		senders.Go(func() {
@@ -326,7 +326,7 @@ func TestManyMessagesAtOnce(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	t.Run("ends idle clients with 421 and lets a message on its way arrive", func(t *testing.T) {
-		box := start(t, t.TempDir())
+		box := start(t, t.TempDir(), mailbox.Config{})
 		idle := dial(t, box.smtp)
 		if err := idle.Hello("idle"); err != nil {
 			t.Fatal(err)
@@ -361,7 +361,7 @@ func TestClose(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Errorf("close: %v", err)
 		}
-		box2, err := mailbox.Open(box.dir)
+		box2, err := mailbox.Open(box.dir, mailbox.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -384,7 +384,7 @@ func TestClose(t *testing.T) {
 		}
 	})
 	t.Run("cuts what does not come to its end in time", func(t *testing.T) {
-		box := start(t, t.TempDir())
+		box := start(t, t.TempDir(), mailbox.Config{})
 		client := dial(t, box.smtp)
 		if err := errors.Join(client.Mail("a@example.com"), client.Rcpt("b@example.com")); err != nil {
 			t.Fatal(err)
@@ -444,7 +444,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		box, err := mailbox.Open(dir)
+		box, err := mailbox.Open(dir, mailbox.Config{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -125,14 +125,8 @@ func readEnvelope(kind string, file *os.File, reader *bufio.Reader) (*envelope, 
 
 // message renders a message for the JSON.
 func (env *envelope) message(id string, raw []byte) Message {
-	out := Message{
-		ID:         id,
-		Kind:       env.Kind,
-		From:       env.From,
-		To:         env.To,
-		Raw:        strings.ToValidUTF8(string(raw), "\uFFFD"),
-		ReceivedAt: env.ReceivedAt.Format(instant),
-	}
+	out := env.outline(id)
+	out.Raw = strings.ToValidUTF8(string(raw), "\uFFFD")
 	if env.Kind == KindSMS {
 		out.Text = out.Raw
 		return out

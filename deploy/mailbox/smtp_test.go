@@ -15,7 +15,7 @@ import (
 )
 
 func TestEveryLoginIsAccepted(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	t.Run("PLAIN", func(t *testing.T) {
 		client := dial(t, box.smtp)
 		if err := client.Auth(smtp.PlainAuth("", "anyone", "anything", "127.0.0.1")); err != nil {
@@ -61,7 +61,7 @@ func (l login) Next(challenge []byte, more bool) ([]byte, error) {
 }
 
 func TestMailArrivesAsItWasSent(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	raw := mail("dots", "First\r\n.\r\n..\r\n.hidden\r\n\xff\xfe not UTF-8\r\n"+strings.Repeat("long ", 30_000)+"\r\n")
 	box.send(t, raw, "jane@example.com", "hidden@example.com")
 	got := box.messages(t, "")[0]
@@ -77,7 +77,7 @@ func TestMailArrivesAsItWasSent(t *testing.T) {
 }
 
 func TestSMTP(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	t.Run("a bounce has no sender", func(t *testing.T) {
 		if err := smtp.SendMail(box.smtp, nil, "", []string{"jane@example.com"}, []byte(mail("bounce", ""))); err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func say(t *testing.T, conn *textproto.Conn, code int, line string) {
 }
 
 func TestSMTPIsBounded(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	t.Run("a message larger than 25 MiB is refused, and nothing of it stays", func(t *testing.T) {
 		client := dial(t, box.smtp)
 		if err := errors.Join(client.Mail("a@example.com"), client.Rcpt("b@example.com")); err != nil {
@@ -210,7 +210,7 @@ func TestSMTPIsBounded(t *testing.T) {
 }
 
 func TestAMailThatCannotBeKeptIsNotAccepted(t *testing.T) {
-	box := start(t, t.TempDir())
+	box := start(t, t.TempDir(), mailbox.Config{})
 	if err := os.RemoveAll(box.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestAMailThatCannotBeKeptIsNotAccepted(t *testing.T) {
 }
 
 func TestServeSMTPReportsAListenerThatFails(t *testing.T) {
-	box, err := mailbox.Open(t.TempDir())
+	box, err := mailbox.Open(t.TempDir(), mailbox.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

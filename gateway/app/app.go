@@ -130,7 +130,7 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	app, err := Open(ctx, p, cfg, up, oauthapi.Client{Peer: rpc.Peer{Upstream: up["oauth"], Signer: common.Signer}})
+	app, err := Open(ctx, p, cfg, up, oauthapi.Client(rpc.Peer{Upstream: up["oauth"], Signer: common.Signer}))
 	if err != nil {
 		return err
 	}

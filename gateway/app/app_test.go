@@ -37,7 +37,7 @@ const secret = "an internal secret of 32 characters"
 var tenant = id.New(time.Unix(1_790_000_000, 0))
 
 // oauth is the OAuth service with one key.
-type oauth struct{ oauthapi.API }
+type oauth struct{ oauthapi.Contract }
 
 func (oauth) Authenticate(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 	if in.ID != "KEY" || in.Secret.Reveal() != "secret" {

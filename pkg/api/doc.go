@@ -1,5 +1,5 @@
 // Package api holds the contracts between services, one folder each: the
-// types and the interface (api.go), its far end (client.go, server.go) and one
+// types and the interface (api.go), its far end (client.go) and one
 // suite (apitest) that is run against the service in the same process and over
 // HTTP, so that near and far mean the same.
 //

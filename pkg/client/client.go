@@ -173,9 +173,7 @@ func All[T any](ctx context.Context, c *Client, address string, query url.Values
 	}
 	return func(yield func(*T, error) bool) {
 		q := url.Values{"limit": {"100"}}
-		for name, values := range query {
-			q[name] = values
-		}
+		maps.Copy(q, query)
 		for offset := 0; ; {
 			q.Set("offset", strconv.Itoa(offset))
 			p, err := Get[page](ctx, c, address+"?"+q.Encode())

@@ -206,8 +206,8 @@ func (c *container) place(name string) int {
 		}
 		return -1
 	}
-	for at := len(c.members) - 1; at >= 0; at-- {
-		if c.members[at].name == name {
+	for at, m := range slices.Backward(c.members) {
+		if m.name == name {
 			return at
 		}
 	}

@@ -85,10 +85,10 @@ type Dial struct {
 	err    error
 }
 
-// Dial checks the configuration and returns a Dial without peers.
-func (c Config) Dial() (*Dial, error) {
+// Dial returns a Dial without peers. Its Err is that of the configuration, if it has one.
+func (c Config) Dial() *Dial {
 	common, err := c.Open()
-	return &Dial{signer: common.Signer}, err
+	return &Dial{signer: common.Signer, err: err}
 }
 
 // Peer returns the peer whose replicas have these addresses, the value of the

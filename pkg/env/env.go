@@ -125,6 +125,12 @@ func (s *Source) Load(into any) {
 	}
 }
 
+// Load reads a configuration, as Source.Load does.
+func Load[Config any](s *Source) (cfg Config) {
+	s.Load(&cfg)
+	return cfg
+}
+
 // List declares a variable and returns the entries of its comma-separated list.
 func (s *Source) List(name, help string) (list []string) {
 	s.read(variable{names: []string{name}, help: help}, reflect.ValueOf(&list).Elem(), "")

@@ -58,5 +58,30 @@ type Refusals []error
 // Add notes a refusal; nil is none.
 func (r *Refusals) Add(err error) { *r = append(*r, err) }
 
+// Optional reads a text into to where the body has it. Null clears it.
+func (r *Refusals) Optional(to **string, in Text, name string, most int) {
+	if in.Present {
+		var err error
+		*to, err = Optional(in, name, most)
+		r.Add(err)
+	}
+}
+
+// Required reads a text into to where the body has it; the body of what is new must.
+func (r *Refusals) Required(to *string, in Text, name string, most int, isNew bool) {
+	if in.Present || isNew {
+		var err error
+		*to, err = Required(in, name, most)
+		r.Add(err)
+	}
+}
+
+// Enum reads one of several words into to, which stays as it is where the body has none.
+func (r *Refusals) Enum(to *string, in Text, name string, words ...string) {
+	var err error
+	*to, err = Enum(in, name, *to, words...)
+	r.Add(err)
+}
+
 // First is the refusal that the client receives, nil for none: see First.
 func (r Refusals) First() error { return First(r...) }

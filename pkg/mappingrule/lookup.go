@@ -17,14 +17,14 @@ func Lookup(object any, path string) (value any, found bool) {
 		}
 	}
 	value = object
-	for _, step := range strings.Split(path, ".") {
+	for step := range strings.SplitSeq(path, ".") {
 		key, positions, _ := strings.Cut(step, "[")
 		members, ok := value.(map[string]any)
 		if !ok {
 			return nil, false
 		}
 		value = members[key]
-		for _, position := range strings.Split(positions, "[") {
+		for position := range strings.SplitSeq(positions, "[") {
 			if position == "" {
 				continue
 			}

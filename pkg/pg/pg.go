@@ -202,43 +202,37 @@ type Querier interface {
 // One reads the single row of a query into a struct by the names of its
 // columns. No row is apierr.NotFound.
 func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		var none T
-		return none, Error(err)
-	}
-	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
-	return v, Error(err)
+	return single(ctx, q, pgx.RowToStructByName[T], sql, args)
 }
 
 // Value reads the single value of a query. No row is apierr.NotFound.
 func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
+	return single(ctx, q, pgx.RowTo[T], sql, args)
+}
+
+func single[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (v T, err error) {
 	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		var none T
-		return none, Error(err)
+	if err == nil {
+		v, err = pgx.CollectExactlyOneRow(rows, read)
 	}
-	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 	return v, Error(err)
 }
 
 // Values reads the values of a query with one column.
 func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, Error(err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
-	return list, Error(err)
+	return all(ctx, q, pgx.RowTo[T], sql, args)
 }
 
 // All reads the rows of a query into structs by the names of its columns.
 func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
+	return all(ctx, q, pgx.RowToStructByName[T], sql, args)
+}
+
+func all[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (list []T, err error) {
 	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, Error(err)
+	if err == nil {
+		list, err = pgx.CollectRows(rows, read)
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
 	return list, Error(err)
 }
 
@@ -309,19 +303,16 @@ func Error(err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *apierr.Error
-	if errors.As(err, &known) {
+	if _, ok := errors.AsType[*apierr.Error](err); ok {
 		return err
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return apierr.NotFound
 	}
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return away(err)
 	}
-	var failure *pgconn.PgError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case failure.Code == "23505":
 			return fmt.Errorf("%w (%w)", apierr.Exists, err)

@@ -199,6 +199,14 @@ func (db *DB) OnShardOf(ctx context.Context, tenant id.ID) (context.Context, err
 	return context.WithValue(ctx, routeKey{}, route{db, shard, true}), err
 }
 
+// Databases are those of a service, as its workers see them. A store embeds it.
+type Databases interface {
+	Shards(context.Context) []context.Context
+	EachShard(context.Context, func(context.Context) error) error
+	OnMain(context.Context) context.Context
+	IsSharded() bool
+}
+
 // Shards returns a context for each shard, to which those of its queries go that
 // belong to no tenant: those of workers. Its statements are not kept from writing for a
 // tenant that is being moved, so they may do there only what can be repeated.

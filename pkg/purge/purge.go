@@ -49,10 +49,9 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 }
 
 // Drain repeats a bounded deletion, each time in a transaction of its own, until
-// it finds nothing, and returns the number of rows. Several replicas may do it at
-// once where each takes rows that the others have not.
-func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) (total int64,
-	err error) {
+// it finds nothing. Several replicas may do it at once where each takes rows that the
+// others have not.
+func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) error {
 	for {
 		var n int64
 		err := inTx(ctx, func(tx Tx) (err error) {
@@ -60,8 +59,7 @@ func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) erro
 			return err
 		})
 		if err != nil || n == 0 {
-			return total, err
+			return err
 		}
-		total += n
 	}
 }

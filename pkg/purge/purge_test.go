@@ -28,16 +28,15 @@ func TestDrain(t *testing.T) {
 	away := errors.New("away")
 	for _, c := range []struct {
 		found  []int64 // by each transaction; -1 fails
-		total  int64
 		failed bool
 	}{
-		{[]int64{0}, 0, false},
-		{[]int64{5, 5, 2, 0}, 12, false},
-		{[]int64{5, -1}, 5, true},
+		{[]int64{0}, false},
+		{[]int64{5, 5, 2, 0}, false},
+		{[]int64{5, -1}, true},
 	} {
 		var done []int64
 		inTx := func(_ context.Context, fn func(string) error) error { return fn("tx") }
-		total, err := purge.Drain(t.Context(), inTx, func(tx string) (int64, error) {
+		err := purge.Drain(t.Context(), inTx, func(tx string) (int64, error) {
 			n := c.found[len(done)]
 			done = append(done, n)
 			if n < 0 || tx != "tx" {
@@ -45,8 +44,8 @@ func TestDrain(t *testing.T) {
 			}
 			return n, nil
 		})
-		if total != c.total || errors.Is(err, away) != c.failed || !slices.Equal(done, c.found) {
-			t.Errorf("of %v it deleted %d in %d transactions, %v", c.found, total, len(done), err)
+		if errors.Is(err, away) != c.failed || !slices.Equal(done, c.found) {
+			t.Errorf("of %v it took %d transactions, %v", c.found, len(done), err)
 		}
 	}
 }

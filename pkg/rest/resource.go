@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -32,6 +33,11 @@ type Head struct {
 	ModifiedAt Time   `json:"modifiedAt"`
 }
 
+// NewHead makes the head of a representation.
+func NewHead(href string, createdAt, modifiedAt time.Time) Head {
+	return Head{href, Time(createdAt), Time(modifiedAt)}
+}
+
 // Self is the address of the resource.
 func (h Head) Self() string { return h.Href }
 
@@ -43,6 +49,14 @@ type Resource interface{ Self() string }
 func Ref(c *fiber.Ctx) (id.Ref, error) {
 	v, err := ID(c, "id")
 	return id.Ref{Tenant: Caller(c).Tenant, ID: v}, err
+}
+
+// RefAndBody is Ref, with the body of the request as Body reads it.
+func RefAndBody[In, View any](c *fiber.Ctx) (at id.Ref, in In, err error) {
+	if at, err = Ref(c); err == nil {
+		err = Body[View](c, &in)
+	}
+	return at, in, err
 }
 
 // Get answers 200 with the resource of the path.
@@ -100,12 +114,8 @@ func CreateOwn[In, T any, View Resource](create func(context.Context, id.ID, In)
 }
 
 func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
-	at, err := Ref(c)
+	at, in, err := RefAndBody[In, View](c)
 	if err != nil {
-		return v, err
-	}
-	var in In
-	if err := Body[View](c, &in); err != nil {
 		return v, err
 	}
 	resource, err := rule(c.UserContext(), at, in)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -253,9 +254,7 @@ func (p *Process) unready(ctx context.Context) map[string]string {
 	}
 	p.mu.Lock()
 	checks := make(map[string]func(context.Context) error, len(p.checks))
-	for name, check := range p.checks {
-		checks[name] = check
-	}
+	maps.Copy(checks, p.checks)
 	p.mu.Unlock()
 	for name, check := range checks {
 		if err := check(ctx); err != nil {

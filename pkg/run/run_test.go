@@ -21,16 +21,11 @@ type config struct {
 	Name string `env:"DOORWARD_NAME" required:"true" help:"a name"`
 }
 
-func loadConfig(source *env.Source) (cfg config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 func TestAConfigurationThatIsNotCompleteStopsTheStart(t *testing.T) {
 	var out, log bytes.Buffer
 	opened := false
 	open := func(context.Context, *Process, config) error { opened = true; return errors.New("enough") }
-	if code := start("test", "tests", nil, env.New([]string{"DOORWARD_NMAE=x"}), &out, &log, loadConfig, open); code != 2 || opened {
+	if code := start("test", "tests", nil, env.New([]string{"DOORWARD_NMAE=x"}), &out, &log, env.Load[config], open); code != 2 || opened {
 		t.Fatalf("exit code %d, opened %v", code, opened)
 	}
 	for _, want := range []string{"DOORWARD_NAME is missing", "DOORWARD_NMAE is not a variable"} {
@@ -43,7 +38,7 @@ func TestAConfigurationThatIsNotCompleteStopsTheStart(t *testing.T) {
 func TestHelpNeedsNoConfiguration(t *testing.T) {
 	var out, log bytes.Buffer
 	open := func(context.Context, *Process, config) error { return errors.New("opened") }
-	if code := start("test", "tests", []string{"--help"}, env.New(nil), &out, &log, loadConfig, open); code != 0 {
+	if code := start("test", "tests", []string{"--help"}, env.New(nil), &out, &log, env.Load[config], open); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	for _, want := range []string{"DOORWARD_NAME", "DOORWARD_OPS_LISTEN", "(required)"} {
@@ -56,7 +51,7 @@ func TestHelpNeedsNoConfiguration(t *testing.T) {
 func TestTheVersionNeedsNoConfiguration(t *testing.T) {
 	var out, log bytes.Buffer
 	open := func(context.Context, *Process, config) error { return errors.New("opened") }
-	code := start("test", "tests", []string{"--version"}, env.New(nil), &out, &log, loadConfig, open)
+	code := start("test", "tests", []string{"--version"}, env.New(nil), &out, &log, env.Load[config], open)
 	if want := "test " + telemetry.Version() + ", go"; code != 0 || !strings.HasPrefix(out.String(), want) {
 		t.Fatalf("exit code %d, it says %q, want %q", code, out.String(), want)
 	}
@@ -70,7 +65,7 @@ func TestAStartThatFailsClosesWhatItOpened(t *testing.T) {
 		return errors.New("the database is away")
 	}
 	environment := env.New([]string{"DOORWARD_NAME=x", "DOORWARD_OPS_LISTEN=127.0.0.1:0"})
-	if code := start("test", "tests", nil, environment, &out, &log, loadConfig, open); code != 1 || !closed || !strings.Contains(log.String(), "the database is away") {
+	if code := start("test", "tests", nil, environment, &out, &log, env.Load[config], open); code != 1 || !closed || !strings.Contains(log.String(), "the database is away") {
 		t.Fatalf("exit code %d, closed %v: %s", code, closed, log.String())
 	}
 }
@@ -190,7 +185,7 @@ func TestAWorkerThatFailsStopsTheProcess(t *testing.T) {
 func TestAnUnknownArgumentIsNamed(t *testing.T) {
 	var out, log bytes.Buffer
 	open := func(context.Context, *Process, config) error { return errors.New("opened") }
-	code := start("test", "tests", []string{"--foo"}, env.New(nil), &out, &log, loadConfig, open)
+	code := start("test", "tests", []string{"--foo"}, env.New(nil), &out, &log, env.Load[config], open)
 	if code != 2 || !strings.Contains(log.String(), `the argument "--foo" is unknown; --help`) {
 		t.Fatalf("exit code %d: %s", code, log.String())
 	}
@@ -204,7 +199,7 @@ func TestWhatStoppedAProcessIsTheLastLine(t *testing.T) {
 		p.Go("database", func(context.Context) error { return errors.New("it was killed") })
 		return nil
 	}
-	code := start("test", "tests", nil, env.New([]string{"DOORWARD_NAME=x", "DOORWARD_OPS_LISTEN=localhost:0"}), &out, &log, loadConfig, open)
+	code := start("test", "tests", nil, env.New([]string{"DOORWARD_NAME=x", "DOORWARD_OPS_LISTEN=localhost:0"}), &out, &log, env.Load[config], open)
 	if code != 1 || !strings.HasSuffix(log.String(), "}\ntest stopped: database: it was killed\n") {
 		t.Fatalf("exit code %d: %s", code, log.String())
 	}

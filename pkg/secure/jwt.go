@@ -2,6 +2,7 @@ package secure
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -19,9 +20,7 @@ type Claims = jwt.MapClaims
 func SignJWT(header map[string]any, claims Claims, key Secret) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
 	delete(token.Header, "typ")
-	for name, value := range header {
-		token.Header[name] = value
-	}
+	maps.Copy(token.Header, header)
 	return token.SignedString([]byte(key))
 }
 

@@ -158,8 +158,7 @@ func (a *Agent) checks(ctx context.Context) {
 		}
 		a.state.note("checks", err)
 		if err != nil {
-			var no *refused
-			if errors.As(err, &no) {
+			if _, ok := errors.AsType[*refused](err); ok {
 				slog.ErrorContext(ctx, "Doorward refused the agent, retrying", "error", err.Error())
 			}
 			if pause(ctx, pollRetry) != nil {

@@ -36,9 +36,3 @@ type Config struct {
 	_             env.More      `help:"Doorward can compare (ldap only); by default none leaves the directory server, which compares all"`
 	Checks        int           `env:"DOORWARD_AGENT_CHECKS" default:"200" min:"1" help:"password checks at a time"`
 }
-
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -132,12 +133,8 @@ func (a *Agent) Status() Status {
 	defer a.state.mu.Unlock()
 	s := a.state.status
 	s.Problems, s.Checks = map[string]Problem{}, map[string]int{}
-	for part, p := range a.state.problems {
-		s.Problems[part] = p
-	}
-	for result, n := range a.state.status.Checks {
-		s.Checks[result] = n
-	}
+	maps.Copy(s.Problems, a.state.problems)
+	maps.Copy(s.Checks, a.state.status.Checks)
 	if s.SyncedAt != nil {
 		s.LagS = time.Since(*s.SyncedAt).Seconds()
 	}

@@ -8,63 +8,37 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/services/application/store"
 )
 
-// ListAccounts returns a page of the accounts in all the stores of an application,
-// each once, or apierr.NotFound for the application.
-func (s *Service) ListAccounts(ctx context.Context, application id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Application(ctx, application)
-	if err != nil {
-		return list.Page[directoryapi.Account]{}, err
+// ListAccounts returns a function that lists the accounts in all the stores of an
+// owner of that kind, each once; an unknown owner is apierr.NotFound.
+func (s *Service) ListAccounts(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[directoryapi.Account], error) {
+	return func(ctx context.Context, of id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+		stores, query, err := s.storesOf(ctx, kind, of, query)
+		if err != nil {
+			return list.Page[directoryapi.Account]{}, err
+		}
+		return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: of.Tenant, Stores: stores, Query: query})
 	}
-	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
-	if err != nil {
-		return list.Page[directoryapi.Account]{}, err
-	}
-	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
-	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: application.Tenant, Stores: order.Stores(), Query: query})
 }
 
-// ListOrganizationAccounts returns a page of the accounts in all the stores of an
-// organization, each once, or apierr.NotFound for the organization.
-func (s *Service) ListOrganizationAccounts(
-	ctx context.Context, organization id.Ref, query list.Query,
-) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Organization(ctx, organization)
-	if err != nil {
-		return list.Page[directoryapi.Account]{}, err
+// NewAccount returns a function that makes an account, from a client's body, in the
+// default account store of an owner of that kind. Of an application it returns
+// apierr.NoAccountStore when there is none, AccountStoreDisabled when it is disabled,
+// OrgWithoutAccountStore or OrgDisabledAccountStore when an organization is the default
+// store and has none, and the errors of a body; of an organization OrgNoAccountStore
+// and OrgAccountStoreDisabled.
+func (s *Service) NewAccount(kind store.OwnerKind) func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error) {
+	return func(ctx context.Context, through id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+		if err := s.wantOwner(ctx, kind, through); err != nil {
+			return directoryapi.Account{}, err
+		}
+		if kind == store.ApplicationKind {
+			in.Application = through.ID
+		}
+		return s.newAccount(ctx, through, owners[kind].accounts, in)
 	}
-	stores, err := s.store.OrganizationStores(ctx, organization.Tenant, organization.ID)
-	if err != nil {
-		return list.Page[directoryapi.Account]{}, err
-	}
-	query = query.Of(owner.CreatedAt, owner.ModifiedAt)
-	return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: organization.Tenant, Stores: stores, Query: query})
-}
-
-// NewAccount makes an account, from a client's body, in the default account
-// store of an application. It returns apierr.NoAccountStore when there is none,
-// apierr.AccountStoreDisabled when it is disabled, OrgWithoutAccountStore or
-// OrgDisabledAccountStore when an organization is the default store and has
-// none, and the errors of a body.
-func (s *Service) NewAccount(ctx context.Context, application id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	if _, err := s.Application(ctx, application); err != nil {
-		return directoryapi.Account{}, err
-	}
-	in.Application = application.ID
-	return s.newAccount(ctx, application, applications.accounts, in)
-}
-
-// NewOrganizationAccount makes an account in the default account store of an
-// organization. It returns apierr.OrgNoAccountStore when there is none,
-// OrgAccountStoreDisabled when it is disabled, and the errors of a body.
-func (s *Service) NewOrganizationAccount(
-	ctx context.Context, organization id.Ref, in directoryapi.CreateAccount,
-) (directoryapi.Account, error) {
-	if _, err := s.Organization(ctx, organization); err != nil {
-		return directoryapi.Account{}, err
-	}
-	return s.newAccount(ctx, organization, organizations.accounts, in)
 }
 
 func (s *Service) newAccount(

@@ -194,16 +194,9 @@ func nameTaken(a applicationapi.Application, err error) error {
 // apply writes the members of a body into an application and checks them.
 func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err error) {
 	var refused field.Refusals
-	if in.Name.Present || isNew {
-		a.Name, err = field.Required(in.Name, "name", maxName)
-		refused.Add(err)
-	}
-	if in.Description.Present {
-		a.Description, err = field.Optional(in.Description, "description", maxDescription)
-		refused.Add(err)
-	}
-	a.Status, err = field.Enum(in.Status, "status", a.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
+	refused.Required(&a.Name, in.Name, "name", maxName, isNew)
+	refused.Optional(&a.Description, in.Description, "description", maxDescription)
+	refused.Enum(&a.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
 		a.AuthorizedCallbackURIs, err = callbackURIs(in.AuthorizedCallbackURIs)
 		refused.Add(err)
@@ -219,7 +212,7 @@ func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err er
 // customData alone changes stays as it is.
 func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplication) (applicationapi.Application, error) {
 	var a applicationapi.Application
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -243,7 +236,7 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplic
 // to, and lets the other services drop what they hold of it. The built-in
 // console is refused with apierr.BadRequest.
 func (s *Service) DeleteApplication(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockApplication(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err

@@ -73,7 +73,7 @@ func (s *Service) labelled(ctx context.Context, a applicationapi.Application, er
 	if err != nil || a.Builtin || a.DNSLabel != "" {
 		return a, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.LockApplication(ctx, a.TenantID, a.ID); err != nil || a.DNSLabel != "" {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel
 	if err != nil {
 		return a, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil || a.DNSLabel == label {
 			return err
 		}

@@ -43,7 +43,7 @@ type beginning struct {
 // tenant sees and can delete.
 func (s *Service) begin(ctx context.Context, b beginning, first FirstDirectory) (mapping id.ID, err error) {
 	if !first.Wanted {
-		return mapping, s.tx(ctx, b.insert)
+		return mapping, s.store.Tx(ctx, b.insert)
 	}
 	taken, err := b.isTaken()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Service) begin(ctx context.Context, b beginning, first FirstDirectory) 
 
 // insertMapped adds an owner with its first mapping.
 func (s *Service) insertMapped(ctx context.Context, b beginning, m store.Mapping) error {
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := b.insert(tx); err != nil {
 			return err
 		}

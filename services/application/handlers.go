@@ -28,7 +28,7 @@ func (s *Service) GroupDeleted(ctx context.Context, e events.Envelope, event eve
 }
 
 func (s *Service) storeDeleted(ctx context.Context, e events.Envelope, gone id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		seen, err := tx.Seen(ctx, e)
 		if err != nil || seen {
 			return err

@@ -15,8 +15,6 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-var _ applicationapi.Hosted = (*Service)(nil)
-
 // ApplicationByDNSLabel returns the application whose Client API has the label.
 func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.DNSLabel) (applicationapi.Application, error) {
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))

@@ -28,17 +28,13 @@ func (s *Service) LinkingPolicy(ctx context.Context, at id.Ref) (store.LinkingPo
 // accounts can be matched by is "email"; null matches none.
 func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in LinkingPolicyChange) (store.LinkingPolicy, error) {
 	var p store.LinkingPolicy
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockLinkingPolicy(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
 		var refused field.Refusals
-		p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled)
-		refused.Add(err)
-		p.AutomaticProvisioning, err = field.Enum(
-			in.AutomaticProvisioning, "automaticProvisioning", p.AutomaticProvisioning, directoryapi.Enabled, directoryapi.Disabled,
-		)
-		refused.Add(err)
+		refused.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+		refused.Enum(&p.AutomaticProvisioning, in.AutomaticProvisioning, "automaticProvisioning", directoryapi.Enabled, directoryapi.Disabled)
 		if in.MatchingProperty.Present {
 			p.MatchingProperty, err = matchingProperty(in.MatchingProperty)
 			refused.Add(err)

@@ -121,7 +121,7 @@ func (s *Service) createMapping(
 	if err := s.wantStore(ctx, to, &m, in); err != nil {
 		return m, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := hold(ctx, tx, m); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Service) createMapping(
 	// A directory or group that was deleted since it was asked after has left no
 	// other trace here than this question: its event may be handled already.
 	if err := s.wantStore(ctx, to, &m, in); errors.Is(err, apierr.Reference) {
-		return m, errors.Join(err, s.tx(ctx, func(tx *store.Tx) error { return dropStore(ctx, tx, tenant, m.StoreID) }))
+		return m, errors.Join(err, s.store.Tx(ctx, func(tx *store.Tx) error { return dropStore(ctx, tx, tenant, m.StoreID) }))
 	}
 	return m, nil
 }
@@ -284,7 +284,7 @@ func (s *Service) DeleteMapping(kind store.OwnerKind) func(context.Context, id.R
 // locked runs fn in a transaction that holds the lock on the mapping's owner,
 // with the mapping as it is under the lock.
 func (s *Service) locked(ctx context.Context, found store.Mapping, fn func(*store.Tx, store.Mapping) error) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockOwner(ctx, found.OwnerKind, found.Owner()); err != nil {
 			return err
 		}

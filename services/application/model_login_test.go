@@ -206,7 +206,7 @@ func (w *world) compareLogins(at id.Ref, o *modelOwner) {
 			listed[account] = true
 		}
 	}
-	page, err := w.Service.ListAccounts(w.Context(), at, list.First())
+	page, err := w.Service.ListAccounts(store.ApplicationKind)(w.Context(), at, list.First())
 	if err != nil || page.Size != len(listed) {
 		w.Fatalf("%d accounts are listed, want %d: %v", page.Size, len(listed), err)
 	}

@@ -96,20 +96,10 @@ func organizationTaken(o store.Organization, err error) error {
 // them.
 func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (err error) {
 	var refused field.Refusals
-	if in.Name.Present || isNew {
-		o.Name, err = field.Required(in.Name, "name", maxName)
-		refused.Add(err)
-	}
-	if in.NameKey.Present || isNew {
-		o.NameKey, err = field.Required(in.NameKey, "nameKey", maxHostLabel)
-		refused.Add(err)
-	}
-	if in.Description.Present {
-		o.Description, err = field.Optional(in.Description, "description", maxOrganizationDescription)
-		refused.Add(err)
-	}
-	o.Status, err = field.Enum(in.Status, "status", o.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
+	refused.Required(&o.Name, in.Name, "name", maxName, isNew)
+	refused.Required(&o.NameKey, in.NameKey, "nameKey", maxHostLabel, isNew)
+	refused.Optional(&o.Description, in.Description, "description", maxOrganizationDescription)
+	refused.Enum(&o.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	if err := refused.First(); err != nil {
 		return err
 	}
@@ -121,7 +111,7 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 // customData alone changes stays as it is.
 func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrganization) (store.Organization, error) {
 	var o store.Organization
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if o, err = tx.LockOrganization(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -140,7 +130,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrgan
 // DeleteOrganization removes an organization with its mappings, those to
 // applications too, not the stores that they lead to.
 func (s *Service) DeleteOrganization(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockOwner(ctx, store.OrganizationKind, at); err != nil {
 			return err
 		}

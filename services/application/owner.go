@@ -1,7 +1,12 @@
 package application
 
 import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -54,6 +59,36 @@ var owners = map[store.OwnerKind]owner{applications.kind: applications, organiza
 
 // name is the kind as it stands in an href.
 func (o owner) name() string { return string(o.kind) }
+
+// wantOwner returns apierr.NotFound unless there is an owner of that kind.
+func (s *Service) wantOwner(ctx context.Context, kind store.OwnerKind, at id.Ref) (err error) {
+	if kind == store.OrganizationKind {
+		_, err = s.Organization(ctx, at)
+	} else {
+		_, err = s.Application(ctx, at)
+	}
+	return err
+}
+
+// storesOf returns the stores of an owner in the order of login, with a query as one of
+// a collection of the owner. An unknown owner is apierr.NotFound.
+func (s *Service) storesOf(ctx context.Context, kind store.OwnerKind, at id.Ref, query list.Query) ([]directoryapi.Store, list.Query,
+	error) {
+	if kind == store.OrganizationKind {
+		owner, err := s.Organization(ctx, at)
+		if err != nil {
+			return nil, query, err
+		}
+		stores, err := s.store.OrganizationStores(ctx, at.Tenant, at.ID)
+		return stores, query.Of(owner.CreatedAt, owner.ModifiedAt), err
+	}
+	owner, err := s.Application(ctx, at)
+	if err != nil {
+		return nil, query, err
+	}
+	order, err := s.store.LoginOrder(ctx, at.Tenant, at.ID)
+	return order.Stores(), query.Of(owner.CreatedAt, owner.ModifiedAt), err
+}
 
 // admits refuses the flags of a mapping that its store cannot have: the accounts
 // and groups of a mirror are made in its source, and a group holds no groups.

@@ -26,6 +26,5 @@ func (s *Service) Purge(ctx context.Context) error {
 }
 
 func (s *Service) purge(ctx context.Context) error {
-	_, err := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounters(ctx, s.now(), purgeBatch) })
-	return err
+	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounters(ctx, s.now(), purgeBatch) })
 }

@@ -92,7 +92,7 @@ func (s *Service) beginIdentityProvider(ctx context.Context, a applicationapi.Ap
 	if a.Builtin {
 		p.Status = directoryapi.Disabled
 	}
-	if err := s.tx(ctx, func(tx *store.Tx) error { return tx.KeepSAMLIdentityProvider(ctx, p) }); err != nil {
+	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.KeepSAMLIdentityProvider(ctx, p) }); err != nil {
 		return p, err
 	}
 	return s.store.SAMLIdentityProvider(ctx, at)
@@ -140,7 +140,7 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 			return p, err
 		}
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p.SAMLIdentityProvider, err = tx.LockSAMLIdentityProvider(ctx, at); err != nil {
 			return err
 		}
@@ -164,10 +164,8 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 // apply writes the members of a body into an identity provider and checks them.
 func (in IdentityProviderChange) apply(p *store.SAMLIdentityProvider, isConsole bool) (err error) {
 	var refused field.Refusals
-	p.Status, err = field.Enum(in.Status, "status", p.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
-	p.SignatureAlgorithm, err = field.Enum(in.SignatureAlgorithm, "signatureAlgorithm", p.SignatureAlgorithm, saml.SHA256, saml.SHA1)
-	refused.Add(err)
+	refused.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	refused.Enum(&p.SignatureAlgorithm, in.SignatureAlgorithm, "signatureAlgorithm", saml.SHA256, saml.SHA1)
 	if isConsole && p.Status == directoryapi.Enabled {
 		refused.Add(apierr.BadRequest.Because("the console application has no identity provider that could be enabled"))
 	}
@@ -213,7 +211,7 @@ func (s *Service) UpdateSAMLRules(ctx context.Context, at id.Ref, in mappingrule
 	if _, err := s.SAMLIdentityProvider(ctx, at); err != nil {
 		return rules, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if rules, err = tx.LockSAMLRules(ctx, at); err != nil {
 			return err
 		}

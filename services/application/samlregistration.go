@@ -35,12 +35,8 @@ type RegistrationChange struct {
 // apply writes the members of a body into a registration and checks them.
 func (in RegistrationChange) apply(r *store.SAMLRegistration) (err error) {
 	var refused field.Refusals
-	r.Status, err = field.Enum(in.Status, "status", r.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
-	if in.DefaultRelayState.Present {
-		r.DefaultRelayState, err = field.Optional(in.DefaultRelayState, "defaultRelayState", maxRelayState)
-		refused.Add(err)
-	}
+	refused.Enum(&r.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	refused.Optional(&r.DefaultRelayState, in.DefaultRelayState, "defaultRelayState", maxRelayState)
 	return refused.First()
 }
 
@@ -95,7 +91,7 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, i
 	if err := s.readProviders(&r, in); err != nil {
 		return r, err
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		_, err := tx.LockSAMLServiceProvider(ctx, r.TenantID, r.ServiceProviderID)
 		if errors.Is(err, apierr.NotFound) {
 			return apierr.Reference.Because("serviceProvider: there is no registered service provider %q", in.ServiceProvider.Value.Href)
@@ -131,7 +127,7 @@ func (s *Service) readProviders(r *store.SAMLRegistration, in NewSAMLRegistratio
 // UpdateSAMLRegistration changes what the body names.
 func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref, in RegistrationChange) (store.SAMLRegistration, error) {
 	var r store.SAMLRegistration
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if r, err = tx.LockSAMLRegistration(ctx, at); err != nil {
 			return err
 		}
@@ -146,5 +142,5 @@ func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref, in Regi
 
 // DeleteSAMLRegistration removes a registration.
 func (s *Service) DeleteSAMLRegistration(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLRegistration(ctx, at) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLRegistration(ctx, at) })
 }

@@ -98,7 +98,7 @@ func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where dir
 func (s *Service) relayKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
 	sealed, err := s.store.SAMLRelayKey(ctx, tenant)
 	if errors.Is(err, apierr.NotFound) {
-		err = s.tx(ctx, func(tx *store.Tx) error {
+		err = s.store.Tx(ctx, func(tx *store.Tx) error {
 			return tx.KeepSAMLRelayKey(ctx, tenant, s.ring.Seal(secure.Token(43), relayKeyPurpose(tenant)), s.now())
 		})
 		if err == nil {

@@ -62,7 +62,7 @@ func (s *Service) CreateSAMLServiceProvider(
 	if err := applyServiceProvider(&p, in, true); err != nil {
 		return p, err
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLServiceProvider(ctx, p) })
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLServiceProvider(ctx, p) })
 	return p, entityTaken(p, err)
 }
 
@@ -71,7 +71,7 @@ func (s *Service) UpdateSAMLServiceProvider(
 	ctx context.Context, at id.Ref, in NewSAMLServiceProvider,
 ) (store.SAMLServiceProvider, error) {
 	var p store.SAMLServiceProvider
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockSAMLServiceProvider(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *Service) UpdateSAMLServiceProvider(
 
 // DeleteSAMLServiceProvider removes one with its registrations.
 func (s *Service) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLServiceProvider(ctx, at) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLServiceProvider(ctx, at) })
 }
 
 func entityTaken(p store.SAMLServiceProvider, err error) error {
@@ -105,22 +105,13 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvide
 	if !consumer.Present {
 		consumer = in.ConsumerURLAlias
 	}
-	if consumer.Present || isNew {
-		p.AssertionConsumerServiceURL, err = field.Required(consumer, consumerURL, maxConsumerURL)
-		refused.Add(err)
-	}
-	if in.EntityID.Present || isNew {
-		p.EntityID, err = field.Required(in.EntityID, "entityId", maxEntityID)
-		refused.Add(err)
-	}
+	refused.Required(&p.AssertionConsumerServiceURL, consumer, consumerURL, maxConsumerURL, isNew)
+	refused.Required(&p.EntityID, in.EntityID, "entityId", maxEntityID, isNew)
 	if in.Name.Present {
 		p.Name, err = field.Nonempty(in.Name, "name", maxName)
 		refused.Add(err)
 	}
-	if in.Description.Present {
-		p.Description, err = field.Optional(in.Description, "description", maxServiceProviderDescription)
-		refused.Add(err)
-	}
+	refused.Optional(&p.Description, in.Description, "description", maxServiceProviderDescription)
 	if in.NameIDFormat.Present {
 		p.NameIDFormat, err = nameIDFormat(in.NameIDFormat)
 		refused.Add(err)

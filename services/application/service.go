@@ -5,7 +5,6 @@
 package application
 
 import (
-	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -39,12 +38,9 @@ func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, bas
 	}
 }
 
-var _ applicationapi.API = (*Service)(nil)
+var _ applicationapi.Contract = (*Service)(nil)
 
 // CustomData is the customData of the owners of one kind.
 func (s *Service) CustomData(kind store.OwnerKind) customdata.Owners {
 	return s.store.CustomData(kind, s.now)
 }
-
-// tx is a transaction of the store.
-func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

@@ -32,7 +32,7 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 	console := s.newApplication(in.Tenant, in.Console, in.ConsoleName)
 	console.Builtin = true
 	first := s.newApplication(in.Tenant, in.Application, firstApplication)
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertApplication(ctx, console, ""); err != nil { // which has no Client API
 			return err
 		}

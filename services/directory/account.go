@@ -125,7 +125,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		return directoryapi.Account{}, err
 	}
 	event, verification := s.register(&a, in, to.CreationPolicy)
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAccount(ctx, a, hash, verification); err != nil {
 			return err
 		}
@@ -280,7 +280,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 	if in.Password.Present {
 		err = s.changePassword(ctx, before, in.Password, update)
 	} else {
-		err = s.tx(ctx, func(tx *store.Tx) error { return update(tx, store.NewPassword{}) })
+		err = s.store.Tx(ctx, func(tx *store.Tx) error { return update(tx, store.NewPassword{}) })
 	}
 	if errors.Is(err, apierr.Exists) {
 		err = taken(a)
@@ -361,7 +361,7 @@ func differs(before, after directoryapi.Account) string {
 // DeleteAccount removes an account, and lets the other services drop what they
 // hold of it. The tenant's owner is refused: apierr.OwnerKept.
 func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockAccount(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err

@@ -63,7 +63,7 @@ func (s *Service) NewAccountLink(ctx context.Context, tenant id.ID, in NewAccoun
 	if l.LeftAccountID == l.RightAccountID {
 		return l, apierr.LinkToItself.Because("leftAccount and rightAccount are the same account")
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		directories, err := s.lockEnds(ctx, tx, tenant, l.LeftAccountID, l.RightAccountID)
 		if err != nil {
 			return err
@@ -136,5 +136,5 @@ func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, re
 
 // DeleteAccountLink removes a link, not its accounts.
 func (s *Service) DeleteAccountLink(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteAccountLink(ctx, at.Tenant, at.ID) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAccountLink(ctx, at.Tenant, at.ID) })
 }

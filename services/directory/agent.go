@@ -276,7 +276,7 @@ func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Qu
 // agent keeps its status.
 func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (store.Agent, error) {
 	var a store.Agent
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.LockAgent(ctx, at.Tenant, at.ID, s.lively()); err != nil {
 			return err
 		}
@@ -336,7 +336,7 @@ func (s *Service) Ping(ctx context.Context, at id.Ref, in Ping) (store.Agent, er
 	if err != nil {
 		return store.Agent{}, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error { return tx.AgentCalled(ctx, at.Tenant, at.ID, status, s.now()) })
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.AgentCalled(ctx, at.Tenant, at.ID, status, s.now()) })
 	if err != nil {
 		return store.Agent{}, err
 	}

@@ -132,7 +132,7 @@ func (s *Service) agentSeen(ctx context.Context, at id.Ref) error {
 	if !s.checks.isNew(at.ID, s.now()) {
 		return nil
 	}
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		tx.AgentSeen(ctx, at.Tenant, at.ID, s.now(), false)
 		return nil
 	})
@@ -181,7 +181,7 @@ func (s *Service) delegate(ctx context.Context, found store.Candidate, password 
 	defer end()
 	trace := traceHeaders{}
 	telemetry.Carry(ctx, trace)
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: to.AgentID, ID: check, ExternalID: to.ExternalID,
 			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})
 	})
@@ -190,7 +190,7 @@ func (s *Service) delegate(ctx context.Context, found store.Candidate, password 
 	}
 	answer, err := s.awaitCheck(ctx, found.TenantID, check, result)
 	if err != nil {
-		_ = s.tx(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.DropCheck(ctx, found.TenantID, check) })
+		_ = s.store.Tx(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.DropCheck(ctx, found.TenantID, check) })
 	}
 	observeCheck(ctx, answer, err)
 	if err != nil {
@@ -296,7 +296,7 @@ func (s *Service) AgentChecks(ctx context.Context, at id.Ref, wait time.Duration
 func (s *Service) takeChecks(ctx context.Context, at id.Ref) (taken []AgentCheck, err error) {
 	now := s.now()
 	var found []store.AgentCheck
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		found, err = tx.TakeChecks(ctx, at.Tenant, at.ID, now.Add(-checkTimeout), now, now.Add(checkLease), checkPage)
 		return err
 	})
@@ -327,7 +327,7 @@ func (s *Service) AnswerCheck(ctx context.Context, at id.Ref, check id.ID, in Ch
 	if err := s.agentSeen(ctx, at); err != nil {
 		return err
 	}
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.AnswerCheck(ctx, at.Tenant, at.ID, check, result) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.AnswerCheck(ctx, at.Tenant, at.ID, check, result) })
 }
 
 func (in CheckAnswer) result() (int, error) {

@@ -39,7 +39,7 @@ func (s *Service) CreateAgentKey(ctx context.Context, at id.Ref, in NewAgentKey)
 	if k.Name, err = field.Optional(in.Name, "name", maxName); err != nil {
 		return k, err
 	}
-	return k, s.tx(ctx, func(tx *store.Tx) error {
+	return k, s.store.Tx(ctx, func(tx *store.Tx) error {
 		if _, err := tx.LockAgent(ctx, at.Tenant, at.ID, s.lively()); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (s *Service) AgentKeys(ctx context.Context, at id.Ref, query list.Query) (l
 
 // DeleteAgentKey removes a key of an agent.
 func (s *Service) DeleteAgentKey(ctx context.Context, at id.Ref, key string) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteAgentKey(ctx, at.Tenant, at.ID, key) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAgentKey(ctx, at.Tenant, at.ID, key) })
 }
 
 // AuthenticateAgent checks a key of an agent. It takes the same time where there

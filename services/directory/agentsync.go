@@ -106,7 +106,7 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 	if syncID != "" && !complete {
 		return nil
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error { return tx.EndSync(ctx, agent, syncID) })
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EndSync(ctx, agent, syncID) })
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func latest[T any](in []T, key func(T) string) []T {
 
 // mirrorTx runs a transaction that is the only one to write the agent's directory.
 func (s *Service) mirrorTx(ctx context.Context, agent store.Agent, fn func(*store.Tx) error) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
 			return err
 		}

@@ -61,11 +61,11 @@ func (s *Service) finishSync(ctx context.Context, r store.EndedSync) error {
 		return err
 	}
 	absent := store.Absent{TenantID: r.TenantID, DirectoryID: r.DirectoryID, Before: r.Number}
-	_, err = purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeAbsentAccounts(ctx, tx, absent) })
+	err = purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.removeAbsentAccounts(ctx, tx, absent) })
 	if err != nil {
 		return err
 	}
-	_, err = purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeAbsentGroups(ctx, tx, absent) })
+	err = purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.removeAbsentGroups(ctx, tx, absent) })
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Service) finishSync(ctx context.Context, r store.EndedSync) error {
 			break
 		}
 	}
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.FinishSync(ctx, r, s.now()) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.FinishSync(ctx, r, s.now()) })
 }
 
 // retryRefusals tries the refused entries of a sync again and returns how many

@@ -36,7 +36,7 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err
 	}
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockCreationPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}

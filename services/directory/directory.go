@@ -33,15 +33,14 @@ type NewDirectory struct {
 // apply writes the members of a body into a directory and checks them. A new
 // directory needs a name.
 func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) {
-	var name, description error
+	var refused field.Refusals
 	if in.Name.Present || isNew {
-		d.Name, name = field.Name(in.Name, "name", maxName)
+		d.Name, err = field.Name(in.Name, "name", maxName)
+		refused.Add(err)
 	}
-	if in.Description.Present {
-		d.Description, description = field.Optional(in.Description, "description", maxDescription)
-	}
-	d.Status, err = field.Enum(in.Status, "status", d.Status, directoryapi.Enabled, directoryapi.Disabled)
-	return field.First(name, description, err)
+	refused.Optional(&d.Description, in.Description, "description", maxDescription)
+	refused.Enum(&d.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	return refused.First()
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,
@@ -96,7 +95,7 @@ func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory,
 	if m != nil {
 		d.ProviderID = m.provider.ProviderID
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := s.insertDirectory(ctx, tx, d); err != nil {
 			return err
 		}
@@ -145,7 +144,7 @@ func (s *Service) requireCloud(ctx context.Context, tenant, directory id.ID) err
 // UpdateDirectory changes what the body names.
 func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirectory) (directoryapi.Directory, error) {
 	var d directoryapi.Directory
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -186,7 +185,7 @@ func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (dir
 // directory is refused with apierr.BadRequest. The first of its accounts go with
 // it, and more of them with the next purge.
 func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.LockDirectory(ctx, in.Tenant, in.ID)
 		if err != nil {
 			return err
@@ -205,7 +204,7 @@ func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 	if err != nil {
 		return err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		_, err := s.removeAccounts(ctx, tx, store.Removal{TenantID: in.Tenant, DirectoryID: in.ID})
 		return err
 	})

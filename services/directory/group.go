@@ -73,7 +73,7 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 	now := s.now()
 	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled, CreatedAt: now,
 		ModifiedAt: now}
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.HoldDirectory(ctx, in.Tenant, in.Directory)
 		if err != nil {
 			return err
@@ -106,15 +106,14 @@ func groupTaken(g directoryapi.Group) error {
 // applyGroup writes the members of a body into a group and checks them. A new
 // group needs a name.
 func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (err error) {
-	var name, description error
+	var refused field.Refusals
 	if in.Name.Present || isNew {
-		g.Name, name = field.Name(in.Name, "name", maxName)
+		g.Name, err = field.Name(in.Name, "name", maxName)
+		refused.Add(err)
 	}
-	if in.Description.Present {
-		g.Description, description = field.Optional(in.Description, "description", maxDescription)
-	}
-	g.Status, err = field.Enum(in.Status, "status", g.Status, directoryapi.Enabled, directoryapi.Disabled)
-	return field.First(name, description, err)
+	refused.Optional(&g.Description, in.Description, "description", maxDescription)
+	refused.Enum(&g.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	return refused.First()
 }
 
 // UpdateGroup changes what the body names. In a mirror directory the name and
@@ -122,7 +121,7 @@ func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (er
 // apierr.MirroredProperty.
 func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
 	var g directoryapi.Group
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if g, err = tx.LockGroup(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -161,7 +160,7 @@ func wantCloud(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what 
 // DeleteGroup removes a group with its memberships, not its accounts, and lets
 // the other services drop what they hold of it.
 func (s *Service) DeleteGroup(ctx context.Context, at id.Ref) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		g, err := tx.LockGroup(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err

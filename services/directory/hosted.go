@@ -3,13 +3,12 @@ package directory
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/directory/store"
 )
-
-var _ directoryapi.Hosted = (*Service)(nil)
 
 // LoginDirectories returns directories as a sign-in page shows them.
 func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
@@ -116,9 +115,7 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 			return out, err
 		}
 		members := map[string]json.RawMessage{"providerId": providerID}
-		for name, value := range data.Facts {
-			members[name] = value
-		}
+		maps.Copy(members, data.Facts)
 		if out.ProviderData, err = json.Marshal(members); err != nil {
 			return out, err
 		}

@@ -199,7 +199,7 @@ func (s *Service) admitCopy(ctx context.Context, p linkPlan) (linkPlan, error) {
 // account the first makes it and the others follow its link.
 func (s *Service) link(ctx context.Context, in directoryapi.LinkAccount, before linkPlan) (p linkPlan, err error) {
 	now := s.now()
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if p, err = s.confirm(ctx, tx, in, before); err != nil || !p.makes() {
 			return err
 		}

@@ -74,7 +74,7 @@ func admits(found store.Candidate) error {
 func (s *Service) rehash(ctx context.Context, found store.Candidate, password secure.Secret) {
 	hash, err := s.passwords.Hash(ctx, found.TenantID, password)
 	if err == nil {
-		err = s.tx(ctx, func(tx *store.Tx) error {
+		err = s.store.Tx(ctx, func(tx *store.Tx) error {
 			return tx.ReplacePassword(ctx, found.TenantID, found.ID, found.PasswordHash, hash)
 		})
 	}

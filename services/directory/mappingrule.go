@@ -26,7 +26,7 @@ func (s *Service) MappingRules(kind mappingrule.Kind) func(context.Context, id.R
 // UpdateMappingRules replaces the items of rules of a kind.
 func (s *Service) UpdateMappingRules(kind mappingrule.Kind) func(context.Context, id.Ref, mappingrule.Change) (mappingrule.Rules, error) {
 	return func(ctx context.Context, at id.Ref, in mappingrule.Change) (rules mappingrule.Rules, err error) {
-		err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 			rules, err = s.updateRules(ctx, tx, kind, at, in)
 			return err
 		})

@@ -54,7 +54,7 @@ func (s *Service) NewMembership(ctx context.Context, tenant id.ID, in NewMembers
 	if err := field.First(noAccount, noGroup); err != nil {
 		return m, asReference(err)
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.HoldAccount(ctx, tenant, m.AccountID)
 		if err != nil {
 			return asReference(missing("account", in.Account, err))
@@ -85,7 +85,7 @@ func (s *Service) DeleteMembership(ctx context.Context, at id.Ref) error {
 	if err != nil {
 		return err
 	}
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := wantCloud(ctx, tx, at.Tenant, m.DirectoryID, "the memberships of its groups"); err != nil {
 			return err
 		}

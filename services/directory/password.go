@@ -83,7 +83,7 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 		if len(compared) > 0 {
 			password.Follows = compared[0]
 		}
-		err := s.tx(ctx, func(tx *store.Tx) error { return set(tx, password) })
+		err := s.store.Tx(ctx, func(tx *store.Tx) error { return set(tx, password) })
 		if !errors.Is(err, store.ErrPasswordMoved) {
 			return err
 		}

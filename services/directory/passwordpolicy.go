@@ -32,12 +32,10 @@ func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in
 		var refused field.Refusals
 		p.ResetTokenTTL, err = field.Whole(in.ResetTokenTTL, "resetTokenTtl", p.ResetTokenTTL, 1, maxResetTokenTTL)
 		refused.Add(err)
-		p.ResetEmailStatus, err = field.Enum(in.ResetEmailStatus, "resetEmailStatus", p.ResetEmailStatus, directoryapi.Enabled,
-			directoryapi.Disabled)
-		refused.Add(err)
-		p.ResetSuccessEmailStatus, err = field.Enum(in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", p.ResetSuccessEmailStatus,
-			directoryapi.Enabled, directoryapi.Disabled)
-		refused.Add(err)
+		refused.Enum(&p.ResetEmailStatus, in.ResetEmailStatus, "resetEmailStatus", directoryapi.Enabled, directoryapi.Disabled)
+		refused.Enum(
+			&p.ResetSuccessEmailStatus, in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", directoryapi.Enabled, directoryapi.Disabled,
+		)
 		return refused.First()
 	})
 }
@@ -49,7 +47,7 @@ func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref,
 	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err
 	}
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockPasswordPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}

@@ -169,7 +169,7 @@ func (s *Service) opened(p store.Provider) (store.Provider, error) {
 // has nothing to change.
 func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewProvider) (store.Provider, error) {
 	var p store.Provider
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockProvider(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (s *Service) providerAccount(
 func (s *Service) provide(
 	ctx context.Context, in directoryapi.ProviderAccount, stated userFacts, by store.Registrar,
 ) (out directoryapi.ProvidedAccount, err error) {
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		out = directoryapi.ProvidedAccount{}
 		user, err := findUser(ctx, tx, in, stated)
 		switch {

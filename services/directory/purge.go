@@ -33,14 +33,16 @@ func (s *Service) Purge(ctx context.Context) error {
 }
 
 func (s *Service) purge(ctx context.Context) error {
-	_, resets := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) })
-	_, signUps := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeSignUps(ctx, s.now(), batch) })
-	_, left := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return s.removeNext(ctx, tx) })
-	_, checks := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-checkAge), batch) })
-	_, values := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.FillGroupValues(ctx, fillBatch) })
-	_, assertions := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeSAMLAssertions(ctx, s.now(), batch) })
-	_, counts := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, s.now(), batch) })
-	return errors.Join(resets, signUps, left, checks, values, assertions, counts)
+	drain := func(remove func(*store.Tx) (int64, error)) error { return purge.Drain(ctx, s.store.Tx, remove) }
+	return errors.Join(
+		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batch) }),
+		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSignUps(ctx, s.now(), batch) }),
+		drain(func(tx *store.Tx) (int64, error) { return s.removeNext(ctx, tx) }),
+		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-checkAge), batch) }),
+		drain(func(tx *store.Tx) (int64, error) { return tx.FillGroupValues(ctx, fillBatch) }),
+		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSAMLAssertions(ctx, s.now(), batch) }),
+		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, s.now(), batch) }),
+	)
 }
 
 // removeNext deletes some of what a deleted directory has left: its accounts, then

@@ -51,7 +51,7 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 	if err != nil {
 		return directoryapi.PasswordReset{}, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if in.Anonymous {
 			if may, err := s.mayMail(ctx, tx, in.Tenant, found.ID, directoryapi.Reset); err != nil || !may {
 				token = ""
@@ -88,7 +88,7 @@ func signReset(reset store.Reset, jti, key secure.Secret) (secure.Secret, error)
 func (s *Service) resetKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
 	sealed, err := s.store.ResetKey(ctx, tenant)
 	if err == nil && sealed == nil {
-		err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 			sealed, err = tx.KeepResetKey(ctx, tenant, s.ring.Seal(secure.Token(43), resetKeyPurpose(tenant)))
 			return err
 		})

@@ -167,7 +167,7 @@ func (s *Service) samlAccount(
 func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login, beside func(*store.Tx)) error {
 	digest := sha256.Sum256([]byte(login.AssertionID))
 	var used *[]store.SAMLAssertion
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		used = tx.UseSAMLAssertion(ctx, p.TenantID, p.DirectoryID, store.SAMLAssertion{Digest: digest[:]}, login.ExpiresAt)
 		beside(tx)
 		return nil

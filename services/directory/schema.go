@@ -41,7 +41,7 @@ func (s *Service) Field(ctx context.Context, at id.Ref) (store.Field, error) {
 // (docs/interface/directories.md#account-schema).
 func (s *Service) UpdateField(ctx context.Context, at id.Ref, in FieldChange) (store.Field, error) {
 	var f store.Field
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if f, err = tx.LockField(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}

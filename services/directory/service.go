@@ -5,7 +5,6 @@ package directory
 
 import (
 	"cmp"
-	"context"
 	"net/mail"
 	"time"
 
@@ -60,10 +59,7 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 	return svc
 }
 
-var _ directoryapi.API = (*Service)(nil)
+var _ directoryapi.Contract = (*Service)(nil)
 
 // Alias is the word that names the product on the wire.
 func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }
-
-// tx is a transaction of the store.
-func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }

@@ -60,7 +60,7 @@ func (s *Service) insertSignUp(ctx context.Context, v store.SignUp) (mailed bool
 	token := secure.Token(43)
 	v.Digest, v.CreatedAt = secure.Digest(token), s.now()
 	v.ExpiresAt = v.CreatedAt.Add(s.cfg.VerificationTTL)
-	err = s.tx(s.store.OnMain(ctx), func(tx *store.Tx) error {
+	err = s.store.Tx(s.store.OnMain(ctx), func(tx *store.Tx) error {
 		ofEmail, ofAddress, err := tx.CountSignUps(ctx, v.Email, v.AddressHash, v.CreatedAt.Add(-signUpWindow))
 		switch {
 		case err != nil:
@@ -122,7 +122,8 @@ func (s *Service) EndSignUp(ctx context.Context, in directoryapi.SignUpToken) (d
 	if err != nil {
 		return directoryapi.Empty{}, err
 	}
-	return directoryapi.Empty{}, s.tx(s.store.OnMain(ctx), func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, v.TenantID, v.Digest) })
+	ctx = s.store.OnMain(ctx)
+	return directoryapi.Empty{}, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, v.TenantID, v.Digest) })
 }
 
 // Invite is the body that invites an administrator.

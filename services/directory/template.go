@@ -108,7 +108,7 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 	if err := s.requireCloud(ctx, at.Tenant, t.DirectoryID); err != nil {
 		return t, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
@@ -135,12 +135,8 @@ func (s *Service) applyTemplate(t *directoryapi.EmailTemplate, in TemplateChange
 // of them.
 func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (refused field.Refusals) {
 	var err error
-	t.MimeType, err = field.Enum(in.MimeType, "mimeType", t.MimeType, plainText, htmlText, bothBodies)
-	refused.Add(err)
-	if in.Description.Present {
-		t.Description, err = field.Optional(in.Description, "description", maxDescription)
-		refused.Add(err)
-	}
+	refused.Enum(&t.MimeType, in.MimeType, "mimeType", plainText, htmlText, bothBodies)
+	refused.Optional(&t.Description, in.Description, "description", maxDescription)
 	for _, text := range []struct {
 		in   field.Text
 		name string

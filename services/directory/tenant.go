@@ -33,7 +33,7 @@ func (s *Service) UpdateTenant(ctx context.Context, at id.Ref, in TenantChange) 
 	if err != nil {
 		return tenant, err
 	}
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if tenant, err = tx.LockTenant(ctx, at.Tenant); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 		}
 	}
 	now := s.now()
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		tenant := directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: in.Key, CreatedAt: now, ModifiedAt: now}
 		if err := tx.InsertTenant(ctx, tenant); err != nil {
 			return err

@@ -26,7 +26,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 		}
 		in.Tenant, ctx = tenant, caller.WithTenant(ctx, tenant)
 	}
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.Verify(ctx, in.Tenant, digest, s.now()); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 	case found.EmailVerificationStatus == directoryapi.Verified:
 		return directoryapi.Empty{}, nil
 	}
-	err = s.tx(ctx, func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockAccount(ctx, in.Tenant, found.ID)
 		if err != nil || a.EmailVerificationStatus == directoryapi.Verified {
 			return err

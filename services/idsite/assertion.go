@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
@@ -107,9 +106,5 @@ func (s *Service) signReturn(ctx context.Context, f store.Flow, claims secure.Cl
 
 // withResponse appends the assertion to a callback, whose own query stays.
 func withResponse(callback string, assertion secure.Secret) string {
-	separator := "?"
-	if strings.Contains(callback, "?") {
-		separator = "&"
-	}
-	return callback + separator + "jwtResponse=" + url.QueryEscape(assertion.Reveal())
+	return withParameters(callback, "jwtResponse="+url.QueryEscape(assertion.Reveal()))
 }

@@ -46,10 +46,7 @@ func (c *Client) Authorize(ctx context.Context, in Authorize) (location string, 
 			return "", "", apierr.Required.Saying("%s is required.", name)
 		}
 	}
-	browser = in.Browser
-	if len(browser) != browserLength {
-		browser = secure.Token(browserLength)
-	}
+	browser = browserCookie(in.Browser)
 	location, err = c.authorize(ctx, in, returnTo, browser)
 	if err != nil {
 		location, err = failed(returnTo, in.State, err)

@@ -31,14 +31,13 @@ func providerSecretsPurpose(login id.ID) string { return "idsite.providerlogin/"
 func (s *Service) beginAtProvider(ctx context.Context, l store.ProviderLogin, scope []string) (string, error) {
 	now := s.now()
 	l.ID, l.ExpiresAt = id.New(now), now.Add(providerLife)
-	keyID, key := s.ring.Derive(providerPurpose(l.TenantID))
-	state, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": keyID, "tid": l.TenantID.String()},
-		secure.Claims{"jti": l.ID.String(), "iat": now.Unix(), "exp": l.ExpiresAt.Unix()}, key)
+	state, err := s.signOwn(l.TenantID, providerPurpose, "",
+		secure.Claims{"jti": l.ID.String(), "iat": now.Unix(), "exp": l.ExpiresAt.Unix()})
 	if err != nil {
 		return "", err
 	}
 	begun, err := s.peers.Directory.BeginSocialLogin(ctx, directoryapi.BeginSocialLogin{
-		Tenant: l.TenantID, Directory: l.DirectoryID, RedirectURI: l.RedirectURI, State: secure.Secret(state), Scope: scope,
+		Tenant: l.TenantID, Directory: l.DirectoryID, RedirectURI: l.RedirectURI, State: state, Scope: scope,
 	})
 	if err != nil {
 		return "", err
@@ -72,24 +71,13 @@ var errNoProviderLogin = apierr.BadRequest.
 // takeProviderLogin returns the login of a state, once, for the browser that began
 // it.
 func (s *Service) takeProviderLogin(ctx context.Context, in ProviderReturn) (l store.ProviderLogin, err error) {
-	var tenant id.ID
-	_, claims, err := secure.ParseJWT(in.State.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		name, _ := header["tid"].(string)
-		var err error
-		if tenant, err = id.Parse(name); err != nil {
-			return "", err
-		}
-		keyID, _ := header["kid"].(string)
-		return s.ring.Derived(keyID, providerPurpose(tenant))
-	})
-	name, _ := claims["jti"].(string)
-	at, unreadable := id.Parse(name)
-	if err != nil || unreadable != nil || len(in.Browser) != browserLength {
+	at, _, err := s.openOwn(in.State, providerPurpose, "", "jti")
+	if err != nil || len(in.Browser) != browserLength {
 		return l, errNoProviderLogin
 	}
-	ctx = caller.WithTenant(ctx, tenant)
+	ctx = caller.WithTenant(ctx, at.Tenant)
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		l, err = tx.TakeProviderLogin(ctx, tenant, at, secure.Digest(in.Browser), s.now())
+		l, err = tx.TakeProviderLogin(ctx, at.Tenant, at.ID, secure.Digest(in.Browser), s.now())
 		return err
 	})
 	if errors.Is(err, apierr.NotFound) {

@@ -47,31 +47,15 @@ type request struct {
 // readRequest verifies a request as far as the callback: an error of it has
 // nowhere to be sent to.
 func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request, error) {
-	var r request
-	if text == "" {
-		return r, apierr.BadRequest.Because("the query parameter jwtRequest is required")
+	verified, err := s.verifyRequest(ctx, "jwtRequest", text)
+	if err != nil {
+		return request{}, err
 	}
-	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: text})
-	if errors.Is(err, apierr.TokenSignature) {
-		return r, apierr.BadRequest.Because("jwtRequest is not a JWT that an enabled API key of an administrator signed with HS256")
-	}
+	r, err := newRequest("jwtRequest", verified, rawClaims(text))
 	if err != nil {
 		return r, err
 	}
-	r.tenant, r.key = verified.Tenant, verified.KeyID
 	ctx = caller.WithTenant(ctx, r.tenant)
-	var header map[string]any
-	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(rawClaims(text), &r.claims) != nil {
-		return r, apierr.BadRequest.Because("jwtRequest cannot be read")
-	}
-	for name := range r.claims {
-		if strings.ContainsRune(r.text(name), 0) {
-			return r, apierr.BadRequest.Because("the claim %s has a NUL character", name)
-		}
-	}
-	if stt, given := header["stt"]; given && stt != "request" {
-		return r, apierr.BadRequest.Because("jwtRequest is a token of another kind: its header has stt")
-	}
 	if issuer := r.text("iss"); issuer != r.key {
 		return r, apierr.BadRequest.Because("iss must be the id of the API key that signed jwtRequest")
 	}
@@ -97,6 +81,36 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	if !redirecturi.IsListed(r.callback, allowed) {
 		return r, apierr.BadRequest.Because(
 			"cb_uri %q is listed neither in authorizedCallbackUris of the application nor in authorizedRedirectUris of the ID site", r.callback)
+	}
+	return r, nil
+}
+
+// verifyRequest verifies the signature of the request in a parameter of the query.
+func (s *Service) verifyRequest(ctx context.Context, parameter string, token secure.Secret) (oauthapi.VerifiedJWT, error) {
+	if token == "" {
+		return oauthapi.VerifiedJWT{}, apierr.BadRequest.Because("the query parameter %s is required", parameter)
+	}
+	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
+	if errors.Is(err, apierr.TokenSignature) {
+		err = apierr.BadRequest.Because("%s is not a JWT that an enabled API key of an administrator signed with HS256", parameter)
+	}
+	return verified, err
+}
+
+// newRequest reads the header and the claims of a request whose signature is good.
+func newRequest(parameter string, verified oauthapi.VerifiedJWT, claims []byte) (request, error) {
+	r := request{tenant: verified.Tenant, key: verified.KeyID}
+	var header map[string]any
+	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(claims, &r.claims) != nil {
+		return r, apierr.BadRequest.Because("%s cannot be read", parameter)
+	}
+	for name := range r.claims {
+		if strings.ContainsRune(r.text(name), 0) {
+			return r, apierr.BadRequest.Because("the claim %s has a NUL character", name)
+		}
+	}
+	if stt, given := header["stt"]; given && stt != "request" {
+		return r, apierr.BadRequest.Because("%s is a token of another kind: its header has stt", parameter)
 	}
 	return r, nil
 }

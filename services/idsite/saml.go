@@ -3,7 +3,6 @@ package idsite
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
@@ -60,30 +58,17 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 // readInitiation verifies the token of a login. Its issuer is the application, or
 // the key that signed it with the application as the subject.
 func (s *Service) readInitiation(ctx context.Context, application id.ID, token secure.Secret) (r request, err error) {
-	if token == "" {
-		return r, apierr.BadRequest.Because("the query parameter accessToken is required")
-	}
-	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
-	if errors.Is(err, apierr.TokenSignature) {
-		return r, apierr.BadRequest.Because("accessToken is not a JWT that an enabled API key of an administrator signed with HS256")
+	verified, err := s.verifyRequest(ctx, "accessToken", token)
+	if err == nil {
+		r, err = newRequest("accessToken", verified, verified.Claims)
 	}
 	if err != nil {
 		return r, err
 	}
-	r.tenant, r.key = verified.Tenant, verified.KeyID
-	ctx = caller.WithTenant(ctx, r.tenant)
-	var header map[string]any
-	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &r.claims) != nil {
-		return r, apierr.BadRequest.Because("accessToken cannot be read")
-	}
-	for name := range r.claims {
-		if strings.ContainsRune(r.text(name), 0) {
-			return r, apierr.BadRequest.Because("the claim %s has a NUL character", name)
-		}
-	}
-	if stt, given := header["stt"]; given && stt != "request" || r.claims["err"] != nil {
+	if r.claims["err"] != nil { // the assertion of a failure, which this service has signed without stt
 		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its header has stt")
 	}
+	ctx = caller.WithTenant(ctx, r.tenant)
 	issuer := r.text("iss")
 	if issuer == r.key {
 		issuer = r.text("sub")
@@ -168,7 +153,7 @@ func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.I
 		"ash": s.cfg.Base.To("directories", directory), "app_href": s.cfg.Base.To("applications", f.ApplicationID), "state": f.State,
 		"iat": s.now().Unix(), "exp": f.ExpiresAt.Unix(), "flow": f.ID.String(), "hosted": isHosted,
 	}
-	relay, err := s.signRelay(f.TenantID, loginRelay, claims)
+	relay, err := s.signOwn(f.TenantID, relayPurpose, loginRelay, claims)
 	if err != nil {
 		return "", err
 	}
@@ -178,36 +163,14 @@ func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.I
 	return to.Location, err
 }
 
-func (s *Service) signRelay(tenant id.ID, kind string, claims secure.Claims) (secure.Secret, error) {
-	keyID, key := s.ring.Derive(relayPurpose(tenant))
-	token, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": keyID, "tid": tenant.String(), "stt": kind}, claims, key)
-	return secure.Secret(token), err
-}
-
-var errNoRelay = errors.New("the text is no relay state of the kind")
-
 // openRelay returns the claims of a relay state and its flow. Any other text is
-// errNoRelay; a flow that is gone apierr.NotFound.
+// errNotOwn; a flow that is gone apierr.NotFound.
 func (s *Service) openRelay(ctx context.Context, kind string, token secure.Secret) (secure.Claims, store.Flow, error) {
-	var tenant id.ID
-	_, claims, err := secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		name, _ := header["tid"].(string)
-		var err error
-		if tenant, err = id.Parse(name); err != nil || header["stt"] != kind {
-			return "", errNoRelay
-		}
-		keyID, _ := header["kid"].(string)
-		return s.ring.Derived(keyID, relayPurpose(tenant))
-	})
+	at, claims, err := s.openOwn(token, relayPurpose, kind, "flow")
 	if err != nil {
-		return nil, store.Flow{}, errNoRelay
+		return nil, store.Flow{}, err
 	}
-	name, _ := claims["flow"].(string)
-	flowID, err := id.Parse(name)
-	if err != nil {
-		return nil, store.Flow{}, errNoRelay
-	}
-	flow, err := s.store.Flow(caller.WithTenant(ctx, tenant), tenant, flowID)
+	flow, err := s.store.Flow(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
 	return claims, flow, err
 }
 
@@ -239,7 +202,7 @@ func (s *Service) samlReturn(ctx context.Context, directory id.ID, relay secure.
 		return s.unsolicited(ctx, directory)
 	}
 	claims, flow, err := s.openRelay(ctx, loginRelay, relay)
-	if errors.Is(err, errNoRelay) {
+	if errors.Is(err, errNotOwn) {
 		return s.defaultRelay(ctx, relay)
 	}
 	if errors.Is(err, apierr.NotFound) || err == nil && claims["ash"] != s.cfg.Base.To("directories", directory) {
@@ -390,7 +353,7 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 	if session.SAMLSession == nil {
 		return ""
 	}
-	relay, err := s.signRelay(f.TenantID, logoutRelay, secure.Claims{
+	relay, err := s.signOwn(f.TenantID, relayPurpose, logoutRelay, secure.Claims{
 		"flow": f.ID.String(), "sub": session.AccountID.String(), "iat": s.now().Unix(), "exp": s.now().Add(samlLife).Unix(),
 	})
 	var to directoryapi.SAMLRedirect
@@ -408,7 +371,7 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 // session here has ended already, so that a failure there is only logged.
 func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.Secret) (string, error) {
 	claims, f, err := s.openRelay(ctx, logoutRelay, relay)
-	if errors.Is(err, errNoRelay) || errors.Is(err, apierr.NotFound) {
+	if errors.Is(err, errNotOwn) || errors.Is(err, apierr.NotFound) {
 		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
 	}
 	if err != nil {

@@ -39,10 +39,7 @@ func (c *Client) BeginSignOn(ctx context.Context, self string, in SignOn) (Redir
 	if err != nil {
 		return Redirect{}, err
 	}
-	browser := in.Browser
-	if len(browser) != browserLength {
-		browser = secure.Token(browserLength)
-	}
+	browser := browserCookie(in.Browser)
 	now := s.now()
 	flow := store.Flow{
 		TenantID: tenant, ID: id.New(now), ApplicationID: c.Application.ID, FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLife),
@@ -58,7 +55,7 @@ func (c *Client) BeginSignOn(ctx context.Context, self string, in SignOn) (Redir
 	if err := s.insertFlow(ctx, flow); err != nil {
 		return Redirect{}, err
 	}
-	token, err := s.signRelay(tenant, signOnRelay, secure.Claims{"flow": flow.ID.String()})
+	token, err := s.signOwn(tenant, relayPurpose, signOnRelay, secure.Claims{"flow": flow.ID.String()})
 	return Redirect{Location: s.cfg.Base.Host() + "/sso?signOn=" + token.Reveal(), Browser: browser}, err
 }
 
@@ -66,17 +63,14 @@ func (c *Client) BeginSignOn(ctx context.Context, self string, in SignOn) (Redir
 // here, which may have a session. A token is good once.
 func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Redirect, error) {
 	_, f, err := s.openRelay(ctx, signOnRelay, v.Token)
-	if errors.Is(err, errNoRelay) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
+	if errors.Is(err, errNotOwn) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
 		err = apierr.BadRequest.Because("signOn is not the token of a login that goes on")
 	}
 	if err != nil {
 		return Redirect{}, err
 	}
 	ctx = caller.WithTenant(ctx, f.TenantID)
-	browser := v.Browser
-	if len(browser) != browserLength {
-		browser = secure.Token(browserLength)
-	}
+	browser := browserCookie(v.Browser)
 	f.Browser = secure.Digest(browser)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.BindBrowser(ctx, f, f.Browser, s.now()) })
 	if errors.Is(err, apierr.NotFound) {

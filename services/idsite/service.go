@@ -9,6 +9,7 @@ package idsite
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -23,22 +24,10 @@ import (
 
 // Peers are the services that this one calls, each by both of its contracts.
 type Peers struct {
-	Directory interface {
-		directoryapi.API
-		directoryapi.Hosted
-	}
-	Application interface {
-		applicationapi.API
-		applicationapi.Hosted
-	}
-	OAuth interface {
-		oauthapi.API
-		oauthapi.Hosted
-	}
-	MFA interface {
-		mfaapi.API
-		mfaapi.Hosted
-	}
+	Directory   directoryapi.Contract
+	Application applicationapi.Contract
+	OAuth       oauthapi.Contract
+	MFA         mfaapi.Contract
 }
 
 // Service is the idsite service.
@@ -101,18 +90,10 @@ func (s *Service) Purger(pause time.Duration) func(context.Context) error {
 }
 
 func (s *Service) purge(ctx context.Context) error {
-	if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-		return tx.DeleteExpiredFlows(ctx, s.now().Add(-keepEnded), batch)
-	}); err != nil {
-		return err
-	}
-	if _, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-		return tx.DeleteExpiredProviderLogins(ctx, s.now(), batch)
-	}); err != nil {
-		return err
-	}
-	_, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-		return tx.DeleteExpiredSessions(ctx, s.now(), batch)
-	})
-	return err
+	now := s.now()
+	return errors.Join(
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredFlows(ctx, now.Add(-keepEnded), batch) }),
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredProviderLogins(ctx, now, batch) }),
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredSessions(ctx, now, batch) }),
+	)
 }

@@ -140,34 +140,55 @@ func (s *Service) signSession(tenant id.ID, claims sessionClaims) (secure.Secret
 	for name, value := range members {
 		all[name] = value
 	}
-	keyID, key := s.ring.Derive(sessionPurpose(tenant))
-	token, err := secure.SignJWT(map[string]any{"typ": "JWT", "kid": keyID, "tid": tenant.String()}, all, key)
+	return s.signOwn(tenant, sessionPurpose, "", all)
+}
+
+// signOwn signs a token that comes back to this service, under the tenant's key for a
+// purpose. kind is the header stt, "" for none.
+func (s *Service) signOwn(tenant id.ID, purpose func(id.ID) string, kind string, claims secure.Claims) (secure.Secret, error) {
+	keyID, key := s.ring.Derive(purpose(tenant))
+	header := map[string]any{"typ": "JWT", "kid": keyID, "tid": tenant.String()}
+	if kind != "" {
+		header["stt"] = kind
+	}
+	token, err := secure.SignJWT(header, claims, key)
 	return secure.Secret(token), err
+}
+
+// errNotOwn is the error of a text that is no token of signOwn.
+var errNotOwn = errors.New("the text is no token of this service and kind")
+
+// openOwn returns what a token of signOwn is about, the id in one of its claims, with
+// its tenant and its claims. Any other text is errNotOwn.
+func (s *Service) openOwn(token secure.Secret, purpose func(id.ID) string, kind, claim string) (about id.Ref, claims secure.Claims,
+	err error) {
+	_, claims, err = secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+		name, _ := header["tid"].(string)
+		tenant, err := id.Parse(name)
+		if stt, _ := header["stt"].(string); err != nil || stt != kind {
+			return "", errNotOwn
+		}
+		about.Tenant = tenant
+		keyID, _ := header["kid"].(string)
+		return s.ring.Derived(keyID, purpose(tenant))
+	})
+	name, _ := claims[claim].(string)
+	var unreadable error
+	if about.ID, unreadable = id.Parse(name); err != nil || unreadable != nil {
+		return id.Ref{}, nil, errNotOwn
+	}
+	return about, claims, nil
 }
 
 // openSession returns the flow of a session token with its site. A token that is
 // not one, or whose flow has ended, is apierr.SessionTimedOut; where the site and the
 // flow are known, they are returned with the error.
 func (s *Service) openSession(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
-	var tenant id.ID
-	_, claims, err := secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		name, _ := header["tid"].(string)
-		var err error
-		if tenant, err = id.Parse(name); err != nil {
-			return "", err
-		}
-		keyID, _ := header["kid"].(string)
-		return s.ring.Derived(keyID, sessionPurpose(tenant))
-	})
+	at, claims, err := s.openOwn(token, sessionPurpose, "", "flow")
 	if err != nil {
 		return store.Flow{}, store.Site{}, errSessionOver
 	}
-	name, _ := claims["flow"].(string)
-	flowID, err := id.Parse(name)
-	if err != nil {
-		return store.Flow{}, store.Site{}, errSessionOver
-	}
-	flow, site, err := s.store.FlowAndSite(caller.WithTenant(ctx, tenant), tenant, flowID)
+	flow, site, err := s.store.FlowAndSite(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
 	if errors.Is(err, apierr.NotFound) && !site.ID.IsZero() {
 		err = errSessionOver
 	}

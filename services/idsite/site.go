@@ -122,9 +122,9 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 		site.DomainName, err = domainName(in.DomainName, site.DefaultDomain)
 		refused.Add(err)
 	}
-	refused.Add(optionalText(in.TLSPublicCert, "tlsPublicCert", maxPEM, &site.TLSPublicCert))
+	refused.Optional(&site.TLSPublicCert, in.TLSPublicCert, "tlsPublicCert", maxPEM)
 	if in.TLSPrivateKey.Present && in.TLSPrivateKey.Or("") != SealedKey {
-		refused.Add(optionalText(in.TLSPrivateKey, "tlsPrivateKey", maxPEM, &site.TLSPrivateKey))
+		refused.Optional(&site.TLSPrivateKey, in.TLSPrivateKey, "tlsPrivateKey", maxPEM)
 		site.TLSPrivateKeySealed = nil
 		if key := site.TLSPrivateKey; key != nil && isPrivateKey(*key) {
 			site.TLSPrivateKeySealed, site.TLSPrivateKey = s.ring.Seal(secure.Secret(*key), keyPurpose(site.TenantID)), nil
@@ -153,10 +153,10 @@ func applyRepository(site *store.Site, in SiteChange) error {
 		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git",
 			in.GitRepoURL.Value)
 	}
-	if err := optionalText(in.GitRepoURL, "gitRepoUrl", maxURL, &site.GitRepoURL); err != nil {
-		return err
-	}
-	if err := optionalText(in.GitBranch, "gitBranch", maxBranch, &site.GitBranch); err != nil {
+	var refused field.Refusals
+	refused.Optional(&site.GitRepoURL, in.GitRepoURL, "gitRepoUrl", maxURL)
+	refused.Optional(&site.GitBranch, in.GitBranch, "gitBranch", maxBranch)
+	if err := refused.First(); err != nil {
 		return err
 	}
 	if in.GitBranch.Null || site.GitRepoURL != nil && site.GitBranch == nil {
@@ -198,13 +198,13 @@ func applyLook(site *store.Site, in SiteChange) error {
 			return apierr.Format.Because("logoUrl must be an absolute http or https address")
 		}
 	}
-	if err := optionalText(in.LogoURL, "logoUrl", maxURL, &site.LogoURL); err != nil {
-		return err
-	}
+	var refused field.Refusals
+	refused.Optional(&site.LogoURL, in.LogoURL, "logoUrl", maxURL)
 	if in.AccentColor.Given() && !hexColor.MatchString(in.AccentColor.Value) {
-		return apierr.Format.Because("accentColor must be a color such as #2f5bea")
+		refused.Add(apierr.Format.Because("accentColor must be a color such as #2f5bea"))
 	}
-	return optionalText(in.AccentColor, "accentColor", len("#rrggbb"), &site.AccentColor)
+	refused.Optional(&site.AccentColor, in.AccentColor, "accentColor", len("#rrggbb"))
+	return refused.First()
 }
 
 // applyLifetimes reads the idle timeout and the absolute one of sessions.
@@ -339,19 +339,6 @@ func isPrivateKey(text string) bool {
 }
 
 func keyPurpose(tenant id.ID) string { return "idsite.tlskey/" + tenant.String() }
-
-// optionalText writes a member into a value: null or absent text clears or leaves
-// it.
-func optionalText(in field.Text, name string, most int, to **string) error {
-	if !in.Present {
-		return nil
-	}
-	text, err := field.Optional(in, name, most)
-	if err == nil {
-		*to = text
-	}
-	return err
-}
 
 func firstPresent(lists ...field.List) field.List {
 	for _, each := range lists {

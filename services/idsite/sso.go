@@ -26,6 +26,14 @@ const (
 	sessionLength = 43
 )
 
+// browserCookie is the cookie that a browser has brought, or a new one.
+func browserCookie(brought secure.Secret) secure.Secret {
+	if len(brought) != browserLength {
+		return secure.Token(browserLength)
+	}
+	return brought
+}
+
 // Visit is a browser at one of the redirecting endpoints.
 type Visit struct {
 	Token   secure.Secret // jwtRequest or jwtResponse
@@ -51,10 +59,7 @@ func (s *Service) Begin(ctx context.Context, v Visit) (Redirect, error) {
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	browser := v.Browser
-	if len(browser) != browserLength {
-		browser = secure.Token(browserLength)
-	}
+	browser := browserCookie(v.Browser)
 	flow, err := s.newFlow(r, browser)
 	if err != nil {
 		return Redirect{}, err
@@ -78,7 +83,8 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 	return store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"),
 		CallbackURI: r.callback, State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
-		ShowOrganization: r.flag("sof"), UseSubdomain: r.flag("usd"), Token: r.text("sp_token"), FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
+		ShowOrganization: r.flag("sof"), UseSubdomain: r.flag("usd"), Token: r.text("sp_token"),
+		FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
 		CreatedAt: now, ExpiresAt: now.Add(max(ttl, keepEnded)),
 	}, nil
 }
@@ -349,7 +355,8 @@ func (s *Service) newSession(ctx context.Context, tenant id.ID, assertion string
 		}
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
-			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
+			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession,
+			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
 			ExpiresAt: now.Add(ttl),
 		})
 	})

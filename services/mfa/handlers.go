@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
@@ -58,5 +59,5 @@ func (s *Service) removeOf(ctx context.Context, e events.Envelope, tenant, owner
 }
 
 func (s *Service) removeAccounts(ctx context.Context, r store.Removal) error {
-	return s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, r.TenantID, r.OwnerID, batch) })
+	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, r.TenantID, r.OwnerID, batch) })
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-var _ mfaapi.Hosted = (*Service)(nil)
-
 // FactorsOf returns the factors of an account without what would pass their
 // challenges.
 func (s *Service) FactorsOf(ctx context.Context, account id.Ref) (out mfaapi.AccountFactors, err error) {

@@ -129,18 +129,11 @@ func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
 		p.Number, err = readNumber(in.Number)
 		refused.Add(err)
 	}
-	if in.Name.Present {
-		p.Name, err = field.Optional(in.Name, "name", 255)
-		refused.Add(err)
-	}
-	if in.Description.Present {
-		p.Description, err = field.Optional(in.Description, "description", 1000)
-		refused.Add(err)
-	}
+	refused.Optional(&p.Name, in.Name, "name", 255)
+	refused.Optional(&p.Description, in.Description, "description", 1000)
 	p.Status, err = status(in.Status, p.Status)
 	refused.Add(err)
-	p.VerificationStatus, err = field.Enum(in.VerificationStatus, "verificationStatus", p.VerificationStatus, store.Verified, store.Unverified)
-	refused.Add(err)
+	refused.Enum(&p.VerificationStatus, in.VerificationStatus, "verificationStatus", store.Verified, store.Unverified)
 	return refused.First()
 }
 

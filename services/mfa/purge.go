@@ -33,8 +33,8 @@ func (s *Service) purge(ctx context.Context) error {
 	now := s.now()
 	return errors.Join(
 		s.finishRemovals(ctx, now.Add(-requestsEnd)),
-		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.PurgeChallenges(ctx, now.Add(-challengeAge), batch) }),
-		s.drain(ctx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, now, batch) }),
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChallenges(ctx, now.Add(-challengeAge), batch) }),
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, now, batch) }),
 	)
 }
 
@@ -54,10 +54,4 @@ func (s *Service) finishRemovals(ctx context.Context, before time.Time) error {
 			}
 		}
 	}
-}
-
-// drain deletes batches until one is empty.
-func (s *Service) drain(ctx context.Context, remove func(*store.Tx) (int64, error)) error {
-	_, err := purge.Drain(ctx, s.store.Tx, remove)
-	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-var _ mfaapi.API = (*Service)(nil)
+var _ mfaapi.Contract = (*Service)(nil)
 
 // maxOffered limits the factors that a user can select from.
 const maxOffered = 20

@@ -110,8 +110,7 @@ func (c *providerClient) send(ctx context.Context, to, text, receipts string) er
 
 // inner removes the request's address from an error of the HTTP client.
 func inner(err error) error {
-	var outer *url.Error
-	if errors.As(err, &outer) {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
 		return outer.Err
 	}
 	return err

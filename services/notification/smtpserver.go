@@ -169,18 +169,9 @@ func (s *Service) DeleteSMTPServer(ctx context.Context, at id.Ref) error {
 // apply writes the members of a body into a server and checks them.
 func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err error) {
 	var refused field.Refusals
-	if in.Name.Present {
-		v.Name, err = field.Optional(in.Name, "name", maxName)
-		refused.Add(err)
-	}
-	if in.Description.Present {
-		v.Description, err = field.Optional(in.Description, "description", maxDescription)
-		refused.Add(err)
-	}
-	if in.Username.Present || isNew {
-		v.Username, err = field.Required(in.Username, "username", maxCredential)
-		refused.Add(err)
-	}
+	refused.Optional(&v.Name, in.Name, "name", maxName)
+	refused.Optional(&v.Description, in.Description, "description", maxDescription)
+	refused.Required(&v.Username, in.Username, "username", maxCredential, isNew)
 	if in.Password.Present || isNew {
 		password, err := readPassword(in.Password)
 		refused.Add(err)
@@ -199,8 +190,7 @@ func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err
 		v.SecurityProtocol, err = readSecurity(in.SecurityProtocol)
 		refused.Add(err)
 	}
-	v.Status, err = field.Enum(in.Status, "status", v.Status, store.Enabled, store.Disabled)
-	refused.Add(err)
+	refused.Enum(&v.Status, in.Status, "status", store.Enabled, store.Disabled)
 	return refused.First()
 }
 

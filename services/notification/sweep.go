@@ -25,6 +25,5 @@ func (s *Service) Sweep(ctx context.Context) error {
 }
 
 func (s *Service) sweep(ctx context.Context) error {
-	_, err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteDeliveries(ctx, s.now().Add(-kept), batch) })
-	return err
+	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteDeliveries(ctx, s.now().Add(-kept), batch) })
 }

@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 }
 
 // far returns the contract over HTTP.
-func far(t *testing.T, d *oauthtest.Deployment) oauthapi.Client {
+func far(t *testing.T, d *oauthtest.Deployment) oauthapi.Contract {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -49,16 +49,10 @@ func far(t *testing.T, d *oauthtest.Deployment) oauthapi.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return oauthapi.Client{Peer: rpc.Peer{Upstream: upstream, Signer: d.Signer}}
+	return oauthapi.Client(rpc.Peer{Upstream: upstream, Signer: d.Signer})
 }
 
-// contract is what the service offers to others.
-type contract interface {
-	oauthapi.API
-	oauthapi.Hosted
-}
-
-func around(t *testing.T, d *oauthtest.Deployment, api contract) apitest.Surroundings {
+func around(t *testing.T, d *oauthtest.Deployment, api oauthapi.Contract) apitest.Surroundings {
 	return apitest.Surroundings{
 		API: api, Tenant: d.Tenant, Administrators: d.Administrators, Administrator: d.Administrator, EndUser: d.Account,
 		Application: d.Application, Login: oauthtest.Login, Password: oauthtest.Password,

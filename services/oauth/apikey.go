@@ -124,14 +124,10 @@ type KeyChange struct {
 
 // apply writes the members of a body into a key and checks them.
 func (in KeyText) apply(k *store.Key) error {
-	var refused [2]error
-	if in.Name.Present {
-		k.Name, refused[0] = field.Optional(in.Name, "name", maxName)
-	}
-	if in.Description.Present {
-		k.Description, refused[1] = field.Optional(in.Description, "description", maxDescription)
-	}
-	return field.First(refused[:]...)
+	var refused field.Refusals
+	refused.Optional(&k.Name, in.Name, "name", maxName)
+	refused.Optional(&k.Description, in.Description, "description", maxDescription)
+	return refused.First()
 }
 
 // CreateKey creates an API key of an account, or returns apierr.NotFound for the
@@ -144,7 +140,7 @@ func (s *Service) CreateKey(ctx context.Context, tenant, account id.ID, in KeyTe
 	if err := in.apply(&k); err != nil {
 		return k, err
 	}
-	return k, s.tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+	return k, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
 }
 
 func newKey(ring *secure.Keyring, now time.Time, in oauthapi.EnsureKey) store.Key {
@@ -169,7 +165,7 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 		return oauthapi.Key{}, apierr.Required.Because("the secret of an API key cannot be empty")
 	}
 	k := newKey(s.ring, s.now(), in)
-	err := s.tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
 	if !errors.Is(err, apierr.Exists) {
 		return k.Key, err
 	}
@@ -189,7 +185,7 @@ func (s *Service) UpdateKey(ctx context.Context, tenant id.ID, key string, in Ke
 	if !isKeyID(key) {
 		return k, apierr.NotFound
 	}
-	err := s.tx(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if k, err = tx.LockKey(ctx, tenant, key); err != nil {
 			return err
 		}
@@ -210,7 +206,7 @@ func (s *Service) DeleteKey(ctx context.Context, tenant id.ID, key string) error
 	if !isKeyID(key) {
 		return apierr.NotFound
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteKey(ctx, tenant, key) })
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteKey(ctx, tenant, key) })
 	s.forgetKey(tenant, key)
 	return err
 }

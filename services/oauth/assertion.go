@@ -177,7 +177,7 @@ func (s *Service) spend(ctx context.Context, tenant id.ID, a assertion) error {
 	if a.jti == "" {
 		return nil
 	}
-	err := s.tx(ctx, func(tx *store.Tx) error { return tx.SpendAssertion(ctx, tenant, a.jti, a.expiresAt) })
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.SpendAssertion(ctx, tenant, a.jti, a.expiresAt) })
 	if errors.Is(err, apierr.Exists) {
 		return apierr.TokenReplayed.Because("the assertion was exchanged already")
 	}

@@ -152,7 +152,7 @@ func (s *Service) issue(ctx context.Context, in TokenRequest, user holder, withR
 	if refresh.ID.IsZero() {
 		err = s.access.add(ctx, access)
 	} else {
-		err = s.tx(ctx, func(tx *store.Tx) error { return tx.InsertPair(ctx, access, refresh) })
+		err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertPair(ctx, access, refresh) })
 	}
 	if errors.Is(err, apierr.NotFound) {
 		err = refused(apierr.WrongPassword.Because("the password of the account was changed while it logged in"), "invalid_request")
@@ -195,7 +195,7 @@ func (s *Service) insertRefreshed(ctx context.Context, tokens []store.Token) []e
 func (s *Service) insert(ctx context.Context, tokens []store.Token,
 	insert func(*store.Tx, context.Context, []store.Token) *[]store.Inserted) []error {
 	var inserted *[]store.Inserted
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		inserted = insert(tx, ctx, tokens)
 		return nil
 	})

@@ -307,7 +307,7 @@ func TestPolicyDecidesLifetimes(t *testing.T) {
 	d := oauthtest.Open(t)
 	set := func(access, refresh string) {
 		t.Helper()
-		_, err := d.Service.UpdatePolicy(t.Context(), d.Tenant, d.Application, oauth.PolicyChange{
+		_, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Application}, oauth.PolicyChange{
 			AccessTokenTTL: field.Some(access), RefreshTokenTTL: field.Some(refresh),
 		})
 		if err != nil {
@@ -373,7 +373,7 @@ func TestReplicasAreToldOfAPolicy(t *testing.T) {
 	for _, want := range []int{3600, 60, 120, 30} {
 		if want != 3600 {
 			ttl := field.Some("PT" + strconv.Itoa(want) + "S")
-			if _, err := here.UpdatePolicy(t.Context(), d.Tenant, d.Application, oauth.PolicyChange{AccessTokenTTL: ttl}); err != nil {
+			if _, err := here.UpdatePolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Application}, oauth.PolicyChange{AccessTokenTTL: ttl}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -394,13 +394,13 @@ func TestPolicyIsMadeOnce(t *testing.T) {
 		if i%2 == 0 {
 			in = oauth.PolicyChange{RefreshTokenTTL: field.Some("P1D")}
 		}
-		_, err := d.Service.UpdatePolicy(context.Background(), d.Tenant, d.Application, in)
+		_, err := d.Service.UpdatePolicy(context.Background(), id.Ref{Tenant: d.Tenant, ID: d.Application}, in)
 		return err
 	})
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	p, err := d.Service.Policy(t.Context(), d.Tenant, d.Application)
+	p, err := d.Service.Policy(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Application})
 	if err != nil || p.RefreshTokenTTL != "P1D" || p.AccessTokenTTL == "PT1H" {
 		t.Errorf("the policy is %+v, %v", p, err)
 	}

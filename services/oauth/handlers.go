@@ -35,7 +35,7 @@ func (s *Service) Handlers() []events.Handler {
 // its tokens after the deletion.
 func (s *Service) passwordChanged(ctx context.Context, e events.Envelope, event events.PasswordChanged) error {
 	change := store.PasswordChange{TenantID: event.Tenant, AccountID: event.Account, ChangedAt: e.At, ExpiresAt: e.At.Add(requestsEnd)}
-	if err := s.tx(ctx, func(tx *store.Tx) error { return tx.RecordPasswordChange(ctx, change) }); err != nil {
+	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordPasswordChange(ctx, change) }); err != nil {
 		return err
 	}
 	return s.once(ctx, e, func(tx *store.Tx) error {
@@ -65,7 +65,7 @@ func (s *Service) removeAccounts(ctx context.Context, e events.Envelope, account
 // the event as seen: a delivery that failed continues where it stopped.
 func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, event events.ApplicationDeleted) error {
 	for _, kind := range store.Kinds {
-		_, err := purge.Drain(ctx, s.tx, func(tx *store.Tx) (int64, error) {
+		err := purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
 			return tx.DeleteApplicationTokens(ctx, kind, event.Tenant, event.Application, batch)
 		})
 		if err != nil {
@@ -82,7 +82,7 @@ func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, eve
 
 // once runs the effect of an event unless an earlier delivery has committed it.
 func (s *Service) once(ctx context.Context, e events.Envelope, effect func(*store.Tx) error) error {
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if seen, err := tx.Seen(ctx, e); err != nil || seen {
 			return err
 		}

@@ -39,7 +39,7 @@ func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 	if _, err := d.Service.CreateKey(t.Context(), s.Tenant, s.Account, oauth.KeyText{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Service.UpdatePolicy(t.Context(), s.Tenant, s.Application,
+	if _, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: s.Tenant, ID: s.Application},
 		oauth.PolicyChange{AccessTokenTTL: field.Some("PT1M")}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestANewPasswordEndsTokensBeforeItsEventArrives(t *testing.T) {
 	d := oauthtest.Open(t)
 	keep := d.Site
 	keep.Application = d.NewApplication(d.Tenant, d.Directory)
-	if _, err := d.Service.UpdatePolicy(t.Context(), d.Tenant, keep.Application,
+	if _, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: keep.Application},
 		oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Some(false)}); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestANewPasswordEndsTheTokensOfTheFormerOne(t *testing.T) {
 	d := oauthtest.Open(t)
 	keep := d.Site
 	keep.Application = d.NewApplication(d.Tenant, d.Directory)
-	if _, err := d.Service.UpdatePolicy(t.Context(), d.Tenant, keep.Application,
+	if _, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: keep.Application},
 		oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Of[bool]{Present: true}}); err != nil {
 		t.Fatal(err)
 	}

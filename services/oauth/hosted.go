@@ -15,8 +15,6 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-var _ oauthapi.Hosted = (*Service)(nil)
-
 // VerifyJWT verifies a JWT that an administrator's key of any tenant signed. The
 // key names the tenant, as that of a management request does.
 func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthapi.VerifiedJWT, error) {

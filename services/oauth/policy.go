@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -33,12 +32,12 @@ type PolicyChange struct {
 
 // Policy returns the policy of an application, or apierr.NotFound for the
 // application. Until it is changed it is the default, as old as the application.
-func (s *Service) Policy(ctx context.Context, tenant, application id.ID) (store.Policy, error) {
-	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
+func (s *Service) Policy(ctx context.Context, application id.Ref) (store.Policy, error) {
+	app, err := s.peers.Application.Application(ctx, application)
 	if err != nil {
 		return store.Policy{}, err
 	}
-	p, err := s.store.Policy(ctx, tenant, application)
+	p, err := s.store.Policy(ctx, application.Tenant, application.ID)
 	if errors.Is(err, apierr.NotFound) {
 		return defaultPolicy(app), nil
 	}
@@ -54,13 +53,13 @@ func defaultPolicy(app applicationapi.Application) store.Policy {
 
 // UpdatePolicy changes what the body names, for the tokens that are issued from
 // then on. A refresh token lifetime of zero, in any form, ends their issue.
-func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, in PolicyChange) (store.Policy, error) {
-	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
+func (s *Service) UpdatePolicy(ctx context.Context, application id.Ref, in PolicyChange) (store.Policy, error) {
+	app, err := s.peers.Application.Application(ctx, application)
 	if err != nil {
 		return store.Policy{}, err
 	}
 	var p store.Policy
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockPolicy(ctx, defaultPolicy(app)); err != nil {
 			return err
 		}
@@ -70,7 +69,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, tenant, application id.ID, i
 		p.ModifiedAt = s.now()
 		return tx.UpdatePolicy(ctx, p)
 	})
-	s.store.ForgetPolicy(tenant, application)
+	s.store.ForgetPolicy(application.Tenant, application.ID)
 	return p, err
 }
 

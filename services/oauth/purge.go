@@ -31,7 +31,7 @@ func (s *Service) Purge(ctx context.Context) (total int64, err error) {
 func (s *Service) purge(ctx context.Context, table store.Expiring, before time.Time) (total int64, err error) {
 	done := store.Purged{Rows: batch}
 	for err == nil && done.Rows == batch {
-		err = s.tx(ctx, func(tx *store.Tx) (err error) {
+		err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 			done, err = tx.Purge(ctx, table, done.Last, before, batch)
 			return err
 		})

@@ -62,7 +62,7 @@ func (s *Service) Revoke(ctx context.Context, in Revocation) error {
 	if err != nil {
 		return err
 	}
-	return s.tx(ctx, func(tx *store.Tx) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if t.Kind == store.Refresh {
 			return tx.DeletePair(ctx, t.TenantID, t.AccountID, t.ID)
 		}

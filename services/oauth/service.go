@@ -75,10 +75,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 	return svc
 }
 
-var _ oauthapi.API = (*Service)(nil)
-
-// tx is a transaction of the store.
-func (s *Service) tx(ctx context.Context, fn func(*store.Tx) error) error { return s.store.Tx(ctx, fn) }
+var _ oauthapi.Contract = (*Service)(nil)
 
 // refusal returns the error of a request to an application: apierr.NotFound where the
 // tenant has no such application, else err. A request that succeeded needs no check.

@@ -71,7 +71,7 @@ func (s *Service) useNonces(ctx context.Context, list []store.Nonce) []error {
 	now := s.now()
 	unique := slices.Compact(slices.SortedFunc(slices.Values(list), store.Nonce.Compare))
 	var used *[]store.Nonce
-	err := s.tx(ctx, func(tx *store.Tx) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		used = tx.UseNonces(ctx, unique, now, now.Add(nonceLifetime))
 		return nil
 	})

@@ -327,5 +327,5 @@ func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, accou
 
 // DeleteToken ends one token and no other, or returns apierr.NotFound.
 func (s *Service) DeleteToken(ctx context.Context, kind store.Kind, tenant, token id.ID) error {
-	return s.tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
 }

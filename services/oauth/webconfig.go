@@ -166,7 +166,7 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 		}
 	}
 	var c store.WebConfig
-	err = s.tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if c, err = tx.LockWebConfig(ctx, defaultWebConfig(app)); err != nil {
 			return err
 		}
@@ -220,8 +220,7 @@ func (s *Service) chosenKey(ctx context.Context, before WebConfig, link field.Li
 // the one that signingApiKey names.
 func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 	var refused field.Refusals
-	c.Status, err = field.Enum(in.Status, "status", c.Status, directoryapi.Enabled, directoryapi.Disabled)
-	refused.Add(err)
+	refused.Enum(&c.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	for _, endpoints := range []struct {
 		name string
 		in   field.Of[EndpointsChange]

@@ -18,7 +18,7 @@ type addresses struct{ smtp, texts string }
 // startMailbox runs the development mail server, and the intake of text
 // messages, on loopback and serves its pages, which the gateway shows.
 func startMailbox(p *run.Process, dir string) (pages http.Handler, at addresses, err error) {
-	box, err := mailbox.Open(dir)
+	box, err := mailbox.Open(dir, mailbox.Config{})
 	if err != nil {
 		return nil, at, fmt.Errorf("open the mailbox: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	gateway "github.com/doorward/doorward/gateway/app"
+	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/rpc"
 	application "github.com/doorward/doorward/services/application/app"
 	directory "github.com/doorward/doorward/services/directory/app"
@@ -22,33 +23,33 @@ import (
 // that it would send over the network.
 func (s *standalone) wire(ctx context.Context) error {
 	p := s.process
-	accounts := directory.FromEnv(s.source)
+	accounts := env.Load[directory.Config](s.source)
 	boundMemory(accounts)
 	directories, err := directory.Open(ctx, p, accounts)
 	if err != nil {
 		return fmt.Errorf("directory: %w", err)
 	}
-	applications, err := application.Open(ctx, p, application.FromEnv(s.source), application.Peers{Directory: directories.API})
+	applications, err := application.Open(ctx, p, env.Load[application.Config](s.source), application.Peers{Directory: directories.API})
 	if err != nil {
 		return fmt.Errorf("application: %w", err)
 	}
-	factors, err := mfa.Open(ctx, p, mfa.FromEnv(s.source), mfa.Peers{Directory: directories.API})
+	factors, err := mfa.Open(ctx, p, env.Load[mfa.Config](s.source), mfa.Peers{Directory: directories.API})
 	if err != nil {
 		return fmt.Errorf("mfa: %w", err)
 	}
-	tokens, err := oauth.Open(ctx, p, oauth.FromEnv(s.source), oauth.Peers{
+	tokens, err := oauth.Open(ctx, p, env.Load[oauth.Config](s.source), oauth.Peers{
 		Directory: directories.API, Application: applications.API, MFA: factors.API,
 	})
 	if err != nil {
 		return fmt.Errorf("oauth: %w", err)
 	}
-	notifications, err := notification.Open(ctx, p, notification.FromEnv(s.source), notification.Peers{
+	notifications, err := notification.Open(ctx, p, env.Load[notification.Config](s.source), notification.Peers{
 		Directory: directories.API, Application: applications.API,
 	})
 	if err != nil {
 		return fmt.Errorf("notification: %w", err)
 	}
-	sites, err := idsite.Open(ctx, p, idsite.FromEnv(s.source), idsite.Peers{
+	sites, err := idsite.Open(ctx, p, env.Load[idsite.Config](s.source), idsite.Peers{
 		Directory: directories.API, Application: applications.API, OAuth: tokens.API, MFA: factors.API,
 	})
 	if err != nil {

@@ -7,62 +7,132 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// Client is the application service in another process.
-type Client struct{ rpc.Peer }
+// Contract is all that other services ask of the application service.
+type Contract interface {
+	API
+	Hosted
+}
 
-var _ API = Client{}
+// Client returns the application service of another process. Its methods do what Contract says.
+func Client(peer rpc.Peer) Contract { return client{peer} }
 
-// SignUp asks the far service.
-func (c Client) SignUp(ctx context.Context, in SignUp) (SignedUp, error) {
+type client struct{ rpc.Peer }
+
+func (c client) SignUp(ctx context.Context, in SignUp) (SignedUp, error) {
 	return rpc.Call[SignUp, SignedUp](ctx, c.Peer, "application.SignUp", in)
 }
 
-// Application asks the far service.
-func (c Client) Application(ctx context.Context, in directoryapi.Ref) (Application, error) {
+func (c client) Application(ctx context.Context, in directoryapi.Ref) (Application, error) {
 	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.Application", in)
 }
 
-// ApplicationOfWebConfig asks the far service.
-func (c Client) ApplicationOfWebConfig(ctx context.Context, in directoryapi.Ref) (Application, error) {
+func (c client) ApplicationOfWebConfig(ctx context.Context, in directoryapi.Ref) (Application, error) {
 	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.ApplicationOfWebConfig", in)
 }
 
-// SetDNSLabel asks the far service.
-func (c Client) SetDNSLabel(ctx context.Context, in SetDNSLabel) (Application, error) {
+func (c client) SetDNSLabel(ctx context.Context, in SetDNSLabel) (Application, error) {
 	return rpc.Call[SetDNSLabel, Application](ctx, c.Peer, "application.SetDNSLabel", in)
 }
 
-// ApplicationData asks the far service.
-func (c Client) ApplicationData(ctx context.Context, in DataOf) (Data, error) {
+func (c client) ApplicationData(ctx context.Context, in DataOf) (Data, error) {
 	return rpc.Call[DataOf, Data](ctx, c.Peer, "application.ApplicationData", in)
 }
 
-// Login asks the far service.
-func (c Client) Login(ctx context.Context, in Login) (LoggedIn, error) {
+func (c client) Login(ctx context.Context, in Login) (LoggedIn, error) {
 	return rpc.Call[Login, LoggedIn](ctx, c.Peer, "application.Login", in)
 }
 
-// CompleteLogin asks the far service.
-func (c Client) CompleteLogin(ctx context.Context, in CompleteLogin) (LoggedIn, error) {
+func (c client) CompleteLogin(ctx context.Context, in CompleteLogin) (LoggedIn, error) {
 	return rpc.Call[CompleteLogin, LoggedIn](ctx, c.Peer, "application.Admit", in)
 }
 
-// CheckAccess asks the far service.
-func (c Client) CheckAccess(ctx context.Context, in CheckAccess) (directoryapi.Account, error) {
+func (c client) CheckAccess(ctx context.Context, in CheckAccess) (directoryapi.Account, error) {
 	return rpc.Call[CheckAccess, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
 }
 
-// Administrator asks the far service.
-func (c Client) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+func (c client) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return rpc.Call[directoryapi.Ref, directoryapi.Account](ctx, c.Peer, "application.Administrator", in)
 }
 
-// Reaches asks the far service.
-func (c Client) Reaches(ctx context.Context, in Reaches) (Reached, error) {
+func (c client) Reaches(ctx context.Context, in Reaches) (Reached, error) {
 	return rpc.Call[Reaches, Reached](ctx, c.Peer, "application.Reaches", in)
 }
 
-// ProviderLogin asks the far service.
-func (c Client) ProviderLogin(ctx context.Context, in ProviderLogin) (ProviderLoggedIn, error) {
+func (c client) ProviderLogin(ctx context.Context, in ProviderLogin) (ProviderLoggedIn, error) {
 	return rpc.Call[ProviderLogin, ProviderLoggedIn](ctx, c.Peer, "application.ProviderLogin", in)
+}
+
+func (c client) ApplicationByDNSLabel(ctx context.Context, in DNSLabel) (Application, error) {
+	return rpc.Call[DNSLabel, Application](ctx, c.Peer, "application.ApplicationByDNSLabel", in)
+}
+
+func (c client) LoginStores(ctx context.Context, in Where) (LoginStores, error) {
+	return rpc.Call[Where, LoginStores](ctx, c.Peer, "application.LoginStores", in)
+}
+
+func (c client) Register(ctx context.Context, in Register) (directoryapi.Account, error) {
+	return rpc.Call[Register, directoryapi.Account](ctx, c.Peer, "application.Register", in)
+}
+
+func (c client) RequestVerification(ctx context.Context, in LoginName) (directoryapi.Empty, error) {
+	return rpc.Call[LoginName, directoryapi.Empty](ctx, c.Peer, "application.RequestVerification", in)
+}
+
+func (c client) RequestReset(ctx context.Context, in LoginName) (directoryapi.Empty, error) {
+	return rpc.Call[LoginName, directoryapi.Empty](ctx, c.Peer, "application.RequestReset", in)
+}
+
+func (c client) CheckReset(ctx context.Context, in ResetToken) (directoryapi.PasswordReset, error) {
+	return rpc.Call[ResetToken, directoryapi.PasswordReset](ctx, c.Peer, "application.CheckReset", in)
+}
+
+func (c client) ResetPassword(ctx context.Context, in ResetPassword) (directoryapi.PasswordReset, error) {
+	return rpc.Call[ResetPassword, directoryapi.PasswordReset](ctx, c.Peer, "application.ResetPassword", in)
+}
+
+func (c client) AccountApplications(ctx context.Context, in directoryapi.Ref) (Applications, error) {
+	return rpc.Call[directoryapi.Ref, Applications](ctx, c.Peer, "application.AccountApplications", in)
+}
+
+func (c client) SAMLRelayState(ctx context.Context, in SAMLRelayState) (SAMLDestination, error) {
+	return rpc.Call[SAMLRelayState, SAMLDestination](ctx, c.Peer, "application.SAMLRelayState", in)
+}
+
+func (c client) SAMLApplication(ctx context.Context, in directoryapi.Ref) (Application, error) {
+	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.SAMLApplication", in)
+}
+
+func (c client) VerifySAMLRequest(ctx context.Context, in VerifySAMLRequest) (SAMLRequest, error) {
+	return rpc.Call[VerifySAMLRequest, SAMLRequest](ctx, c.Peer, "application.VerifySAMLRequest", in)
+}
+
+func (c client) SAMLResponse(ctx context.Context, in SAMLAnswer) (SAMLResponse, error) {
+	return rpc.Call[SAMLAnswer, SAMLResponse](ctx, c.Peer, "application.SAMLResponse", in)
+}
+
+// Serve answers the calls of a Client.
+func Serve(router rpc.Router, api Contract) {
+	rpc.Serve(router, "application.SignUp", api.SignUp)
+	rpc.Serve(router, "application.Application", api.Application)
+	rpc.Serve(router, "application.ApplicationOfWebConfig", api.ApplicationOfWebConfig)
+	rpc.Serve(router, "application.SetDNSLabel", api.SetDNSLabel)
+	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)
+	rpc.Serve(router, "application.Login", api.Login)
+	rpc.Serve(router, "application.Admit", api.CompleteLogin)
+	rpc.Serve(router, "application.Standing", api.CheckAccess)
+	rpc.Serve(router, "application.Administrator", api.Administrator)
+	rpc.Serve(router, "application.Reaches", api.Reaches)
+	rpc.Serve(router, "application.ProviderLogin", api.ProviderLogin)
+	rpc.Serve(router, "application.ApplicationByDNSLabel", api.ApplicationByDNSLabel)
+	rpc.Serve(router, "application.LoginStores", api.LoginStores)
+	rpc.Serve(router, "application.Register", api.Register)
+	rpc.Serve(router, "application.RequestVerification", api.RequestVerification)
+	rpc.Serve(router, "application.RequestReset", api.RequestReset)
+	rpc.Serve(router, "application.CheckReset", api.CheckReset)
+	rpc.Serve(router, "application.ResetPassword", api.ResetPassword)
+	rpc.Serve(router, "application.AccountApplications", api.AccountApplications)
+	rpc.Serve(router, "application.SAMLRelayState", api.SAMLRelayState)
+	rpc.Serve(router, "application.SAMLApplication", api.SAMLApplication)
+	rpc.Serve(router, "application.VerifySAMLRequest", api.VerifySAMLRequest)
+	rpc.Serve(router, "application.SAMLResponse", api.SAMLResponse)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -113,59 +112,4 @@ type ResetPassword struct {
 // Applications are several applications.
 type Applications struct {
 	Items []Application `json:"items"`
-}
-
-var _ Hosted = Client{}
-
-// ApplicationByDNSLabel calls the remote service.
-func (c Client) ApplicationByDNSLabel(ctx context.Context, in DNSLabel) (Application, error) {
-	return rpc.Call[DNSLabel, Application](ctx, c.Peer, "application.ApplicationByDNSLabel", in)
-}
-
-// LoginStores calls the remote service.
-func (c Client) LoginStores(ctx context.Context, in Where) (LoginStores, error) {
-	return rpc.Call[Where, LoginStores](ctx, c.Peer, "application.LoginStores", in)
-}
-
-// Register calls the remote service.
-func (c Client) Register(ctx context.Context, in Register) (directoryapi.Account, error) {
-	return rpc.Call[Register, directoryapi.Account](ctx, c.Peer, "application.Register", in)
-}
-
-// RequestVerification calls the remote service.
-func (c Client) RequestVerification(ctx context.Context, in LoginName) (directoryapi.Empty, error) {
-	return rpc.Call[LoginName, directoryapi.Empty](ctx, c.Peer, "application.RequestVerification", in)
-}
-
-// RequestReset calls the remote service.
-func (c Client) RequestReset(ctx context.Context, in LoginName) (directoryapi.Empty, error) {
-	return rpc.Call[LoginName, directoryapi.Empty](ctx, c.Peer, "application.RequestReset", in)
-}
-
-// CheckReset calls the remote service.
-func (c Client) CheckReset(ctx context.Context, in ResetToken) (directoryapi.PasswordReset, error) {
-	return rpc.Call[ResetToken, directoryapi.PasswordReset](ctx, c.Peer, "application.CheckReset", in)
-}
-
-// ResetPassword calls the remote service.
-func (c Client) ResetPassword(ctx context.Context, in ResetPassword) (directoryapi.PasswordReset, error) {
-	return rpc.Call[ResetPassword, directoryapi.PasswordReset](ctx, c.Peer, "application.ResetPassword", in)
-}
-
-// AccountApplications calls the remote service.
-func (c Client) AccountApplications(ctx context.Context, in directoryapi.Ref) (Applications, error) {
-	return rpc.Call[directoryapi.Ref, Applications](ctx, c.Peer, "application.AccountApplications", in)
-}
-
-// ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router rpc.Router, api Hosted) {
-	rpc.Serve(router, "application.ApplicationByDNSLabel", api.ApplicationByDNSLabel)
-	rpc.Serve(router, "application.LoginStores", api.LoginStores)
-	rpc.Serve(router, "application.Register", api.Register)
-	rpc.Serve(router, "application.RequestVerification", api.RequestVerification)
-	rpc.Serve(router, "application.RequestReset", api.RequestReset)
-	rpc.Serve(router, "application.CheckReset", api.CheckReset)
-	rpc.Serve(router, "application.ResetPassword", api.ResetPassword)
-	rpc.Serve(router, "application.AccountApplications", api.AccountApplications)
-	serveSAML(router, api)
 }

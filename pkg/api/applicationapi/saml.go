@@ -6,7 +6,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -79,33 +78,4 @@ type SAMLAnswer struct {
 type SAMLResponse struct {
 	ConsumerURL string        `json:"consumerUrl"`
 	Response    secure.Secret `json:"response"` // in Base64
-}
-
-var _ SAML = Client{}
-
-// SAMLRelayState calls the remote service.
-func (c Client) SAMLRelayState(ctx context.Context, in SAMLRelayState) (SAMLDestination, error) {
-	return rpc.Call[SAMLRelayState, SAMLDestination](ctx, c.Peer, "application.SAMLRelayState", in)
-}
-
-// SAMLApplication calls the remote service.
-func (c Client) SAMLApplication(ctx context.Context, in directoryapi.Ref) (Application, error) {
-	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.SAMLApplication", in)
-}
-
-// VerifySAMLRequest calls the remote service.
-func (c Client) VerifySAMLRequest(ctx context.Context, in VerifySAMLRequest) (SAMLRequest, error) {
-	return rpc.Call[VerifySAMLRequest, SAMLRequest](ctx, c.Peer, "application.VerifySAMLRequest", in)
-}
-
-// SAMLResponse calls the remote service.
-func (c Client) SAMLResponse(ctx context.Context, in SAMLAnswer) (SAMLResponse, error) {
-	return rpc.Call[SAMLAnswer, SAMLResponse](ctx, c.Peer, "application.SAMLResponse", in)
-}
-
-func serveSAML(router rpc.Router, api SAML) {
-	rpc.Serve(router, "application.SAMLRelayState", api.SAMLRelayState)
-	rpc.Serve(router, "application.SAMLApplication", api.SAMLApplication)
-	rpc.Serve(router, "application.VerifySAMLRequest", api.VerifySAMLRequest)
-	rpc.Serve(router, "application.SAMLResponse", api.SAMLResponse)
 }

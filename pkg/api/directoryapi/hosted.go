@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -141,52 +140,4 @@ type ProfileMembership struct {
 	ID         id.ID     `json:"id"`
 	CreatedAt  time.Time `json:"createdAt"`
 	ModifiedAt time.Time `json:"modifiedAt"`
-}
-
-var _ Hosted = Client{}
-
-// LoginDirectories calls the remote service.
-func (c Client) LoginDirectories(ctx context.Context, in LoginDirectories) (LoginDirectoryList, error) {
-	return rpc.Call[LoginDirectories, LoginDirectoryList](ctx, c.Peer, "directory.LoginDirectories", in)
-}
-
-// RegistrationRules calls the remote service.
-func (c Client) RegistrationRules(ctx context.Context, in Ref) (RegistrationRules, error) {
-	return rpc.Call[Ref, RegistrationRules](ctx, c.Peer, "directory.RegistrationRules", in)
-}
-
-// Profile calls the remote service.
-func (c Client) Profile(ctx context.Context, in ProfileRequest) (Profile, error) {
-	return rpc.Call[ProfileRequest, Profile](ctx, c.Peer, "directory.Profile", in)
-}
-
-// RequestSignUp calls the remote service.
-func (c Client) RequestSignUp(ctx context.Context, in RequestSignUp) (Empty, error) {
-	return rpc.Call[RequestSignUp, Empty](ctx, c.Peer, "directory.RequestSignUp", in)
-}
-
-// PendingSignUp calls the remote service.
-func (c Client) PendingSignUp(ctx context.Context, in SignUpToken) (PendingSignUp, error) {
-	return rpc.Call[SignUpToken, PendingSignUp](ctx, c.Peer, "directory.PendingSignUp", in)
-}
-
-// EndSignUp calls the remote service.
-func (c Client) EndSignUp(ctx context.Context, in SignUpToken) (Empty, error) {
-	return rpc.Call[SignUpToken, Empty](ctx, c.Peer, "directory.EndSignUp", in)
-}
-
-// AcceptInvitation calls the remote service.
-func (c Client) AcceptInvitation(ctx context.Context, in AcceptInvitation) (Account, error) {
-	return rpc.Call[AcceptInvitation, Account](ctx, c.Peer, "directory.AcceptInvitation", in)
-}
-
-// ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router rpc.Router, api Hosted) {
-	rpc.Serve(router, "directory.LoginDirectories", api.LoginDirectories)
-	rpc.Serve(router, "directory.RegistrationRules", api.RegistrationRules)
-	serveSAML(router, api)
-	rpc.Serve(router, "directory.RequestSignUp", api.RequestSignUp)
-	rpc.Serve(router, "directory.PendingSignUp", api.PendingSignUp)
-	rpc.Serve(router, "directory.EndSignUp", api.EndSignUp)
-	rpc.Serve(router, "directory.AcceptInvitation", api.AcceptInvitation)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -82,33 +81,4 @@ type SAMLLogout struct {
 	Tenant     id.ID         `json:"tenant"`
 	Session    SAMLSession   `json:"session"`
 	RelayState secure.Secret `json:"relayState"`
-}
-
-var _ SAML = Client{}
-
-// SAMLTenant calls the remote service.
-func (c Client) SAMLTenant(ctx context.Context, in SAMLDirectory) (SAMLTenant, error) {
-	return rpc.Call[SAMLDirectory, SAMLTenant](ctx, c.Peer, "directory.SAMLTenant", in)
-}
-
-// BeginSAMLLogin calls the remote service.
-func (c Client) BeginSAMLLogin(ctx context.Context, in BeginSAMLLogin) (SAMLRedirect, error) {
-	return rpc.Call[BeginSAMLLogin, SAMLRedirect](ctx, c.Peer, "directory.BeginSAMLLogin", in)
-}
-
-// FinishSAMLLogin calls the remote service.
-func (c Client) FinishSAMLLogin(ctx context.Context, in FinishSAMLLogin) (SAMLLogin, error) {
-	return rpc.Call[FinishSAMLLogin, SAMLLogin](ctx, c.Peer, "directory.FinishSAMLLogin", in)
-}
-
-// SAMLLogout calls the remote service.
-func (c Client) SAMLLogout(ctx context.Context, in SAMLLogout) (SAMLRedirect, error) {
-	return rpc.Call[SAMLLogout, SAMLRedirect](ctx, c.Peer, "directory.SAMLLogout", in)
-}
-
-func serveSAML(router rpc.Router, api SAML) {
-	rpc.Serve(router, "directory.SAMLTenant", api.SAMLTenant)
-	rpc.Serve(router, "directory.BeginSAMLLogin", api.BeginSAMLLogin)
-	rpc.Serve(router, "directory.FinishSAMLLogin", api.FinishSAMLLogin)
-	rpc.Serve(router, "directory.SAMLLogout", api.SAMLLogout)
 }

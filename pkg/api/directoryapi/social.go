@@ -7,7 +7,6 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -64,16 +63,6 @@ type SocialLoginBegun struct {
 	RequestSecret secure.Secret `json:"requestSecret,omitempty"`
 }
 
-// SocialAccount calls the remote service.
-func (c Client) SocialAccount(ctx context.Context, in SocialAccount) (ProvidedAccount, error) {
-	return rpc.Call[SocialAccount, ProvidedAccount](ctx, c.Peer, "directory.SocialAccount", in)
-}
-
-// BeginSocialLogin calls the remote service.
-func (c Client) BeginSocialLogin(ctx context.Context, in BeginSocialLogin) (SocialLoginBegun, error) {
-	return rpc.Call[BeginSocialLogin, SocialLoginBegun](ctx, c.Peer, "directory.BeginSocialLogin", in)
-}
-
 // ProviderAccount is the profile of a user at a provider, after a login there. A
 // text that the provider did not state is empty.
 type ProviderAccount struct {
@@ -118,17 +107,6 @@ type ProviderTokens struct {
 type ProvidedAccount struct {
 	Account Account `json:"account"`
 	IsNew   bool    `json:"isNew"`
-}
-
-// ProviderAccount calls the remote service.
-func (c Client) ProviderAccount(ctx context.Context, in ProviderAccount) (ProvidedAccount, error) {
-	return rpc.Call[ProviderAccount, ProvidedAccount](ctx, c.Peer, "directory.ProviderAccount", in)
-}
-
-func serveProviders(router rpc.Router, api Providers) {
-	rpc.Serve(router, "directory.ProviderAccount", api.ProviderAccount)
-	rpc.Serve(router, "directory.SocialAccount", api.SocialAccount)
-	rpc.Serve(router, "directory.BeginSocialLogin", api.BeginSocialLogin)
 }
 
 // IsSocial reports whether the accounts of a provider log in elsewhere on the web,

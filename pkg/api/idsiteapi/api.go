@@ -32,17 +32,16 @@ type Certificate struct {
 // KeyPurpose is what the private key of a domain is sealed for.
 func KeyPurpose(domain string) string { return "idsiteapi.certificate/" + domain }
 
-// Client is the idsite service in another process.
-type Client struct{ rpc.Peer }
+// Client returns the idsite service of another process.
+func Client(peer rpc.Peer) API { return client{peer} }
 
-var _ API = Client{}
+type client struct{ rpc.Peer }
 
-// Certificate calls the remote service.
-func (c Client) Certificate(ctx context.Context, in Domain) (Certificate, error) {
+func (c client) Certificate(ctx context.Context, in Domain) (Certificate, error) {
 	return rpc.Call[Domain, Certificate](ctx, c.Peer, "idsite.Certificate", in)
 }
 
-// Serve answers the remote calls of the contract.
+// Serve answers the calls of a Client.
 func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "idsite.Certificate", api.Certificate)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -103,34 +102,4 @@ type Challenged struct {
 	State  secure.Secret `json:"state,omitempty"` // leads to it, where the call had a State
 	// Account is whose challenge it is.
 	Account id.ID `json:"account"`
-}
-
-var _ Hosted = Client{}
-
-// FactorsOf calls the remote service.
-func (c Client) FactorsOf(ctx context.Context, in id.Ref) (AccountFactors, error) {
-	return rpc.Call[id.Ref, AccountFactors](ctx, c.Peer, "mfa.FactorsOf", in)
-}
-
-// EnrollFactor calls the remote service.
-func (c Client) EnrollFactor(ctx context.Context, in EnrollFactor) (EnrolledFactor, error) {
-	return rpc.Call[EnrollFactor, EnrolledFactor](ctx, c.Peer, "mfa.EnrollFactor", in)
-}
-
-// ChallengeFactor calls the remote service.
-func (c Client) ChallengeFactor(ctx context.Context, in ChallengeFactor) (Challenged, error) {
-	return rpc.Call[ChallengeFactor, Challenged](ctx, c.Peer, "mfa.ChallengeFactor", in)
-}
-
-// AnswerFactor calls the remote service.
-func (c Client) AnswerFactor(ctx context.Context, in AnswerFactor) (Challenged, error) {
-	return rpc.Call[AnswerFactor, Challenged](ctx, c.Peer, "mfa.AnswerFactor", in)
-}
-
-// ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router rpc.Router, api Hosted) {
-	rpc.Serve(router, "mfa.FactorsOf", api.FactorsOf)
-	rpc.Serve(router, "mfa.EnrollFactor", api.EnrollFactor)
-	rpc.Serve(router, "mfa.ChallengeFactor", api.ChallengeFactor)
-	rpc.Serve(router, "mfa.AnswerFactor", api.AnswerFactor)
 }

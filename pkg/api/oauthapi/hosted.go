@@ -7,7 +7,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -128,52 +127,4 @@ type ValidToken struct {
 // Keys are several API keys.
 type Keys struct {
 	Items []Key `json:"items"`
-}
-
-var _ Hosted = Client{}
-
-// VerifyJWT calls the remote service.
-func (c Client) VerifyJWT(ctx context.Context, in VerifyJWT) (VerifiedJWT, error) {
-	return rpc.Call[VerifyJWT, VerifiedJWT](ctx, c.Peer, "oauth.VerifyJWT", in)
-}
-
-// SignAssertion calls the remote service.
-func (c Client) SignAssertion(ctx context.Context, in SignAssertion) (SignedAssertion, error) {
-	return rpc.Call[SignAssertion, SignedAssertion](ctx, c.Peer, "oauth.SignAssertion", in)
-}
-
-// ClientConfig calls the remote service.
-func (c Client) ClientConfig(ctx context.Context, in id.Ref) (ClientConfig, error) {
-	return rpc.Call[id.Ref, ClientConfig](ctx, c.Peer, "oauth.ClientConfig", in)
-}
-
-// ClientToken calls the remote service.
-func (c Client) ClientToken(ctx context.Context, in ClientForm) (ClientTokens, error) {
-	return rpc.Call[ClientForm, ClientTokens](ctx, c.Peer, "oauth.ClientToken", in)
-}
-
-// ClientRevoke calls the remote service.
-func (c Client) ClientRevoke(ctx context.Context, in ClientForm) (Revoked, error) {
-	return rpc.Call[ClientForm, Revoked](ctx, c.Peer, "oauth.ClientRevoke", in)
-}
-
-// ValidateToken calls the remote service.
-func (c Client) ValidateToken(ctx context.Context, in ValidateToken) (ValidToken, error) {
-	return rpc.Call[ValidateToken, ValidToken](ctx, c.Peer, "oauth.ValidateToken", in)
-}
-
-// KeysOf calls the remote service.
-func (c Client) KeysOf(ctx context.Context, in id.Ref) (Keys, error) {
-	return rpc.Call[id.Ref, Keys](ctx, c.Peer, "oauth.KeysOf", in)
-}
-
-// ServeHosted answers the remote calls of Hosted.
-func ServeHosted(router rpc.Router, api Hosted) {
-	rpc.Serve(router, "oauth.VerifyJWT", api.VerifyJWT)
-	rpc.Serve(router, "oauth.SignAssertion", api.SignAssertion)
-	rpc.Serve(router, "oauth.ClientConfig", api.ClientConfig)
-	rpc.Serve(router, "oauth.ClientToken", api.ClientToken)
-	rpc.Serve(router, "oauth.ClientRevoke", api.ClientRevoke)
-	rpc.Serve(router, "oauth.ValidateToken", api.ValidateToken)
-	rpc.Serve(router, "oauth.KeysOf", api.KeysOf)
 }

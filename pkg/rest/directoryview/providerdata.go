@@ -40,8 +40,7 @@ func (d *providerData) UnmarshalJSON(data []byte) error {
 func ReadProviderData(data []byte) (*directoryapi.SocialLogin, error) {
 	var d providerData
 	if err := json.Unmarshal(data, &d); err != nil {
-		var refusal *apierr.Error
-		if errors.As(err, &refusal) {
+		if refusal, ok := errors.AsType[*apierr.Error](err); ok {
 			return nil, refusal
 		}
 		return nil, apierr.WrongType.Because("providerData must be an object")

@@ -44,7 +44,7 @@ func Account(base href.Base, a directoryapi.Account) AccountView {
 	self := base.To("accounts", a.ID)
 	link := func(below string) href.Link { return href.Link{Href: self + "/" + below} }
 	v := AccountView{
-		Head:               rest.Head{Href: self, CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
+		Head:               rest.NewHead(self, a.CreatedAt, a.ModifiedAt),
 		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
 		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
 		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
@@ -79,7 +79,7 @@ type GroupView struct {
 func Group(base href.Base, g directoryapi.Group) GroupView {
 	link := func(below string) href.Link { return base.Link(directoryapi.Groups, g.ID, below) }
 	return GroupView{
-		Head: rest.Head{Href: base.To(directoryapi.Groups, g.ID), CreatedAt: rest.Time(g.CreatedAt), ModifiedAt: rest.Time(g.ModifiedAt)},
+		Head: rest.NewHead(base.To(directoryapi.Groups, g.ID), g.CreatedAt, g.ModifiedAt),
 		Name: g.Name, Description: g.Description, Status: g.Status,
 		CustomData: link("customData"), Directory: base.Link(directoryapi.Directories, g.DirectoryID), Tenant: base.Link("tenants", g.TenantID),
 		Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),

@@ -47,12 +47,6 @@ type Config struct {
 	_             env.More      `help:"user name or email"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers struct {
 	Directory directoryapi.API
@@ -91,19 +85,15 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Consume(data.Outbox(), cfg.Events, application.Sources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
-	applicationapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	applicationrest.Mount(s.HTTP, svc, s.Base, s.Alias)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial, err := cfg.Service.Dial()
-	if err != nil {
-		return err
-	}
+	dial := cfg.Service.Dial()
 	peers := Peers{
-		Directory: directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
+		Directory: directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

@@ -68,7 +68,7 @@ func start(t *testing.T) *process {
 		"DOORWARD_OPS_LISTEN": "127.0.0.1:0",
 	})
 	process := begin(t, environment)
-	if err := app.Run(t.Context(), process, app.FromEnv(environment)); err != nil {
+	if err := app.Run(t.Context(), process, env.Load[app.Config](environment)); err != nil {
 		t.Fatal(err)
 	}
 	p.metrics = process.Telemetry.Metrics
@@ -302,7 +302,7 @@ func TestTheProcess(t *testing.T) {
 func TestAProcessThatIsNotConfigured(t *testing.T) {
 	t.Parallel()
 	s := env.New(nil)
-	app.FromEnv(s)
+	env.Load[app.Config](s)
 	err := s.Err()
 	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is missing") {
@@ -324,7 +324,7 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 				environ = append(environ, name+"="+value)
 			}
 			environment := env.New(environ)
-			if err := app.Run(t.Context(), begin(t, environment), app.FromEnv(environment)); err == nil || !strings.Contains(err.Error(), c.variable) {
+			if err := app.Run(t.Context(), begin(t, environment), env.Load[app.Config](environment)); err == nil || !strings.Contains(err.Error(), c.variable) {
 				t.Errorf("the error is %v", err)
 			}
 		})

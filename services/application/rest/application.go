@@ -36,7 +36,7 @@ type applicationView struct {
 func (v views) application(a applicationapi.Application) applicationView {
 	link := func(below string) href.Link { return v.base.Link("applications", a.ID, below) }
 	return applicationView{
-		Head: rest.Head{Href: v.base.To("applications", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("applications", a.ID), a.CreatedAt, a.ModifiedAt),
 		Name: a.Name, Description: a.Description, Status: a.Status,
 		AuthorizedCallbackURIs: a.AuthorizedCallbackURIs, AuthorizedOriginURIs: a.AuthorizedOriginURIs,
 		Tenant:                     v.base.Link("tenants", a.TenantID),

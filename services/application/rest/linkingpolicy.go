@@ -21,8 +21,7 @@ type linkingPolicyView struct {
 
 func (v views) linkingPolicy(p store.LinkingPolicy) linkingPolicyView {
 	view := linkingPolicyView{
-		Head: rest.Head{Href: v.base.To("accountLinkingPolicies", p.ID), CreatedAt: rest.Time(p.CreatedAt),
-			ModifiedAt: rest.Time(p.ModifiedAt)},
+		Head:   rest.NewHead(v.base.To("accountLinkingPolicies", p.ID), p.CreatedAt, p.ModifiedAt),
 		Status: p.Status, AutomaticProvisioning: p.AutomaticProvisioning, MatchingProperty: p.MatchingProperty,
 		Tenant: v.base.Link("tenants", p.TenantID),
 	}

@@ -17,12 +17,8 @@ type loginView struct {
 // that is asked for, with what the attempt would do.
 func attemptLogin(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[application.LoginAttempt, struct{}](c)
 		if err != nil {
-			return err
-		}
-		var in application.LoginAttempt
-		if err := rest.Body[struct{}](c, &in); err != nil {
 			return err
 		}
 		explain, err := wantsExplanation(c)

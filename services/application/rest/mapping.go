@@ -39,7 +39,7 @@ func (v views) organizationMapping(m store.Mapping) organizationMappingView {
 
 func (v views) mappingHead(collection string, m store.Mapping) mappingHead {
 	return mappingHead{
-		Head:      rest.Head{Href: v.base.To(collection, m.ID), CreatedAt: rest.Time(m.CreatedAt), ModifiedAt: rest.Time(m.ModifiedAt)},
+		Head:      rest.NewHead(v.base.To(collection, m.ID), m.CreatedAt, m.ModifiedAt),
 		ListIndex: m.ListIndex, IsDefaultAccountStore: m.IsDefaultAccountStore, IsDefaultGroupStore: m.IsDefaultGroupStore,
 	}
 }

@@ -25,7 +25,7 @@ type organizationView struct {
 func (v views) organization(o store.Organization) organizationView {
 	link := func(below string) href.Link { return v.base.Link("organizations", o.ID, below) }
 	return organizationView{
-		Head: rest.Head{Href: v.base.To("organizations", o.ID), CreatedAt: rest.Time(o.CreatedAt), ModifiedAt: rest.Time(o.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("organizations", o.ID), o.CreatedAt, o.ModifiedAt),
 		Name: o.Name, NameKey: o.NameKey, Description: o.Description, Status: o.Status,
 		Tenant:                     v.base.Link("tenants", o.TenantID),
 		DefaultAccountStoreMapping: v.base.OptionalLink("organizationAccountStoreMappings", o.DefaultAccountStore),

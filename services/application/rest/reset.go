@@ -29,12 +29,8 @@ func (v views) reset(application id.ID, r directoryapi.PasswordReset) resetView 
 // askVerification answers 202 without a body: the mail follows.
 func askVerification(svc *application.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[application.NewVerification, struct{}](c)
 		if err != nil {
-			return err
-		}
-		var in application.NewVerification
-		if err := rest.Body[struct{}](c, &in); err != nil {
 			return err
 		}
 		if err := svc.AskVerification(c.UserContext(), at, in); err != nil {
@@ -47,12 +43,8 @@ func askVerification(svc *application.Service) fiber.Handler {
 // askReset answers 200, not 201 (docs/interface/accounts.md#password-reset).
 func askReset(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[application.NewReset, resetView](c)
 		if err != nil {
-			return err
-		}
-		var in application.NewReset
-		if err := rest.Body[resetView](c, &in); err != nil {
 			return err
 		}
 		made, err := svc.AskReset(c.UserContext(), at, in)
@@ -82,12 +74,8 @@ func reset(svc *application.Service, v views) fiber.Handler {
 // spendReset sets the new password.
 func spendReset(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[application.NewPassword, resetView](c)
 		if err != nil {
-			return err
-		}
-		var in application.NewPassword
-		if err := rest.Body[resetView](c, &in); err != nil {
 			return err
 		}
 		spent, err := svc.SpendReset(c.UserContext(), at, secure.Secret(c.Params("token")), in)

@@ -27,12 +27,8 @@ type samlResponseView struct {
 // verifyAuthnRequest answers 200: nothing is made that has an address.
 func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[application.AuthnVerificationRequest, struct{}](c)
 		if err != nil {
-			return err
-		}
-		var in application.AuthnVerificationRequest
-		if err := rest.Body[struct{}](c, &in); err != nil {
 			return err
 		}
 		verified, err := svc.VerifyAuthnRequest(c.UserContext(), at, in)
@@ -49,12 +45,8 @@ func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
 // createSAMLResponse answers 200, as verifyAuthnRequest does.
 func createSAMLResponse(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[application.SAMLResponseRequest, struct{}](c)
 		if err != nil {
-			return err
-		}
-		var in application.SAMLResponseRequest
-		if err := rest.Body[struct{}](c, &in); err != nil {
 			return err
 		}
 		signed, err := svc.NewSAMLResponse(c.UserContext(), at, in, v.entityID)

@@ -65,7 +65,7 @@ func (v views) identityDescriptor(p application.SAMLIdentityProvider) ([]byte, e
 }
 
 func (v views) identityHead(kind string, p application.SAMLIdentityProvider) rest.Head {
-	return rest.Head{Href: v.base.To(kind, p.ID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt)}
+	return rest.NewHead(v.base.To(kind, p.ID), p.CreatedAt, p.ModifiedAt)
 }
 
 // loginEndpoint is nil for the console.

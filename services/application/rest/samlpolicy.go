@@ -49,7 +49,7 @@ func (v views) ownServiceProvider(a applicationapi.Application) ownServiceProvid
 
 // satellite is the head of what is as old as its application and never changes.
 func (v views) satellite(kind string, a applicationapi.Application) rest.Head {
-	return rest.Head{Href: v.base.To(kind, a.SAMLPolicyID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.CreatedAt)}
+	return rest.NewHead(v.base.To(kind, a.SAMLPolicyID), a.CreatedAt, a.CreatedAt)
 }
 
 // createRelayState answers 200, not 201: a relay state has no address.

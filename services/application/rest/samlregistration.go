@@ -18,8 +18,7 @@ type registrationView struct {
 
 func (v views) registration(r store.SAMLRegistration) registrationView {
 	return registrationView{
-		Head: rest.Head{Href: v.base.To("samlServiceProviderRegistrations", r.ID), CreatedAt: rest.Time(r.CreatedAt),
-			ModifiedAt: rest.Time(r.ModifiedAt)},
+		Head:   rest.NewHead(v.base.To("samlServiceProviderRegistrations", r.ID), r.CreatedAt, r.ModifiedAt),
 		Status: r.Status, DefaultRelayState: r.DefaultRelayState,
 		ServiceProvider:  v.base.Link("registeredSamlServiceProviders", r.ServiceProviderID),
 		IdentityProvider: v.base.Link("samlIdentityProviders", r.IdentityProviderID),

@@ -33,6 +33,7 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
+	pg.Databases
 	db          *pg.DB
 	outbox      *outbox.Outbox
 	loginOrders *pg.Cache[loginOrderRow]
@@ -47,7 +48,7 @@ const loginOrderCacheSize = 50_000
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		db: db, outbox: outbox.New(db, "application", now),
+		Databases: db, db: db, outbox: outbox.New(db, "application", now),
 		loginOrders: pg.NewCacheWithin(db, pg.Recent(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
 			loginOrderRow.organization),
 		// A change of an application or of its mappings, of which a row holds the
@@ -55,11 +56,6 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel, applicationQuery, nil),
 		labels:       newLabelCache(now),
 	}
-}
-
-// EachShard calls fn with a context for each database, for workers.
-func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
-	return s.db.EachShard(ctx, fn)
 }
 
 // Outbox is what the relay empties.

@@ -49,12 +49,6 @@ type Config struct {
 	_               env.More      `help:"/v1/agents/{id}/download; none without it"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // App is the wired service.
 type App struct {
 	API  *directory.Service
@@ -98,7 +92,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)
-	directoryapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	directoryrest.Mount(s.HTTP, svc, s.Base)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }

@@ -44,8 +44,7 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 		err = errNoObject
 	}
 	if err != nil {
-		var status statusError
-		if errors.As(err, &status) {
+		if status, ok := errors.AsType[statusError](err); ok {
 			return refuse(p.Provider, "its discovery document: "+status.Error())
 		}
 		return refuse(p.Provider, "its discovery document: "+reason(err))

@@ -19,7 +19,7 @@ type accountLinkView struct {
 
 func (v views) accountLink(l store.AccountLink) accountLinkView {
 	return accountLinkView{
-		Head:        rest.Head{Href: v.base.To("accountLinks", l.ID), CreatedAt: rest.Time(l.CreatedAt), ModifiedAt: rest.Time(l.CreatedAt)},
+		Head:        rest.NewHead(v.base.To("accountLinks", l.ID), l.CreatedAt, l.CreatedAt),
 		LeftAccount: v.base.Link("accounts", l.LeftAccountID), RightAccount: v.base.Link("accounts", l.RightAccountID),
 	}
 }

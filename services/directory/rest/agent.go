@@ -34,7 +34,7 @@ func lastSync(l *store.LastSync) *lastSyncView {
 
 func (v views) agent(a store.Agent) agentView {
 	return agentView{
-		Head: rest.Head{Href: v.base.To("agents", a.ID), CreatedAt: rest.Time(a.CreatedAt), ModifiedAt: rest.Time(a.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("agents", a.ID), a.CreatedAt, a.ModifiedAt),
 		ID:   a.ID.String(), Status: a.Status, Config: a.Config, LastSync: lastSync(a.LastSync),
 		Directory: v.base.Link("directories", a.DirectoryID), Download: v.base.Link("agents", a.ID,
 			"download"), Tenant: v.base.Link("tenants", a.TenantID),

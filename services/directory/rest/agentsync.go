@@ -44,12 +44,8 @@ func unstored(c *fiber.Ctx, view any) error {
 
 func syncAgent(svc *directory.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[directory.Sync, struct{}](c)
 		if err != nil {
-			return err
-		}
-		var in directory.Sync
-		if err := rest.Body[struct{}](c, &in); err != nil {
 			return err
 		}
 		if err := svc.Sync(c.UserContext(), at, in); err != nil {

@@ -23,8 +23,7 @@ type creationPolicyView struct {
 func (v views) creationPolicy(p store.CreationPolicy) creationPolicyView {
 	link := func(below string) href.Link { return v.base.Link("accountCreationPolicies", p.DirectoryID, below) }
 	return creationPolicyView{
-		Head: rest.Head{Href: v.base.To("accountCreationPolicies", p.DirectoryID), CreatedAt: rest.Time(p.CreatedAt),
-			ModifiedAt: rest.Time(p.ModifiedAt)},
+		Head:                    rest.NewHead(v.base.To("accountCreationPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
 		VerificationEmailStatus: p.VerificationEmailStatus, VerificationSuccessEmailStatus: p.VerificationSuccessEmailStatus,
 		WelcomeEmailStatus: p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist, EmailDomainBlacklist: p.EmailDomainBlacklist,
 		VerificationEmailTemplates:        link("verificationEmailTemplates"),

@@ -28,7 +28,7 @@ type directoryView struct {
 func (v views) directory(d directoryapi.Directory) directoryView {
 	link := func(below string) href.Link { return v.base.Link("directories", d.ID, below) }
 	return directoryView{
-		Head: rest.Head{Href: v.base.To("directories", d.ID), CreatedAt: rest.Time(d.CreatedAt), ModifiedAt: rest.Time(d.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("directories", d.ID), d.CreatedAt, d.ModifiedAt),
 		Name: d.Name, Description: d.Description, Status: d.Status, Tenant: v.base.Link("tenants", d.TenantID),
 		Accounts: link("accounts"), Groups: link("groups"), Provider: link("provider"), CustomData: link("customData"),
 		AccountCreationPolicy: v.base.Link("accountCreationPolicies", d.ID), PasswordPolicy: v.base.Link("passwordPolicies", d.ID),

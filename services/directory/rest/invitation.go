@@ -21,12 +21,8 @@ type invitationView struct {
 
 func invite(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[directory.Invite, invitationView](c)
 		if err != nil {
-			return err
-		}
-		var in directory.Invite
-		if err := rest.Body[invitationView](c, &in); err != nil {
 			return err
 		}
 		made, err := svc.Invite(c.UserContext(), at, in)

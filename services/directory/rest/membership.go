@@ -15,7 +15,7 @@ type membershipView struct {
 
 func (v views) membership(m store.Membership) membershipView {
 	return membershipView{
-		Head:    rest.Head{Href: v.base.To("groupMemberships", m.ID), CreatedAt: rest.Time(m.CreatedAt), ModifiedAt: rest.Time(m.CreatedAt)},
+		Head:    rest.NewHead(v.base.To("groupMemberships", m.ID), m.CreatedAt, m.CreatedAt),
 		Account: v.base.Link("accounts", m.AccountID), Group: v.base.Link(directoryapi.Groups, m.GroupID),
 	}
 }

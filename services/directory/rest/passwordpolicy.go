@@ -21,8 +21,7 @@ type passwordPolicyView struct {
 func (v views) passwordPolicy(p store.PasswordPolicy) passwordPolicyView {
 	link := func(below string) href.Link { return v.base.Link("passwordPolicies", p.DirectoryID, below) }
 	return passwordPolicyView{
-		Head: rest.Head{Href: v.base.To("passwordPolicies", p.DirectoryID), CreatedAt: rest.Time(p.CreatedAt),
-			ModifiedAt: rest.Time(p.ModifiedAt)},
+		Head:          rest.NewHead(v.base.To("passwordPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
 		ResetTokenTTL: p.ResetTokenTTL, ResetEmailStatus: p.ResetEmailStatus, ResetSuccessEmailStatus: p.ResetSuccessEmailStatus,
 		Strength: link("strength"), ResetEmailTemplates: link("resetEmailTemplates"),
 		ResetSuccessEmailTemplates: link("resetSuccessEmailTemplates"),

@@ -23,8 +23,7 @@ type providerView struct {
 
 func (v views) provider(p store.Provider) providerView {
 	view := providerView{
-		Head: rest.Head{Href: v.base.To("directories", p.DirectoryID, "provider"), CreatedAt: rest.Time(p.CreatedAt),
-			ModifiedAt: rest.Time(p.ModifiedAt)},
+		Head:       rest.NewHead(v.base.To("directories", p.DirectoryID, "provider"), p.CreatedAt, p.ModifiedAt),
 		ProviderID: v.named(p.ProviderID), ProviderType: v.named(p.ProviderType),
 		ProviderSettings: p.Settings, ClientSecret: p.ClientSecret.Reveal(),
 		Agent: v.base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.base.OptionalLink("samlServiceProviderMetadatas",

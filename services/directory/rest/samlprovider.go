@@ -17,10 +17,7 @@ type samlMetadataView struct {
 
 func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 	return samlMetadataView{
-		Head: rest.Head{
-			Href:      v.base.To("samlServiceProviderMetadatas", p.ID),
-			CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt),
-		},
+		Head:                                 rest.NewHead(v.base.To("samlServiceProviderMetadatas", p.ID), p.CreatedAt, p.ModifiedAt),
 		EntityID:                             directory.SAMLEntityID(v.alias, p.DirectoryID),
 		AssertionConsumerServicePostEndpoint: v.base.Link("directories", p.DirectoryID, "saml", "sso", "post"),
 		X509SigningCert:                      v.base.Link("x509certificates", p.CertificateID),

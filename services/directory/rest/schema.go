@@ -14,7 +14,7 @@ type schemaView struct {
 
 func (v views) schema(s store.Schema) schemaView {
 	return schemaView{
-		Head:   rest.Head{Href: v.base.To("schemas", s.ID), CreatedAt: rest.Time(s.CreatedAt), ModifiedAt: rest.Time(s.ModifiedAt)},
+		Head:   rest.NewHead(v.base.To("schemas", s.ID), s.CreatedAt, s.ModifiedAt),
 		Fields: v.base.Link("schemas", s.ID, "fields"), Directory: v.base.Link("directories", s.DirectoryID),
 	}
 }
@@ -28,7 +28,7 @@ type fieldView struct {
 
 func (v views) field(f store.Field) fieldView {
 	return fieldView{
-		Head: rest.Head{Href: v.base.To("fields", f.ID), CreatedAt: rest.Time(f.CreatedAt), ModifiedAt: rest.Time(f.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("fields", f.ID), f.CreatedAt, f.ModifiedAt),
 		Name: f.Name, Required: f.Required, Schema: v.base.Link("schemas", f.SchemaID),
 	}
 }

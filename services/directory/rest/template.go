@@ -24,7 +24,7 @@ type modelView struct {
 
 func (v views) template(t directoryapi.EmailTemplate) templateView {
 	view := templateView{
-		Head: rest.Head{Href: v.base.To("emailTemplates", t.ID), CreatedAt: rest.Time(t.CreatedAt), ModifiedAt: rest.Time(t.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("emailTemplates", t.ID), t.CreatedAt, t.ModifiedAt),
 		Name: t.Name, Description: t.Description, FromName: t.FromName, FromEmailAddress: t.FromEmailAddress,
 		Subject: t.Subject, MimeType: t.MimeType, TextBody: t.TextBody, HTMLBody: t.HTMLBody,
 	}

@@ -33,8 +33,7 @@ type tenantView struct {
 func (v views) tenant(t directoryapi.Tenant) tenantView {
 	link := func(below string) href.Link { return v.base.Link("tenants", t.ID, below) }
 	return tenantView{
-		Head: rest.Head{Href: v.base.To("tenants", t.ID), CreatedAt: rest.Time(t.CreatedAt),
-			ModifiedAt: rest.Time(t.ModifiedAt)}, Name: t.Name, Key: t.Key,
+		Head: rest.NewHead(v.base.To("tenants", t.ID), t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key,
 		CustomData: link("customData"), Organizations: link("organizations"), Applications: link("applications"),
 		Directories: link("directories"),
 		Accounts:    link("accounts"), Agents: link("agents"), Groups: link("groups"), IDSites: link("idSites"), SMTPServers: link("smtpServers"),

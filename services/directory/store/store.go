@@ -34,6 +34,7 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
+	pg.Databases
 	db     *pg.DB
 	outbox *outbox.Outbox
 	access *pg.Cache[Access]
@@ -42,18 +43,10 @@ type Store struct {
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		db: db, outbox: outbox.New(db, "directory", now),
+		Databases: db, db: db, outbox: outbox.New(db, "directory", now),
 		access: pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", "directory.access", accessQuery, Access.directory),
 	}
 }
-
-// EachShard calls fn with a context for each database, for workers.
-func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
-	return s.db.EachShard(ctx, fn)
-}
-
-// OnMain returns a context for what belongs to no tenant yet.
-func (s *Store) OnMain(ctx context.Context) context.Context { return s.db.OnMain(ctx) }
 
 // Outbox is what the relay empties.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }

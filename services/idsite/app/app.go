@@ -58,12 +58,6 @@ type Addresses struct {
 	MFA         []string `env:"DOORWARD_MFA_URL" help:"addresses of the mfa service's replicas"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers = idsite.Peers
 
@@ -154,15 +148,12 @@ func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial, err := cfg.Service.Dial()
-	if err != nil {
-		return err
-	}
+	dial := cfg.Service.Dial()
 	peers := Peers{
-		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Peers.Directory)},
-		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Peers.Application)},
-		OAuth:       oauthapi.Client{Peer: dial.Peer("oauth", cfg.Peers.OAuth)},
-		MFA:         mfaapi.Client{Peer: dial.Peer("mfa", cfg.Peers.MFA)},
+		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Peers.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", cfg.Peers.Application)),
+		OAuth:       oauthapi.Client(dial.Peer("oauth", cfg.Peers.OAuth)),
+		MFA:         mfaapi.Client(dial.Peer("mfa", cfg.Peers.MFA)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

@@ -32,7 +32,7 @@ func open(t *testing.T, d *idsitetest.Deployment, variables ...string) (*run.Pro
 	}, variables...))
 	var cfg run.Config
 	source.Load(&cfg)
-	own := app.FromEnv(source)
+	own := env.Load[app.Config](source)
 	if err := source.Err(); err != nil {
 		t.Fatal(err)
 	}

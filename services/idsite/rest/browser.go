@@ -193,6 +193,14 @@ func read(c *fiber.Ctx, in any) error {
 	return field.Decode([]byte(body), in, struct{}{})
 }
 
+// readAt reads the resource of the path and a JSON body.
+func readAt[In any](c *fiber.Ctx) (at id.ID, in In, err error) {
+	if at, err = rest.ID(c, "id"); err == nil {
+		err = read(c, &in)
+	}
+	return at, in, err
+}
+
 type loginBody struct {
 	Type         field.Text                       `json:"type"`
 	Value        field.Of[secure.Secret]          `json:"value"`
@@ -201,12 +209,8 @@ type loginBody struct {
 }
 
 func (h *handlers) browserLogin(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
+	at, in, err := readAt[loginBody](c)
 	if err != nil {
-		return err
-	}
-	var in loginBody
-	if err := read(c, &in); err != nil {
 		return err
 	}
 	if in.ProviderData.Given() {
@@ -229,6 +233,11 @@ func (h *handlers) browserLogin(c *fiber.Ctx) error {
 		return c.SendStatus(http.StatusNoContent)
 	}
 	answer, err := page(c).LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
+	return h.passed(c, answer, err)
+}
+
+// passed answers that an account has passed the first step.
+func (h *handlers) passed(c *fiber.Ctx, answer idsite.Answer, err error) error {
 	if err != nil {
 		return err
 	}
@@ -246,13 +255,7 @@ func (h *handlers) browserProviderLogin(c *fiber.Ctx, application id.ID, data js
 		return err
 	}
 	answer, err := page(c).LogInAtProvider(c.UserContext(), application, *login)
-	if err != nil {
-		return err
-	}
-	if h.redirected(c, answer) {
-		return c.SendStatus(http.StatusNoContent)
-	}
-	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
+	return h.passed(c, answer, err)
 }
 
 type registerBody struct {
@@ -262,12 +265,8 @@ type registerBody struct {
 }
 
 func (h *handlers) browserRegister(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
+	at, in, err := readAt[registerBody](c)
 	if err != nil {
-		return err
-	}
-	var in registerBody
-	if err := read(c, &in); err != nil {
 		return err
 	}
 	if in.ProviderData.Given() {
@@ -302,12 +301,8 @@ type forgotBody struct {
 }
 
 func (h *handlers) browserForgot(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
+	at, in, err := readAt[forgotBody](c)
 	if err != nil {
-		return err
-	}
-	var in forgotBody
-	if err := read(c, &in); err != nil {
 		return err
 	}
 	login, err := field.Required(in.Email, "email", 255)
@@ -341,12 +336,8 @@ type passwordBody struct {
 }
 
 func (h *handlers) browserReset(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
+	at, in, err := readAt[passwordBody](c)
 	if err != nil {
-		return err
-	}
-	var in passwordBody
-	if err := read(c, &in); err != nil {
 		return err
 	}
 	token := c.Params("token")
@@ -425,12 +416,8 @@ type phoneBody struct {
 }
 
 func (h *handlers) browserEnroll(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
+	at, in, err := readAt[factorBody](c)
 	if err != nil {
-		return err
-	}
-	var in factorBody
-	if err := read(c, &in); err != nil {
 		return err
 	}
 	asked := mfaapi.EnrollFactor{Type: in.Type.Or(""), Number: in.Phone.Value.Number}
@@ -455,12 +442,8 @@ type codeBody struct {
 }
 
 func (h *handlers) browserChallenge(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
+	at, in, err := readAt[codeBody](c)
 	if err != nil {
-		return err
-	}
-	var in codeBody
-	if err := read(c, &in); err != nil {
 		return err
 	}
 	challenged, answer, err := page(c).Challenge(c.UserContext(), at, in.Code.Or(""))
@@ -468,12 +451,8 @@ func (h *handlers) browserChallenge(c *fiber.Ctx) error {
 }
 
 func (h *handlers) browserAnswer(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
+	at, in, err := readAt[codeBody](c)
 	if err != nil {
-		return err
-	}
-	var in codeBody
-	if err := read(c, &in); err != nil {
 		return err
 	}
 	challenged, answer, err := page(c).AnswerChallenge(c.UserContext(), at, in.Code.Or(""))

@@ -103,7 +103,7 @@ type accountView struct {
 }
 
 func (h *handlers) head(kind string, at interface{ String() string }, created, modified time.Time) rest.Head {
-	return rest.Head{Href: h.base.Path(kind, at.String()), CreatedAt: rest.Time(created), ModifiedAt: rest.Time(modified)}
+	return rest.NewHead(h.base.Path(kind, at.String()), created, modified)
 }
 
 func (h *handlers) account(a directoryapi.Account) accountView {
@@ -259,7 +259,7 @@ func (c *clientCall) revoke(f *fiber.Ctx) error {
 		return err
 	}
 	c.clearCookies(f)
-	return empty(f)
+	return empty(f, nil)
 }
 
 // logout revokes the tokens of a request. A page of an origin that is not allowed may
@@ -279,12 +279,13 @@ func (c *clientCall) logout(f *fiber.Ctx) error {
 		}
 	}
 	c.clearCookies(f)
-	return empty(f)
+	return empty(f, nil)
 }
 
-func empty(f *fiber.Ctx) error {
+// empty answers 200 without a body, or with err.
+func empty(f *fiber.Ctx, err error) error {
 	f.Status(http.StatusOK)
-	return nil
+	return err
 }
 
 func bearer(f *fiber.Ctx) string { return credential(f, "Bearer") }
@@ -322,10 +323,7 @@ func (c *clientCall) forgot(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Forgot(f.UserContext(), login, in.place()); err != nil {
-		return err
-	}
-	return empty(f)
+	return empty(f, c.Forgot(f.UserContext(), login, in.place()))
 }
 
 // spToken is the token of a mailed link, from the body or the query.
@@ -345,10 +343,7 @@ func (c *clientCall) checkReset(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := c.CheckReset(f.UserContext(), token); err != nil {
-		return err
-	}
-	return empty(f)
+	return empty(f, c.CheckReset(f.UserContext(), token))
 }
 
 func (c *clientCall) change(f *fiber.Ctx) error {
@@ -364,10 +359,7 @@ func (c *clientCall) change(f *fiber.Ctx) error {
 	if password == "" {
 		return apierr.Required.Saying("Password is required.")
 	}
-	if err := c.ChangePassword(f.UserContext(), token, secure.Secret(password)); err != nil {
-		return err
-	}
-	return empty(f)
+	return empty(f, c.ChangePassword(f.UserContext(), token, secure.Secret(password)))
 }
 
 func (c *clientCall) verify(f *fiber.Ctx) error {
@@ -376,12 +368,9 @@ func (c *clientCall) verify(f *fiber.Ctx) error {
 		return err
 	}
 	if f.Method() == fiber.MethodHead {
-		return empty(f) // a scanner that looks at the link must not use it
+		return empty(f, nil) // a scanner that looks at the link must not use it
 	}
-	if err := c.Verify(f.UserContext(), token); err != nil {
-		return err
-	}
-	return empty(f)
+	return empty(f, c.Verify(f.UserContext(), token))
 }
 
 func (c *clientCall) sendVerification(f *fiber.Ctx) error {
@@ -393,10 +382,7 @@ func (c *clientCall) sendVerification(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := c.SendVerification(f.UserContext(), login, in.place()); err != nil {
-		return err
-	}
-	return empty(f)
+	return empty(f, c.SendVerification(f.UserContext(), login, in.place()))
 }
 
 // me shows the account of an access token. Where cookies are the credential, an

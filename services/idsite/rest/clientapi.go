@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -35,48 +36,42 @@ type clientCall struct {
 	crossed bool   // an allowed Origin was sent, so that the page may be of another site
 }
 
-// endpoint is a route of the Client API. on reports whether the web config has it.
-type endpoint struct {
-	on      func(*fiber.Ctx, *clientCall) (bool, error)
-	methods map[string]clientHandler
-	plain   bool // errors are those of the management API
-}
-
 type clientHandler = func(*clientCall, *fiber.Ctx) error
 
-func enabled(read func(oauthapi.ClientConfig) bool) func(*fiber.Ctx, *clientCall) (bool, error) {
-	return func(_ *fiber.Ctx, c *clientCall) (bool, error) { return read(c.Config), nil }
+// endpoint is a route of the Client API. on reports whether the web config has it;
+// nil is always.
+type endpoint struct {
+	on        func(*clientCall, context.Context) (bool, error)
+	get, post clientHandler
+	plain     bool // errors are those of the management API
 }
 
+func enabled(read func(oauthapi.ClientConfig) bool) func(*clientCall, context.Context) (bool, error) {
+	return func(c *clientCall, _ context.Context) (bool, error) { return read(c.Config), nil }
+}
+
+var (
+	hasOAuth2 = enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 })
+	hasLogin  = enabled(func(c oauthapi.ClientConfig) bool { return c.Login })
+	hasMe     = enabled(func(c oauthapi.ClientConfig) bool { return c.Me })
+	registers = enabled(func(c oauthapi.ClientConfig) bool { return c.Register })
+)
+
 var clientEndpoints = map[string]endpoint{
-	"login": {enabled(func(c oauthapi.ClientConfig) bool { return c.Login }),
-		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}, false},
-	"register": {enabled(func(c oauthapi.ClientConfig) bool { return c.Register }),
-		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}, false},
-	"oauth/token": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).token}, false},
-	"oauth/revoke": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).revoke}, false},
-	"forgot": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ForgotOn(f.UserContext()) },
-		map[string]clientHandler{"POST": (*clientCall).forgot}, false},
-	"change": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ChangeOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}, false},
-	"verify": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.VerifyOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}, false},
-	"me": {enabled(func(c oauthapi.ClientConfig) bool { return c.Me }),
-		map[string]clientHandler{"GET": (*clientCall).me}, false},
-	"factors": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false},
-	"challenges": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false},
-	"authorize": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorize}, false},
-	"authorize/callback": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}, false},
-	"logout": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"POST": (*clientCall).logout}, false},
-	"saml/sso": {on: enabled(func(oauthapi.ClientConfig) bool { return true }), plain: true,
-		methods: map[string]clientHandler{"GET": (*clientCall).signOn, "POST": (*clientCall).postedSignOn}},
+	"login":              {on: hasLogin, get: (*clientCall).login, post: (*clientCall).logIn},
+	"register":           {on: registers, get: (*clientCall).registration, post: (*clientCall).register},
+	"oauth/token":        {on: hasOAuth2, post: (*clientCall).token},
+	"oauth/revoke":       {on: hasOAuth2, post: (*clientCall).revoke},
+	"forgot":             {on: (*clientCall).ForgotOn, post: (*clientCall).forgot},
+	"change":             {on: (*clientCall).ChangeOn, get: (*clientCall).checkReset, post: (*clientCall).change},
+	"verify":             {on: (*clientCall).VerifyOn, get: (*clientCall).verify, post: (*clientCall).sendVerification},
+	"me":                 {on: hasMe, get: (*clientCall).me},
+	"factors":            {on: hasOAuth2, post: (*clientCall).enrollFactor},
+	"challenges":         {on: hasOAuth2, post: (*clientCall).challengeFactor},
+	"authorize":          {get: (*clientCall).authorize},
+	"authorize/callback": {get: (*clientCall).authorized, post: (*clientCall).authorizedByForm},
+	"logout":             {post: (*clientCall).logout},
+	"saml/sso":           {get: (*clientCall).signOn, post: (*clientCall).postedSignOn, plain: true},
 }
 
 // clientAPI answers a request to the Client API of a label. Its errors have a body
@@ -109,25 +104,25 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	if preflight, err := call.cors(c); preflight || err != nil {
 		return err
 	}
-	if route.methods == nil {
+	if route.get == nil && route.post == nil {
 		return apierr.NotFound
 	}
-	on, err := route.on(c, call)
-	if err != nil {
-		return err
+	if route.on != nil {
+		on, err := route.on(call, c.UserContext())
+		if err != nil {
+			return err
+		}
+		if !on {
+			return apierr.NotFound.Because("the web config of the application has turned this endpoint off")
+		}
 	}
-	if !on {
-		return apierr.NotFound.Because("the web config of the application has turned this endpoint off")
-	}
-	method := c.Method()
-	if method == fiber.MethodHead {
-		method = fiber.MethodGet
-	}
-	handle := route.methods[method]
+	handle := map[string]clientHandler{
+		fiber.MethodGet: route.get, fiber.MethodHead: route.get, fiber.MethodPost: route.post,
+	}[c.Method()]
 	if handle == nil {
 		refusal := *apierr.MethodNotAllowed.Because("%s is not offered here", c.Method())
 		refusal.Allow = "POST"
-		if route.methods[fiber.MethodGet] != nil {
+		if route.get != nil {
 			refusal.Allow = "GET, POST"
 		}
 		return &refusal

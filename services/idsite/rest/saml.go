@@ -24,15 +24,6 @@ const maxSAMLForm = 2 * saml.MaxResponse
 // signOnCookie binds a login that a service provider asked for to its browser.
 const signOnCookie = "saml.rq"
 
-// samlRedirected sends the browser to an address, which no other site learns.
-func samlRedirected(c *fiber.Ctx, location string) error {
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	c.Set(fiber.HeaderLocation, location)
-	c.Status(http.StatusFound)
-	return nil
-}
-
 // beginSAML sends the browser to the identity provider of a directory.
 func (h *handlers) beginSAML(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
@@ -43,7 +34,7 @@ func (h *handlers) beginSAML(c *fiber.Ctx) error {
 	if err != nil {
 		return h.refusedHosted(c, err)
 	}
-	return samlRedirected(c, location)
+	return leaveFor(c, location)
 }
 
 // browserBeginSAML returns to a hosted page the address of a directory's identity provider.
@@ -75,7 +66,7 @@ func (h *handlers) finishSAML(c *fiber.Ctx) error {
 	if err != nil {
 		return h.refusedHosted(c, err)
 	}
-	return samlRedirected(c, location)
+	return leaveFor(c, location)
 }
 
 // samlForm reads a form in which no parameter stands twice, however it is encoded.
@@ -114,7 +105,7 @@ func (h *handlers) ssoLogoutReturn(c *fiber.Ctx, relay, response secure.Secret) 
 	if err != nil {
 		return h.refusedHosted(c, err)
 	}
-	return samlRedirected(c, location)
+	return leaveFor(c, location)
 }
 
 // signOn begins the login that a service provider asks for, or with flow ends it.
@@ -154,7 +145,7 @@ func (c *clientCall) beginSignOn(f *fiber.Ctx, in idsite.SignOn) error {
 		Name: signOnCookie, Value: to.Browser.Reveal(), Path: path, MaxAge: int(browserLife / time.Second), HTTPOnly: true, Secure: true,
 		SameSite: fiber.CookieSameSiteLaxMode,
 	})
-	return samlRedirected(f, to.Location)
+	return leaveFor(f, to.Location)
 }
 
 // signedOn answers with a page that posts the response to the service provider.

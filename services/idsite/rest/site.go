@@ -35,7 +35,7 @@ func (h *handlers) view(s store.Site) view {
 		key = &sealed
 	}
 	return view{
-		Head:       rest.Head{Href: h.base.To("idSites", s.ID), CreatedAt: rest.Time(s.CreatedAt), ModifiedAt: rest.Time(s.ModifiedAt)},
+		Head:       rest.NewHead(h.base.To("idSites", s.ID), s.CreatedAt, s.ModifiedAt),
 		DomainName: s.DomainName, TLSPublicCert: s.TLSPublicCert, TLSPrivateKey: key, TLSStatus: h.svc.TLSStatus(s),
 		GitRepoURL: s.GitRepoURL, GitBranch: s.GitBranch, GitStatus: s.GitStatus, GitMessage: s.GitMessage,
 		AuthorizedOriginURIs: s.AuthorizedOriginURIs, AuthorizedRedirectURIs: s.AuthorizedRedirectURIs, LogoURL: s.LogoURL,

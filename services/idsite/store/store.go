@@ -25,15 +25,13 @@ func Config(url secure.Secret) pg.Config {
 }
 
 // Store reads.
-type Store struct{ db *pg.DB }
+type Store struct {
+	pg.Databases
+	db *pg.DB
+}
 
 // New makes the store of the service.
-func New(db *pg.DB) *Store { return &Store{db} }
-
-// EachShard calls fn with a context for each database, for workers.
-func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
-	return s.db.EachShard(ctx, fn)
-}
+func New(db *pg.DB) *Store { return &Store{db, db} }
 
 // Tx writes.
 type Tx struct{ *pg.Tx }

@@ -38,12 +38,6 @@ type Config struct {
 	TenantMessages  int      `env:"DOORWARD_SMS_PER_TENANT" default:"2000" min:"1" help:"text messages that a tenant sends within an hour"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers struct {
 	Directory directoryapi.API
@@ -73,19 +67,15 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Go("purge", svc.Purge)
 
 	mfaapi.Serve(rest.Contract(s.HTTP), svc)
-	mfaapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	mfarest.Mount(s.HTTP, svc, s.Base)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 
 // Run is the service as a process of its own, whose peer is in another.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial, err := cfg.Service.Dial()
-	if err != nil {
-		return err
-	}
+	dial := cfg.Service.Dial()
 	peers := Peers{
-		Directory: directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
+		Directory: directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

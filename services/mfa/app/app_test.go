@@ -44,7 +44,7 @@ func environment(database string, brokers []string) []string {
 
 func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 	source := env.New([]string{"DOORWARD_LISTEN=:1", "DOORWARD_SMS_PER_NUMBER=0"})
-	app.FromEnv(source)
+	env.Load[app.Config](source)
 	err := source.Err()
 	for _, name := range []string{
 		"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY", "DOORWARD_SMS_PER_NUMBER",
@@ -54,7 +54,7 @@ func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 		}
 	}
 	source = env.New(environment("postgres://localhost/x", []string{"localhost:9092"}))
-	app.FromEnv(source)
+	env.Load[app.Config](source)
 	if err := source.Err(); err != nil {
 		t.Error(err)
 	}
@@ -84,7 +84,7 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 			for i := range variables {
 				variables[i] = strings.ReplaceAll(variables[i], c.from, c.to)
 			}
-			err := app.Run(t.Context(), p, app.FromEnv(env.New(variables)))
+			err := app.Run(t.Context(), p, env.Load[app.Config](env.New(variables)))
 			if err == nil || !strings.Contains(err.Error(), c.reported) {
 				t.Errorf("the start returns %v, which does not mention %s", err, c.reported)
 			}
@@ -108,7 +108,7 @@ func TestWiredService(t *testing.T) {
 
 	p := process(t)
 	ctx, stop := context.WithCancel(t.Context())
-	cfg := app.FromEnv(env.New(environment(url, cluster.ListenAddrs())))
+	cfg := env.Load[app.Config](env.New(environment(url, cluster.ListenAddrs())))
 	service, err := app.Open(ctx, p, cfg, app.Peers{Directory: world.Directory})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestWiredService(t *testing.T) {
 	}
 
 	t.Run("it answers its peers", func(t *testing.T) {
-		far := mfaapi.Client{Peer: rpc.Peer{Upstream: rpc.NearUpstream("mfa", service.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)}}
+		far := mfaapi.Client(rpc.Peer{Upstream: rpc.NearUpstream("mfa", service.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)})
 		out, err := far.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
 		if err != nil || out.Action != mfaapi.Enroll || out.State == "" {
 			t.Errorf("the demand is %+v, %v", out, err)

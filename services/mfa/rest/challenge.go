@@ -20,7 +20,7 @@ type challengeView struct {
 
 func (v views) challenge(c store.Challenge) challengeView {
 	view := challengeView{
-		Head:   rest.Head{Href: v.base.To("challenges", c.ID), CreatedAt: rest.Time(c.CreatedAt), ModifiedAt: rest.Time(c.ModifiedAt)},
+		Head:   rest.NewHead(v.base.To("challenges", c.ID), c.CreatedAt, c.ModifiedAt),
 		Status: c.Status, Message: c.Message, Account: v.base.Link("accounts", c.AccountID), Factor: v.base.Link("factors", c.FactorID),
 	}
 	if c.Late {

@@ -36,7 +36,7 @@ type authenticatorView struct {
 
 func (v views) factor(f store.Factor) factorView {
 	view := factorView{
-		Head: rest.Head{Href: v.base.To("factors", f.ID), CreatedAt: rest.Time(f.CreatedAt), ModifiedAt: rest.Time(f.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("factors", f.ID), f.CreatedAt, f.ModifiedAt),
 		Type: f.Type, Status: f.Status, VerificationStatus: f.VerificationStatus,
 		Account: v.base.Link("accounts", f.AccountID), Challenges: v.base.Link("factors", f.ID, "challenges"),
 		Phone: v.base.OptionalLink("phones", f.PhoneID), MostRecent: v.base.OptionalLink("challenges", f.ChallengeID),
@@ -51,12 +51,8 @@ func (v views) factor(f store.Factor) factorView {
 // createFactor reads what the body and the query say of a new factor.
 func createFactor(svc *mfa.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
+		at, in, err := rest.RefAndBody[mfa.NewFactor, factorView](c)
 		if err != nil {
-			return err
-		}
-		var in mfa.NewFactor
-		if err := rest.Body[factorView](c, &in); err != nil {
 			return err
 		}
 		switch challenge := c.Query("challenge"); {

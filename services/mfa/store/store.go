@@ -33,18 +33,14 @@ const (
 
 // Store reads.
 type Store struct {
+	pg.Databases
 	db     *pg.DB
 	outbox *outbox.Outbox
 }
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: outbox.New(db, "mfa", now)}
-}
-
-// EachShard calls fn with a context for each database, for workers.
-func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
-	return s.db.EachShard(ctx, fn)
+	return &Store{Databases: db, db: db, outbox: outbox.New(db, "mfa", now)}
 }
 
 // Outbox is the outbox of the service.

@@ -48,12 +48,6 @@ type Config struct {
 	LeaseTime time.Duration
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers = notification.Peers
 
@@ -114,13 +108,10 @@ func (c Config) leave(common deployment.Common) (cfg notification.Config, err er
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial, err := cfg.Service.Dial()
-	if err != nil {
-		return err
-	}
+	dial := cfg.Service.Dial()
 	peers := Peers{
-		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
-		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Application)},
+		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),
 	}
 	if err := dial.Err(); err != nil {
 		return err

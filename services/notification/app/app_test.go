@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		fromEnv := func(source *env.Source) app.Config {
-			cfg := app.FromEnv(source)
+			cfg := env.Load[app.Config](source)
 			cfg.LeaseTime = leaseTime
 			return cfg
 		}
@@ -122,7 +122,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // peer answers as the directory service does, in process and over HTTP.
-type peer struct{ directoryapi.API }
+type peer struct{ directoryapi.Contract }
 
 func (peer) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	return directoryapi.Mail{
@@ -146,7 +146,7 @@ func (w *world) open(exporter *tracetest.InMemoryExporter) (*run.Process, *app.A
 	source := env.New(w.env)
 	var cfg run.Config
 	source.Load(&cfg)
-	own := app.FromEnv(source)
+	own := env.Load[app.Config](source)
 	if err := source.Err(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type smtpServerView struct {
 
 func (v views) smtpServer(s store.SMTPServer) smtpServerView {
 	return smtpServerView{
-		Head: rest.Head{Href: v.base.To("smtpServers", s.ID), CreatedAt: rest.Time(s.CreatedAt), ModifiedAt: rest.Time(s.ModifiedAt)},
+		Head: rest.NewHead(v.base.To("smtpServers", s.ID), s.CreatedAt, s.ModifiedAt),
 		Name: s.Name, Description: s.Description, Username: s.Username, Host: s.Host, Port: s.Port,
 		SecurityProtocol: s.SecurityProtocol, Status: s.Status, Tenant: v.base.Link("tenants", s.TenantID),
 	}

@@ -26,21 +26,14 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
+	pg.Databases
 	db     *pg.DB
 	outbox *outbox.Outbox
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: outbox.New(db, "notification", now)}
-}
-
-// Shards returns a context for each database, for workers.
-func (s *Store) Shards(ctx context.Context) []context.Context { return s.db.Shards(ctx) }
-
-// EachShard calls fn with a context for each database, for workers.
-func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
-	return s.db.EachShard(ctx, fn)
+	return &Store{Databases: db, db: db, outbox: outbox.New(db, "notification", now)}
 }
 
 // Outbox runs the service's transactions, records the events that it has

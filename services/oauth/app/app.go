@@ -36,12 +36,6 @@ type Config struct {
 	MFA         []string `env:"DOORWARD_MFA_URL" help:"comma-separated addresses of the mfa service's replicas, http://host:port"`
 }
 
-// FromEnv reads the configuration.
-func FromEnv(source *env.Source) (cfg Config) {
-	source.Load(&cfg)
-	return cfg
-}
-
 // Peers are the services that this one asks.
 type Peers = oauth.Peers
 
@@ -69,21 +63,17 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Go("purge", svc.Purger(oauth.PurgeEvery))
 
 	oauthapi.Serve(rest.Contract(s.HTTP), svc)
-	oauthapi.ServeHosted(rest.Contract(s.HTTP), svc)
 	oauthrest.Mount(s.HTTP, svc, s.Base, s.Alias)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 
 // Run is the service as a process of its own, whose peers are in others.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial, err := cfg.Service.Dial()
-	if err != nil {
-		return err
-	}
+	dial := cfg.Service.Dial()
 	peers := Peers{
-		Directory:   directoryapi.Client{Peer: dial.Peer("directory", cfg.Directory)},
-		Application: applicationapi.Client{Peer: dial.Peer("application", cfg.Application)},
-		MFA:         mfaapi.Client{Peer: dial.Peer("mfa", cfg.MFA)},
+		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),
+		MFA:         mfaapi.Client(dial.Peer("mfa", cfg.MFA)),
 		Remote:      true,
 	}
 	if err := dial.Err(); err != nil {

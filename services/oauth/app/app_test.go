@@ -43,7 +43,7 @@ func environment(database string, brokers []string) []string {
 
 func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 	source := env.New([]string{"DOORWARD_LISTEN=:1", "DOORWARD_LISTEM=:1"})
-	app.FromEnv(source)
+	env.Load[app.Config](source)
 	err := source.Err()
 	for _, name := range []string{
 		"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY",
@@ -54,7 +54,7 @@ func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 		}
 	}
 	source = env.New(environment("postgres://localhost/x", []string{"localhost:9092"}))
-	app.FromEnv(source)
+	env.Load[app.Config](source)
 	if err := source.Err(); err != nil {
 		t.Error(err)
 	}
@@ -92,7 +92,7 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 			for i := range variables {
 				variables[i] = strings.ReplaceAll(variables[i], c.from, c.to)
 			}
-			err := app.Run(t.Context(), p, app.FromEnv(env.New(variables)))
+			err := app.Run(t.Context(), p, env.Load[app.Config](env.New(variables)))
 			if err == nil || !strings.Contains(err.Error(), c.reported) {
 				t.Errorf("the start returns %v, which does not mention %s", err, c.reported)
 			}
@@ -118,7 +118,7 @@ func TestWiredService(t *testing.T) {
 
 	p := process(t)
 	ctx, stop := context.WithCancel(t.Context())
-	cfg := app.FromEnv(env.New(environment(url, cluster.ListenAddrs())))
+	cfg := env.Load[app.Config](env.New(environment(url, cluster.ListenAddrs())))
 	service, err := app.Open(ctx, p, cfg, world.Peers())
 	if err != nil {
 		t.Fatal(err)

@@ -1,46 +1,38 @@
 package rest
 
 import (
+	"context"
 	"regexp"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-func (h *handlers) accountKeys(c *fiber.Ctx) error {
-	tenant, account, err := at(c)
-	if err != nil {
-		return err
+// keys lists the keys of an account or an application, which kind says.
+func (h *handlers) keys(
+	kind string, spec list.Spec, read func(context.Context, id.ID, id.ID, list.Query) (list.Page[store.Key], error),
+) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		tenant, owner, err := at(c)
+		if err != nil {
+			return err
+		}
+		query, view, err := h.keysQuery(c, spec)
+		if err != nil {
+			return err
+		}
+		page, err := read(c.UserContext(), tenant, owner, query)
+		if err != nil {
+			return err
+		}
+		return rest.Page(c, h.base.To(kind, owner, "apiKeys"), page, view)
 	}
-	query, view, err := h.keysQuery(c, store.Keys)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ListKeys(c.UserContext(), tenant, account, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("accounts", account, "apiKeys"), page, view)
-}
-
-func (h *handlers) applicationKeys(c *fiber.Ctx) error {
-	tenant, application, err := at(c)
-	if err != nil {
-		return err
-	}
-	query, view, err := h.keysQuery(c, store.KeyByID)
-	if err != nil {
-		return err
-	}
-	page, err := h.svc.ApplicationKeys(c.UserContext(), tenant, application, query)
-	if err != nil {
-		return err
-	}
-	return rest.Page(c, h.base.To("applications", application, "apiKeys"), page, view)
 }
 
 func (h *handlers) createKey(c *fiber.Ctx) error {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"net/url"
 
 	"github.com/gofiber/fiber/v2"
@@ -71,30 +72,13 @@ func (h *handlers) validate(c *fiber.Ctx) error {
 }
 
 func (h *handlers) token(kind store.Kind) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		tenant, token, err := at(c)
-		if err != nil {
-			return err
-		}
-		live, err := h.svc.LiveToken(c.UserContext(), kind, tenant, token)
-		if err != nil {
-			return err
-		}
-		return rest.OK(c, h.tokenView(live))
-	}
+	return rest.Get(func(ctx context.Context, at id.Ref) (store.LiveToken, error) {
+		return h.svc.LiveToken(ctx, kind, at.Tenant, at.ID)
+	}, h.tokenView)
 }
 
 func (h *handlers) deleteToken(kind store.Kind) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		tenant, token, err := at(c)
-		if err != nil && id.HasShape(c.Params("id")) {
-			return rest.NoContent(c) // an id that no token has
-		}
-		if err != nil {
-			return err
-		}
-		return rest.Deleted(c, h.svc.DeleteToken(c.UserContext(), kind, tenant, token))
-	}
+	return rest.Delete(func(ctx context.Context, at id.Ref) error { return h.svc.DeleteToken(ctx, kind, at.Tenant, at.ID) })
 }
 
 func (h *handlers) accountTokens(kind store.Kind) fiber.Handler {

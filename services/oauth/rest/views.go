@@ -64,9 +64,7 @@ func expand(jwt string) expandedJWT {
 }
 
 type policyView struct {
-	Href               string    `json:"href"`
-	CreatedAt          rest.Time `json:"createdAt"`
-	ModifiedAt         rest.Time `json:"modifiedAt"`
+	rest.Head
 	AccessTokenTTL     string    `json:"accessTokenTtl"`
 	RefreshTokenTTL    string    `json:"refreshTokenTtl"`
 	RevokeTokens       bool      `json:"revokeTokensOnPasswordChange"`
@@ -78,7 +76,7 @@ type policyView struct {
 
 func (h *handlers) policyView(p store.Policy) policyView {
 	return policyView{
-		Href: h.base.To("oAuthPolicies", p.ApplicationID), CreatedAt: rest.Time(p.CreatedAt), ModifiedAt: rest.Time(p.ModifiedAt),
+		Head:           rest.NewHead(h.base.To("oAuthPolicies", p.ApplicationID), p.CreatedAt, p.ModifiedAt),
 		AccessTokenTTL: p.AccessTokenTTL, RefreshTokenTTL: p.RefreshTokenTTL, RevokeTokens: p.RevokeTokensOnPasswordChange,
 		TokenEndpoint:      h.base.Link("applications", p.ApplicationID, "oauth", "token"),
 		RevocationEndpoint: h.base.Link("applications", p.ApplicationID, "oauth", "revoke"),

@@ -45,8 +45,7 @@ type webConfigMFAView struct {
 
 func (h *handlers) webConfigView(c oauth.WebConfig) webConfigView {
 	view := webConfigView{
-		Head: rest.Head{Href: h.base.To("applicationWebConfigs", c.Application.WebConfigID), CreatedAt: rest.Time(c.CreatedAt),
-			ModifiedAt: rest.Time(c.ModifiedAt)},
+		Head:   rest.NewHead(h.base.To("applicationWebConfigs", c.Application.WebConfigID), c.CreatedAt, c.ModifiedAt),
 		Status: c.Status,
 		OAuth2: enabled[bool]{c.OAuth2}, Register: enabled[bool]{c.Register}, Login: enabled[bool]{c.Login},
 		VerifyEmail: enabled[*bool]{c.VerifyEmail}, ForgotPassword: enabled[*bool]{c.ForgotPassword},

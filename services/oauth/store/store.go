@@ -31,6 +31,7 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
+	pg.Databases
 	db     *pg.DB
 	outbox *outbox.Outbox
 
@@ -51,24 +52,16 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		return pg.NewCacheWithin[Token](db, pg.Recent(tokenCacheSize), name, "oauth.tokens", kind.query(), nil)
 	}
 	return &Store{
-		db: db, outbox: outbox.New(db, "oauth", now),
+		Databases: db, db: db, outbox: outbox.New(db, "oauth", now),
 		policies:   pg.NewCacheWithin[Policy](db, pg.Recent(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens:     map[Kind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
 }
 
-// EachShard calls fn with a context for each database, for workers.
-func (s *Store) EachShard(ctx context.Context, fn func(context.Context) error) error {
-	return s.db.EachShard(ctx, fn)
-}
-
 // Outbox runs the service's transactions, and records the events that it has
 // seen.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
-
-// IsSharded reports whether tenants are in several databases.
-func (s *Store) IsSharded() bool { return s.db.IsSharded() }
 
 // Tx writes. Its Seen commits a consumed event's id together with its effect.
 type Tx struct {

@@ -48,7 +48,7 @@ func main() {
 // run serves until ctx ends, then lets what is on its way arrive.
 func run(ctx context.Context, s settings) (err error) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	box, err := mailbox.Open(s.Dir, mailbox.Keep(s.Keep), mailbox.Logger(log))
+	box, err := mailbox.Open(s.Dir, mailbox.Config{Keep: s.Keep, Log: log})
 	if err != nil {
 		return err
 	}

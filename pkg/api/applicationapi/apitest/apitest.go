@@ -29,10 +29,7 @@ import (
 // Subject is an implementation under test, with the directory service that it
 // asks and the changes of state that the contract has no method for.
 type Subject struct {
-	API interface {
-		applicationapi.API
-		applicationapi.Hosted
-	}
+	API         applicationapi.Contract
 	Directories directoryapi.API
 	Base        href.Base // of the hrefs of account stores
 
@@ -62,10 +59,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("far", func(t *testing.T) {
 		s := open(t)
 		near := s.API
-		s.API = applicationapi.Client{Peer: directorysuite.Far(t, "application", func(router rpc.Router) {
-			applicationapi.Serve(router, near)
-			applicationapi.ServeHosted(router, near)
-		})}
+		s.API = applicationapi.Client(directorysuite.Far(t, "application", func(router rpc.Router) { applicationapi.Serve(router, near) }))
 		promises(t, s)
 	})
 }

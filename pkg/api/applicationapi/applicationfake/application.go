@@ -55,7 +55,7 @@ type organization struct {
 	stores  []directoryapi.Store
 }
 
-var _ applicationapi.API = (*Service)(nil)
+var _ applicationapi.Contract = (*Service)(nil)
 
 // New makes an empty service beside a directory service. base is what the hrefs
 // of account stores begin with.

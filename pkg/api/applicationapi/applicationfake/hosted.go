@@ -13,8 +13,6 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-var _ applicationapi.Hosted = (*Service)(nil)
-
 // ApplicationByDNSLabel returns the application whose Client API has the label.
 func (s *Service) ApplicationByDNSLabel(_ context.Context, in applicationapi.DNSLabel) (applicationapi.Application, error) {
 	return call(s, "ApplicationByDNSLabel", func() (applicationapi.Application, error) {

@@ -35,10 +35,7 @@ const Password = "Changeme1!"
 // Subject is an implementation under test, with the changes of state that the
 // contract has no method for.
 type Subject struct {
-	API interface {
-		directoryapi.API
-		directoryapi.Hosted
-	}
+	API directoryapi.Contract
 	// DisableDirectory returns a directory the status DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
 	// EnableVerification lets a directory ask new accounts to prove their email.
@@ -66,10 +63,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 	t.Run("far", func(t *testing.T) {
 		s := open(t)
 		near := s.API
-		s.API = directoryapi.Client{Peer: Far(t, "directory", func(router rpc.Router) {
-			directoryapi.Serve(router, near)
-			directoryapi.ServeHosted(router, near)
-		})}
+		s.API = directoryapi.Client(Far(t, "directory", func(router rpc.Router) { directoryapi.Serve(router, near) }))
 		promises(t, s)
 	})
 }

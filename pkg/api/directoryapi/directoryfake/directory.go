@@ -46,7 +46,7 @@ type account struct {
 	data       json.RawMessage
 }
 
-var _ directoryapi.API = (*Service)(nil)
+var _ directoryapi.Contract = (*Service)(nil)
 
 // New makes an empty service.
 func New(now func() time.Time) *Service {

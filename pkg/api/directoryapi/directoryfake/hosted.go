@@ -10,8 +10,6 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-var _ directoryapi.Hosted = (*Service)(nil)
-
 // signUp is a sign-up or an invitation whose mail has not been answered.
 type signUp struct {
 	directoryapi.PendingSignUp

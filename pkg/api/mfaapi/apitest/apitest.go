@@ -27,10 +27,7 @@ import (
 // Subject is an implementation under test, with what the contract has no method
 // for. A login is that of an account.
 type Subject struct {
-	API interface {
-		mfaapi.API
-		mfaapi.Hosted
-	}
+	API mfaapi.Contract
 
 	// Account makes an account in a tenant of its own.
 	Account func(*testing.T) (tenant, account id.ID)
@@ -54,10 +51,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 		promises(t, func(t *testing.T) Subject {
 			s := open(t)
 			near := s.API
-			s.API = mfaapi.Client{Peer: directorysuite.Far(t, "mfa", func(router rpc.Router) {
-				mfaapi.Serve(router, near)
-				mfaapi.ServeHosted(router, near)
-			})}
+			s.API = mfaapi.Client(directorysuite.Far(t, "mfa", func(router rpc.Router) { mfaapi.Serve(router, near) }))
 			return s
 		})
 	})

@@ -13,8 +13,6 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-var _ mfaapi.Hosted = (*Service)(nil)
-
 // FactorsOf returns the factors of an account.
 func (s *Service) FactorsOf(_ context.Context, in id.Ref) (mfaapi.AccountFactors, error) {
 	return fault.Call(&s.Injector, &s.mu, "FactorsOf", func() (out mfaapi.AccountFactors, err error) {

@@ -63,7 +63,7 @@ type challenge struct {
 	refusal  error // nil: it has not ended
 }
 
-var _ mfaapi.API = (*Service)(nil)
+var _ mfaapi.Contract = (*Service)(nil)
 
 // New makes an empty service beside a directory service. base is what the hrefs of
 // challenges begin with.

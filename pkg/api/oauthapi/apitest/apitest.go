@@ -19,10 +19,7 @@ import (
 
 // Surroundings is the contract under test with what the suite needs around it.
 type Surroundings struct {
-	API interface {
-		oauthapi.API
-		oauthapi.Hosted
-	}
+	API oauthapi.Contract
 
 	Tenant         id.ID
 	Administrators id.ID // enabled administrators directory of the tenant

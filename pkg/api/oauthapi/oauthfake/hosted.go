@@ -13,8 +13,6 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-var _ oauthapi.Hosted = (*Service)(nil)
-
 // lifetime is how long an access token is good.
 const lifetime = time.Hour
 

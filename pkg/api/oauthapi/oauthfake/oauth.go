@@ -45,7 +45,7 @@ type key struct {
 	secret secure.Secret
 }
 
-var _ oauthapi.API = (*Service)(nil)
+var _ oauthapi.Contract = (*Service)(nil)
 
 // New makes an empty service beside an application service.
 func New(applications applicationapi.API, now func() time.Time) *Service {

@@ -25,12 +25,12 @@ func main() {
 		os.Exit(check())
 	}
 	run.Main("agent", "connects an LDAP server or Active Directory to Doorward; the argument check tries its configuration",
-		agent.FromEnv, app.Run)
+		env.Load[agent.Config], app.Run)
 }
 
 func check() int {
 	source := env.New(os.Environ())
-	cfg := agent.FromEnv(source)
+	cfg := env.Load[agent.Config](source)
 	var process run.Config
 	source.Load(&process)
 	if err := source.Err(); err != nil {

@@ -2,10 +2,11 @@
 package main
 
 import (
+	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/services/mfa/app"
 )
 
 func main() {
-	run.Main("mfa", "keeps second factors: phones, authenticators, and the challenges that prove them", app.FromEnv, app.Run)
+	run.Main("mfa", "keeps second factors: phones, authenticators, and the challenges that prove them", env.Load[app.Config], app.Run)
 }

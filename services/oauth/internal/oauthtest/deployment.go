@@ -77,7 +77,6 @@ func Open(t testing.TB) *Deployment {
 	d.Signer = caller.NewSigner("a secret of the tests, 32 characters", d.Clock.Now)
 	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: Base, Signer: d.Signer})
 	oauthapi.Serve(rest.Contract(d.HTTP), d.Service)
-	oauthapi.ServeHosted(rest.Contract(d.HTTP), d.Service)
 	oauthrest.Mount(d.HTTP, d.Service, Base, Alias)
 	d.Site = d.NewSite(t)
 	return d
