@@ -259,23 +259,6 @@ func TestPagesAreNobodyElses(t *testing.T) {
 	}
 }
 
-// Programs that check links do not use up what is good once.
-func TestAHeadRequestBeginsNoLogin(t *testing.T) {
-	p := newPage(t)
-	request, err := secure.SignJWT(map[string]any{"typ": "JWT"}, secure.Claims{
-		"iss": "K1", "sub": base.To("applications", p.application), "cb_uri": returnTo, "iat": 1795242600, "jti": "checked",
-	}, "secret")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, method := range []string{"HEAD", "HEAD", "GET"} {
-		answer, body := p.visit(t, method, "/sso?jwtRequest="+request, nil)
-		if began := strings.Contains(answer.Header.Get("Location"), "?jwt="); began != (method == "GET") || began != (len(answer.Cookies()) > 0) {
-			t.Errorf("%s answers %d, %v: %s", method, answer.StatusCode, answer.Header, body)
-		}
-	}
-}
-
 // What refuses a request names the application on its page, once it is known.
 func TestARefusedRequestNamesItsApplication(t *testing.T) {
 	p := newPage(t)

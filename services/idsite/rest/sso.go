@@ -49,9 +49,6 @@ func (h *handlers) ssoLogout(c *fiber.Ctx) error {
 func (h *handlers) sendTo(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.Visit) (idsite.Redirect, error)) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	if c.Method() == fiber.MethodHead {
-		return nil // whoever checks the link does not use it up
-	}
 	to, err := rule(c.UserContext(), idsite.Visit{
 		Token: secure.Secret(c.Query(parameter)), Browser: secure.Secret(c.Cookies(browserCookie)),
 		Session: secure.Secret(c.Cookies(sessionCookie)),
