@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -222,19 +221,23 @@ func TestMethodsThatAreNotOffered(t *testing.T) {
 // What the gateway refuses of a Client API has the body of its other errors.
 func TestErrorsOfTheClientAPI(t *testing.T) {
 	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
+	const json, form = "application/json", "application/x-www-form-urlencoded"
 	for _, c := range []struct {
-		method, host, path string
-		status             int
+		method, host, path, kind string
+		body, status             int
+		member                   string // beside the message
 	}{
-		{"DELETE", "id.example.com", "/client/calm-otter/me", 405}, {"GET", "id.example.com", "/client/calm-otter", 404},
-		{"GET", "id.example.com", "/client/calm-otter/", 404}, {"PATCH", "id.example.com", "/client/calm-otter/oauth/token", 405},
-		{"PUT", "calm-otter.apps.example.com", "/login", 405}, {"GET", "calm-otter.apps.example.com", "/", 404},
+		{"GET", "id.example.com", "/client/calm-otter", "", 0, 404, "status"}, {"GET", "id.example.com", "/client/calm-otter/", "", 0, 404, "status"},
+		{"GET", "id.example.com", "/client/calm-otter/../me", "", 0, 404, "status"}, {"GET", "calm-otter.apps.example.com", "/", "", 0, 404, "status"},
+		{"GET", "calm-otter.apps.example.com", "/%00", "", 0, 404, "status"}, {"GET", "calm-otter.apps.example.com", "/me x", "", 0, 400, "status"},
+		{"GET", "calm-otter.apps.example.com", "/verify?sptoken=" + strings.Repeat("x", maxURL), "", 0, 413, "status"},
+		{"POST", "calm-otter.apps.example.com", "/register", json, maxUnauthenticated + 1, 413, "status"},
+		{"POST", "id.example.com", "/client/calm-otter/login", form, maxForm + 1, 413, "status"},
+		{"POST", "id.example.com", "//client//calm-otter//oauth//token", form, maxForm + 1, 413, "error"},
+		{"POST", "calm-otter.apps.example.com", "/oauth/token", form, maxForm + 1, 413, "error"},
 	} {
-		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n\r\n", c.method, c.path, c.host).want(c.status)
-		var body map[string]any
-		if err := json.Unmarshal(a.body, &body); err != nil || len(body) != 2 || body["status"] != float64(c.status) || body["message"] == "" {
-			t.Errorf("%s %s%s answers %s", c.method, c.host, c.path, a.body)
-		}
+		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", c.method, c.path, c.host, c.kind, c.body)
+		a.wantClientError(c.status, c.member)
 	}
 }
 

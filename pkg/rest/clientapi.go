@@ -29,7 +29,7 @@ func failToken(c *fiber.Ctx, refusal *apierr.Error) error {
 		return c.JSON(refusal.Fields)
 	case code == "invalid_client":
 		c.Status(http.StatusUnauthorized)
-	default:
+	case refusal.Status != http.StatusRequestEntityTooLarge:
 		c.Status(http.StatusBadRequest)
 	}
 	if code == "" {
