@@ -82,7 +82,7 @@ func (g *Gateway) readLimits(server *fasthttp.Server) {
 	known := g.HTTP.Config().RequestMethods
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		if !slices.Contains(known, string(h.Method())) {
-			h.SetMethod(fiber.MethodPut) // which no path offers: 405, or 401 and 404 before it
+			h.SetMethod(fiber.MethodPut) // which no path of the product offers: 405, or 401, 403 and 404 before it
 		}
 		if a := g.takeAdmission(h); a != nil { // of the request before, whose memory this one uses
 			a.release()

@@ -16,7 +16,7 @@ const hostHeader = "X-Doorward-Host"
 // The routes that are chosen by more than the path. No client can spell them:
 // doubled slashes count as one.
 const (
-	sessionRoute = "//session/*" // management paths with a session token of a hosted page
+	sessionRoute = "//session/*" // management paths, also unknown ones, with a session token of a hosted page
 	siteRoute    = "//site/*"    // hosted pages, by the host
 )
 
@@ -34,7 +34,7 @@ func (g *Gateway) hostedRoute(x *exchange, header *fasthttp.RequestHeader, r *ro
 		return g.router.match(x.target)
 	}
 	if x.managed {
-		if r == nil || r.access != byKey && r.pattern != samlRoute || !isSession(header) {
+		if r != nil && r.access != byKey && r.pattern != samlRoute || !isSession(header) {
 			return r
 		}
 		rewrite(x, "/session")

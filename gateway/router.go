@@ -34,6 +34,7 @@ var methods = map[byte][]string{
 	'P': {fiber.MethodPost},
 	'D': {fiber.MethodDelete},
 	'O': {fiber.MethodOptions},
+	'A': {fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
 }
 
 // route is one line of the table.

@@ -124,11 +124,15 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	}
 	handle := route.methods[method]
 	if handle == nil {
-		refusal := *apierr.MethodNotAllowed.Because("%s is not offered here", c.Method())
-		refusal.Allow = "POST"
+		refusal := *apierr.MethodNotAllowed.Because("the method is not offered here; the header Allow has those that are")
+		var offered []string
 		if route.methods[fiber.MethodGet] != nil {
-			refusal.Allow = "GET, POST"
+			offered = append(offered, fiber.MethodGet, fiber.MethodHead)
 		}
+		if route.methods[fiber.MethodPost] != nil {
+			offered = append(offered, fiber.MethodPost)
+		}
+		refusal.Allow = strings.Join(append(offered, fiber.MethodOptions), ", ")
 		return &refusal
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store, no-cache")

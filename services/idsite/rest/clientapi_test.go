@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,27 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 		if throttled != (answer.Header.Get("Retry-After") == "7") ||
 			throttled != (answer.StatusCode == 429) {
 			t.Errorf("%s %s answers %d with Retry-After %q", each.path, each.body, answer.StatusCode, answer.Header.Get("Retry-After"))
+		}
+	}
+}
+
+// A method that a route has not is 405 with those that it has; an unknown route is 404
+// by every method.
+func TestTheMethodsOfTheClientAPI(t *testing.T) {
+	c, _ := newClientAPI(t)
+	for path, allow := range map[string]string{
+		"/login": "GET, HEAD, POST, OPTIONS", "/me": "GET, HEAD, OPTIONS", "/logout": "POST, OPTIONS", "/oauth/token": "POST, OPTIONS",
+		"/saml/sso": "GET, HEAD, POST, OPTIONS", "/nothing": "", "/oauth/nothing": "",
+	} {
+		status := 405
+		if allow == "" {
+			status = 404
+		}
+		for _, method := range []string{"PUT", "DELETE"} {
+			answer, body := c.call(t, method, path, "")
+			if answer.StatusCode != status || answer.Header.Get("Allow") != allow || !strings.Contains(body, `"status":`+strconv.Itoa(status)) {
+				t.Errorf("%s %s answers %d %s with Allow %q", method, path, answer.StatusCode, body, answer.Header.Get("Allow"))
+			}
 		}
 	}
 }
