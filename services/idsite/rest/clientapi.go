@@ -30,7 +30,7 @@ type clientCall struct {
 	*handlers
 	*idsite.Client
 	self    string // address of this Client API
-	trusted bool   // cookies may be set and cleared: no Origin, or an allowed one
+	trusted bool   // cookies may be set and cleared: from no other site, or from an allowed origin
 	crossed bool   // an allowed Origin was sent, so that the page may be of another site
 }
 
@@ -38,7 +38,6 @@ type clientCall struct {
 type endpoint struct {
 	on      func(*fiber.Ctx, *clientCall) (bool, error)
 	methods map[string]clientHandler
-	plain   bool // errors are those of the management API
 }
 
 type clientHandler = func(*clientCall, *fiber.Ctx) error
@@ -49,33 +48,33 @@ func enabled(read func(oauthapi.ClientConfig) bool) func(*fiber.Ctx, *clientCall
 
 var clientEndpoints = map[string]endpoint{
 	"login": {enabled(func(c oauthapi.ClientConfig) bool { return c.Login }),
-		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}, false},
+		map[string]clientHandler{"GET": (*clientCall).login, "POST": (*clientCall).logIn}},
 	"register": {enabled(func(c oauthapi.ClientConfig) bool { return c.Register }),
-		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}, false},
+		map[string]clientHandler{"GET": (*clientCall).registration, "POST": (*clientCall).register}},
 	"oauth/token": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).token}, false},
+		map[string]clientHandler{"POST": (*clientCall).token}},
 	"oauth/revoke": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).revoke}, false},
+		map[string]clientHandler{"POST": (*clientCall).revoke}},
 	"forgot": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ForgotOn(f.UserContext()) },
-		map[string]clientHandler{"POST": (*clientCall).forgot}, false},
+		map[string]clientHandler{"POST": (*clientCall).forgot}},
 	"change": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.ChangeOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}, false},
+		map[string]clientHandler{"GET": (*clientCall).checkReset, "POST": (*clientCall).change}},
 	"verify": {func(f *fiber.Ctx, c *clientCall) (bool, error) { return c.VerifyOn(f.UserContext()) },
-		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}, false},
+		map[string]clientHandler{"GET": (*clientCall).verify, "POST": (*clientCall).sendVerification}},
 	"me": {enabled(func(c oauthapi.ClientConfig) bool { return c.Me }),
-		map[string]clientHandler{"GET": (*clientCall).me}, false},
+		map[string]clientHandler{"GET": (*clientCall).me}},
 	"factors": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).enrollFactor}, false},
+		map[string]clientHandler{"POST": (*clientCall).enrollFactor}},
 	"challenges": {enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 }),
-		map[string]clientHandler{"POST": (*clientCall).challengeFactor}, false},
+		map[string]clientHandler{"POST": (*clientCall).challengeFactor}},
 	"authorize": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorize}, false},
+		map[string]clientHandler{"GET": (*clientCall).authorize}},
 	"authorize/callback": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}, false},
+		map[string]clientHandler{"GET": (*clientCall).authorized, "POST": (*clientCall).authorizedByForm}},
 	"logout": {enabled(func(oauthapi.ClientConfig) bool { return true }),
-		map[string]clientHandler{"POST": (*clientCall).logout}, false},
-	"saml/sso": {on: enabled(func(oauthapi.ClientConfig) bool { return true }), plain: true,
-		methods: map[string]clientHandler{"GET": (*clientCall).signOn, "POST": (*clientCall).postedSignOn}},
+		map[string]clientHandler{"POST": (*clientCall).logout}},
+	"saml/sso": {enabled(func(oauthapi.ClientConfig) bool { return true }),
+		map[string]clientHandler{"GET": (*clientCall).signOn, "POST": (*clientCall).postedSignOn}},
 }
 
 // clientAPI answers a request to the Client API of a label. Its errors have a body
@@ -86,11 +85,10 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	if known {
 		rest.SetRoute(c, "/client/:dnsLabel/"+name)
 	}
-	err := h.callClient(c, route)
-	if err == nil || route.plain {
-		return err
+	if err := h.callClient(c, route); err != nil {
+		return rest.FailClient(c, err)
 	}
-	return rest.FailClient(c, err)
+	return nil
 }
 
 func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
@@ -144,7 +142,8 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	origin := f.Get(fiber.HeaderOrigin)
 	preflight = f.Method() == fiber.MethodOptions
-	c.trusted = origin == ""
+	// A browser sends no Origin with an image or a link of another site.
+	c.trusted = origin == "" && f.Get("Sec-Fetch-Site") != "cross-site"
 	if origin == "" {
 		if preflight {
 			return true, f.SendStatus(http.StatusNoContent)
@@ -171,12 +170,21 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	return false, nil
 }
 
-func (h *handlers) agentHeader() string { return "X-" + h.title + "-Agent" }
+// agentHeader is the header by which browser programs name themselves, by both names
+// where the deployment has a word of its own (docs/interface/conventions.md#the-alias).
+func (h *handlers) agentHeader() string {
+	const neutral = "X-Service-Agent"
+	if own := "X-" + h.title + "-Agent"; own != neutral {
+		return own + ", " + neutral
+	}
+	return neutral
+}
 
 // input is a body of JSON or a form.
 type input map[string]json.RawMessage
 
-// readInput reads the body of a request. An empty text counts as absent.
+// readInput reads the body of a request. An empty text counts as absent. A field of a
+// form may be given once (RFC 6749, section 3.2).
 func readInput(f *fiber.Ctx) (input, error) {
 	kind, params, err := mime.ParseMediaType(f.Get(fiber.HeaderContentType))
 	if charset := strings.ToLower(params["charset"]); err == nil && charset != "" && charset != "utf-8" && charset != "iso-8859-1" &&
@@ -185,12 +193,18 @@ func readInput(f *fiber.Ctx) (input, error) {
 	}
 	in := input{}
 	if kind == fiber.MIMEApplicationForm {
+		if len(f.Body()) > maxForm {
+			return nil, apierr.TooLarge.Because("a form may have %d bytes", maxForm)
+		}
 		values, err := url.ParseQuery(string(f.Body()))
-		if err != nil || len(f.Body()) > maxForm {
+		if err != nil {
 			return nil, apierr.Format.Because("the body is not a form of name=value pairs joined by &")
 		}
-		for name := range values {
-			text, err := json.Marshal(values.Get(name))
+		for name, given := range values {
+			if len(given) > 1 {
+				return nil, apierr.ParameterRepeated.Saying("The form field %.50s may be given only once.", name)
+			}
+			text, err := json.Marshal(given[0])
 			if err != nil {
 				return nil, err
 			}
