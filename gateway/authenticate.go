@@ -18,13 +18,12 @@ import (
 // maxCredentials bounds the Base64 of a key id and its secret.
 const maxCredentials = 1 << 10
 
-// authenticate finds the caller. Under /v1 a path that does not exist needs a
-// key too, so that a stranger cannot know which do.
+// authenticate finds the caller.
 func (g *Gateway) authenticate(x *exchange) error {
 	if x.admission != nil {
 		defer x.admission.signed()
 	}
-	if x.managed && (x.route == nil || x.route.access == byKey) {
+	if x.needsKey() {
 		found, err := g.findCaller(x.ctx, x.Request(), x.address)
 		if err != nil {
 			return g.refused.because(err)

@@ -21,7 +21,7 @@ const (
 	maxURL  = 16 << 10
 	maxForm = 64 << 10
 	// maxUnauthenticated is the largest body that is read before the client has
-	// shown a good API key.
+	// shown a good API key, and so the largest of those that come without one.
 	maxUnauthenticated = 64 << 10
 	// maxSmall is the largest body of which a tenant may send any number at a
 	// time. Larger ones are admitted a few at a time: a text of 10 MB takes
@@ -82,7 +82,7 @@ func (g *Gateway) readLimits(server *fasthttp.Server) {
 	known := g.HTTP.Config().RequestMethods
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		if !slices.Contains(known, string(h.Method())) {
-			h.SetMethod(fiber.MethodPut) // which no path offers: 405, or 401 and 404 before it
+			h.SetMethod(fiber.MethodPut) // which no path of the product offers: 405, or 401, 403 and 404 before it
 		}
 		if a := g.takeAdmission(h); a != nil { // of the request before, whose memory this one uses
 			a.release()
@@ -101,14 +101,17 @@ func (g *Gateway) readLimits(server *fasthttp.Server) {
 const inChunks = -1
 
 // admitBody decides by the headers of a request how much of its body is read:
-// little without a good key, maxSmall with one, and more where the tenant and
+// little without a good key, or where none is asked for, maxSmall with one, and more where the tenant and
 // the process have few such bodies.
 func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	nothing := func() {}
 	a := &admission{signed: nothing, large: nothing}
 	read := fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
 	var owner caller.Caller
-	if owner, a.err = g.bodyOwner(h, a); a.err == nil {
+	var to exchange
+	if err := g.find(&to, h); err == nil && !to.needsKey() {
+		a.err = apierr.TooLarge.Because("a body that comes without an API key may have %d bytes", maxUnauthenticated)
+	} else if owner, a.err = g.bodyOwner(h, a); a.err == nil {
 		read.MaxRequestBodySize = maxSmall
 		if announced := h.ContentLength(); announced == inChunks || announced > maxSmall {
 			if a.large, a.err = g.holdLarge(owner.Tenant); a.err == nil {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -63,7 +62,7 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 		c.Set("RateLimit-Policy", limit.policy)
 		c.Set("RateLimit", limit.state)
 	}
-	if strings.HasPrefix(rest.Route(c), clientAPI) {
+	if g.isClientAPI(&c.Request().Header) {
 		return rest.FailClient(c, err)
 	}
 	if err := rest.Fail(c, g.cfg.Common.Base, err); err != nil || !wantsPage(c) {

@@ -30,6 +30,9 @@ func parseExpansions(text string, allowed []expandable) ([]expansion, error) {
 			one.name = strings.TrimSpace(text[:end])
 			more, text = text[end] == ',', text[end:]
 			if text[0] == '(' {
+				if slices.ContainsFunc(allowed, func(e expandable) bool { return e.name == one.name && !e.collection }) {
+					return nil, apierr.MalformedQuery.Because("%s leads to a single resource; leave out its offset and limit", one.name)
+				}
 				var err error
 				if one.page, text, err = parsePage(text[1:]); err != nil {
 					return nil, err
@@ -48,12 +51,8 @@ func parseExpansions(text string, allowed []expandable) ([]expansion, error) {
 		if one.name == "" {
 			return nil, apierr.MalformedQuery.Because("expand has an empty name")
 		}
-		at := slices.IndexFunc(allowed, func(e expandable) bool { return e.name == one.name })
-		if at < 0 {
+		if !slices.ContainsFunc(allowed, func(e expandable) bool { return e.name == one.name }) {
 			return nil, unexpandable(one.name, allowed)
-		}
-		if one.page != "" && !allowed[at].collection {
-			return nil, apierr.MalformedQuery.Because("%s leads to a single resource; leave out its offset and limit", one.name)
 		}
 		if !slices.ContainsFunc(all, func(other expansion) bool { return other.name == one.name }) {
 			all = append(all, one)
@@ -88,12 +87,12 @@ func parsePage(text string) (page, rest string, err error) {
 	for pair := range strings.SplitSeq(inside, ",") {
 		name, value, _ := strings.Cut(pair, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		n, err := strconv.Atoi(value)
-		if name != "offset" && name != "limit" || err != nil || len(query) == 2 || len(query) == 1 && strings.HasPrefix(query[0], name) {
+		if name != "offset" && name != "limit" || value == "" || len(query) == 2 || len(query) == 1 && strings.HasPrefix(query[0], name) {
 			return "", "", malformed("(" + text)
 		}
-		if n < 0 || n > maxPage || name == "limit" && n < 1 {
-			return "", "", apierr.ParameterInvalid.Because("the %s of an expanded collection cannot be %d", name, n)
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || n > maxPage || name == "limit" && n < 1 {
+			return "", "", apierr.ParameterInvalid.Because("the %s of an expanded collection cannot be %.20q", name, value)
 		}
 		query = append(query, name+"="+strconv.Itoa(n))
 	}

@@ -92,7 +92,20 @@ func TestMemoryIsNotLentToStrangers(t *testing.T) {
 	s.raw(t, "%s", announce("", "application/json")).wantError(401, 401)
 	s.raw(t, "%s", announce(wrong, "application/json")).wantError(401, 401)
 	s.raw(t, "%s", announce(wrong+wrong, "application/json")).wantError(400, 400)
-	s.raw(t, "POST /client/calm-otter/register HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", maxUnauthenticated+1).wantError(401, 401)
+	for target, authorization := range map[string]string{
+		"/client/calm-otter/register": "", "/client/calm-otter/login": "Authorization: " + as(keyID, keySecret).Get("Authorization") + "\r\n",
+		"/v1/applications/1/accounts": "Authorization: Bearer a.b.c\r\n", "/register": "",
+	} {
+		a := s.raw(t, "POST %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n", target, authorization, maxUnauthenticated+1).want(413)
+		if strings.HasPrefix(target, clientAPI) {
+			a.wantClientError(413, "status")
+		} else {
+			a.wantError(413, 413)
+		}
+		if a.header.Get("WWW-Authenticate") != "" {
+			t.Errorf("%s asks for a key", target)
+		}
+	}
 	t.Run("a body that fits is read before anybody is asked", func(t *testing.T) {
 		s.do(t, call{method: "POST", path: "/client/calm-otter/register", header: anonymous(), body: strings.Repeat("x", maxUnauthenticated)}).want(200)
 	})

@@ -419,6 +419,20 @@ func (a answer) wantError(status, code int) answer {
 	return a
 }
 
+// wantClientError checks the error body of a Client API: the message, and beside it
+// the status or at its token endpoints an error.
+func (a answer) wantClientError(status int, member string) {
+	a.t.Helper()
+	a.want(status)
+	var body map[string]any
+	if err := json.Unmarshal(a.body, &body); err != nil || len(body) != 2 || body["message"] == "" || body[member] == nil {
+		a.t.Errorf("the error body is %s", a.body)
+	}
+	if member == "status" && body["status"] != float64(status) {
+		a.t.Errorf("the error body of a %d is %s", status, a.body)
+	}
+}
+
 // dial opens a connection for a test that writes its own HTTP.
 func (s *site) dial(t testing.TB) net.Conn {
 	t.Helper()

@@ -16,7 +16,7 @@ const hostHeader = "X-Doorward-Host"
 // The routes that are chosen by more than the path. No client can spell them:
 // doubled slashes count as one.
 const (
-	sessionRoute = "//session/*" // management paths with a session token of a hosted page
+	sessionRoute = "//session/*" // management paths, also unknown ones, with a session token of a hosted page
 	siteRoute    = "//site/*"    // hosted pages, by the host
 )
 
@@ -26,17 +26,15 @@ const samlRoute = "/v1/applications/:id/saml/sso/idpRedirect"
 // hostedRoute finds the route of a request whose host or credential decides where
 // it goes, and rewrites its target: a session of a hosted page, the Client API of
 // an application, the hosted pages of a tenant. r is the route by the path alone.
-func (g *Gateway) hostedRoute(x *exchange, r *route) *route {
-	header := &x.Request().Header
+func (g *Gateway) hostedRoute(x *exchange, header *fasthttp.RequestHeader, r *route) *route {
 	host := hostname(header.Host())
-	if label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix); below && g.cfg.ClientSuffix != "" && label != "" &&
-		!strings.Contains(label, ".") {
+	if label, ok := g.clientHost(host); ok {
 		x.host = strings.ToLower(string(header.Host()))
 		rewrite(x, "/client/"+label)
 		return g.router.match(x.target)
 	}
 	if x.managed {
-		if r == nil || r.access != byKey && r.pattern != samlRoute || !isSession(header) {
+		if r != nil && r.access != byKey && r.pattern != samlRoute || !isSession(header) {
 			return r
 		}
 		rewrite(x, "/session")
@@ -50,6 +48,12 @@ func (g *Gateway) hostedRoute(x *exchange, r *route) *route {
 		return g.router.unspelled[siteRoute]
 	}
 	return r
+}
+
+// clientHost returns the label of the application whose Client API has a host.
+func (g *Gateway) clientHost(host string) (label string, ok bool) {
+	label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix)
+	return label, below && g.cfg.ClientSuffix != "" && label != "" && !strings.Contains(label, ".")
 }
 
 // hostname is a host in lower case, without its port.

@@ -17,7 +17,7 @@ import (
 
 const (
 	// keyChannel is where the gateways of a deployment publish changes that can
-	// end an API key.
+	// end an API key, or make one good.
 	keyChannel = "doorward:gateway:keys"
 	// maxOutgoing bounds the changes that wait for Redis.
 	maxOutgoing = 1 << 10
@@ -35,10 +35,14 @@ type change struct {
 	key    string
 	id     id.ID
 	access id.ID // a tenant
+	grant  bool  // ends no key, but may make one good
 }
 
-// keyChanges says for the routes behind which an API key can end what a request
-// that is no GET may have changed. A key works while the key, its account and
+// grant stands for all changes after which a key may be good that was not.
+var grant = change{grant: true}
+
+// keyChanges says for the routes behind which an API key can end, or become that of an
+// administrator, what a request that is no GET may have changed. A key works while the key, its account and
 // the account's store are enabled and the built-in application reaches the
 // account (docs/interface/authentication.md#what-a-key-may-do).
 //
@@ -60,9 +64,18 @@ var keyChanges = map[string]func(x *exchange, name string) change{
 	"/v1/applications/:id":                     tenantChange,
 	"/v1/accountStoreMappings/:id":             tenantChange,
 	"/v1/organizationAccountStoreMappings/:id": tenantChange,
+
+	"/v1/accounts/emailVerificationTokens/:token": keyGrant,
+	"/v1/groupMemberships":                        keyGrant,
+	"/v1/accountStoreMappings":                    keyGrant,
+	"/v1/organizationAccountStoreMappings":        keyGrant,
 }
 
 func noKeyChange(*exchange, string) change { return change{} }
+
+// keyGrant is for what only adds access: the keys that are good stay cached, so that a
+// client that adds many memberships is not authenticated anew for each.
+func keyGrant(*exchange, string) change { return grant }
 
 func keyChange(_ *exchange, name string) change { return change{key: name} }
 
@@ -76,12 +89,12 @@ func accountChange(_ *exchange, name string) change {
 
 func tenantChange(x *exchange, _ string) change { return change{id: x.caller.Tenant} }
 
-// noteChange invalidates the keys that a forwarded request may have ended, and marks
-// the requests of its tenant, here and, through Redis, in the other gateways. The
+// noteChange invalidates what is cached of the keys that a forwarded request may have
+// ended or made good, and marks the requests of its tenant after it may have ended one, here and, through Redis, in the other gateways. The
 // request does not wait for that.
 func (g *Gateway) noteChange(x *exchange) {
 	of := keyChanges[x.route.pattern]
-	if of == nil || x.method == fiber.MethodGet || endsNothing(x) {
+	if of == nil || x.method == fiber.MethodGet {
 		return
 	}
 	path := x.target[:x.path]
@@ -89,7 +102,14 @@ func (g *Gateway) noteChange(x *exchange) {
 	if err != nil {
 		return // no resource has it
 	}
-	for _, c := range []change{of(x, name), {access: x.caller.Tenant}} {
+	changed := []change{of(x, name)}
+	if changed[0] != grant {
+		if endsNothing(x) {
+			return
+		}
+		changed = append(changed, change{access: x.caller.Tenant})
+	}
+	for _, c := range changed {
 		if c == (change{}) {
 			continue
 		}
@@ -120,7 +140,11 @@ func (k *keys) changedRecently(tenant id.ID) bool {
 
 // apply makes what was asked before a change out of date.
 func (k *keys) apply(c change) {
-	k.changed.Add(c, time.Now())
+	now := time.Now()
+	k.changed.Add(c, now)
+	if c.access.IsZero() { // each that ends keys may also be the opposite one
+		k.changed.Add(grant, now)
+	}
 	k.generation.Add(1)
 }
 
@@ -171,13 +195,19 @@ func (c change) String() string {
 	if !c.access.IsZero() {
 		return "access " + c.access.String()
 	}
+	if c.grant {
+		return "grant"
+	}
 	return "id " + c.id.String()
 }
 
 func parseChange(text string) (c change, ok bool) {
 	kind, name, _ := strings.Cut(text, " ")
-	if kind == "key" {
+	switch kind {
+	case "key":
 		return change{key: name}, name != ""
+	case "grant":
+		return grant, name == ""
 	}
 	of, err := id.Parse(name)
 	if kind == "access" {

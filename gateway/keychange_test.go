@@ -128,6 +128,67 @@ func TestAKeyWhoseAccountIsEnabledAgainIsGoodAtOnce(t *testing.T) {
 	s.get(t, "/v1/applications/1").want(200)
 }
 
+// A key that was tried before it became that of an administrator is good as soon as it
+// is, on every gateway, though it never was before.
+func TestAKeyThatBecomesAnAdministratorsIsGoodAtOnce(t *testing.T) {
+	_, client := redis(t)
+	manyWrongKeys := func(cfg *Config, _ *site) { cfg.Address.InFlight = 100 }
+	first := open(t, manyWrongKeys)
+	second := open(t, manyWrongKeys, func(cfg *Config, _ *site) { cfg.Keys = first.keys })
+	synchronise(t, first, client)
+	synchronise(t, second, client)
+	eventually(t, "the gateways learn of each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
+	for _, begin := range []call{
+		{method: "POST", path: "/v1/accountStoreMappings", body: `{"application":{"href":"x"}}`},
+		{method: "POST", path: "/v1/groupMemberships", body: `{"account":{"href":"x"}}`},
+		{method: "POST", path: "/v1/organizationAccountStoreMappings", body: `{"organization":{"href":"x"}}`},
+		{method: "POST", path: "/v1/accounts/" + account.String(), body: `{"status":"ENABLED"}`},
+		{method: "POST", path: "/v1/directories/1", body: `{"status":"ENABLED"}`},
+		{method: "POST", path: "/v1/groups/1", body: `{"status":"ENABLED"}`},
+		{method: "POST", path: "/v1/accounts/emailVerificationTokens/x"},
+	} {
+		t.Run(begin.path, func(t *testing.T) {
+			key := strings.ReplaceAll(strings.ToUpper(begin.path), "/", "")
+			use := call{method: "GET", path: "/v1/tenants/1", header: as(key, "secret")}
+			for _, service := range first.services {
+				service.does(func(c *fiber.Ctx) error {
+					if c.Method() == fiber.MethodPost {
+						first.keys.add(key, "secret", tenant)
+					}
+					return rest.NoContent(c)
+				})
+			}
+			for _, s := range []*site{first, second} {
+				eventually(t, "the refusal is cached", func() bool {
+					s.do(t, use).wantError(401, 401)
+					asked := first.keys.calls.Load()
+					s.do(t, use).wantError(401, 401)
+					return first.keys.calls.Load() == asked
+				})
+			}
+			first.do(t, begin).want(204)
+			began := time.Now()
+			first.do(t, use).want(204)
+			eventually(t, "the other gateway accepts the key", func() bool { return second.do(t, use).status == 200 })
+			if took := time.Since(began); took > keyTTL/2 {
+				t.Errorf("the other gateway went on for %s", took)
+			}
+		})
+	}
+}
+
+// What only adds access leaves the keys that are good in the cache.
+func TestAMembershipAsksForNoGoodKey(t *testing.T) {
+	s := open(t)
+	s.get(t, "/v1/accounts/1").want(200)
+	for range 20 {
+		s.post(t, "/v1/groupMemberships", "{}").want(200)
+	}
+	if n := s.keys.calls.Load(); n > 6 {
+		t.Errorf("twenty memberships asked %d times", n)
+	}
+}
+
 // A key that ends with its account, its directory or a mapping is refused at once
 // on every gateway. The bound is loose, for a busy machine.
 func TestAKeyThatEndsWithItsAccountIsRefusedEverywhere(t *testing.T) {
@@ -254,12 +315,12 @@ func TestRequestsAfterAChangeOfTheTenantAreMarked(t *testing.T) {
 
 func TestChangesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	for _, c := range []change{{key: keyID}, {id: account}, {access: tenant}} {
+	for _, c := range []change{{key: keyID}, {id: account}, {access: tenant}, grant} {
 		if got, ok := parseChange(c.String()); !ok || got != c {
 			t.Errorf("%s is read as %v, %v", c, got, ok)
 		}
 	}
-	for _, text := range []string{"", "key", "key ", "id", "id x", "id " + id.ID{}.String(), "access " + id.ID{}.String(), "other " + keyID, keyID} {
+	for _, text := range []string{"", "key", "key ", "id", "id x", "id " + id.ID{}.String(), "access " + id.ID{}.String(), "other " + keyID, keyID, "grant x"} {
 		if got, ok := parseChange(text); ok {
 			t.Errorf("%q is read as %v", text, got)
 		}

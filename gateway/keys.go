@@ -105,18 +105,28 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from subject) 
 
 // cached returns the answer of a moment ago, if there is one.
 func (k *keys) cached(cred credential) (owner caller.Caller, ok bool, err error) {
-	name := utils.UnsafeString(cred.id) // no cache keeps what it is asked for
-	known, ok := k.good.Get(name)
-	ok = ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1
-	if ok && k.fresh(known.asked, known.caller) {
+	known, ok := k.good.Get(utils.UnsafeString(cred.id)) // no cache keeps what it is asked for
+	if ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1 && k.fresh(known.asked, known.caller) {
 		return known.caller, true, nil
 	}
-	asked, refused := k.bad.Get(cred.hash)
-	if refused && time.Since(asked) < keyTTL && k.current(asked, change{key: name}) &&
-		(!ok || k.fresh(asked, known.caller)) { // else the account of a key that was good before may be enabled again
+	if asked, refused := k.bad.Get(cred.hash); refused && k.stillRefused(asked) {
 		return caller.Caller{}, false, errKey
 	}
 	return caller.Caller{}, false, nil
+}
+
+// stillRefused reports whether a key that was refused at a time is refused without
+// asking again. Nobody has said whose key it is: any change may have made it good. A
+// refusal from where a service may still have answered with a copy from before the
+// change holds until that is over.
+func (k *keys) stillRefused(asked time.Time) bool {
+	now := time.Now()
+	if now.Sub(asked) >= keyTTL {
+		return false
+	}
+	last, ok := k.changed.Peek(grant)
+	current := last.Add(staleRead)
+	return !ok || asked.After(last) && (now.Before(current) || !asked.Before(current))
 }
 
 // verify returns whose key signed a request. It is asked each time: a signed

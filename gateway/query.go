@@ -98,9 +98,6 @@ func (g *Gateway) methodOverride(x *exchange) (err error) {
 	}
 	if !x.managed {
 		x.target = append(x.target, x.query...)
-		if x.method == fiber.MethodHead {
-			x.method = fiber.MethodGet
-		}
 		return nil
 	}
 	with := len(x.target)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
@@ -33,6 +34,7 @@ var methods = map[byte][]string{
 	'P': {fiber.MethodPost},
 	'D': {fiber.MethodDelete},
 	'O': {fiber.MethodOptions},
+	'A': {fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
 }
 
 // route is one line of the table.
@@ -234,33 +236,53 @@ func (r *router) match(path []byte) *route {
 
 // locate finds the path in the table.
 func (g *Gateway) locate(x *exchange) error {
-	target := x.Request().Header.RequestURI()
-	if len(target) > maxURL {
+	header := &x.Request().Header
+	if len(header.RequestURI()) > maxURL {
 		return g.refused.as("too_large", apierr.TooLarge.Because("a URL may have %d bytes", maxURL))
 	}
-	target, ok := origin(target)
+	if err := g.find(x, header); err != nil {
+		return err
+	}
+	rest.SetRoute(x.Ctx, label(x.route))
+	x.method = string(header.Method())
+	return nil
+}
+
+// find sets the route of a request and its target, by its headers alone.
+func (g *Gateway) find(x *exchange, header *fasthttp.RequestHeader) error {
+	target, ok := origin(header.RequestURI())
 	if !ok {
 		return apierr.BadRequest.Because("the request target is not a path with a query")
 	}
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	x.query = query
-	x.target, ok = spell(x.target, path)
-	x.spelled = ok
+	x.target, x.spelled = spell(x.target, path)
 	x.path = len(x.target)
 	x.managed = underV1(x.target)
-	if ok {
-		x.route = g.hostedRoute(x, g.router.match(x.target))
+	if x.spelled {
+		x.route = g.hostedRoute(x, header, g.router.match(x.target))
 	}
-	rest.SetRoute(x.Ctx, label(x.route))
-	if x.route == nil && bytes.HasPrefix(x.target, []byte(clientAPI)) {
-		rest.SetRoute(x.Ctx, clientAPI)
-	}
-	x.method = string(x.Request().Header.Method())
 	return nil
 }
 
-// clientAPI is what the paths and the routes of Client APIs begin with.
+// needsKey reports whether a request is for clients with an API key. Under /v1 a path
+// that does not exist needs one too, so that a stranger cannot know which do.
+func (x *exchange) needsKey() bool { return x.managed && (x.route == nil || x.route.access == byKey) }
+
+// clientAPI is what the paths of Client APIs begin with.
 const clientAPI = "/client/"
+
+// isClientAPI reports whether a request is to a Client API, by its host or its path. It
+// tells that of requests too that could not be read or whose path is unknown.
+func (g *Gateway) isClientAPI(header *fasthttp.RequestHeader) bool {
+	if _, ok := g.clientHost(hostname(header.Host())); ok {
+		return true
+	}
+	target, _ := origin(header.RequestURI())
+	path, _, _ := bytes.Cut(target, []byte{'?'})
+	path, _ = spell(nil, path)
+	return bytes.HasPrefix(path, []byte(clientAPI))
+}
 
 // label is how logs, traces and metrics name a route: never by a path, which may
 // hold a secret.

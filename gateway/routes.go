@@ -3,7 +3,7 @@ package gateway
 // surface is every path that the outside can reach; what is not here is 404.
 //
 // Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; others
-// answer 405. Access: key needs an API key, and so does user, for what lets an
+// answer 405. A is every method: the service says which it offers. Access: key needs an API key, and so does user, for what lets an
 // end user in (logins, tokens, codes, mails), which has limits of its own; agent is
 // key, and takes the keys of the agent that the path names too; public
 // and hosted need none (public is called by programs and identity providers,
@@ -154,9 +154,9 @@ GP- hosted  /sso/provider                                            idsite     
 GP- hosted  /register                                                idsite        -
 GP- hosted  /emailVerificationTokens                                 idsite        -
 GP- hosted  /passwordReset                                           idsite        -
-GPO hosted  /client/:dnsLabel/*                                      idsite        -
+A-- hosted  /client/:dnsLabel/*                                      idsite        -
 GPO hosted  //site/*                                                 idsite        -
-GPO hosted  //session/*                                              idsite        -
+A-- hosted  //session/*                                              idsite        -
 G-D private /_mailbox                                                mailbox       -
 G-D private /_mailbox/*                                              mailbox       -
 `

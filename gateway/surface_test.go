@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -160,6 +159,11 @@ func TestHostsAndTokensChooseTheRoute(t *testing.T) {
 		{"GET", "id.example.com", "/v1/applications/1?expand=idSiteModel", bearer, "/session/v1/applications/1?expand=idSiteModel", ""},
 		{"POST", "id.example.com", "//v1/applications/1/loginAttempts", bearer, "/session/v1/applications/1/loginAttempts", ""},
 		{"OPTIONS", "id.example.com", "/v1/challenges/1", "Origin: https://x\r\nAccess-Control-Request-Method: POST\r\n", "/session/v1/challenges/1", ""},
+		{"GET", "id.example.com", "/v1/nothing", bearer, "/session/v1/nothing", ""},
+		{"DELETE", "id.example.com", "/v1/applications/1", bearer, "/session/v1/applications/1", ""},
+		{"PUT", "id.example.com", "/v1/applications/1", bearer, "/session/v1/applications/1", ""},
+		{"DELETE", "calm-otter.apps.example.com", "/nothing", "", "/client/calm-otter/nothing", "calm-otter.apps.example.com"},
+		{"PUT", "id.example.com", "/client/calm-otter/me", "", "/client/calm-otter/me", ""},
 	} {
 		e := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nX-Doorward-Host: forged\r\n%sContent-Length: 0\r\n\r\n", c.method, c.path, c.host, c.more).echo()
 		if sent := strings.Join(e.Headers["X-Doorward-Host"], ""); e.Service != "idsite" || e.Target != c.target || e.Method != c.method || !e.Caller.Tenant.IsZero() || sent != c.sent {
@@ -168,7 +172,7 @@ func TestHostsAndTokensChooseTheRoute(t *testing.T) {
 	}
 	for _, c := range []struct{ method, host, path, more string }{
 		{"GET", "calm-otter.apps.example.com", "/", ""}, {"GET", "id.example.com", "/site/", ""}, {"GET", "id.example.com", "/session/v1/applications/1", ""},
-		{"GET", "id.example.com", "/v1/nothing", bearer}, {"GET", "id.example.com", "/login", ""}, {"GET", "127.0.0.1:8443", "/login", ""}, {"OPTIONS", "id.example.com", "/v1/challenges/1", ""},
+		{"GET", "id.example.com", "/v1/nothing", ""}, {"GET", "id.example.com", "/login", ""}, {"GET", "127.0.0.1:8443", "/login", ""}, {"OPTIONS", "id.example.com", "/v1/challenges/1", ""},
 	} {
 		if a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", c.method, c.path, c.host, c.more); a.status != 401 && a.status != 404 {
 			t.Errorf("%s %s%s got %d: %s", c.method, c.host, c.path, a.status, a.body)
@@ -206,10 +210,10 @@ func TestMethodsThatAreNotOffered(t *testing.T) {
 		{"POST", "/v1/accountLinks/1", "GET, HEAD, DELETE"}, {"GET", "/v1/accounts/1/customData/k", "DELETE"},
 		{"POST", "/v1/tenants/1/agents", "GET, HEAD"}, {"POST", "/v1/agents", ""}, {"GET", "/v1/applications/1/authTokens", ""},
 		{"DELETE", "/v1/challenges/1", "GET, HEAD, POST"}, {"POST", "/v1/passwordPolicies/1/resetEmailTemplates", "GET, HEAD"},
-		{"POST", "/sso", "GET, HEAD"}, {"DELETE", "/client/calm-otter/me", "GET, HEAD, POST, OPTIONS"},
+		{"POST", "/sso", "GET, HEAD"},
 	} {
 		a := s.do(t, call{method: c.method, path: c.path})
-		if c.method != "HEAD" && !strings.HasPrefix(c.path, "/client/") {
+		if c.method != "HEAD" {
 			a.wantError(405, 1100)
 		}
 		if allow, given := a.want(405).header["Allow"]; !given || strings.Join(allow, "|") != c.allow {
@@ -222,19 +226,23 @@ func TestMethodsThatAreNotOffered(t *testing.T) {
 // What the gateway refuses of a Client API has the body of its other errors.
 func TestErrorsOfTheClientAPI(t *testing.T) {
 	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
+	const json, form = "application/json", "application/x-www-form-urlencoded"
 	for _, c := range []struct {
-		method, host, path string
-		status             int
+		method, host, path, kind string
+		body, status             int
+		member                   string // beside the message
 	}{
-		{"DELETE", "id.example.com", "/client/calm-otter/me", 405}, {"GET", "id.example.com", "/client/calm-otter", 404},
-		{"GET", "id.example.com", "/client/calm-otter/", 404}, {"PATCH", "id.example.com", "/client/calm-otter/oauth/token", 405},
-		{"PUT", "calm-otter.apps.example.com", "/login", 405}, {"GET", "calm-otter.apps.example.com", "/", 404},
+		{"GET", "id.example.com", "/client/calm-otter", "", 0, 404, "status"}, {"GET", "id.example.com", "/client/calm-otter/", "", 0, 404, "status"},
+		{"GET", "id.example.com", "/client/calm-otter/../me", "", 0, 404, "status"}, {"GET", "calm-otter.apps.example.com", "/", "", 0, 404, "status"},
+		{"GET", "calm-otter.apps.example.com", "/%00", "", 0, 404, "status"}, {"GET", "calm-otter.apps.example.com", "/me x", "", 0, 400, "status"},
+		{"GET", "calm-otter.apps.example.com", "/verify?sptoken=" + strings.Repeat("x", maxURL), "", 0, 413, "status"},
+		{"POST", "calm-otter.apps.example.com", "/register", json, maxUnauthenticated + 1, 413, "status"},
+		{"POST", "id.example.com", "/client/calm-otter/login", form, maxForm + 1, 413, "status"},
+		{"POST", "id.example.com", "//client//calm-otter//oauth//token", form, maxForm + 1, 413, "error"},
+		{"POST", "calm-otter.apps.example.com", "/oauth/token", form, maxForm + 1, 413, "error"},
 	} {
-		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n\r\n", c.method, c.path, c.host).want(c.status)
-		var body map[string]any
-		if err := json.Unmarshal(a.body, &body); err != nil || len(body) != 2 || body["status"] != float64(c.status) || body["message"] == "" {
-			t.Errorf("%s %s%s answers %s", c.method, c.host, c.path, a.body)
-		}
+		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", c.method, c.path, c.host, c.kind, c.body)
+		a.wantClientError(c.status, c.member)
 	}
 }
 

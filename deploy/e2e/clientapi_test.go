@@ -226,15 +226,13 @@ func asPageAt(path string) e2e.Request {
 func TestTheRoutesOfAClientAPI(t *testing.T) {
 	api := openClientAPI(t, client.NewSite(t).Application)
 	for path, offered := range map[string]string{
-		"/login": "GET, POST", "/register": "GET, POST", "/oauth/token": "POST", "/oauth/revoke": "POST", "/forgot": "POST", "/change": "GET, POST",
-		"/verify": "GET, POST", "/me": "GET", "/factors": "POST", "/challenges": "POST", "/logout": "POST",
+		"/login": "GET, HEAD, POST, OPTIONS", "/register": "GET, HEAD, POST, OPTIONS", "/oauth/token": "POST, OPTIONS", "/oauth/revoke": "POST, OPTIONS",
+		"/forgot": "POST, OPTIONS", "/change": "GET, HEAD, POST, OPTIONS", "/me": "GET, HEAD, OPTIONS", "/factors": "POST, OPTIONS",
+		"/challenges": "POST, OPTIONS", "/logout": "POST, OPTIONS",
 	} {
-		for _, method := range []string{"GET", "POST"} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 			if strings.Contains(offered, method) {
 				continue
-			}
-			if path == "/verify" || path == "/me" && method == "POST" {
-				continue // below
 			}
 			answer := api.Want(t, http.StatusMethodNotAllowed, e2e.Request{Method: method, URL: api.at + path})
 			if allow := answer.Header.Get("Allow"); allow != offered {
@@ -242,9 +240,10 @@ func TestTheRoutesOfAClientAPI(t *testing.T) {
 			}
 		}
 	}
-	api.want(http.StatusMethodNotAllowed, post("/me", nil))
 	for _, path := range []string{"/nothing", "/login/more", "/oauth", "/oauth/nothing", "/v1/accounts"} {
-		api.Want(t, http.StatusNotFound, get(api.at+path))
+		for _, method := range []string{"GET", "PUT", "PATCH", "DELETE"} {
+			api.Want(t, http.StatusNotFound, e2e.Request{Method: method, URL: api.at + path})
+		}
 	}
 	unknown := clientAPI{t, client.Browser(), client.Key.HostURL() + "/client/no-such-label"}
 	unknown.Want(t, http.StatusNotFound, get(unknown.at+"/login"))

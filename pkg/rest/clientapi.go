@@ -14,7 +14,8 @@ import (
 // as RFC 6749, section 5.2, or with what a login demands.
 func FailClient(c *fiber.Ctx, err error) error {
 	refusal := refuse(c, err)
-	if strings.Contains(c.Path(), "/oauth/") && refusal.Status != http.StatusNotFound && refusal.Status != http.StatusMethodNotAllowed {
+	if strings.Contains(c.Path(), "/oauth/") && c.Method() != fiber.MethodOptions && refusal.Status != http.StatusNotFound &&
+		refusal.Status != http.StatusMethodNotAllowed {
 		return failToken(c, refusal)
 	}
 	return c.JSON(fiber.Map{"status": refusal.Status, "message": refusal.Message})
@@ -29,7 +30,7 @@ func failToken(c *fiber.Ctx, refusal *apierr.Error) error {
 		return c.JSON(refusal.Fields)
 	case code == "invalid_client":
 		c.Status(http.StatusUnauthorized)
-	default:
+	case refusal.Status != http.StatusRequestEntityTooLarge:
 		c.Status(http.StatusBadRequest)
 	}
 	if code == "" {

@@ -14,6 +14,10 @@ import (
 func noSuch(c *fiber.Ctx, param string) *apierr.Error {
 	before, after, named := strings.Cut(Route(c), "/:"+param)
 	collection := before[strings.LastIndexByte(before, '/')+1:]
+	if choice, isParam := strings.CutPrefix(collection, ":"); isParam { // of several collections
+		choice, _, _ = strings.Cut(choice, "<")
+		collection = c.Params(choice)
+	}
 	if !named || collection == "" || strings.Contains(after, "/:") {
 		return apierr.NotFound.Because("the path is right, but the tenant has no resource with an id that it names")
 	}

@@ -1,6 +1,8 @@
 package directoryview
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -29,6 +31,9 @@ func ReadNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *direct
 			return in, nil, err
 		}
 	}
+	if err := given(c, "registrationWorkflowEnabled", "passwordFormat"); err != nil {
+		return in, nil, err
+	}
 	switch workflow := c.Query("registrationWorkflowEnabled"); {
 	case workflow == "" || strings.EqualFold(workflow, "true"):
 	case strings.EqualFold(workflow, "false"):
@@ -43,6 +48,18 @@ func ReadNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *direct
 		in.HashedPassword = true
 	}
 	return in, social, nil
+}
+
+// given refuses the options of a query that have several values. One that is repeated
+// with the same value counts once (docs/interface/search.md#filters).
+func given(c *fiber.Ctx, options ...string) error {
+	for _, option := range options {
+		values := c.Context().QueryArgs().PeekMulti(option)
+		if slices.ContainsFunc(values, func(value []byte) bool { return !bytes.Equal(value, values[0]) }) {
+			return apierr.ParameterRepeated.Because("the query parameter %q has several values; send one", option)
+		}
+	}
+	return nil
 }
 
 // Provided answers a login at a provider with its account: 201 for a new one, 200

@@ -99,6 +99,21 @@ func TestABodyOfAPageMayBeNull(t *testing.T) {
 	}
 }
 
+// What a page may not call is 403, whether the path exists or not, and has the next token
+// as every answer.
+func TestAPageKeepsItsSessionWhereItMayNotCall(t *testing.T) {
+	p := newPage(t)
+	for _, each := range []struct{ method, path string }{
+		{"DELETE", "/applications/" + p.application.String()}, {"PUT", "/applications/" + p.application.String()}, {"GET", "/nonsense"},
+		{"GET", "/applications/" + p.application.String() + "/apiKeys"},
+	} {
+		answer, text := p.call(t, each.method, each.path, "")
+		if answer.StatusCode != 403 || answer.Header.Get("Authorization") == "" {
+			t.Errorf("%s %s answers %d %s", each.method, each.path, answer.StatusCode, text)
+		}
+	}
+}
+
 // The end of a session can be read by the pages that could read its answers, and by
 // no other.
 func TestAPageReadsThatItsSessionIsOver(t *testing.T) {

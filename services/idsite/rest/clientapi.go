@@ -32,7 +32,7 @@ type clientCall struct {
 	*handlers
 	*idsite.Client
 	self    string // address of this Client API
-	trusted bool   // cookies may be set and cleared: no Origin, or an allowed one
+	trusted bool   // cookies may be set and cleared: from no other site, or from an allowed origin
 	crossed bool   // an allowed Origin was sent, so that the page may be of another site
 }
 
@@ -43,7 +43,6 @@ type clientHandler = func(*clientCall, *fiber.Ctx) error
 type endpoint struct {
 	on        func(*clientCall, context.Context) (bool, error)
 	get, post clientHandler
-	plain     bool // errors are those of the management API
 }
 
 func enabled(read func(oauthapi.ClientConfig) bool) func(*clientCall, context.Context) (bool, error) {
@@ -71,7 +70,7 @@ var clientEndpoints = map[string]endpoint{
 	"authorize":          {get: (*clientCall).authorize},
 	"authorize/callback": {get: (*clientCall).authorized, post: (*clientCall).authorizedByForm},
 	"logout":             {post: (*clientCall).logout},
-	"saml/sso":           {get: (*clientCall).signOn, post: (*clientCall).postedSignOn, plain: true},
+	"saml/sso":           {get: (*clientCall).signOn, post: (*clientCall).postedSignOn},
 }
 
 // clientAPI answers a request to the Client API of a label. Its errors have a body
@@ -82,11 +81,10 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	if known {
 		rest.SetRoute(c, "/client/:dnsLabel/"+name)
 	}
-	err := h.callClient(c, route)
-	if err == nil || route.plain {
-		return err
+	if err := h.callClient(c, route); err != nil {
+		return rest.FailClient(c, err)
 	}
-	return rest.FailClient(c, err)
+	return nil
 }
 
 func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
@@ -120,11 +118,15 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 		fiber.MethodGet: route.get, fiber.MethodHead: route.get, fiber.MethodPost: route.post,
 	}[c.Method()]
 	if handle == nil {
-		refusal := *apierr.MethodNotAllowed.Because("%s is not offered here", c.Method())
-		refusal.Allow = "POST"
+		refusal := *apierr.MethodNotAllowed.Because("the method is not offered here; the header Allow has those that are")
+		var offered []string
 		if route.get != nil {
-			refusal.Allow = "GET, POST"
+			offered = append(offered, fiber.MethodGet, fiber.MethodHead)
 		}
+		if route.post != nil {
+			offered = append(offered, fiber.MethodPost)
+		}
+		refusal.Allow = strings.Join(append(offered, fiber.MethodOptions), ", ")
 		return &refusal
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store, no-cache")
@@ -136,7 +138,8 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	origin := f.Get(fiber.HeaderOrigin)
 	preflight = f.Method() == fiber.MethodOptions
-	c.trusted = origin == ""
+	// A browser sends no Origin with an image or a link of another site.
+	c.trusted = origin == "" && f.Get("Sec-Fetch-Site") != "cross-site"
 	if origin == "" {
 		if preflight {
 			return true, f.SendStatus(http.StatusNoContent)
@@ -163,12 +166,21 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	return false, nil
 }
 
-func (h *handlers) agentHeader() string { return "X-" + h.title + "-Agent" }
+// agentHeader is the header by which browser programs name themselves, by both names
+// where the deployment has a word of its own (docs/interface/conventions.md#the-alias).
+func (h *handlers) agentHeader() string {
+	const neutral = "X-Service-Agent"
+	if own := "X-" + h.title + "-Agent"; own != neutral {
+		return own + ", " + neutral
+	}
+	return neutral
+}
 
 // input is a body of JSON or a form.
 type input map[string]json.RawMessage
 
-// readInput reads the body of a request. An empty text counts as absent.
+// readInput reads the body of a request. An empty text counts as absent. A field of a
+// form may be given once (RFC 6749, section 3.2).
 func readInput(f *fiber.Ctx) (input, error) {
 	kind, params, err := mime.ParseMediaType(f.Get(fiber.HeaderContentType))
 	if charset := strings.ToLower(params["charset"]); err == nil && charset != "" && charset != "utf-8" && charset != "iso-8859-1" &&
@@ -177,12 +189,18 @@ func readInput(f *fiber.Ctx) (input, error) {
 	}
 	in := input{}
 	if kind == fiber.MIMEApplicationForm {
+		if len(f.Body()) > maxForm {
+			return nil, apierr.TooLarge.Because("a form may have %d bytes", maxForm)
+		}
 		values, err := url.ParseQuery(string(f.Body()))
-		if err != nil || len(f.Body()) > maxForm {
+		if err != nil {
 			return nil, apierr.Format.Because("the body is not a form of name=value pairs joined by &")
 		}
-		for name := range values {
-			text, err := json.Marshal(values.Get(name))
+		for name, given := range values {
+			if len(given) > 1 {
+				return nil, apierr.ParameterRepeated.Saying("The form field %.50s may be given only once.", name)
+			}
+			text, err := json.Marshal(given[0])
 			if err != nil {
 				return nil, err
 			}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,39 @@ func TestTheCookiesOfTheClientAPI(t *testing.T) {
 	}
 }
 
+// A page of another site that loads the profile as an image does not clear the cookies
+// of its visitor.
+func TestAForeignImageClearsNoCookies(t *testing.T) {
+	c, _ := newClientAPI(t)
+	answer, _ := c.call(t, "POST", "/login", signIn)
+	good := answer.Cookies()[0].Value
+	for site, cleared := range map[string]bool{"": true, "none": true, "same-origin": true, "cross-site": false} {
+		header := []string{"Cookie", "access_token=x; refresh_token=x", "Sec-Fetch-Site", site}
+		if answer, body := c.call(t, "GET", "/me", "", header...); answer.StatusCode != 401 || len(answer.Cookies()) == 2 != cleared {
+			t.Errorf("from the site %q: %d %s with %v", site, answer.StatusCode, body, answer.Cookies())
+		}
+		header[1] = "access_token=" + good
+		if answer, body := c.call(t, "GET", "/me", "", header...); answer.StatusCode != 200 {
+			t.Errorf("from the site %q: %d %s", site, answer.StatusCode, body)
+		}
+	}
+}
+
+// The preflight of an origin that is not allowed is 403, also of a token endpoint.
+func TestThePreflightOfAForeignPage(t *testing.T) {
+	c, _ := newClientAPI(t)
+	for _, path := range []string{"/login", "/oauth/token", "/oauth/revoke"} {
+		answer, body := c.call(t, "OPTIONS", path, "", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST")
+		if answer.StatusCode != 403 || !strings.Contains(body, `"status":403`) || answer.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s answers %d %s", path, answer.StatusCode, body)
+		}
+		answer, body = c.call(t, "OPTIONS", path, "", "Origin", origin, "Access-Control-Request-Method", "POST")
+		if answer.StatusCode != 204 || !strings.Contains(answer.Header.Get("Access-Control-Allow-Headers"), "X-Service-Agent") {
+			t.Errorf("%s answers %d %s to an allowed page", path, answer.StatusCode, body)
+		}
+	}
+}
+
 // A page of another site cannot log its visitors out.
 func TestALogoutFromAForeignPageEndsNothing(t *testing.T) {
 	c, _ := newClientAPI(t)
@@ -122,13 +156,19 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 		{"DELETE", "/login", "", `{"message":"*","status":405}`},
 		{"GET", "/oauth/token", "", `{"message":"*","status":405}`},
 		{"POST", "/login", `{"login":"jo@example.test"}`, `{"message":"*","status":400}`},
+		{"GET", "/saml/sso?flow=x", "", `{"message":"*","status":400}`},
+		{"POST", "/saml/sso", "SAMLRequest=x&SAMLRequest=y", `{"message":"*","status":400}`},
 		{"POST", "/login", `{"login":"throttled","password":"x"}`, `{"message":"*","status":429}`},
 		{"POST", "/oauth/token", "grant_type=password&username=throttled", `{"error":"temporarily_unavailable","message":"*"}`},
 		{"POST", "/oauth/token", "grant_type=password&username=jo&password=x", `{"error":"invalid_request","message":"*"}`},
 		{"POST", "/oauth/token", "{}", `{"error":"invalid_request","message":"*"}`},
+		{"POST", "/oauth/token", "grant_type=password&username=jo@example.test&username=other&password=" + url.QueryEscape(string(idsitetest.Password)),
+			`{"error":"invalid_request","message":"*"}`},
+		{"POST", "/oauth/token", "grant_type=" + strings.Repeat("x", 64<<10), `{"error":"invalid_request","message":"*"}`},
+		{"POST", "/login", "login=jo@example.test&login=&password=x", `{"message":"*","status":400}`},
 	} {
 		kind := fiber.MIMEApplicationJSON
-		if strings.HasPrefix(each.body, "grant_type") {
+		if strings.Contains(each.body, "=") {
 			kind = fiber.MIMEApplicationForm
 		}
 		throttled = strings.Contains(each.body, "throttled")
@@ -137,8 +177,29 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 			t.Errorf("%s %s %s answers %s", each.method, each.path, each.body, body)
 		}
 		if throttled != (answer.Header.Get("Retry-After") == "7") ||
-			throttled != (answer.StatusCode == 429) {
+			throttled != (answer.StatusCode == 429) || len(each.body) > 64<<10 != (answer.StatusCode == 413) {
 			t.Errorf("%s %s answers %d with Retry-After %q", each.path, each.body, answer.StatusCode, answer.Header.Get("Retry-After"))
+		}
+	}
+}
+
+// A method that a route has not is 405 with those that it has; an unknown route is 404
+// by every method.
+func TestTheMethodsOfTheClientAPI(t *testing.T) {
+	c, _ := newClientAPI(t)
+	for path, allow := range map[string]string{
+		"/login": "GET, HEAD, POST, OPTIONS", "/me": "GET, HEAD, OPTIONS", "/logout": "POST, OPTIONS", "/oauth/token": "POST, OPTIONS",
+		"/saml/sso": "GET, HEAD, POST, OPTIONS", "/nothing": "", "/oauth/nothing": "",
+	} {
+		status := 405
+		if allow == "" {
+			status = 404
+		}
+		for _, method := range []string{"PUT", "DELETE"} {
+			answer, body := c.call(t, method, path, "")
+			if answer.StatusCode != status || answer.Header.Get("Allow") != allow || !strings.Contains(body, `"status":`+strconv.Itoa(status)) {
+				t.Errorf("%s %s answers %d %s with Allow %q", method, path, answer.StatusCode, body, answer.Header.Get("Allow"))
+			}
 		}
 	}
 }
