@@ -173,7 +173,7 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		refused.Add(err)
 	}
 	if in.FromEmailAddress.Present {
-		t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, field.Email)
+		t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkAuthor)
 		refused.Add(err)
 	}
 	if in.DefaultModel.Present {
@@ -221,6 +221,14 @@ func own(in field.Text, name string, most int, byDefault string, check func(name
 		return nil, err
 	}
 	return text, check(name, *text)
+}
+
+// checkAuthor is field.Email without the characters that no mail is sent with.
+func checkAuthor(name, email string) error {
+	if strings.ContainsAny(email, `<>"\`) {
+		return apierr.Format.Because("%s holds a quote, a backslash or an angle bracket, which SMTP cannot carry", name)
+	}
+	return field.Email(name, email)
 }
 
 // checkLine refuses what could break out of a header of the mail.
