@@ -88,6 +88,7 @@ func TestAccountRefusals(t *testing.T) {
 		{account(`,"emailVerificationStatus":"UNKNOWN"`), 400, 2003},
 		{account(`,"username":"a\u200bb"`), 400, 2006},
 		{account(`,"username":"a\u0007b"`), 400, 2006},
+		{account(`,"username":"a\ud800b"`), 400, 2005},
 		{`{"email":"new","username":" ","status":"PAUSED","password":"Changeme1!"}`, 400, 2000},
 		{`{"email":"new","status":"PAUSED"}`, 400, 2000},
 		{`{"email":"new","status":"PAUSED","password":"Changeme1!"}`, 400, 2003},
