@@ -194,7 +194,7 @@ func (s *Service) applyModel(t *directoryapi.EmailTemplate, in TemplateChange) (
 	case t.Workflow.Page() != "" && in.DefaultModel.Null:
 		return nil
 	case t.Workflow.Page() != "" && !model.LinkBaseURL.Null && strings.TrimSpace(model.LinkBaseURL.Value) == "":
-		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; "+
+		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; " +
 			"null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
 		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
