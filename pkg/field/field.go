@@ -16,6 +16,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
@@ -78,6 +79,9 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		f.Null = true
 		return nil
 	}
+	if _, verbatim := any(&f.Value).(*json.RawMessage); !verbatim && hasHalfPair(data) {
+		return apierr.Encoding.Because("has an escape of half a surrogate pair, which is no character")
+	}
 	switch target := any(&f.Value).(type) {
 	case *string:
 		if json.Unmarshal(data, target) != nil {
@@ -115,6 +119,13 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		return expected(json.Unmarshal(data, target), reflect.TypeFor[T]())
 	}
 	return nil
+}
+
+// hasHalfPair reports whether well-formed JSON has an escape of half a surrogate pair
+// (RFC 8259, section 8.2), for which encoding/json would write U+FFFD. Objects that
+// are kept as they were sent may have it.
+func hasHalfPair(data []byte) bool {
+	return bytes.Contains(data, []byte(`\u`)) && !jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true))
 }
 
 // shape is what a client calls a value of a type; empty for types that no member

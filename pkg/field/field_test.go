@@ -37,6 +37,14 @@ func TestDecodeReadsMembers(t *testing.T) {
 	}
 }
 
+func TestDecodeKeepsEscapes(t *testing.T) {
+	var in body
+	err := Decode([]byte(`{"name":"\ud83d\ude00 \\ud800 \u00e9","details":{"a":"\ud800"}}`), &in, view{})
+	if err != nil || in.Name.Value != "\U0001F600 \\ud800 é" || string(in.Details.Value) != `{"a":"\ud800"}` {
+		t.Fatalf("Decode = %v, %+v", err, in)
+	}
+}
+
 func TestDecodeTellsAbsentFromNull(t *testing.T) {
 	var in body
 	if err := Decode([]byte(`{"name":null}`), &in, view{}); err != nil {
@@ -77,6 +85,12 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"nick":"a"}`, apierr.UnknownProperty},
 		{`{"name":1}`, apierr.WrongType},
 		{`{"name":"a\u0000b"}`, apierr.Format},
+		{`{"name":"a\ud800b"}`, apierr.Encoding},
+		{`{"name":"\uDFFF"}`, apierr.Encoding},
+		{`{"name":"\udc00\ud800"}`, apierr.Encoding},
+		{`{"name":"\ud83d\u0041"}`, apierr.Encoding},
+		{`{"words":["a","\ud800"]}`, apierr.Encoding},
+		{`{"owner":{"href":"\ud800"}}`, apierr.Encoding},
 		{`{"size":"twelve"}`, apierr.WrongType},
 		{`{"size":1.5}`, apierr.WrongType},
 		{`{"open":1}`, apierr.WrongType},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/doorward/doorward/pkg/apierr"
 )
@@ -32,24 +33,29 @@ func TestAnInvisibleCharacterIsRefusedInAName(t *testing.T) {
 	}
 }
 
-func TestAnEmailIsOneThatMailCanGoTo(t *testing.T) {
+func TestAnEmailHasOneAtAndADotInItsDomain(t *testing.T) {
 	for _, good := range []string{
 		"jo@example.test", "Jo.Doe+shop@mail.example.co.uk", "o'neil@example.test", "jo_doe-1@xn--bcher-kva.example",
-		"jo@bücher.example", "jö@example.test", "1@2.example", "jo@1.example", strings.Repeat("a", 64) + "@example.test",
+		"jo@bücher.example", "jö@example.test", "1@2.example", "jo@1.example", strings.Repeat("a", 68) + "@example.test",
+		".jo@example.test", "jo.@example.test", "jo..doe@example.test", "jo@my_host.example.test", "jo:x@example.test",
+		"jo(x)@example.test", "jo,x@example.test", `"jo"@example.test`, "jo@example.123", "jo@1.2.3.4", "jo@[127.0.0.1]",
+		"jo@-example.test",
 	} {
 		if err := Email("email", good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
-	for _, bad := range []string{
+	bad := []string{
 		"", "jo", "jo@", "@example.test", "jo@localhost", "jo@@example.test", "jo@a@example.test", "jo doe@example.test",
-		".jo@example.test", "jo.@example.test", "jo..doe@example.test", "jo@.example.test", "jo@example..test", "jo@example.test.",
-		"jo@-example.test", "jo@example-.test", "jo@exa_mple.test", "jo@127.0.0.1", "jo@[127.0.0.1]", "jo@example.1",
-		"Jo <jo@example.test>", "jo@example.test, al@example.test", `"jo doe"@example.test`, "jo(comment)@example.test",
-		"jo@exa\u2488mple.test", "jo@a\u3002example.test", "jo\uff20mail@example.test", "jo@a\uff0eexample.test",
-		"jo\u200b@example.test", "jo@exam\u00adple.test", "jo\n@example.test", "jo@example.test\r\nBcc: al@example.test",
-		strings.Repeat("a", 65) + "@example.test", "jo@" + strings.Repeat("a", 64) + ".test", "jo@" + strings.Repeat("a.", 127) + "test",
-	} {
+		"jo@.example.test", "jo@example.test.", "jo@.", "jo@..", "Jo <jo@example.test>", "jo@example.test, al@example.test",
+		`"jo doe"@example.test`, `"jo@work"@example.test`, "jo@exa\u2488mple.test", "jo@a\u3002example.test", "jo\uff20mail@example.test",
+		"jo@a\uff0eexample.test", "jo\u200b@example.test", "jo@exam\u00adple.test", "jo\n@example.test", "jo\x00@example.test",
+		"jo\x7f@example.test", "jo@example.test\r\nBcc: al@example.test", "jo\xff@example.test",
+	}
+	for _, space := range "\t\v\f\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000" {
+		bad = append(bad, "j"+string(space)+"o@example.test", "jo@exam"+string(space)+"ple.test", "jo@example.test"+string(space))
+	}
+	for _, bad := range bad {
 		if err := Email("email", bad); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -60,7 +66,8 @@ func FuzzEmail(f *testing.F) {
 	f.Add("jo@example.test")
 	f.Add("\"a\"@b.c")
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := Email("email", text); err == nil && strings.ContainsAny(text, "\r\n\t <>,;\"\x00") {
+		isSpace := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+		if err := Email("email", text); err == nil && (strings.ContainsFunc(text, isSpace) || strings.Count(text, "@") != 1) {
 			t.Fatalf("%q is taken", text)
 		}
 	})

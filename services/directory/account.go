@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -350,6 +351,7 @@ func differs(before, after directoryapi.Account) string {
 		{"givenName", text(before.GivenName), text(after.GivenName)}, {"middleName", text(before.MiddleName), text(after.MiddleName)},
 		{"surname", text(before.Surname), text(after.Surname)},
 		{"emailVerificationStatus", before.EmailVerificationStatus, after.EmailVerificationStatus},
+		{"emailVerificationStatus", strconv.FormatBool(before.EmailAssumed), strconv.FormatBool(after.EmailAssumed)},
 	} {
 		if property.before != property.after {
 			return property.name

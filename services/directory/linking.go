@@ -162,7 +162,13 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 // bothVerified reports whether both have proved their email. An account that has not may
 // have taken the address of another.
 func bothVerified(a store.Arrival, c store.Counterpart) bool {
-	return a.EmailVerificationStatus == directoryapi.Verified && c.EmailVerificationStatus == directoryapi.Verified
+	return hasProvedEmail(a.Account) && hasProvedEmail(c.Account)
+}
+
+// hasProvedEmail reports whether a mail, an administrator or the provider has verified
+// the email of an account.
+func hasProvedEmail(a directoryapi.Account) bool {
+	return a.EmailVerificationStatus == directoryapi.Verified && !a.EmailAssumed
 }
 
 // copyOf is what a default account store gets of an account: no password, no
@@ -171,7 +177,7 @@ func copyOf(a store.Arrival) directoryapi.Account {
 	return directoryapi.Account{
 		TenantID: a.TenantID, DirectoryID: a.HomeID, Username: a.Username, Email: a.Email,
 		GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
-		Status: directoryapi.Enabled, EmailVerificationStatus: a.EmailVerificationStatus,
+		Status: directoryapi.Enabled, EmailVerificationStatus: a.EmailVerificationStatus, EmailAssumed: a.EmailAssumed,
 	}
 }
 

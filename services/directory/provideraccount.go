@@ -124,7 +124,7 @@ func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderAccount
 		return user, err
 	}
 	isSame := field.Fold(user.Email) == field.Fold(stated.email)
-	if !isSame || !stated.emailVerified || user.EmailVerificationStatus != directoryapi.Verified {
+	if !isSame || !stated.emailVerified || !hasProvedEmail(user.Account) {
 		return user, apierr.Exists.Because(
 			"the directory has another account with the email %q, and an account is found by its email only where the provider and the account "+
 				"both have it verified", stated.email).Saying("An account with that email exists.")
@@ -177,8 +177,9 @@ func (s *Service) refreshUser(ctx context.Context, tx *store.Tx, user store.Prov
 }
 
 // state writes the facts into an account. An email that the provider does not call
-// verified stays verified where it was before; a user name or email that is not free is
-// left as it was.
+// verified stays verified where it was before, and counts as verified in a new account
+// where the provider says nothing of it; a user name or email that is not free is left
+// as it was.
 func state(a *directoryapi.Account, stated userFacts, isFree func(name string) (bool, error)) error {
 	isNew := a.Email == ""
 	followsEmail := isNew || field.Fold(a.Username) == field.Fold(a.Email)
@@ -191,10 +192,13 @@ func state(a *directoryapi.Account, stated userFacts, isFree func(name string) (
 		emailChanges = free
 	}
 	if emailChanges {
-		a.Email, a.EmailVerificationStatus = stated.email, directoryapi.Unverified
+		a.Email, a.EmailVerificationStatus, a.EmailAssumed = stated.email, directoryapi.Unverified, false
 	}
-	if stated.emailVerified && field.Fold(a.Email) == field.Fold(stated.email) {
-		a.Email, a.EmailVerificationStatus = stated.email, directoryapi.Verified
+	switch {
+	case stated.emailVerified && field.Fold(a.Email) == field.Fold(stated.email):
+		a.Email, a.EmailVerificationStatus, a.EmailAssumed = stated.email, directoryapi.Verified, false
+	case isNew && stated.emailUnstated:
+		a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, true
 	}
 	if followsEmail {
 		a.Username = a.Email
@@ -282,7 +286,7 @@ func (s *Service) mapData(ctx context.Context, tx *store.Tx, a directoryapi.Acco
 type userFacts struct {
 	externalID                               string
 	email                                    string
-	emailVerified                            bool
+	emailVerified, emailUnstated             bool
 	username, givenName, middleName, surname string
 	data                                     []mappedValue              // for customData
 	shown                                    map[string]json.RawMessage // by the provider data
@@ -292,9 +296,9 @@ type userFacts struct {
 // directory.
 func stated(p store.AccountProvider, in directoryapi.ProviderAccount) (userFacts, error) {
 	facts := userFacts{
-		email: in.Email, emailVerified: in.EmailVerified, username: in.Username, givenName: in.GivenName, middleName: in.MiddleName,
-		surname: in.Surname,
-		shown:   map[string]json.RawMessage{},
+		email: in.Email, emailVerified: in.EmailVerified, emailUnstated: in.EmailUnstated,
+		username: in.Username, givenName: in.GivenName, middleName: in.MiddleName, surname: in.Surname,
+		shown: map[string]json.RawMessage{},
 	}
 	sources := attributeSources(in.Attributes)
 	maps.Copy(facts.shown, shownAttributes(in.Attributes))

@@ -164,7 +164,8 @@ func TestUserObjectsThatNobodyExpects(t *testing.T) {
 		}
 	}
 	for email, want := range map[string]error{"": apierr.ProviderIncomplete, "nobody": apierr.ProviderIncomplete, "a@b.test\x00": apierr.ProviderIncomplete,
-		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 120) + "test": apierr.ProviderIncomplete, " sam@example.test ": nil} {
+		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 120) + "test": apierr.ProviderIncomplete, " sam@example.test ": nil,
+		"j\u00a0o@example.test": apierr.ProviderIncomplete, "sam..doe@example.test": nil} {
 		in := user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
 			in.Email, in.ExternalID = email, "of "+email[:min(len(email), 5)]
 		})

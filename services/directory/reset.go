@@ -107,10 +107,14 @@ type openReset struct {
 	digest []byte // of the token's jti
 }
 
+// encodedDots decodes the dots of a token that a page has read from the link of a
+// mail, and perhaps encoded once more for the path that it sends it in.
+var encodedDots = strings.NewReplacer("%252E", ".", "%252e", ".", "%2E", ".", "%2e", ".")
+
 // openReset reads a reset token. It returns apierr.NotFound for any but one that
 // the tenant's key signed, that is good by the clock, and that is not spent.
 func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (open openReset, err error) {
-	open.Token = secure.Secret(strings.NewReplacer("%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
+	open.Token = secure.Secret(encodedDots.Replace(in.Token.Reveal()))
 	var failure error // of the look-up of the key
 	header, claims, err := secure.ParseJWT(open.Token.Reveal(), func(header map[string]any, _ secure.Claims) (key secure.Secret, _ error) {
 		named, _ := header["tid"].(string)

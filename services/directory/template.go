@@ -169,7 +169,7 @@ func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange
 		refused.Add(err)
 	}
 	if in.FromEmailAddress.Present {
-		t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, field.Email)
+		t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkAuthor)
 		refused.Add(err)
 	}
 	if in.DefaultModel.Present {
@@ -189,9 +189,9 @@ func (s *Service) applyModel(t *directoryapi.EmailTemplate, in TemplateChange) (
 	switch {
 	case t.Workflow.Page() != "" && in.DefaultModel.Null:
 		return nil
-	case t.Workflow.Page() != "" && !model.LinkBaseURL.Present:
-		return apierr.Required.Because(
-			"defaultModel.linkBaseUrl is required in a template whose mail has a link; null stands for the deployment's own page")
+	case t.Workflow.Page() != "" && !model.LinkBaseURL.Null && strings.TrimSpace(model.LinkBaseURL.Value) == "":
+		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; " +
+			"null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
 		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
 		return err
@@ -217,6 +217,14 @@ func own(in field.Text, name string, most int, byDefault string, check func(name
 		return nil, err
 	}
 	return text, check(name, *text)
+}
+
+// checkAuthor is field.Email without the characters that no mail is sent with.
+func checkAuthor(name, email string) error {
+	if strings.ContainsAny(email, `<>"\`) {
+		return apierr.Format.Because("%s holds a quote, a backslash or an angle bracket, which SMTP cannot carry", name)
+	}
+	return field.Email(name, email)
 }
 
 // checkLine refuses what could break out of a header of the mail.

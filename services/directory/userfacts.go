@@ -167,11 +167,11 @@ func (f *userFacts) apply(rules []mappingrule.Rule, of source, in directoryapi.P
 	}
 }
 
-// clean drops what an account cannot have: an email that mail cannot go to, a user
-// name with characters that nobody sees, names that are too long.
+// clean drops what an account cannot have: an email that is none, a user name with
+// characters that nobody sees, names that are too long.
 func (f *userFacts) clean() {
 	f.email = strings.TrimSpace(f.email)
-	if len(f.email) > 255 || field.Email("email", f.email) != nil {
+	if utf8.RuneCountInString(f.email) > 255 || field.Email("email", f.email) != nil {
 		f.email, f.emailVerified = "", false
 	}
 	username, err := field.Name(field.Some(strings.ToValidUTF8(f.username, "")), "username", 255)

@@ -2,9 +2,10 @@ package notification
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"html"
 	"net/mail"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func hours(n int) string {
 // compose writes the mail. Macros stand in bodies only; what stands in a header
 // is one line. It fails for an address that no mail can be sent to.
 func (s *Service) compose(l mailContent, from origin, now time.Time) (*gomail.Msg, error) {
-	to, err := recipient(l.Account.Email)
+	to, err := mailbox(l.Account.Email)
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +112,25 @@ func (s *Service) compose(l mailContent, from origin, now time.Time) (*gomail.Ms
 	return m, nil
 }
 
-// recipient reads an account's email as the address of a mail, and nothing but
-// an address.
-func recipient(email string) (*mail.Address, error) {
-	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email {
-		return nil, fmt.Errorf("no mail can be sent to the account's email")
+// mailboxForm is what an SMTP command can hold as an address (RFC 5321, section
+// 4.1.2). In the local part anything else than a dot-atom is put in quotes where
+// it is written (mail.Address). Some mail servers read an angle bracket, a quote or
+// a backslash as the end of the address even there: none is sent.
+var mailboxForm = regexp.MustCompile(`^[^\pC\pZ<>"\\@\x{FFFD}]+@[\pL\pM\pN_-]+(\.[\pL\pM\pN_-]+)*$`)
+
+// maxPath is the longest address, in octets and with its angle brackets, that fits
+// into a command line of 512 octets (RFC 5321, section 4.5.3.1.4).
+const maxPath = 512 - len("RCPT TO:\r\n")
+
+// mailbox reads a text as the address of a mail, and nothing but an address. It
+// fails for one that SMTP cannot carry.
+func mailbox(email string) (*mail.Address, error) {
+	address := &mail.Address{Address: onTheWire(email)}
+	if !mailboxForm.MatchString(address.Address) || len(address.String()) > maxPath {
+		return nil, errors.New("SMTP cannot carry the email address: a quote, a backslash, an angle bracket or a control character in it, " +
+			"a domain that is no host name, or too long")
 	}
-	return &mail.Address{Address: onTheWire(email)}, nil
+	return address, nil
 }
 
 // onTheWire returns an address in the form that every mail server reads: its host
@@ -146,7 +158,7 @@ func (s *Service) ownOrigin(content mailContent) origin {
 // few servers let their users send for others. Bounces go to the author.
 func (s *Service) customOrigin(content mailContent, user string) origin {
 	address := s.cfg.From.Address
-	if to, err := recipient(user); err == nil {
+	if to, err := mailbox(user); err == nil {
 		address = to.Address
 	}
 	author := s.author(content, address)
@@ -158,8 +170,8 @@ func (s *Service) customOrigin(content mailContent, user string) origin {
 func (s *Service) author(content mailContent, address string) mail.Address {
 	from := mail.Address{Name: s.cfg.From.Name, Address: address}
 	if t := content.Template; t.FromEmailAddress != nil {
-		if parsed, err := mail.ParseAddress(*t.FromEmailAddress); err == nil {
-			from.Address = parsed.Address
+		if named, err := mailbox(*t.FromEmailAddress); err == nil {
+			from.Address = named.Address
 		}
 	}
 	from.Address = onTheWire(from.Address)

@@ -3,6 +3,7 @@ package notification
 import (
 	"bytes"
 	"net/mail"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,21 +255,83 @@ func TestAnAddressInAnotherScriptReachesServersAsTheyReadIt(t *testing.T) {
 	})
 }
 
-func TestOnlyAnAddressIsARecipient(t *testing.T) {
+func TestOnlyAnAddressIsAMailbox(t *testing.T) {
 	for email, want := range map[string]string{
-		"jo@example.test":      "jo@example.test",
-		"Jo+tag@Example.test":  "Jo+tag@example.test",
-		"jo@bücher.test":       "jo@xn--bcher-kva.test",
-		"jö@example.test":      "jö@example.test",
-		"Jo<eve@example.test>": "",
-		"a,b@example.test":     "",
-		"(x)jo@example.test":   "",
-		`"jo"@example.test`:    "",
-		"jo@exam\r\nple.test":  "",
+		"jo@example.test":          "<jo@example.test>",
+		"Jo+tag@Example.test":      "<Jo+tag@example.test>",
+		"jo@bücher.test":           "<jo@xn--bcher-kva.test>",
+		"jö@example.test":          "<jö@example.test>",
+		"jo@my_host.example.test":  "<jo@my_host.example.test>",
+		"jo@mailhost":              "<jo@mailhost>",
+		"jo..doe@example.test":     `<"jo..doe"@example.test>`,
+		".jo@example.test":         `<".jo"@example.test>`,
+		"jo.@example.test":         `<"jo."@example.test>`,
+		"a,b@example.test":         `<"a,b"@example.test>`,
+		"(x)jo@example.test":       `<"(x)jo"@example.test>`,
+		"jo:x;[y]@example.test":    `<"jo:x;[y]"@example.test>`,
+		"Jo<eve@example.test>":     "",
+		"<eve@example.test>":       "",
+		"jo@example.test>":         "",
+		"jo>@example.test":         "",
+		`"jo"@example.test`:        "",
+		`jo\@example.test`:         "",
+		"jo doe@example.test":      "",
+		"jo\u00a0doe@example.test": "",
+		"jo\x00@example.test":      "",
+		"jo\xff@example.test":      "",
+		"jo@exam\r\nple.test":      "",
+		"jo@example..test":         "",
+		"jo@.example.test":         "",
+		"jo@[127.0.0.1]":           "",
+		"jo@a,b.test":              "",
+		"jo@example.test,al":       "",
+		"jo@al@example.test":       "",
+		"jo":                       "",
+		"@example.test":            "",
+		"":                         "",
+		strings.Repeat("ä", 240) + "@bücher.test": "<" + strings.Repeat("ä", 240) + "@xn--bcher-kva.test>",
+		strings.Repeat("ä", 241) + "@bücher.test": "",
 	} {
-		got, err := recipient(email)
-		if (err != nil) != (want == "") || (err == nil && got.Address != want) {
+		got, err := mailbox(email)
+		if (err != nil) != (want == "") || (err == nil && got.String() != want) {
 			t.Errorf("%q became %v, %v; want %q", email, got, err, want)
 		}
+	}
+}
+
+// Some carriers give out addresses that RFC 5322 does not allow.
+func TestALocalPartThatIsNoDotAtomIsQuoted(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, mailtest.Behaviour{})
+	emails := []string{"jo..doe@example.test", "jo.@example.test", "a,b:(c)@example.test", "Jo<eve@example.test>", "jo@example.test> SIZE=1"}
+	o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
+		l := verification()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		l.Template.Workflow, l.Account.Email, emails = in.Workflow, emails[0], emails[1:]
+		return l.Mail, nil
+	})
+	s := o.service(func(c *Config) { c.Senders = 1 })
+	o.run(s)
+	o.order(s, len(emails))
+	rows := o.await("sent or failed", func(rows []row) bool {
+		return !slices.ContainsFunc(rows, func(r row) bool { return r.State == store.Waiting })
+	})
+	failed := 0
+	for _, r := range rows {
+		if r.State == store.Failed && strings.HasPrefix(r.LastError, "SMTP cannot carry the email address") {
+			failed++
+		}
+	}
+	var to []string
+	for _, m := range o.mail.Taken() {
+		if m.EnvelopeTo != m.To {
+			t.Errorf("a mail to %s is sent to %s", m.To, m.EnvelopeTo)
+		}
+		to = append(to, m.To)
+	}
+	slices.Sort(to)
+	if failed != 2 || !slices.Equal(to, []string{"a,b:(c)@example.test", "jo..doe@example.test", "jo.@example.test"}) {
+		t.Errorf("%d mails failed, the others went to %q", failed, to)
 	}
 }

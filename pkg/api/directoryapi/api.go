@@ -231,6 +231,7 @@ type Account struct {
 	Surname                 *string    `json:"surname"`
 	Status                  string     `json:"status"`                  // Enabled, Disabled, Unverified or Locked
 	EmailVerificationStatus string     `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
+	EmailAssumed            bool       `json:"emailAssumed,omitempty"`  // Verified, but only as the provider says nothing of the email
 	VerificationSealed      []byte     `json:"verificationSealed,omitempty"`
 	PasswordModifiedAt      *time.Time `json:"passwordModifiedAt"`
 	Owner                   bool       `json:"owner"` // owner of the tenant

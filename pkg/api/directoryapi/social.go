@@ -76,6 +76,9 @@ type ProviderAccount struct {
 	ExternalID    string `json:"externalId"`
 	Email         string `json:"email"`
 	EmailVerified bool   `json:"emailVerified"`
+	// EmailUnstated is for a provider that says nothing of whether the email is
+	// verified. A new account counts as Verified, and is found by nobody else's email.
+	EmailUnstated bool   `json:"emailUnstated,omitempty"`
 	Username      string `json:"username,omitempty"` // empty: the email
 	GivenName     string `json:"givenName,omitempty"`
 	MiddleName    string `json:"middleName,omitempty"`

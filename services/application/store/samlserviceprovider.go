@@ -42,11 +42,10 @@ var SAMLServiceProviders = list.Spec{
 	"description":                 {Column: "p.description", Folded: "p.description_folded"},
 	"assertionConsumerServiceUrl": {Column: "p.assertion_consumer_service_url"},
 	"entityId":                    {Column: "p.entity_id"},
-	"nameIdFormat": {Column: "p.name_id_format", Kind: list.Enum,
-		Values: []string{EmailNameID, PersistentNameID, TransientNameID}},
-	"encodedX509Certificate": {Column: "p.encoded_x509_certificate"},
-	"createdAt":              {Column: "p.created_at", Kind: list.Time},
-	"modifiedAt":             {Column: "p.modified_at", Kind: list.Time},
+	"nameIdFormat":                {Column: "p.name_id_format"},
+	"encodedX509Certificate":      {Column: "p.encoded_x509_certificate"},
+	"createdAt":                   {Column: "p.created_at", Kind: list.Time},
+	"modifiedAt":                  {Column: "p.modified_at", Kind: list.Time},
 }
 
 // SAMLServiceProvider returns a service provider, or apierr.NotFound.

@@ -104,10 +104,12 @@ func TestEachProviderStatesItsUser(t *testing.T) {
 		{social("twitter"), jo("12345678901234567890", map[string]any{"id_str": "12345678901234567890", "name": "Jo Doe", "email": "jo@example.test"}),
 			directoryapi.ProviderAccount{ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
 		{forge(p), jo("o", map[string]any{"email": "jo@example.test", "login": "jo", "first_name": "Jo"}),
-			directoryapi.ProviderAccount{ExternalID: "o", Email: "jo@example.test", Username: "jo", GivenName: "Jo"}},
+			directoryapi.ProviderAccount{ExternalID: "o", Email: "jo@example.test", EmailUnstated: true, Username: "jo", GivenName: "Jo"}},
+		{forge(p), jo("o2", map[string]any{"email": "jo@example.test", "email_verified": false}),
+			directoryapi.ProviderAccount{ExternalID: "o2", Email: "jo@example.test"}},
 		{nested, jo("n", map[string]any{"items": []any{map[string]any{"user_id": 7}}, "email": "jo@example.test", "email_verified": true}),
 			directoryapi.ProviderAccount{ExternalID: "7", Email: "jo@example.test", EmailVerified: true}},
-		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderAccount{ExternalID: "q", Email: "jo@example.test"}},
+		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderAccount{ExternalID: "q", Email: "jo@example.test", EmailUnstated: true}},
 	} {
 		got, err := c.User(t.Context(), test.provider, test.login)
 		if err != nil {

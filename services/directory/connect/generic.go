@@ -47,6 +47,7 @@ func (s *session) generic(ctx context.Context) (directoryapi.ProviderAccount, er
 		object, kept = merged, encoded
 	}
 	u, err := s.user(object, kept)
+	u.EmailUnstated = text(object, verifiedNames...) == ""
 	u.Username = text(object, "username", "login")
 	if s.provider.DiscoveryURL != "" && u.Username == "" {
 		u.Username = text(object, "preferred_username")

@@ -45,12 +45,15 @@ func text(object map[string]any, names ...string) string {
 
 func isTrue(object map[string]any, names ...string) bool { return text(object, names...) == "true" }
 
+// verifiedNames are the members of a user object that say whether its email is verified.
+var verifiedNames = []string{"email_verified", "verified_email"}
+
 // user makes the answer of a user object, by the names that providers have for its
 // members.
 func (s *session) user(object map[string]any, kept json.RawMessage) (directoryapi.ProviderAccount, error) {
 	u := directoryapi.ProviderAccount{
 		ExternalID: text(object, "id", "sub"), Email: text(object, "email", "emailAddress"),
-		EmailVerified: isTrue(object, "email_verified", "verified_email"),
+		EmailVerified: isTrue(object, verifiedNames...),
 		GivenName:     text(object, "given_name", "first_name", "firstName"), MiddleName: text(object, "middle_name"),
 		Surname: text(object, "family_name", "last_name", "lastName"), UserInfo: kept, Tokens: s.tokens,
 	}

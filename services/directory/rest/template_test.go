@@ -252,7 +252,8 @@ func TestLinkBaseURL(t *testing.T) {
 		} {
 			b.Post(template, `{"defaultModel":{"linkBaseUrl":`+quoted(bad)+`}}`).WantError(400, 2006)
 		}
-		b.Post(template, `{"defaultModel":{"linkBaseUrl":""}}`).WantError(400, 2007)
+		b.Post(template, `{"defaultModel":{"linkBaseUrl":""}}`).WantError(400, 2000)
+		b.Post(template, `{"defaultModel":{"linkBaseUrl":" "}}`).WantError(400, 2000)
 		b.Post(template, `{"defaultModel":{"linkBaseUrl":`+quoted(long+"a")+`}}`).WantError(400, 2008)
 		b.Post(template, `{"defaultModel":{"linkBaseUrl":1}}`).WantError(400, 2004)
 		b.Post(template, `{"defaultModel":"https://example.test"}`).WantError(400, 2004)

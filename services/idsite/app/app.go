@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/mail"
 	"sync/atomic"
 
 	"github.com/gofiber/fiber/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
@@ -108,15 +108,10 @@ func (c Config) check() error {
 		return errors.New("DOORWARD_BOOTSTRAP_KEY_ID and DOORWARD_BOOTSTRAP_KEY_SECRET go together: set both or neither")
 	case c.KeyID != "" && len(c.KeySecret) < 32:
 		return errors.New("DOORWARD_BOOTSTRAP_KEY_SECRET must have at least 32 characters; make one with: openssl rand -hex 24")
-	case !isEmail(c.OwnerEmail):
+	case field.Email("email", c.OwnerEmail) != nil:
 		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none", c.OwnerEmail)
 	}
 	return deployment.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix)
-}
-
-func isEmail(text string) bool {
-	address, err := mail.ParseAddress(text)
-	return err == nil && address.Address == text
 }
 
 // bootstrap makes the first tenant beside the start of the process, which is

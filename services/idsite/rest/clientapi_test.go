@@ -249,6 +249,18 @@ func TestForgotTellsNothing(t *testing.T) {
 	}
 }
 
+func TestForgotWithoutALoginIsAnsweredAsAnyOther(t *testing.T) {
+	c, user := newClientAPI(t)
+	c.peers.Directories.EnableVerification(t, id.Ref{Tenant: user.TenantID, ID: user.DirectoryID})
+	for _, body := range []string{`{}`, `{"login":" "}`, `{"email":null}`, `{"login":"jo@example.test","email":"al@example.test"}`} {
+		for path, want := range map[string]int{"/forgot": 200, "/verify": 400} {
+			if answer, text := c.call(t, "POST", path, body); answer.StatusCode != want || want == 200 && text != "" {
+				t.Errorf("%s with %s gets %d %s, want %d", path, body, answer.StatusCode, text, want)
+			}
+		}
+	}
+}
+
 // Whatever a body is, the answer is one of the Client API's own: no failure of the
 // server, and of an error its two members alone.
 func FuzzClientBodies(f *testing.F) {

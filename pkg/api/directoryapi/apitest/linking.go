@@ -153,6 +153,27 @@ func verifiedMatches(t *testing.T, s Subject) {
 			})
 		}
 	}
+	t.Run("an email of which the provider says nothing is no match, nor is that of its copy", func(t *testing.T) {
+		mirror := h.Mirror(t, h.id)
+		login := func() directoryapi.Account {
+			email := h.email()
+			a := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderAccount{
+				Tenant: h.id, Directory: mirror, ExternalID: email, Email: email, EmailUnstated: true,
+			}))(t).Account
+			equal(t, "the verification", a.EmailVerificationStatus, directoryapi.Verified)
+			return a
+		}
+		from := login()
+		h.verified(t, h.directory, from.Email)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+
+		from = login()
+		copied := h.in(t, from.ID, true, true)
+		equal(t, "the outcome", copied.Outcome, directoryapi.Provisioned)
+		equal(t, "the verification of the copy", copied.Account.EmailVerificationStatus, directoryapi.Verified)
+		other := h.verified(t, h.away, from.Email)
+		leads(t, h.in(t, other.ID, true, true), directoryapi.Unlinked, other.ID)
+	})
 	t.Run("an email that is another's user name is no match", func(t *testing.T) {
 		email := h.email()
 		from := h.verified(t, h.away, email)

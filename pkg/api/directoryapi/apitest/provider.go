@@ -60,6 +60,19 @@ func providerAccounts(t *testing.T, s Subject) {
 		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Unverified)
 		refuse(s.API.ProviderAccount(t.Context(), user("4", "late@example.test")))(t, apierr.Exists)
 	})
+	t.Run("an email of which the provider says nothing counts as verified, and finds no account and is found by none", func(t *testing.T) {
+		unstated := func(in *directoryapi.ProviderAccount) { in.EmailVerified, in.EmailUnstated = false, true }
+		made := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
+		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
+		refuse(s.API.ProviderAccount(t.Context(), user("5", "silent@example.test")))(t, apierr.Exists)
+		again := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
+		equal(t, "the id", again.Account.ID, made.Account.ID)
+		verified := must(s.API.ProviderAccount(t.Context(), user("6", "stated@example.test")))(t)
+		refuse(s.API.ProviderAccount(t.Context(), user("7", "stated@example.test", unstated)))(t, apierr.Exists)
+		must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test")))(t) // now it says so
+		equal(t, "the id", must(s.API.ProviderAccount(t.Context(), user("8", "silent@example.test")))(t).Account.ID, made.Account.ID)
+		equal(t, "the verification", verified.Account.EmailVerificationStatus, directoryapi.Verified)
+	})
 	t.Run("no id of the user: the email", func(t *testing.T) {
 		made := must(s.API.ProviderAccount(t.Context(), user("", "nameless@example.test")))(t)
 		equal(t, "the id", must(s.API.ProviderAccount(t.Context(), user("", "Nameless@example.test")))(t).Account.ID, made.Account.ID)

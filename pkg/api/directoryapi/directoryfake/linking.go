@@ -99,8 +99,11 @@ func (d *Service) knownAs(from *account, directory id.ID) (known []*account) {
 }
 
 func isMatch(from, to *account) bool {
-	return field.Fold(from.Email) == field.Fold(to.Email) &&
-		from.EmailVerificationStatus == directoryapi.Verified && to.EmailVerificationStatus == directoryapi.Verified
+	return field.Fold(from.Email) == field.Fold(to.Email) && hasProvedEmail(from) && hasProvedEmail(to)
+}
+
+func hasProvedEmail(a *account) bool {
+	return a.EmailVerificationStatus == directoryapi.Verified && !a.EmailAssumed
 }
 
 // leads lets an account log in unless it may not.

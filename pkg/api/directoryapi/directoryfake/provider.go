@@ -34,8 +34,11 @@ func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAcc
 		a.Email, a.Username = in.Email, cmp.Or(in.Username, in.Email)
 		a.GivenName, a.MiddleName, a.Surname = stated(in.GivenName, a.GivenName), stated(in.MiddleName, a.MiddleName),
 			stated(in.Surname, a.Surname)
-		if in.EmailVerified {
-			a.EmailVerificationStatus = directoryapi.Verified
+		switch {
+		case in.EmailVerified:
+			a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, false
+		case isNew && in.EmailUnstated:
+			a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, true
 		}
 		return directoryapi.ProvidedAccount{Account: a.Account, IsNew: isNew}, nil
 	})
@@ -63,7 +66,7 @@ func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool,
 	}
 	for _, other := range d.accounts {
 		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && named(other, in.Email) {
-			if !in.EmailVerified || other.EmailVerificationStatus != directoryapi.Verified {
+			if !in.EmailVerified || !hasProvedEmail(other) {
 				return nil, false, apierr.Exists
 			}
 			return other, false, nil

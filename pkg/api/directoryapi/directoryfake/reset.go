@@ -100,7 +100,7 @@ type reset struct {
 }
 
 func (d *Service) openReset(in directoryapi.ResetToken) (directoryapi.PasswordReset, *account, error) {
-	token := secure.Secret(strings.NewReplacer("%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
+	token := secure.Secret(strings.NewReplacer("%252E", ".", "%252e", ".", "%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
 	at, ok := d.resets[token]
 	a := d.find(at.account.Tenant, at.account.ID)
 	if !ok || (at.account.Tenant != in.Tenant && !in.Tenant.IsZero()) || a == nil {
