@@ -100,8 +100,8 @@ func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, b
 		now := c.svc.now()
 		flow := store.Flow{
 			TenantID: where.Tenant, ID: id.New(now), ApplicationID: where.Application, RequestID: id.New(now).String(),
-			CallbackURI: withState(returnTo, in.State), State: in.State, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
-			CreatedAt: now, ExpiresAt: now.Add(samlLife),
+			CallbackURI: withState(returnTo, in.State), State: in.State, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
+			FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLife),
 		}
 		if err := c.svc.insertFlow(ctx, flow); err != nil {
 			return "", err
