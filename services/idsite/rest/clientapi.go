@@ -43,6 +43,7 @@ type clientHandler = func(*clientCall, *fiber.Ctx) error
 type endpoint struct {
 	on        func(*clientCall, context.Context) (bool, error)
 	get, post clientHandler
+	plain     bool // errors are those of the management API, for the administrators of service providers
 }
 
 func enabled(read func(oauthapi.ClientConfig) bool) func(*clientCall, context.Context) (bool, error) {
@@ -70,7 +71,7 @@ var clientEndpoints = map[string]endpoint{
 	"authorize":          {get: (*clientCall).authorize},
 	"authorize/callback": {get: (*clientCall).authorized, post: (*clientCall).authorizedByForm},
 	"logout":             {post: (*clientCall).logout},
-	"saml/sso":           {get: (*clientCall).signOn, post: (*clientCall).postedSignOn},
+	"saml/sso":           {get: (*clientCall).signOn, post: (*clientCall).postedSignOn, plain: true},
 }
 
 // clientAPI answers a request to the Client API of a label. Its errors have a body
@@ -81,10 +82,11 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	if known {
 		rest.SetRoute(c, "/client/:dnsLabel/"+name)
 	}
-	if err := h.callClient(c, route); err != nil {
-		return rest.FailClient(c, err)
+	err := h.callClient(c, route)
+	if err == nil || route.plain {
+		return err
 	}
-	return nil
+	return rest.FailClient(c, err)
 }
 
 func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {

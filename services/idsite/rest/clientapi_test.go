@@ -156,8 +156,6 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 		{"DELETE", "/login", "", `{"message":"*","status":405}`},
 		{"GET", "/oauth/token", "", `{"message":"*","status":405}`},
 		{"POST", "/login", `{"login":"jo@example.test"}`, `{"message":"*","status":400}`},
-		{"GET", "/saml/sso?flow=x", "", `{"message":"*","status":400}`},
-		{"POST", "/saml/sso", "SAMLRequest=x&SAMLRequest=y", `{"message":"*","status":400}`},
 		{"POST", "/login", `{"login":"throttled","password":"x"}`, `{"message":"*","status":429}`},
 		{"POST", "/oauth/token", "grant_type=password&username=throttled", `{"error":"temporarily_unavailable","message":"*"}`},
 		{"POST", "/oauth/token", "grant_type=password&username=jo&password=x", `{"error":"invalid_request","message":"*"}`},
