@@ -56,6 +56,20 @@ func Email(name, value string) error {
 	return nil
 }
 
+// SameMailbox reports whether two emails are surely those of one mailbox: they differ at
+// most in the case of ASCII letters. Fold, by which emails are unique and looked up, also
+// joins what mail servers and domains keep apart, such as ß and ss: it proves nothing of
+// who reads the mail.
+func SameMailbox(a, b string) bool {
+	lower := func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r - 'A' + 'a'
+		}
+		return r
+	}
+	return strings.Map(lower, norm.NFC.String(a)) == strings.Map(lower, norm.NFC.String(b))
+}
+
 // isLookalike recognises the dots of other scripts (RFC 3490, section 3.1) and
 // what Unicode takes for a dot or an @: addresses that differ by one look the same.
 func isLookalike(r rune) bool {

@@ -62,6 +62,23 @@ func TestAnEmailHasOneAtAndADotInItsDomain(t *testing.T) {
 	}
 }
 
+func TestOneMailboxIsMoreThanOneLoginName(t *testing.T) {
+	for _, same := range [][2]string{
+		{"jo@example.test", "Jo@EXAMPLE.test"}, {"jo@bücher.test", "JO@bücher.TEST"}, {"jo@bu\u0308cher.test", "jo@b\u00fccher.test"},
+	} {
+		if !SameMailbox(same[0], same[1]) {
+			t.Errorf("%q and %q are two mailboxes", same[0], same[1])
+		}
+	}
+	for _, apart := range [][2]string{
+		{"jo@strasse.test", "jo@straße.test"}, {"jo2@example.test", "jo²@example.test"}, {"jo@example.test", "jo@example.tes"},
+	} {
+		if SameMailbox(apart[0], apart[1]) {
+			t.Errorf("%q and %q are one mailbox", apart[0], apart[1])
+		}
+	}
+}
+
 func FuzzEmail(f *testing.F) {
 	f.Add("jo@example.test")
 	f.Add("\"a\"@b.c")

@@ -123,8 +123,7 @@ func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderAccount
 	if err != nil {
 		return user, err
 	}
-	isSame := field.Fold(user.Email) == field.Fold(stated.email)
-	if !isSame || !stated.emailVerified || !hasProvedEmail(user.Account) {
+	if !field.SameMailbox(user.Email, stated.email) || !stated.emailVerified || !hasProvedEmail(user.Account) {
 		return user, apierr.Exists.Because(
 			"the directory has another account with the email %q, and an account is found by its email only where the provider and the account "+
 				"both have it verified", stated.email).Saying("An account with that email exists.")

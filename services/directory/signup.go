@@ -181,7 +181,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptIn
 	if v.PasswordHash != nil {
 		return directoryapi.Account{}, apierr.NotFound.Because("the token is that of a sign-up")
 	}
-	if field.Fold(in.Account.Email.Or("")) != field.Fold(v.Email) {
+	if !field.SameMailbox(in.Account.Email.Or(""), v.Email) {
 		return directoryapi.Account{}, apierr.OtherInvitee.Because("the email must be the one that the invitation was sent to")
 	}
 	ctx = caller.WithTenant(ctx, v.TenantID)

@@ -153,7 +153,7 @@ func (f *userFacts) apply(rules []mappingrule.Rule, of source, in directoryapi.P
 			switch target {
 			case "email":
 				f.email = text
-				f.emailVerified = in.EmailVerified && (in.Email == "" || len(in.UserInfo) == 0 || field.Fold(in.Email) == field.Fold(text))
+				f.emailVerified = in.EmailVerified && (in.Email == "" || len(in.UserInfo) == 0 || field.SameMailbox(in.Email, text))
 			case "username":
 				f.username = text
 			case "givenName":

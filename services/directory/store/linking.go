@@ -31,7 +31,7 @@ type Counterpart struct {
 }
 
 // SameEmail reports whether a counterpart has the email of the arrival.
-func (a Arrival) SameEmail(c Counterpart) bool { return field.Fold(a.Email) == field.Fold(c.Email) }
+func (a Arrival) SameEmail(c Counterpart) bool { return field.SameMailbox(a.Email, c.Email) }
 
 // Arrival reads an account before a store, or returns apierr.NotFound for the
 // account.

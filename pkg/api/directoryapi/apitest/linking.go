@@ -466,6 +466,12 @@ func foreignHomes(t *testing.T, s Subject) {
 	t.Run("an account of another tenant is not there", func(t *testing.T) {
 		refuse(h.API.LinkedAccount(t.Context(), h.ask(foreign.ID, true, true)))(t, apierr.NoSuchAccount)
 	})
+	t.Run("an email that is looked up as another is no match: it is another mailbox", func(t *testing.T) {
+		email := h.email()
+		h.verified(t, h.directory, strings.Replace(email, "@", "@strasse.", 1))
+		from := h.verified(t, h.away, strings.Replace(email, "@", "@stra\u00dfe.", 1))
+		equal(t, "the outcome", h.in(t, from.ID, true, false).Outcome, directoryapi.Unlinked)
+	})
 	t.Run("an email of another tenant is no match", func(t *testing.T) {
 		made := h.in(t, from.ID, true, true)
 		leads(t, made, directoryapi.Provisioned, made.Account.ID)

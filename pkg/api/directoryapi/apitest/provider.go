@@ -50,6 +50,10 @@ func providerAccounts(t *testing.T, s Subject) {
 		found = must(s.API.ProviderAccount(t.Context(), user("2 again", "sam.new@example.test")))(t)
 		equal(t, "the id", found.Account.ID, made.Account.ID)
 	})
+	t.Run("an email that is looked up as another finds no account: it is another mailbox", func(t *testing.T) {
+		must(s.API.ProviderAccount(t.Context(), user("lea", "lea@strasse.test")))(t)
+		refuse(s.API.ProviderAccount(t.Context(), user("another lea", "lea@stra\u00dfe.test")))(t, apierr.Exists)
+	})
 	t.Run("an unverified email finds no account", func(t *testing.T) {
 		made := must(s.API.ProviderAccount(t.Context(), user("3", "victim@example.test")))(t)
 		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)

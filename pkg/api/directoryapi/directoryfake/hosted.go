@@ -132,7 +132,7 @@ func (d *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptIn
 		return directoryapi.Account{}, err
 	case !pending.Invitation:
 		return directoryapi.Account{}, apierr.NotFound
-	case field.Fold(pending.Email) != field.Fold(in.Account.Email.Or("")):
+	case !field.SameMailbox(pending.Email, in.Account.Email.Or("")):
 		return directoryapi.Account{}, apierr.OtherInvitee
 	}
 	owner, err := d.Owner(ctx, directoryapi.Ref{Tenant: pending.Tenant, ID: pending.Tenant})

@@ -99,7 +99,7 @@ func (d *Service) knownAs(from *account, directory id.ID) (known []*account) {
 }
 
 func isMatch(from, to *account) bool {
-	return field.Fold(from.Email) == field.Fold(to.Email) && hasProvedEmail(from) && hasProvedEmail(to)
+	return field.SameMailbox(from.Email, to.Email) && hasProvedEmail(from) && hasProvedEmail(to)
 }
 
 func hasProvedEmail(a *account) bool {

@@ -66,7 +66,7 @@ func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool,
 	}
 	for _, other := range d.accounts {
 		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && named(other, in.Email) {
-			if !in.EmailVerified || !hasProvedEmail(other) {
+			if !in.EmailVerified || !hasProvedEmail(other) || !field.SameMailbox(other.Email, in.Email) {
 				return nil, false, apierr.Exists
 			}
 			return other, false, nil
