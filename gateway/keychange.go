@@ -42,9 +42,9 @@ type change struct {
 var grant = change{grant: true}
 
 // keyChanges says for the routes behind which an API key can end, or become that of an
-// administrator, what a request that is no GET may have changed. A key works while the key, its account and
-// the account's store are enabled and the built-in application reaches the
-// account (docs/interface/authentication.md#what-a-key-may-do).
+// administrator, what a request that is no GET may have changed. A key works while the
+// key, its account and the account's store are enabled and the built-in application
+// reaches the account (docs/interface/authentication.md#what-a-key-may-do).
 //
 // The same routes, the one that sets a forgotten password and those that end tokens may
 // end the access of accounts or their tokens.
@@ -74,7 +74,7 @@ var keyChanges = map[string]func(x *exchange, name string) change{
 func noKeyChange(*exchange, string) change { return change{} }
 
 // keyGrant is for what only adds access: the keys that are good stay cached, so that a
-// client that adds many memberships is not authenticated anew for each.
+// client that adds many memberships is not authenticated again for each.
 func keyGrant(*exchange, string) change { return grant }
 
 func keyChange(_ *exchange, name string) change { return change{key: name} }
@@ -90,8 +90,8 @@ func accountChange(_ *exchange, name string) change {
 func tenantChange(x *exchange, _ string) change { return change{id: x.caller.Tenant} }
 
 // noteChange invalidates what is cached of the keys that a forwarded request may have
-// ended or made good, and marks the requests of its tenant after it may have ended one, here and, through Redis, in the other gateways. The
-// request does not wait for that.
+// ended or made good, and marks the requests of its tenant after it may have ended one,
+// here and, through Redis, in the other gateways. The request does not wait for that.
 func (g *Gateway) noteChange(x *exchange) {
 	of := keyChanges[x.route.pattern]
 	if of == nil || x.method == fiber.MethodGet {

@@ -194,8 +194,8 @@ var errOtherStore = apierr.Forbidden.Because(
 	"a registration goes to the default account store of the application, to that of the request, or to an organization")
 
 // Register creates an account in the application, in the account store of the flow, or in
-// an organization that the page names. Where new addresses must be confirmed, the answer is the same for an email
-// that is taken, and so is its time; its owner gets a mail.
+// an organization that the page names. Where new addresses must be confirmed, the answer
+// is the same for an email that is taken, and so is its time; its owner gets a mail.
 func (p *Page) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (Answer,
 	error) {
 	steps := time.NewTicker(evenStep)
@@ -326,9 +326,8 @@ func (p *Page) wantFirstStep(ctx context.Context) error {
 	if p.flow.AccountID.IsZero() {
 		return errForbidden
 	}
-	account, err := p.svc.peers.Directory.Account(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID})
-	if errors.Is(err, apierr.NotFound) ||
-		err == nil && (account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, p.flow.PasswordModifiedAt)) {
+	_, err := p.svc.stillAdmitted(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID}, p.flow.PasswordModifiedAt)
+	if errors.Is(err, apierr.NotFound) {
 		return errSessionOver
 	}
 	return err

@@ -66,7 +66,7 @@ func (s *Service) readInitiation(ctx context.Context, application id.ID, token s
 		return r, err
 	}
 	if r.claims["err"] != nil { // the assertion of a failure, which this service has signed without stt
-		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its header has stt")
+		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its claims have err")
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
 	issuer := r.text("iss")

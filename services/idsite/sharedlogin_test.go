@@ -206,6 +206,20 @@ func TestTheOrganizationOfALogin(t *testing.T) {
 	}
 }
 
+// This service signs the assertion of a failure with a key of the tenant, and its issuer
+// is the application, as that of a request may be.
+func TestAFailureBeginsNoSAMLLogin(t *testing.T) {
+	l := newLogin(t)
+	claims := map[string]any{"iss": apiBase.To("applications", l.app.ID), "sub": nil, "err": map[string]any{"code": 12001}}
+	if _, err := l.BeginSAML(t.Context(), l.app.ID, l.sign(t, nil, claims)); !errors.Is(err, apierr.BadRequest) {
+		t.Errorf("an error assertion begins a login: %v", err)
+	}
+	claims["err"] = nil // without it the token is a request, for which no directory is there
+	if _, err := l.BeginSAML(t.Context(), l.app.ID, l.sign(t, nil, claims)); errors.Is(err, apierr.BadRequest) {
+		t.Errorf("a request is refused: %v", err)
+	}
+}
+
 // asIdentityProvider answers for the identity provider of every application.
 type asIdentityProvider struct {
 	applicationapi.API

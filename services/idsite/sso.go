@@ -172,10 +172,7 @@ func (s *Service) liveSession(ctx context.Context, f store.Flow, site store.Site
 	if session, err = s.store.Session(ctx, f.TenantID, secure.Digest(cookie), s.now()); err != nil {
 		return session, logged, err
 	}
-	account, err := s.peers.Directory.Account(ctx, id.Ref{Tenant: f.TenantID, ID: session.AccountID})
-	if err == nil && (account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, session.PasswordModifiedAt)) {
-		err = apierr.NotFound
-	}
+	account, err := s.stillAdmitted(ctx, id.Ref{Tenant: f.TenantID, ID: session.AccountID}, session.PasswordModifiedAt)
 	if errors.Is(err, apierr.NotFound) {
 		return session, logged, errors.Join(err,
 			s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
@@ -200,6 +197,16 @@ func (s *Service) liveSession(ctx context.Context, f store.Flow, site store.Site
 	return session, logged, s.store.Tx(ctx, func(tx *store.Tx) error {
 		return tx.UseSession(ctx, f.TenantID, session.ID, s.now().Add(idle))
 	})
+}
+
+// stillAdmitted returns an account that is enabled and whose password is the one that
+// was set at a time, or apierr.NotFound.
+func (s *Service) stillAdmitted(ctx context.Context, at id.Ref, passwordModifiedAt *time.Time) (directoryapi.Account, error) {
+	account, err := s.peers.Directory.Account(ctx, at)
+	if err == nil && (account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, passwordModifiedAt)) {
+		err = apierr.NotFound
+	}
+	return account, err
 }
 
 func sameTime(a, b *time.Time) bool {

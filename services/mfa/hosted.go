@@ -53,8 +53,8 @@ func (s *Service) accountFactor(ctx context.Context, f store.Factor) (mfaapi.Acc
 
 // EnrollFactor creates a factor of a user after the first step of a login,
 // or of one that is logged in. A state of a login that found a usable factor enrolls
-// none: the password alone must not add a second factor. A user who has too many
-// factors enrolls no further one.
+// none: the password alone must not add a second factor. An account of too many factors
+// or phones is refused another (mayEnroll).
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	begun := step{Application: in.Application, Account: in.Account, LoggedIn: true}
 	if in.State != "" {

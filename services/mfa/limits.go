@@ -100,8 +100,8 @@ func (s *Service) countMessage(ctx context.Context, tx *store.Tx, phone store.Ph
 	return nil
 }
 
-// mayEnroll returns apierr.Forbidden for a user who has enrolled too many factors or
-// phones. The transaction has locked the account.
+// mayEnroll returns apierr.Forbidden for an account of too many factors or phones. The
+// transaction has locked the account.
 func (s *Service) mayEnroll(ctx context.Context, tx *store.Tx, f store.Factor) error {
 	factors, phones, err := tx.CountEnrolled(ctx, f.TenantID, f.AccountID)
 	if err == nil && (factors >= maxEnrolled || f.Type == store.SMS && phones >= maxEnrolled) {

@@ -35,6 +35,19 @@ func redeem(d *mfatest.Deployment, s *mfa.Service, application id.ID, state secu
 	return err
 }
 
+// begun is a login that waits for the code of a phone.
+func begun(t *testing.T) (d *mfatest.Deployment, application id.ID, out mfaapi.SecondStep) {
+	t.Helper()
+	d = mfatest.Open(t)
+	withPhone(d, d.Jo, "+18883915282")
+	application = id.New(d.Now())
+	out, err := demand(d, application)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, application, out
+}
+
 // last returns the code that was sent last.
 func last(d *mfatest.Deployment) string {
 	sent := d.Sent()
@@ -132,13 +145,7 @@ func TestAnotherLoginGivesNoNewTries(t *testing.T) {
 
 func TestAStateIsSignedForItsTenantAndPurpose(t *testing.T) {
 	t.Parallel()
-	d := mfatest.Open(t)
-	withPhone(d, d.Jo, "+18883915282")
-	application := id.New(d.Now())
-	out, err := demand(d, application)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, application, out := begun(t)
 	code := last(d)
 	_, claims, err := secure.ParseJWT(out.State.Reveal(), func(map[string]any, secure.Claims) (secure.Secret, error) {
 		return d.Ring.Derived("k1", "mfa.state/"+d.Tenant.String())
@@ -213,13 +220,7 @@ func TestANewPasswordEndsALogin(t *testing.T) {
 
 func TestStatesDoNotFollowEachOtherForEver(t *testing.T) {
 	t.Parallel()
-	d := mfatest.Open(t)
-	withPhone(d, d.Jo, "+18883915282")
-	application := id.New(d.Now())
-	out, err := demand(d, application)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, application, out := begun(t)
 	challenge := mfaapi.ChallengeFactor{Tenant: d.Tenant, Application: application, State: out.State}
 	for minutes := 4; minutes < 30; minutes += 4 {
 		d.Move(4 * time.Minute)

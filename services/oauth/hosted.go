@@ -146,10 +146,12 @@ func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oaut
 		return oauthapi.ClientTokens{}, err
 	}
 	form := Form(in.Form)
-	if text := form["grant_type"].Reveal(); text != "" && grants[neutral(text, s.cfg.Alias)] == nil {
+	text := form["grant_type"].Reveal()
+	grant := neutral(text, s.cfg.Alias)
+	if text != "" && grants[grant] == nil {
 		return oauthapi.ClientTokens{}, refused(apierr.Unsupported.Because("grant_type %q is not supported", text), "unsupported_grant_type")
 	}
-	if form["challenge"] != "" && neutral(form["grant_type"].Reveal(), s.cfg.Alias) == "service_factor_challenge" {
+	if form["challenge"] != "" && grant == "service_factor_challenge" {
 		// A challenge alone does not prove the first step, which callers with an API key
 		// have checked themselves.
 		refusal := apierr.Unsupported.Because("the Client API takes the state of a login, not the address of a challenge")
