@@ -130,11 +130,19 @@ func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
 // invalidate forgets what a notification names: "<tenant> <id>". Any other, as
 // one of too many changes, empties the cache.
 func (c *Cache[Row]) invalidate(payload string) {
+	if changed, named := parseChanged(payload); named {
+		c.Forget(changed)
+	} else {
+		c.Clear()
+	}
+}
+
+// parseChanged reads the resource that a notification names.
+func parseChanged(payload string) (changed id.Ref, named bool) {
 	tenant, resource, _ := strings.Cut(payload, " ")
 	var of, to pgtype.UUID
 	if of.Scan(tenant) != nil || to.Scan(resource) != nil {
-		c.Clear()
-		return
+		return id.Ref{}, false
 	}
-	c.Forget(id.Ref{Tenant: of.Bytes, ID: to.Bytes})
+	return id.Ref{Tenant: of.Bytes, ID: to.Bytes}, true
 }

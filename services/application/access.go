@@ -8,38 +8,57 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
+
+// maxOrganizations is of how many organizations an application may have the accounts for
+// its answers to be kept: each answer depends on all of them.
+const maxOrganizations = 32
 
 // CheckAccess is the check of an account's status at each use of a token: it reports
 // whether the account may act through the application now. That the
 // application is disabled comes second: after the account's own state and before
 // that of its store (docs/interface/errors.md#failed-validation).
-func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (directoryapi.Account, error) {
-	order, err := s.store.CachedLoginOrder(ctx, in.Tenant, in.Application)
-	if err != nil {
-		return directoryapi.Account{}, err
+func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
+	read := s.store.CachedLoginOrder
+	if in.Keep {
+		read = s.store.LoginOrder
 	}
-	return s.checkAccessIn(ctx, in, order)
+	order, err := read(ctx, in.Tenant, in.Application)
+	if err != nil {
+		return applicationapi.Access{}, err
+	}
+	found, err := s.checkAccessIn(ctx, in, order)
+	access := applicationapi.Access{Account: found.Account}
+	if organizations := order.Organizations(); err == nil && in.Keep && found.Direct && len(organizations) <= maxOrganizations {
+		access.DependsOn = append(organizations, in.Application, found.ID, found.DirectoryID)
+	}
+	return access, err
+}
+
+// AccessChanges returns the applications and organizations that have changed.
+func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+	return s.store.LoginOrderChanges(after), nil
 }
 
 // checkAccessIn is CheckAccess for the application's login order.
-func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Account, error) {
+func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Access, error) {
 	account, err := s.checkAccess(ctx, in, order)
 	if err == nil {
 		err = wantStill(order, in.Organization)
 	}
 	known := err == nil || errors.Is(err, apierr.TokenStoreDisabled) || errors.Is(err, apierr.TokenAccountUnreachable)
 	if known && order.Status != directoryapi.Enabled {
-		return directoryapi.Account{}, apierr.TokenApplicationDisabled.Because("the application is disabled")
+		return directoryapi.Access{}, apierr.TokenApplicationDisabled.Because("the application is disabled")
 	}
 	return account, err
 }
 
 // checkAccess looks for the account in the stores that are open. One that only a
 // disabled organization reaches is in a disabled store.
-func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Account, error) {
+func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Access, error) {
 	open := order.Open()
 	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief, Recent: in.Recent}
 	account, err := s.directories.CheckAccess(ctx, asked)
@@ -54,7 +73,7 @@ func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess
 	if err == nil {
 		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")
 	}
-	return directoryapi.Account{}, err
+	return directoryapi.Access{}, err
 }
 
 // Administrator returns an account that administers its tenant
@@ -65,7 +84,8 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	return s.checkAccess(ctx, applicationapi.CheckAccess{Tenant: in.Tenant, Account: in.ID}, order)
+	access, err := s.checkAccess(ctx, applicationapi.CheckAccess{Tenant: in.Tenant, Account: in.ID}, order)
+	return access.Account, err
 }
 
 // Reaches reports whether an account store of the application holds an account.

@@ -152,18 +152,22 @@ func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteL
 	asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
 	account, ok := inDirectory(order, in)
 	if !ok {
-		if account, err = s.checkAccessIn(ctx, asked, order); err != nil {
+		access, err := s.checkAccessIn(ctx, asked, order)
+		if err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
+		account = access.Account
 	}
 	if where := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
 		if order, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, order, where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
 		if account, ok = inDirectory(order, in); !ok {
-			if account, err = s.checkAccess(ctx, asked, order); err != nil {
+			access, err := s.checkAccess(ctx, asked, order)
+			if err != nil {
 				return applicationapi.LoggedIn{}, err
 			}
+			account = access.Account
 		}
 	}
 	return s.linked(ctx, order, directoryapi.Authenticated{Account: account})

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -83,11 +84,11 @@ type member struct {
 	of id.ID
 }
 
-func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
+func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Access, error) {
 	if !slices.Contains(in.Stores, directoryapi.Store{Kind: directoryapi.Directories, ID: m.of}) {
-		return directoryapi.Account{}, apierr.TokenAccountUnreachable
+		return directoryapi.Access{}, apierr.TokenAccountUnreachable
 	}
-	return directoryapi.Account{ID: in.Account}, nil
+	return directoryapi.Access{Account: directoryapi.Account{ID: in.Account}, Direct: true}, nil
 }
 
 // What an account may do is known without a query while nothing changes. A change
@@ -115,6 +116,28 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	access := func(s *application.Service) error {
 		_, err := s.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: d.NewID()})
 		return err
+	}
+	// keep returns what an answer depends on that may be kept, and afterwards whether it has
+	// to be dropped.
+	keep := func() (dependsOn []id.ID, changed func() bool) {
+		kept, _ := elsewhere.CheckAccess(t.Context(), applicationapi.CheckAccess{
+			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Keep: true})
+		position := changefeed.Position{}
+		after := func() changefeed.Page {
+			page, err := elsewhere.AccessChanges(t.Context(), position)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return page
+		}
+		worktest.Await(t, "the changes", func() bool {
+			page := after()
+			position[page.Log] = page.Next
+			return !page.Behind
+		})
+		return kept.DependsOn, func() bool {
+			return slices.ContainsFunc(after().Changed, func(changed id.Ref) bool { return slices.Contains(kept.DependsOn, changed.ID) })
+		}
 	}
 	disabled, enabled := field.Some(directoryapi.Disabled), field.Some(directoryapi.Enabled)
 	var slowest time.Duration
@@ -152,10 +175,14 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 				_ = access(s)
 			}
 		}
+		dependsOn, reported := keep()
 		if err := c.change(); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
 		changed := time.Now()
+		if len(dependsOn) > 0 { // else the answer was a refusal, which is not kept
+			worktest.Await(t, "the report that "+c.what, reported)
+		}
 		if err := access(here); !errors.Is(err, c.want) {
 			t.Errorf("%s: here the account stands with %v, want %v", c.what, err, c.want)
 		}

@@ -245,19 +245,17 @@ func (s *Service) admittedAccount(ctx context.Context, identity SAMLIdentityProv
 	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: asked}); errors.Is(err, apierr.NotFound) {
 		return directoryapi.Account{}, unreachable
 	}
-	account, err := s.CheckAccess(ctx, applicationapi.CheckAccess{
+	access, err := s.CheckAccess(ctx, applicationapi.CheckAccess{
 		Tenant: identity.TenantID, Application: identity.ApplicationID, Account: asked,
 	})
 	switch refusal := apierr.From(err); {
-	case err == nil:
-		return account, nil
 	case errors.Is(err, apierr.TokenAccountUnreachable):
-		return account, unreachable
+		err = unreachable
 	case errors.Is(err, apierr.TokenAccountDisabled), errors.Is(err, apierr.TokenStoreDisabled),
 		errors.Is(err, apierr.TokenApplicationDisabled):
-		return account, apierr.UnusableStatus.Because("account: %s", refusal.Reason)
+		err = apierr.UnusableStatus.Because("account: %s", refusal.Reason)
 	}
-	return account, err
+	return access.Account, err
 }
 
 // nameID returns how a service provider knows an account: by its email, by an id

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -84,27 +85,34 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 }
 
 // CheckAccess reports whether an account may act through one of the stores now.
-func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
+func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) (directoryapi.Access, error) {
 	found, err := s.access(ctx, in)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return found.Account, apierr.TokenAccountDisabled.Because("the account was deleted")
+		return directoryapi.Access{}, apierr.TokenAccountDisabled.Because("the account was deleted")
 	case err != nil:
-		return found.Account, err
+		return directoryapi.Access{}, err
 	case found.Status != directoryapi.Enabled:
-		return found.Account, apierr.TokenAccountDisabled.Because("the account has the status %s", found.Status)
+		return directoryapi.Access{Account: found.Account}, apierr.TokenAccountDisabled.Because("the account has the status %s", found.Status)
 	}
-	reached, open, err := s.reached(ctx, found.Account, in.Stores)
+	at, err := s.reached(ctx, found.Account, in.Stores)
+	access := directoryapi.Access{Account: found.Account, Direct: at.direct}
 	switch {
 	case err != nil:
-		return found.Account, err
-	case !reached:
-		return found.Account, apierr.TokenAccountUnreachable.Because("the account is in no account store of the application")
-	case !open || found.DirectoryStatus != directoryapi.Enabled:
-		return found.Account, apierr.TokenStoreDisabled.Because(
+		return access, err
+	case !at.reached:
+		return access, apierr.TokenAccountUnreachable.Because("the account is in no account store of the application")
+	case !at.open || found.DirectoryStatus != directoryapi.Enabled:
+		return access, apierr.TokenStoreDisabled.Because(
 			"the directory of the account, or each group through which it is reached, is disabled")
 	}
-	return s.unsealed(found.Account)
+	access.Account, err = s.unsealed(found.Account)
+	return access, err
+}
+
+// AccessChanges returns the accounts and directories whose access has changed.
+func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+	return s.store.AccessChanges(after), nil
 }
 
 // access reads as much of an account as CheckAccess returns, or apierr.NotFound.
@@ -124,16 +132,23 @@ func (s *Service) access(ctx context.Context, in directoryapi.CheckAccess) (stor
 	return store.Held{Account: account, DirectoryStatus: a.DirectoryStatus}, err
 }
 
-// reached reports whether a store holds an account, and whether one does that is
-// not a disabled group. The groups matter where its directory is not a store.
-func (s *Service) reached(ctx context.Context, a directoryapi.Account, stores []directoryapi.Store) (reached, open bool, err error) {
+// reach is how stores hold an account.
+type reach struct {
+	reached bool // a store holds it
+	open    bool // one does that is not a disabled group
+	direct  bool // its directory is one
+}
+
+// reached returns how stores hold an account. The groups matter where its directory is
+// not a store.
+func (s *Service) reached(ctx context.Context, a directoryapi.Account, stores []directoryapi.Store) (reach, error) {
 	directories, groups := split(stores)
 	if slices.Contains(directories, a.DirectoryID) {
-		return true, true, nil
+		return reach{true, true, true}, nil
 	}
 	if len(groups) == 0 {
-		return false, false, nil
+		return reach{}, nil
 	}
 	through, err := s.store.Through(ctx, a.TenantID, a.ID, groups)
-	return through.Groups > 0, through.Enabled > 0, err
+	return reach{reached: through.Groups > 0, open: through.Enabled > 0}, err
 }

@@ -8,49 +8,109 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 const (
-	// accessMaxAge is how long after it was asked for the answer may be used that an
-	// account may act through an application. A change is felt within 100 ms on every
-	// replica: the other half is for the application service, whose own cache waits for
-	// a notification of PostgreSQL.
+	// accessMaxAge is how long an answer that an account may act is used without a question
+	// whether it still holds. A change is felt within 100 ms on every replica: the other
+	// half is for the services that are asked, which wait for a notification of PostgreSQL.
 	accessMaxAge = 50 * time.Millisecond
-	// accessCacheSize is in answers, some 500 bytes each.
-	accessCacheSize = 16384
+	// accessKeptFor is how long an answer is kept while no change of it is reported.
+	accessKeptFor = time.Minute
+	// accessViewSize is in answers and what they depend on: an answer of an application
+	// without organizations takes four, some 2 kB together.
+	accessViewSize = 1 << 16
 )
 
-// accesses are the answers of the application service that accounts may act. Nothing
-// has to invalidate them, so that no lost event and no cut connection makes one last
-// longer. A refusal is not kept.
-type accesses = *cache.Cache[applicationapi.CheckAccess, directoryapi.Account]
+// accessView is what accounts may do, as the application service has answered. An answer
+// is used for accessMaxAge, and for longer where both services report that nothing of it
+// has changed (package changefeed): one question every 50 ms in place of one for each
+// account. Where that cannot be known, as with a cut connection, they are asked for each
+// account again. A refusal is not kept.
+type accessView struct {
+	application applicationapi.API
+	now         func() time.Time
+	answers     *cache.Cache[accessKey, accessAnswer]
+	changes     *changefeed.Follower
+}
 
-func newAccessCache(now func() time.Time) accesses {
-	return cache.New(cache.Config[applicationapi.CheckAccess, directoryapi.Account]{
-		Name: "oauth.accesses", Size: accessCacheSize, MaxAge: accessMaxAge, Now: now,
+// accessKey is an account that acts through an application or, with tenant and resource
+// alone, something that such an answer depends on.
+type accessKey struct{ tenant, resource, application, organization id.ID }
+
+type accessAnswer struct {
+	applicationapi.Access
+	asked    time.Time
+	volatile bool // it may not be kept, although that was asked for
+}
+
+func (a accessAnswer) dependsOn() []accessKey {
+	keys := make([]accessKey, len(a.DependsOn))
+	for i, resource := range a.DependsOn {
+		keys[i] = accessKey{tenant: a.TenantID, resource: resource}
+	}
+	return keys
+}
+
+func newAccessView(peers Peers, now func() time.Time) *accessView {
+	answers := cache.New(cache.Config[accessKey, accessAnswer]{
+		Name: "oauth.accesses", Size: accessViewSize, MaxAge: accessKeptFor, Now: now,
+		DependsOn: accessAnswer.dependsOn, Weight: func(a accessAnswer) int { return 1 + len(a.DependsOn) },
 	})
+	return &accessView{application: peers.Application, now: now, answers: answers, changes: changefeed.NewFollower(changefeed.FollowerConfig{
+		Name: "oauth.accesses", MaxAge: accessMaxAge, Now: now,
+		Sources: []changefeed.Source{
+			func(ctx context.Context, after changefeed.Position) (changefeed.Page, error) {
+				return peers.Application.AccessChanges(ctx, after)
+			},
+			func(ctx context.Context, after changefeed.Position) (changefeed.Page, error) {
+				return peers.Directory.AccessChanges(ctx, after)
+			},
+		},
+		Forget: func(changed id.Ref) { answers.Forget(accessKey{tenant: changed.Tenant, resource: changed.ID}) },
+		Clear:  answers.Clear,
+	})}
+}
+
+// check is CheckAccess of the application service as it was at most 100 ms ago. No two
+// requests share a call, so that none waits for one that began before it.
+func (v *accessView) check(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
+	key := accessKey{asked.Tenant, asked.Account, asked.Application, asked.Organization}
+	current := v.changes.Current(ctx)
+	found, held := v.answers.Peek(key)
+	if held && (current && len(found.DependsOn) > 0 || v.now().Sub(found.asked) < accessMaxAge) {
+		return found.Account, nil
+	}
+	asked.Keep = current && !found.volatile
+	asked.Recent = !asked.Keep
+	answer, err := v.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
+		answer.asked = v.now()
+		answer.Access, err = v.application.CheckAccess(ctx, asked)
+		answer.volatile = asked.Keep && len(answer.DependsOn) == 0
+		return answer, err
+	})
+	return answer.Account, err
 }
 
 // checkAccess asks the application service whether an account may act.
 func (s *Service) checkAccess(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
-	return s.peers.Application.CheckAccess(ctx, asked)
+	access, err := s.peers.Application.CheckAccess(ctx, asked)
+	return access.Account, err
 }
 
 // recentAccess is checkAccess as it was at most 50 ms ago or, where the services run
-// apart, with an answer of at most accessMaxAge ago, which saves two of the four hops of
-// a validation. A client sees its own changes at once: the gateway marks the requests
-// that follow them. No two requests share a call, so that none waits for one that began
-// before it.
+// apart, as the view of it was, which saves two of the four hops of a validation. A
+// client sees its own changes at once: the gateway marks the requests that follow them.
+// A brief answer is asked for.
 func (s *Service) recentAccess(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
-	if caller.Changed(ctx) {
+	switch {
+	case caller.Changed(ctx):
 		return s.checkAccess(ctx, asked)
+	case s.peers.Remote:
+		return s.accesses.check(ctx, asked)
 	}
 	asked.Recent = true
-	if !s.peers.Remote {
-		return s.checkAccess(ctx, asked)
-	}
-	if account, ok := s.accesses.Peek(asked); ok {
-		return account, nil
-	}
-	return s.accesses.Refresh(ctx, asked, func(ctx context.Context) (directoryapi.Account, error) { return s.checkAccess(ctx, asked) })
+	return s.checkAccess(ctx, asked)
 }

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
@@ -152,38 +154,71 @@ func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 	}
 }
 
-// An answer is used for 50 ms, then the application service is asked or the request
-// fails. A refusal is not kept.
-func TestAnAnswerOfAnotherServiceIsKeptForAMoment(t *testing.T) {
+// An answer is kept while both services report that nothing of it has changed, and a
+// change drops no other. Where that cannot be known it is used for 50 ms, as is that about
+// an account which only a group reaches. A refusal is not kept.
+func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	t.Parallel()
 	d, replicas := apart(t)
-	s, token := replicas[0], d.LogIn(t, d.Site).Access
-	validate := func() error {
-		_, err := s.Validate(t.Context(), d.Tenant, d.Application, token)
-		return err
+	s, sites := replicas[0], []oauthtest.Site{d.Site, d.NewSite(t)}
+	tokens := []secure.Secret{d.LogIn(t, sites[0]).Access, d.LogIn(t, sites[1]).Access}
+	// validate validates both tokens ten times, and returns how often that asked after an
+	// account.
+	validate := func() int {
+		t.Helper()
+		before := d.AccessChecks()
+		for range 10 {
+			for i, site := range sites {
+				if _, err := s.Validate(t.Context(), site.Tenant, site.Application, tokens[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return d.AccessChecks() - before
 	}
-	before := d.AccessChecks()
-	for range 10 {
-		if err := validate(); err != nil {
-			t.Fatal(err)
+	expect := func(what string, want int) {
+		t.Helper()
+		d.Clock.Move(50 * time.Millisecond)
+		if asked := validate(); asked != want {
+			t.Errorf("%s: twenty validations asked %d times, want %d", what, asked, want)
 		}
 	}
-	if calls := d.AccessChecks() - before; calls != 1 {
-		t.Errorf("ten validations asked %d times", calls)
-	}
-	d.Clock.Move(50 * time.Millisecond)
-	d.Fail(apierr.Unavailable)
-	if err := validate(); !errors.Is(err, apierr.Unavailable) {
-		t.Errorf("without an answer of 50 ms it returns %v", err)
-	}
-	d.Fail(nil)
-	d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
-	if err := validate(); !errors.Is(err, apierr.TokenAccountDisabled) {
-		t.Errorf("of a disabled account it returns %v", err)
+	expect("at first", 2)
+	for range 10 {
+		expect("without a change", 0)
 	}
 	d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
-	if err := validate(); err != nil {
-		t.Errorf("of an account that is enabled again it returns %v", err)
+	expect("after a change of one account", 1)
+	d.SetStatus(d.Tenant, d.Directory, directoryapi.Enabled)
+	expect("after a change of one directory", 1)
+	d.SetStatus(d.Tenant, d.Application, directoryapi.Enabled)
+	expect("after a change of one application", 1)
+	d.Applications.NewOrganization(d.Tenant, d.Application, "acme", d.Directory)
+	expect("after a change of its mappings", 1)
+	d.Applications.Changes.Reset()
+	expect("after unknown changes", 2)
+
+	d.Clock.Move(time.Minute)
+	expect("a minute later", 2)
+
+	d.Directories.Break("AccessChanges", fault.Before, func() error { return apierr.Unavailable })
+	d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
+	d.Clock.Move(50 * time.Millisecond)
+	if _, err := s.Validate(t.Context(), d.Tenant, d.Application, tokens[0]); !errors.Is(err, apierr.TokenAccountDisabled) {
+		t.Errorf("without reports a validation for a disabled account returns %v", err)
+	}
+	d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
+	expect("without reports", 2)
+	expect("without reports, later", 2)
+	d.Directories.Break("AccessChanges", fault.Before, func() error { return nil })
+	d.Clock.Move(time.Second)
+	expect("since they are back", 2)
+	expect("then", 0)
+
+	d.Fail(apierr.Unavailable)
+	d.Clock.Move(50 * time.Millisecond)
+	if _, err := s.Validate(t.Context(), d.Tenant, d.Application, tokens[0]); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("without an answer it returns %v", err)
 	}
 }
 

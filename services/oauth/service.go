@@ -38,7 +38,7 @@ type Service struct {
 	keys           *cache.Cache[keyName, store.Key] // that sign tokens
 	signers        *cache.Cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
 	administrators *cache.Cache[string, struct{}]   // ids of keys whose account administers its tenant
-	accesses       accesses
+	accesses       *accessView
 	tokens         metric.Int64Counter
 
 	nonces    groupCommit[store.Nonce]
@@ -67,7 +67,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
 		keys: newKeyCache[keyName, store.Key]("keys", now), signers: newKeyCache[string, store.Key]("signers", now),
 		administrators: newKeyCache[string, struct{}]("administrators", now),
-		accesses:       newAccessCache(now),
+		accesses:       newAccessView(peers, now),
 		derivations:    newDerivations(), tokens: newTokenCounter()}
 	svc.nonces.write, svc.access.write, svc.refreshed.write = svc.useNonces, svc.insertAccess, svc.insertRefreshed
 	svc.nonces.alone, svc.access.alone, svc.refreshed.alone = s.IsSharded(), s.IsSharded(), s.IsSharded()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -61,7 +62,11 @@ type API interface {
 	// TokenStoreDisabled or TokenAccountUnreachable; apierr.NotFound for an
 	// application that does not exist. The last two are also for an account whose
 	// login named an organization that is disabled now, or no longer mapped.
-	CheckAccess(context.Context, CheckAccess) (directoryapi.Account, error)
+	CheckAccess(context.Context, CheckAccess) (Access, error)
+
+	// AccessChanges returns which applications and organizations have changed since a
+	// position, themselves or in their account stores.
+	AccessChanges(context.Context, changefeed.Position) (changefeed.Page, error)
 
 	// Administrator returns an account that administers its tenant: one that the
 	// account stores of the built-in application hold, whatever the status of that
@@ -199,6 +204,18 @@ type CheckAccess struct {
 	// Brief and Recent are those of directoryapi.CheckAccess.
 	Brief  bool `json:"brief,omitempty"`
 	Recent bool `json:"recent,omitempty"`
+	// Keep, with Brief and without Recent, asks for DependsOn. Nothing of the answer
+	// comes from a cache then.
+	Keep bool `json:"keep,omitempty"`
+}
+
+// Access is an account that may act through an application.
+type Access struct {
+	directoryapi.Account
+	// DependsOn is what the account may act by, for as long as neither this AccessChanges
+	// nor that of the directory service reports a change of it. It is empty where the
+	// answer may not be kept.
+	DependsOn []id.ID `json:"dependsOn,omitempty"`
 }
 
 // Reaches asks whether an application reaches an account.

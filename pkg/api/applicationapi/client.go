@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
@@ -46,8 +47,12 @@ func (c client) CompleteLogin(ctx context.Context, in CompleteLogin) (LoggedIn, 
 	return rpc.Call[CompleteLogin, LoggedIn](ctx, c.Peer, "application.Admit", in)
 }
 
-func (c client) CheckAccess(ctx context.Context, in CheckAccess) (directoryapi.Account, error) {
-	return rpc.Call[CheckAccess, directoryapi.Account](ctx, c.Peer, "application.Standing", in)
+func (c client) CheckAccess(ctx context.Context, in CheckAccess) (Access, error) {
+	return rpc.Call[CheckAccess, Access](ctx, c.Peer, "application.Standing", in)
+}
+
+func (c client) AccessChanges(ctx context.Context, in changefeed.Position) (changefeed.Page, error) {
+	return rpc.Call[changefeed.Position, changefeed.Page](ctx, c.Peer, "application.AccessChanges", in)
 }
 
 func (c client) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
@@ -120,6 +125,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "application.Login", api.Login)
 	rpc.Serve(router, "application.Admit", api.CompleteLogin)
 	rpc.Serve(router, "application.Standing", api.CheckAccess)
+	rpc.Serve(router, "application.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "application.Administrator", api.Administrator)
 	rpc.Serve(router, "application.Reaches", api.Reaches)
 	rpc.Serve(router, "application.ProviderLogin", api.ProviderLogin)

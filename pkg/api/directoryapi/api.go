@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -120,7 +121,11 @@ type API interface {
 	// now. It returns apierr.TokenAccountDisabled for an account that is gone
 	// or not enabled, TokenStoreDisabled when only a disabled store holds it,
 	// and TokenAccountUnreachable when none does.
-	CheckAccess(context.Context, CheckAccess) (Account, error)
+	CheckAccess(context.Context, CheckAccess) (Access, error)
+
+	// AccessChanges returns which accounts and directories have changed since a
+	// position in a way that may end the access of an account.
+	AccessChanges(context.Context, changefeed.Position) (changefeed.Page, error)
 
 	// Mail returns what a mail of a workflow to an account is made of. It returns
 	// apierr.NotFound when the account is gone, the workflow is off, or the
@@ -479,6 +484,14 @@ type CheckAccess struct {
 	// Recent, with Brief, takes the account as it was at most 50 ms ago, which costs no
 	// query where an account store is the account's directory.
 	Recent bool `json:"recent,omitempty"`
+}
+
+// Access is an account that may act.
+type Access struct {
+	Account
+	// Direct says that an account store is the directory of the account. It may act for
+	// as long as AccessChanges reports neither.
+	Direct bool `json:"direct,omitempty"`
 }
 
 // Workflow is a kind of mail to an account.

@@ -3,6 +3,7 @@ package directoryapi
 import (
 	"context"
 
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/rpc"
 )
@@ -58,8 +59,12 @@ func (c client) ExplainLogin(ctx context.Context, in ExplainLogin) (ExplainedLog
 	return rpc.Call[ExplainLogin, ExplainedLogin](ctx, c.Peer, "directory.ExplainLogin", in)
 }
 
-func (c client) CheckAccess(ctx context.Context, in CheckAccess) (Account, error) {
-	return rpc.Call[CheckAccess, Account](ctx, c.Peer, "directory.CheckAccess", in)
+func (c client) CheckAccess(ctx context.Context, in CheckAccess) (Access, error) {
+	return rpc.Call[CheckAccess, Access](ctx, c.Peer, "directory.CheckAccess", in)
+}
+
+func (c client) AccessChanges(ctx context.Context, in changefeed.Position) (changefeed.Page, error) {
+	return rpc.Call[changefeed.Position, changefeed.Page](ctx, c.Peer, "directory.AccessChanges", in)
 }
 
 func (c client) Mail(ctx context.Context, in MailOf) (Mail, error) {
@@ -188,6 +193,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "directory.LinkedAccount", api.LinkedAccount)
 	rpc.Serve(router, "directory.ExplainLogin", api.ExplainLogin)
 	rpc.Serve(router, "directory.CheckAccess", api.CheckAccess)
+	rpc.Serve(router, "directory.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "directory.Mail", api.Mail)
 	rpc.Serve(router, "directory.AuthenticateAgent", api.AuthenticateAgent)
 	rpc.Serve(router, "directory.Owner", api.Owner)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -83,6 +84,17 @@ func (r LoginOrder) stores(of func(MappedStore) bool) []directoryapi.Store {
 		}
 	}
 	return stores
+}
+
+// Organizations are those through which accounts are reached.
+func (r LoginOrder) Organizations() []id.ID {
+	var organizations []id.ID
+	for _, mapped := range r.Mapped {
+		if of := mapped.OrganizationID; !of.IsZero() && !slices.Contains(organizations, of) {
+			organizations = append(organizations, of)
+		}
+	}
+	return organizations
 }
 
 // Within returns the login order with those stores alone that a client means.
@@ -185,6 +197,12 @@ func (s *Store) CachedLoginOrder(ctx context.Context, tenant, application id.ID)
 		return LoginOrder{}, err
 	}
 	return newLoginOrder(rows)
+}
+
+// LoginOrderChanges returns the applications and organizations that have changed since a
+// position, whose login orders may be different.
+func (s *Store) LoginOrderChanges(after changefeed.Position) changefeed.Page {
+	return s.loginOrderFeed.After(after)
 }
 
 // LoginOrderAndCounters is LoginOrder, and in the same round trip LoginCounters.

@@ -34,9 +34,10 @@ func Config(url secure.Secret) pg.Config {
 // Store reads.
 type Store struct {
 	pg.Databases
-	db          *pg.DB
-	outbox      *outbox.Outbox
-	loginOrders *pg.Cache[loginOrderRow]
+	db             *pg.DB
+	outbox         *outbox.Outbox
+	loginOrders    *pg.Cache[loginOrderRow]
+	loginOrderFeed *pg.Feed
 
 	applications *pg.Cache[applicationapi.Application]
 	labels       *cache.Cache[string, id.Ref]
@@ -51,6 +52,7 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		Databases: db, db: db, outbox: outbox.New(db, "application", now),
 		loginOrders: pg.NewCacheWithin(db, pg.Recent(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
 			loginOrderRow.organization),
+		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
 		// A change of an application or of its mappings, of which a row holds the
 		// default stores, is one of its login order.
 		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel, applicationQuery, nil),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/id"
 )
 
@@ -16,6 +17,9 @@ type Access struct {
 	PasswordModifiedAt *time.Time
 	CreatedAt          time.Time
 }
+
+// accessChannel is notified of the accounts and directories whose access changes.
+const accessChannel = "directory.access"
 
 // accessCacheSize is twice the number of accounts, some 400 bytes each.
 const accessCacheSize = 1 << 16
@@ -34,4 +38,10 @@ func (s *Store) Access(ctx context.Context, tenant, account id.ID) (Access, erro
 // RecentAccess is Access as it was at most 50 ms ago.
 func (s *Store) RecentAccess(ctx context.Context, tenant, account id.ID) (Access, error) {
 	return s.access.One(ctx, id.Ref{Tenant: tenant, ID: account})
+}
+
+// AccessChanges returns the accounts and directories whose access has changed since a
+// position.
+func (s *Store) AccessChanges(after changefeed.Position) changefeed.Page {
+	return s.accessFeed.After(after)
 }

@@ -35,16 +35,18 @@ func Config(url secure.Secret) pg.Config {
 // Store reads.
 type Store struct {
 	pg.Databases
-	db     *pg.DB
-	outbox *outbox.Outbox
-	access *pg.Cache[Access]
+	db         *pg.DB
+	outbox     *outbox.Outbox
+	access     *pg.Cache[Access]
+	accessFeed *pg.Feed
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "directory", now),
-		access: pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", "directory.access", accessQuery, Access.directory),
+		access:     pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
+		accessFeed: pg.NewFeed(db, accessChannel),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -32,6 +33,8 @@ type Service struct {
 	directories directoryapi.API
 	base        href.Base
 	now         func() time.Time
+
+	Changes *changefeed.Log // of applications and organizations
 
 	mu            sync.Mutex
 	applications  map[directoryapi.Ref]*application
@@ -61,7 +64,7 @@ var _ applicationapi.Contract = (*Service)(nil)
 // of account stores begin with.
 func New(directories directoryapi.API, base href.Base, now func() time.Time) *Service {
 	return &Service{
-		directories: directories, base: base, now: now,
+		directories: directories, base: base, now: now, Changes: changefeed.NewLog(),
 		applications: map[directoryapi.Ref]*application{}, organizations: map[directoryapi.Ref]*organization{}, failures: map[attempt]int{},
 	}
 }

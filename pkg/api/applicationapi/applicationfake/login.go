@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 )
@@ -68,7 +69,7 @@ func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteL
 			return out, err
 		}
 		asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-		account, err := s.checkAccess(ctx, a, asked)
+		access, err := s.checkAccess(ctx, a, asked)
 		if err != nil {
 			return out, err
 		}
@@ -77,12 +78,12 @@ func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteL
 			if where, err = s.narrow(ctx, a, named); err != nil {
 				return out, err
 			}
-			if account, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account,
+			if access, err = s.directories.CheckAccess(ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account,
 				Stores: where.stores}); err != nil {
 				return out, err
 			}
 		}
-		return s.linked(ctx, a, directoryapi.Authenticated{Account: account}, where.organization)
+		return s.linked(ctx, a, directoryapi.Authenticated{Account: access.Account}, where.organization)
 	})
 }
 
@@ -180,19 +181,34 @@ func (s *Service) unfold(a *application, in []directoryapi.Store) (out []directo
 }
 
 // CheckAccess returns an account that may act through an application.
-func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (directoryapi.Account, error) {
-	return call(s, "CheckAccess", func() (directoryapi.Account, error) {
+func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
+	return call(s, "CheckAccess", func() (applicationapi.Access, error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 		if err != nil {
-			return directoryapi.Account{}, err
+			return applicationapi.Access{}, err
 		}
-		return s.checkAccess(ctx, a, in)
+		found, err := s.checkAccess(ctx, a, in)
+		access := applicationapi.Access{Account: found.Account}
+		if in.Keep && found.Direct {
+			access.DependsOn = []id.ID{in.Application, found.ID, found.DirectoryID}
+			for _, store := range a.stores {
+				if store.Kind == organizations {
+					access.DependsOn = append(access.DependsOn, store.ID)
+				}
+			}
+		}
+		return access, err
 	})
 }
 
-func (s *Service) checkAccess(ctx context.Context, a *application, in applicationapi.CheckAccess) (directoryapi.Account, error) {
+// AccessChanges returns what tests have changed.
+func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+	return call(s, "AccessChanges", func() (changefeed.Page, error) { return s.Changes.After(after), nil })
+}
+
+func (s *Service) checkAccess(ctx context.Context, a *application, in applicationapi.CheckAccess) (directoryapi.Access, error) {
 	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.unfold(a, a.stores)}
-	account, err := s.directories.CheckAccess(ctx, asked)
+	access, err := s.directories.CheckAccess(ctx, asked)
 	o := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]
 	switch {
 	case errors.Is(err, apierr.TokenAccountDisabled):
@@ -205,9 +221,9 @@ func (s *Service) checkAccess(ctx context.Context, a *application, in applicatio
 		err = apierr.TokenStoreDisabled
 	}
 	if err != nil {
-		return directoryapi.Account{}, err
+		return directoryapi.Access{}, err
 	}
-	return account, nil
+	return access, nil
 }
 
 // Administrator returns an account that the built-in application reaches.
@@ -215,9 +231,9 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return call(s, "Administrator", func() (directoryapi.Account, error) {
 		for _, a := range s.applications {
 			if a.TenantID == in.Tenant && a.Builtin {
-				return s.directories.CheckAccess(
-					ctx, directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)},
-				)
+				asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)}
+				access, err := s.directories.CheckAccess(ctx, asked)
+				return access.Account, err
 			}
 		}
 		return directoryapi.Account{}, apierr.NotFound

@@ -36,6 +36,7 @@ func (s *Service) NewConsole(tenant id.ID, directories ...id.ID) id.ID {
 func (s *Service) NewOrganization(tenant, to id.ID, nameKey string, directories ...id.ID) id.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Changes.Append(directoryapi.Ref{Tenant: tenant, ID: to})
 	at := directoryapi.Ref{Tenant: tenant, ID: id.New(s.now())}
 	s.organizations[at] = &organization{nameKey, directoryapi.Enabled, stores(directories)}
 	a := s.applications[directoryapi.Ref{Tenant: tenant, ID: to}]
@@ -55,6 +56,7 @@ func stores(directories []id.ID) []directoryapi.Store {
 func (s *Service) Change(at directoryapi.Ref, change func(*applicationapi.Application)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Changes.Append(at)
 	change(&s.applications[at].Application)
 }
 
@@ -62,6 +64,7 @@ func (s *Service) Change(at directoryapi.Ref, change func(*applicationapi.Applic
 func (s *Service) SetStatus(at directoryapi.Ref, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Changes.Append(at)
 	if o, ok := s.organizations[at]; ok {
 		o.status = status
 		return
@@ -74,6 +77,7 @@ func (s *Service) SetStatus(at directoryapi.Ref, status string) {
 func (s *Service) Map(at directoryapi.Ref, directories ...id.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Changes.Append(at)
 	a := s.applications[at]
 	kept := slices.DeleteFunc(slices.Clone(a.stores), func(store directoryapi.Store) bool { return store.Kind != organizations })
 	a.stores = append(stores(directories), kept...)
@@ -83,6 +87,7 @@ func (s *Service) Map(at directoryapi.Ref, directories ...id.ID) {
 func (s *Service) AddStore(at directoryapi.Ref, directory id.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Changes.Append(at)
 	a := s.applications[at]
 	a.stores = append(a.stores, directoryapi.Store{Kind: directoryapi.Directories, ID: directory})
 }
@@ -120,6 +125,7 @@ func (s *Service) SetData(at directoryapi.Ref, data customdata.Document) {
 func (s *Service) Delete(at directoryapi.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Changes.Append(at)
 	delete(s.applications, at)
 	delete(s.organizations, at)
 }

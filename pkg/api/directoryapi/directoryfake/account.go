@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -255,20 +256,26 @@ func (d *Service) directoryOf(a *account) directoryapi.Directory {
 }
 
 // CheckAccess reports whether an account may act.
-func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Account, error) {
-	return call(d, "CheckAccess", func() (directoryapi.Account, error) {
+func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Access, error) {
+	return call(d, "CheckAccess", func() (directoryapi.Access, error) {
 		a := d.find(in.Tenant, in.Account)
 		switch {
 		case a == nil || a.Status != directoryapi.Enabled:
-			return directoryapi.Account{}, apierr.TokenAccountDisabled
+			return directoryapi.Access{}, apierr.TokenAccountDisabled
 		case !holds(in.Stores, a):
-			return directoryapi.Account{}, apierr.TokenAccountUnreachable
+			return directoryapi.Access{}, apierr.TokenAccountUnreachable
 		case d.directoryOf(a).Status != directoryapi.Enabled,
 			!holds(slices.DeleteFunc(slices.Clone(in.Stores), func(s directoryapi.Store) bool { return !d.isOpen(s) }), a):
-			return directoryapi.Account{}, apierr.TokenStoreDisabled
+			return directoryapi.Access{}, apierr.TokenStoreDisabled
 		}
-		return a.Account, nil
+		home := directoryapi.Store{Kind: directoryapi.Directories, ID: a.DirectoryID}
+		return directoryapi.Access{Account: a.Account, Direct: slices.Contains(in.Stores, home)}, nil
 	})
+}
+
+// AccessChanges returns what tests and resets have changed.
+func (d *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+	return call(d, "AccessChanges", func() (changefeed.Page, error) { return d.Changes.After(after), nil })
 }
 
 // Mail returns the parts of a mail. The mails that a reset sends are on, those of a

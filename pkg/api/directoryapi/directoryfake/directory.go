@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -24,6 +25,8 @@ type Service struct {
 	fault.Injector
 	directoryapi.SAML // nil: the double has no SAML
 	now               func() time.Time
+
+	Changes *changefeed.Log // of what says whether accounts may act
 
 	mu          sync.Mutex
 	tenants     map[id.ID]directoryapi.Tenant
@@ -51,7 +54,7 @@ var _ directoryapi.Contract = (*Service)(nil)
 // New makes an empty service.
 func New(now func() time.Time) *Service {
 	return &Service{
-		now: now, tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
+		now: now, Changes: changefeed.NewLog(), tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
 		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{}, mails: map[mailed]int{},
 		rules: map[directoryapi.Ref]directoryapi.RegistrationRules{}, signUps: map[secure.Secret]signUp{},
 	}
@@ -88,6 +91,7 @@ func (d *Service) SetStatus(t testing.TB, at directoryapi.Ref, kind, status stri
 	if directory, ok := d.directories[at]; ok && kind == directoryapi.Directories {
 		directory.Status = status
 		d.directories[at] = directory
+		d.Changes.Append(at)
 		return
 	}
 	for i, g := range d.groups {
@@ -222,6 +226,7 @@ func (d *Service) DeleteDirectory(_ context.Context, in directoryapi.Ref) (direc
 // remove removes a directory with all that it holds.
 func (d *Service) remove(in directoryapi.Ref) {
 	delete(d.directories, in)
+	d.Changes.Append(in)
 	d.accounts = slices.DeleteFunc(d.accounts, func(a *account) bool { return a.TenantID == in.Tenant && a.DirectoryID == in.ID })
 	d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == in.Tenant && g.DirectoryID == in.ID })
 }

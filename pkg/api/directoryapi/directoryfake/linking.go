@@ -197,6 +197,7 @@ func (d *Service) Change(t testing.TB, at directoryapi.Ref, change func(*directo
 		t.Fatalf("there is no account %s to change", at.ID)
 	}
 	change(&a.Account)
+	d.Changes.Append(at)
 }
 
 // MarkVerified lets the email of an account count as proved.
@@ -211,5 +212,6 @@ func (d *Service) DeleteAccount(t testing.TB, at directoryapi.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.accounts = slices.DeleteFunc(d.accounts, func(a *account) bool { return a.TenantID == at.Tenant && a.ID == at.ID })
+	d.Changes.Append(at)
 	d.links = slices.DeleteFunc(d.links, func(l [2]id.ID) bool { return l[0] == at.ID || l[1] == at.ID })
 }

@@ -122,6 +122,7 @@ func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword
 		}
 		now := d.now()
 		a.password, a.PasswordModifiedAt, a.ModifiedAt = password, &now, now
+		d.Changes.Append(directoryapi.Ref{Tenant: a.TenantID, ID: a.ID})
 		for other, at := range d.resets {
 			if at.account.ID == a.ID {
 				delete(d.resets, other)

@@ -131,8 +131,8 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 		case !s.now().Before(t.expiresAt):
 			return oauthapi.ValidToken{}, apierr.TokenExpired
 		}
-		account, err := s.applications.CheckAccess(ctx, t.login)
-		return oauthapi.ValidToken{Account: account, Organization: t.login.Organization, ExpiresAt: t.expiresAt}, err
+		access, err := s.applications.CheckAccess(ctx, t.login)
+		return oauthapi.ValidToken{Account: access.Account, Organization: t.login.Organization, ExpiresAt: t.expiresAt}, err
 	})
 }
 

@@ -1,0 +1,192 @@
+package changefeed_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/clocktest"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+const maxAge = 50 * time.Millisecond
+
+func resource(n byte) id.Ref { return id.Ref{Tenant: id.ID{1}, ID: id.ID{n}} }
+
+func TestALogReportsWhatFollowsAPosition(t *testing.T) {
+	t.Parallel()
+	log := changefeed.NewLog()
+	first := log.After(nil)
+	if !first.Gap || len(first.Changed) != 0 {
+		t.Errorf("whoever has read nothing is reported %+v, want a gap", first)
+	}
+	log.Append(resource(1))
+	log.Append(resource(2))
+	page := log.After(changefeed.Position{first.Log: first.Next})
+	if page.Gap || !slices.Equal(page.Changed, []id.Ref{resource(1), resource(2)}) {
+		t.Errorf("after two changes it reports %+v", page)
+	}
+	if again := log.After(changefeed.Position{page.Log: page.Next}); again.Gap || len(again.Changed) != 0 {
+		t.Errorf("after nothing it reports %+v", again)
+	}
+	for range 5000 {
+		log.Append(resource(3))
+	}
+	if late := log.After(changefeed.Position{page.Log: page.Next}); !late.Gap {
+		t.Error("more changes than it remembers are no gap")
+	}
+	now := log.After(nil)
+	log.Reset()
+	log.Append(resource(4))
+	if reset := log.After(changefeed.Position{now.Log: now.Next}); !reset.Gap || reset.Log == now.Log {
+		t.Errorf("after unknown changes it reports %+v, want a gap", reset)
+	}
+}
+
+// replicas are the logs of two replicas of a service, which are asked in turn.
+type replicas struct {
+	mu     sync.Mutex
+	logs   []*changefeed.Log
+	turn   int
+	polls  int
+	err    error
+	behind bool
+}
+
+func newReplicas() *replicas {
+	return &replicas{logs: []*changefeed.Log{changefeed.NewLog(), changefeed.NewLog()}}
+}
+
+func (r *replicas) change(changed id.Ref) {
+	for _, log := range r.logs {
+		log.Append(changed)
+	}
+}
+
+func (r *replicas) after(_ context.Context, position changefeed.Position) (changefeed.Page, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.polls++
+	switch {
+	case r.err != nil:
+		return changefeed.Page{}, r.err
+	case r.behind:
+		return changefeed.Page{Behind: true}, nil
+	}
+	r.turn++
+	return r.logs[r.turn%len(r.logs)].After(position), nil
+}
+
+// kept is what a follower keeps current.
+type kept struct {
+	*changefeed.Follower
+	clock   clocktest.Clock
+	sources []*replicas
+	forgot  []id.Ref
+	clears  int
+}
+
+func follow(t *testing.T) *kept {
+	t.Helper()
+	k := &kept{sources: []*replicas{newReplicas(), newReplicas()}}
+	k.Follower = changefeed.NewFollower(changefeed.FollowerConfig{
+		Name: "test", MaxAge: maxAge, Now: k.clock.Now,
+		Sources: []changefeed.Source{k.sources[0].after, k.sources[1].after},
+		Forget:  func(changed id.Ref) { k.forgot = append(k.forgot, changed) },
+		Clear:   func() { k.clears++ },
+	})
+	for range 2 { // until it has a position in each log
+		k.poll(t)
+	}
+	return k
+}
+
+func (k *kept) poll(t *testing.T) {
+	t.Helper()
+	k.clock.Move(maxAge)
+	if !k.Current(t.Context()) {
+		t.Fatal("what is kept is not current")
+	}
+}
+
+func TestAFollowerForgetsWhatAnyReplicaReports(t *testing.T) {
+	t.Parallel()
+	k := follow(t)
+	clears := k.clears
+	for n := byte(1); n <= 20; n++ {
+		k.sources[n%2].change(resource(n))
+		k.poll(t)
+		if !slices.Contains(k.forgot, resource(n)) {
+			t.Fatalf("after the change of resource %d it has forgotten %v", n, k.forgot)
+		}
+	}
+	if k.clears != clears {
+		t.Errorf("it has dropped everything %d times", k.clears-clears)
+	}
+	k.sources[0].logs[0].Reset()
+	k.poll(t)
+	k.poll(t)
+	if k.clears != clears+1 {
+		t.Errorf("after unknown changes it has dropped everything %d times, want once", k.clears-clears)
+	}
+}
+
+func TestAFollowerPollsAtMostOnceInAWhile(t *testing.T) {
+	t.Parallel()
+	k := follow(t)
+	before := k.sources[0].polls
+	k.clock.Move(maxAge)
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			if !k.Current(t.Context()) {
+				t.Error("what is kept is not current")
+			}
+		})
+	}
+	group.Wait()
+	k.clock.Move(maxAge - 1)
+	if !k.Current(t.Context()) || k.sources[0].polls != before+1 {
+		t.Errorf("51 uses within %s polled %d times", maxAge, k.sources[0].polls-before)
+	}
+}
+
+// Where a source cannot tell, nothing that is kept may be used, and what it could not
+// tell comes with the next answer.
+func TestAFollowerIsNotCurrentWhileASourceCannotTell(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(*replicas){
+		"it does not answer": func(r *replicas) { r.err = errors.New("the service is unavailable") },
+		"it is behind":       func(r *replicas) { r.behind = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := follow(t)
+			cut(k.sources[1])
+			if !k.Current(t.Context()) {
+				t.Error("within its age it is not current")
+			}
+			k.clock.Move(maxAge)
+			for range 3 {
+				polls := k.sources[1].polls
+				if k.Current(t.Context()) || k.Current(t.Context()) {
+					t.Fatal("what is kept counts as current")
+				}
+				if k.sources[1].polls != polls+1 {
+					t.Errorf("two uses polled %d times", k.sources[1].polls-polls)
+				}
+				k.clock.Move(time.Second)
+			}
+			k.sources[0].change(resource(7))
+			k.sources[1].change(resource(8))
+			k.sources[1].err, k.sources[1].behind = nil, false
+			if !k.Current(t.Context()) || !slices.Contains(k.forgot, resource(7)) || !slices.Contains(k.forgot, resource(8)) {
+				t.Errorf("afterwards it has forgotten %v", k.forgot)
+			}
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package pg
+
+import "github.com/doorward/doorward/pkg/changefeed"
+
+// Feed reports the changes of which notifications arrive on a channel to services that
+// keep what they have asked this one.
+type Feed struct {
+	db  *DB
+	log *changefeed.Log
+}
+
+// NewFeed makes the feed of a channel, whose notifications are those of a Cache. It is to
+// be called before Listen.
+func NewFeed(db *DB, channelName string) *Feed {
+	f := &Feed{db, changefeed.NewLog()}
+	db.register(channelName, func(bool) { f.log.Reset() }, f.append)
+	return f
+}
+
+func (f *Feed) append(payload string) {
+	if changed, named := parseChanged(payload); named {
+		f.log.Append(changed)
+	} else {
+		f.log.Reset()
+	}
+}
+
+// After returns what has changed since a position: all that was committed more than
+// recentProven ago, or Behind where PostgreSQL has not shown that.
+func (f *Feed) After(position changefeed.Position) changefeed.Page {
+	behind := false
+	for _, shard := range f.db.all() {
+		behind = !shard.listener.isProven(recentProven) || behind // each is asked to prove it
+	}
+	if behind {
+		return changefeed.Page{Behind: true}
+	}
+	return f.log.After(position)
+}
