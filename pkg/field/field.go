@@ -103,9 +103,11 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		}
 		*target = n
 	case *href.Link:
-		if json.Unmarshal(data, target) != nil || target.Href == "" {
+		var link struct{ Href *string }
+		if json.Unmarshal(data, &link) != nil || link.Href == nil {
 			return apierr.WrongType.Because(`must be an object of the form {"href": "…"}`)
 		}
+		target.Href = *link.Href
 	case *[]string:
 		if json.Unmarshal(data, target) != nil {
 			return apierr.WrongType.Because("must be an array of strings")

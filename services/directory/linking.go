@@ -216,7 +216,8 @@ func (s *Service) link(ctx context.Context, in directoryapi.LinkAccount, before 
 			}
 		}
 		return tx.InsertAccountLink(ctx, store.AccountLink{
-			TenantID: in.Tenant, ID: id.New(now), LeftAccountID: in.Account, RightAccountID: p.account.ID, CreatedAt: now,
+			TenantID: in.Tenant, ID: id.New(now), LeftAccountID: in.Account, RightAccountID: p.account.ID,
+			Provisioned: p.outcome == directoryapi.Provisioned, CreatedAt: now,
 		})
 	})
 	return p, err

@@ -156,7 +156,8 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 // spends all its open resets. Of parallel tries one succeeds: the others wait for
 // the account and find no reset. A password that is refused spends nothing. The
 // status of the account stays; what was issued to it ends by the event
-// (docs/interface/accounts.md#password-reset).
+// (docs/interface/accounts.md#password-reset), and the links of an unproved copy end
+// with it.
 func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	open, err := s.openReset(ctx, in.ResetToken)
 	if err != nil {
@@ -176,6 +177,9 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		if err != nil {
 			return err
 		}
+		if err := dropUnprovedLinks(ctx, tx, open.Account); err != nil {
+			return err
+		}
 		if err := s.setPassword(ctx, tx, &open.Account, password); err != nil {
 			return err
 		}
@@ -191,6 +195,16 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		err = errNoReset // spent or deleted meanwhile
 	}
 	return open.PasswordReset, err
+}
+
+// dropUnprovedLinks ends the links with which logins have made a copy whose email
+// nobody has proved. Whoever spends a reset token has the mailbox; the account that was
+// copied may be that of a stranger who claimed its address.
+func dropUnprovedLinks(ctx context.Context, tx *store.Tx, a directoryapi.Account) error {
+	if hasProvedEmail(a) {
+		return nil
+	}
+	return tx.DeleteProvisionedLinks(ctx, a.TenantID, a.ID)
 }
 
 // setPassword writes the password of an account that the transaction has locked.

@@ -88,6 +88,7 @@ func TestAccountLinkRefusals(t *testing.T) {
 		{fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":null}`, jo), 400, 7502},
 		{fmt.Sprintf(`{"leftAccount":%q,"rightAccount":{"href":%q}}`, jo, guest), 400, 7502},
 		{ends(jo, "guest"), 400, 7502},
+		{ends(jo, ""), 400, 7502},
 		{ends(staff, guest), 400, 7502},
 		{`{"left":{}}`, 400, 2015},
 		{ends(jo, jo), 400, 7501},

@@ -25,8 +25,19 @@ import (
 type textFunc func(key string, values ...string) string
 
 func texter(c *fiber.Ctx) textFunc {
-	language := screens.Language(c.Get(fiber.HeaderAcceptLanguage))
+	language := languageOf(c)
 	return func(key string, values ...string) string { return pages.Text(language, key, values...) }
+}
+
+func languageOf(c *fiber.Ctx) string { return screens.Language(c.Get(fiber.HeaderAcceptLanguage)) }
+
+// refusalText says why the service has refused something: the text of a key or, on an
+// English page, the message of the service, which is in English and says more.
+func refusalText(c *fiber.Ctx, err error, key string) string {
+	if languageOf(c) == "en" {
+		return apierr.From(err).Message
+	}
+	return texter(c)(key)
 }
 
 // deadLink shows that a link leads nowhere, and what its user can do: next is the
@@ -126,7 +137,7 @@ func (h *handlers) setPassword(c *fiber.Ctx) error {
 	case refusal.Status == http.StatusBadRequest && len(missing) > 0:
 		return h.askPassword(c, http.StatusBadRequest, token, link, t("stillNeeds"), missing)
 	case refusal.Status == http.StatusBadRequest:
-		return h.askPassword(c, http.StatusBadRequest, token, link, refusal.Message, nil)
+		return h.askPassword(c, http.StatusBadRequest, token, link, refusalText(c, err, "checkEntries"), nil)
 	}
 	return h.refusedLink(c, err, "anotherReset")
 }
@@ -198,13 +209,20 @@ func (h *handlers) refusedLink(c *fiber.Ctx, err error, next string) error {
 	case errors.Is(err, context.DeadlineExceeded) || refusal.Status >= http.StatusInternalServerError:
 		return err // logged and answered as everywhere
 	}
-	return h.page(c, refusal.Status, pages.Page{Title: texter(c)("errorTitle"), Text: refusal.Message})
+	key := "failed"
+	switch {
+	case errors.Is(err, apierr.TooMany):
+		key = "tooMany"
+	case refusal.Status == http.StatusForbidden:
+		key = "notAllowed"
+	}
+	return h.page(c, refusal.Status, pages.Page{Title: texter(c)("errorTitle"), Text: refusalText(c, err, key)})
 }
 
 // page answers with a page that is not stored or framed, and whose address no other
 // site learns from a Referer.
 func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
-	p.Product, p.Language = cmp.Or(p.Product, h.svc.Product()), screens.Language(c.Get(fiber.HeaderAcceptLanguage))
+	p.Product, p.Language = cmp.Or(p.Product, h.svc.Product()), languageOf(c)
 	body, err := pages.Render(p)
 	if err != nil {
 		return err

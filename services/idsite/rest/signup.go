@@ -116,7 +116,7 @@ func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
 	if refusal := apierr.From(err); err != nil && refusal.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(refusal.RetryAfter.Seconds())))
 	}
-	if problem, asked := problemOf(t, err); asked {
+	if problem, asked := problemOf(c, err); asked {
 		return h.askSignUp(c, apierr.From(err).Status, form, problem)
 	}
 	if err != nil {
@@ -143,14 +143,14 @@ func keyFile(t textFunc, key oauthapi.EnsureKey) *pages.Download {
 }
 
 func (h *handlers) acceptInvitation(c *fiber.Ctx, token secure.Secret, form url.Values) error {
-	t := texter(c)
 	made, err := h.svc.AcceptInvitation(c.UserContext(), token, account(form))
-	if problem, asked := problemOf(t, err); asked {
+	if problem, asked := problemOf(c, err); asked {
 		return h.askInvited(c, apierr.From(err).Status, token, form, problem)
 	}
 	if err != nil {
 		return h.refused(c, err)
 	}
+	t := texter(c)
 	return h.page(c, http.StatusOK, pages.Page{Title: t("acceptedTitle"), Text: t("acceptedText", "email", made.Email)})
 }
 
@@ -164,8 +164,8 @@ func account(form url.Values) directoryapi.NewAccount {
 
 // problemOf says to a user why what was entered is refused. asked is false for an
 // error that no other entry resolves.
-func problemOf(t textFunc, err error) (problem string, asked bool) {
-	refusal := apierr.From(err)
+func problemOf(c *fiber.Ctx, err error) (problem string, asked bool) {
+	t, refusal := texter(c), apierr.From(err)
 	switch {
 	case err == nil:
 		return "", false
@@ -177,8 +177,18 @@ func problemOf(t textFunc, err error) (problem string, asked bool) {
 		return t("tooShort") + " " + t("policy"), true
 	case errors.Is(err, apierr.TooLong):
 		return t("tooLong"), true
-	case refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusConflict:
-		return refusal.Message, true
+	case refusal.Status != http.StatusBadRequest && refusal.Status != http.StatusConflict:
+		return "", false
+	case errors.Is(err, apierr.BadRequest):
+		return refusalText(c, err, "weakPassword"), true
+	case errors.Is(err, apierr.Exists):
+		return refusalText(c, err, "taken"), true
+	case errors.Is(err, apierr.Format):
+		return refusalText(c, err, "invalidEmail"), true // no other entry has a form
+	case errors.Is(err, apierr.OtherInvitee):
+		return refusalText(c, err, "invitedText"), true
+	case errors.Is(err, apierr.DomainBlacklisted), errors.Is(err, apierr.DomainNotWhitelisted):
+		return refusalText(c, err, "emailRefused"), true
 	}
-	return "", false
+	return refusalText(c, err, "checkEntries"), true
 }

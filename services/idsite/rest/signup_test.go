@@ -158,3 +158,53 @@ func TestPagesSpeakTheLanguageOfTheBrowser(t *testing.T) {
 		}
 	}
 }
+
+// The messages of the service are in English: a page in another language has its own texts.
+func TestRefusalsSpeakTheLanguageOfTheBrowser(t *testing.T) {
+	c := newClient(t)
+	tenant, _ := c.tenant(t, "K1")
+	const english = "What the service says."
+	var refusal error
+	refuse := func(method string) {
+		c.peers.Directories.Break(method, fault.Before, func() error { return refusal })
+	}
+	shows := func(path string, status int, text string, form url.Values, headers ...string) {
+		t.Helper()
+		answer, body := c.visit(t, "POST", path, form, append(headers, "Accept-Language", "de")...)
+		if answer.StatusCode != status || !strings.Contains(body, text) || strings.Contains(body, english) {
+			t.Errorf("%s: %d: %s; want %d, %q", path, answer.StatusCode, body, status, text)
+		}
+	}
+
+	cookie, form := c.signUpForm(t, "jo@example.test", "Changeme1")
+	refuse("RequestSignUp")
+	for _, refused := range []struct {
+		with *apierr.Error
+		text string
+	}{
+		{apierr.BadRequest, "Das Passwort ist nicht stark genug."}, {apierr.Exists, "Diese E-Mail-Adresse ist schon vergeben."},
+		{apierr.Format, "Bitte geben Sie eine E-Mail-Adresse ein."}, {apierr.Invalid, "Eine der Eingaben ist ungültig."},
+		{apierr.DomainBlacklisted, "E-Mail-Adressen dieser Domain werden nicht angenommen."},
+		{apierr.DomainNotWhitelisted, "E-Mail-Adressen dieser Domain werden nicht angenommen."},
+	} {
+		refusal = refused.with.Because("x").Saying(english)
+		shows("/register", refused.with.Status, refused.text, form, "Cookie", cookie)
+	}
+
+	token := c.peers.Directories.Invite(tenant, "new@example.test").Reveal()
+	form = url.Values{"sptoken": {token}, "givenName": {"Jo"}, "surname": {"Doe"}, "email": {"other@example.test"}, "password": {"Changeme1"}}
+	shows("/register", 400, `id="problem">Verwenden Sie die E-Mail-Adresse, die eingeladen wurde.`, form)
+	refuse("PendingSignUp")
+	for text, with := range map[string]*apierr.Error{
+		"Zu viele Versuche.": apierr.TooMany, "Das ist nicht erlaubt.": apierr.Forbidden, "Das hat nicht geklappt.": apierr.Invalid,
+	} {
+		refusal = with.Because("x").Saying(english)
+		shows("/register", with.Status, text, form)
+	}
+
+	reset, _ := c.mail(t, "/passwordReset", "jo@example.test", "")
+	refuse("ResetPassword")
+	refusal = apierr.Format.Because("x").Saying(english)
+	shows("/passwordReset", 400, "Eine der Eingaben ist ungültig.",
+		url.Values{"sptoken": {reset.Reveal()}, "password": {"Different1!"}, "again": {"Different1!"}})
+}

@@ -79,6 +79,7 @@ func linkedAccounts(t *testing.T, s Subject) {
 	t.Run("a default store that is a group", func(t *testing.T) { groupHomes(t, s) })
 	t.Run("the account that logs in must be allowed to", func(t *testing.T) { refusedResidents(t, s) })
 	t.Run("what prevents a link lets the account log in as itself", func(t *testing.T) { excludedLinks(t, s) })
+	t.Run("a password reset ends the links of an unproved copy", func(t *testing.T) { resetCopies(t, s) })
 	t.Run("parallel first logins", func(t *testing.T) { parallelFirstLogins(t, s) })
 	t.Run("tenants", func(t *testing.T) { foreignHomes(t, s) })
 }
@@ -399,6 +400,64 @@ func excludedLinks(t *testing.T, s Subject) {
 		leads(t, h.in(t, full.ID, true, true), directoryapi.Unlinked, full.ID)
 		leads(t, h.in(t, match.ID, true, true), directoryapi.Unlinked, match.ID)
 		equal(t, "the accounts of the default store", h.residents(t), before)
+	})
+}
+
+// resetCopies lets the owner of a mailbox set the password of an account that the login of
+// another, perhaps a stranger, has made or is linked to.
+func resetCopies(t *testing.T, s Subject) {
+	h := newHome(t, s)
+	reset := func(t *testing.T, login string, directory id.ID) {
+		t.Helper()
+		must(h.API.ResetPassword(t.Context(), h.spend(h.reset(t, login, directory), "Different1!")))(t)
+	}
+	t.Run("the link of a copy whose email is not proved ends", func(t *testing.T) {
+		from := h.account(t, h.away, h.email())
+		made := h.in(t, from.ID, true, true)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+		reset(t, from.Email, h.directory)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		refuse(0, h.login(t, from.Email, "Different1!", h.directory))(t, nil)
+	})
+	t.Run("that of a copy whose email reads VERIFIED though its provider says nothing of it ends too", func(t *testing.T) {
+		email := h.email()
+		from := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderAccount{
+			Tenant: h.id, Directory: h.Mirror(t, h.id), ExternalID: email, Email: email, EmailUnstated: true,
+		}))(t).Account
+		equal(t, "the outcome", h.in(t, from.ID, true, true).Outcome, directoryapi.Provisioned)
+		reset(t, email, h.directory)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+	})
+	t.Run("a reset that is refused ends none", func(t *testing.T) {
+		from := h.account(t, h.away, h.email())
+		made := h.in(t, from.ID, true, true)
+		refuse(h.API.ResetPassword(t.Context(), h.spend(h.reset(t, from.Email, h.directory), "Short1")))(t, apierr.TooShort)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+	})
+	t.Run("that of a copy whose email is proved stays", func(t *testing.T) {
+		from := h.verified(t, h.away, h.email())
+		made := h.in(t, from.ID, true, true)
+		reset(t, from.Email, h.directory)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+	})
+	t.Run("that of a copy whose email was proved after it was made stays", func(t *testing.T) {
+		from := h.account(t, h.away, h.email())
+		made := h.in(t, from.ID, true, true)
+		h.MarkVerified(t, h.ref(made.Account.ID))
+		reset(t, from.Email, h.directory)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+	})
+	t.Run("it stays when the account that was copied gets a password", func(t *testing.T) {
+		from := h.account(t, h.away, h.email())
+		made := h.in(t, from.ID, true, true)
+		reset(t, from.Email, h.away)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+	})
+	t.Run("a link that an administrator made stays", func(t *testing.T) {
+		from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email())
+		h.Link(t, h.ref(from.ID), h.ref(to.ID))
+		reset(t, to.Email, h.directory)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, to.ID)
 	})
 }
 

@@ -38,7 +38,7 @@ type Service struct {
 	rules       map[directoryapi.Ref]directoryapi.RegistrationRules
 	signUps     map[secure.Secret]signUp // by the tokens of their mails
 	groups      []directoryapi.Group     // in the order of their creation
-	links       [][2]id.ID               // of accounts
+	links       []link
 }
 
 type account struct {

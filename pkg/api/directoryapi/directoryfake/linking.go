@@ -11,6 +11,12 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
+// link joins two accounts.
+type link struct {
+	ends        [2]id.ID
+	provisioned bool // a login made it, with the copy that is its second end
+}
+
 // maxLinks is how many links an account can have.
 const maxLinks = 10
 
@@ -74,10 +80,10 @@ func (d *Service) linkedIn(from *account, directory id.ID) *account {
 func (d *Service) linksOf(of *account) (others []id.ID) {
 	for _, l := range d.links {
 		switch of.ID {
-		case l[0]:
-			others = append(others, l[1])
-		case l[1]:
-			others = append(others, l[0])
+		case l.ends[0]:
+			others = append(others, l.ends[1])
+		case l.ends[1]:
+			others = append(others, l.ends[0])
 		}
 	}
 	return others
@@ -121,7 +127,7 @@ func (d *Service) match(
 		return itself, nil
 	}
 	if err == nil && !in.DryRun {
-		d.links = append(d.links, [2]id.ID{from.ID, to.ID})
+		d.links = append(d.links, link{ends: [2]id.ID{from.ID, to.ID}})
 	}
 	return out, err
 }
@@ -137,7 +143,7 @@ func (d *Service) provision(in directoryapi.LinkAccount, from *account, director
 			a.groups = []id.ID{in.Store.ID}
 		}
 		d.accounts = append(d.accounts, a)
-		d.links = append(d.links, [2]id.ID{from.ID, a.ID})
+		d.links = append(d.links, link{ends: [2]id.ID{from.ID, a.ID}, provisioned: true})
 	}
 	return directoryapi.LinkedAccount{Account: a.Account, Outcome: directoryapi.Provisioned, Reason: "a copy is made"}
 }
@@ -184,7 +190,7 @@ func (d *Service) Link(t *testing.T, one, other directoryapi.Ref) {
 	if d.find(one.Tenant, one.ID) == nil || d.find(other.Tenant, other.ID) == nil {
 		t.Fatalf("there is no account %s or no account %s to link", one.ID, other.ID)
 	}
-	d.links = append(d.links, [2]id.ID{one.ID, other.ID})
+	d.links = append(d.links, link{ends: [2]id.ID{one.ID, other.ID}})
 }
 
 // Change changes an account.
@@ -213,5 +219,5 @@ func (d *Service) DeleteAccount(t testing.TB, at directoryapi.Ref) {
 	defer d.mu.Unlock()
 	d.accounts = slices.DeleteFunc(d.accounts, func(a *account) bool { return a.TenantID == at.Tenant && a.ID == at.ID })
 	d.Changes.Append(at)
-	d.links = slices.DeleteFunc(d.links, func(l [2]id.ID) bool { return l[0] == at.ID || l[1] == at.ID })
+	d.links = slices.DeleteFunc(d.links, func(l link) bool { return slices.Contains(l.ends[:], at.ID) })
 }

@@ -2,6 +2,7 @@ package directoryfake
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -119,6 +120,9 @@ func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword
 		password, err := readPassword(in.Password)
 		if err != nil {
 			return directoryapi.PasswordReset{}, err
+		}
+		if !hasProvedEmail(a) {
+			d.links = slices.DeleteFunc(d.links, func(l link) bool { return l.provisioned && l.ends[1] == a.ID })
 		}
 		now := d.now()
 		a.password, a.PasswordModifiedAt, a.ModifiedAt = password, &now, now
