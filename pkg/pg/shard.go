@@ -329,12 +329,30 @@ func (tx *Tx) Claim(ctx context.Context, sql string, args ...any) (int64, error)
 	if tx.main == nil {
 		return Exec(ctx, tx, sql, args...)
 	}
-	if tx.conn == nil { // the tenant is entered first
-		if err := tx.send(ctx, &Batch{}); err != nil {
-			return 0, err
-		}
+	if err := tx.enterFirst(ctx); err != nil {
+		return 0, err
 	}
 	return Exec(tx.main.OnMain(ctx), tx.main, sql, args...)
+}
+
+// ClaimTx is Claim for several statements: fn gets this transaction where the tenant is
+// in the main shard, otherwise one there, which commits when fn returns.
+func (tx *Tx) ClaimTx(ctx context.Context, fn func(*Tx) error) error {
+	if tx.main == nil {
+		return fn(tx)
+	}
+	if err := tx.enterFirst(ctx); err != nil {
+		return err
+	}
+	return tx.main.InTx(tx.main.OnMain(ctx), fn)
+}
+
+// enterFirst begins the transaction, so that its tenant is entered before names are taken.
+func (tx *Tx) enterFirst(ctx context.Context) error {
+	if tx.conn != nil {
+		return nil
+	}
+	return tx.send(ctx, &Batch{})
 }
 
 // Release runs a statement that frees a name of Claim once the transaction has

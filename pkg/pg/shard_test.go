@@ -171,6 +171,18 @@ func TestQueriesGoToTheShardOfTheirTenant(t *testing.T) {
 				t.Errorf("%d rows, %v", n, err)
 			}
 		}
+		errRefused := errors.New("refused")
+		for name, want := range map[string]error{"three": errRefused, "two": nil} {
+			if err := tx.ClaimTx(ctx, func(main *pg.Tx) error {
+				if main.Shard() != pg.Main {
+					t.Errorf("names are claimed in %s", main.Shard())
+				}
+				_, err := pg.Exec(ctx, main, `INSERT INTO names (name, tenant_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, name, note.Tenant)
+				return errors.Join(err, want)
+			}); !errors.Is(err, want) {
+				t.Errorf("the claim of %s: %v", name, err)
+			}
+		}
 		tx.Release(`DELETE FROM names WHERE name = 'one' AND tenant_id = $1`, note.Tenant)
 		return pg.MustChange(ctx, tx, `UPDATE notes SET text = 'changed' WHERE tenant_id = $1 AND id = $2`, note.Tenant, note.ID)
 	})

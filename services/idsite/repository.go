@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -32,13 +33,18 @@ const (
 	pollInterval = 10 * time.Second
 	// fetchTimeout bounds a fetch.
 	fetchTimeout = time.Minute
-	// maxFetched bounds what a fetch transfers, in bytes.
-	maxFetched = 64 << 20
-	// maxFiles, maxFile and maxPages bound the files of custom pages: their number,
-	// the size of one and of all, in bytes.
+	// maxFetched bounds the pack that a fetch transfers, maxReferences the list of
+	// branches before it, and maxMessage what is read and shown of an error, in bytes.
+	maxFetched    = 64 << 20
+	maxReferences = 16 << 20
+	maxMessage    = 1000
+	// maxFiles, maxFile, maxPages and maxPath bound the files of custom pages: their
+	// number, the size of one and of all, and that of a path, which is part of an
+	// index, in bytes.
 	maxFiles = 2000
 	maxFile  = 5 << 20
 	maxPages = 50 << 20
+	maxPath  = 1000
 )
 
 // Repositories fetches the static files of custom pages.
@@ -67,22 +73,34 @@ type limited struct{ http.RoundTripper }
 
 func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := l.RoundTripper.RoundTrip(request)
-	if err == nil {
-		answer.Body = &limitedBody{answer.Body, maxFetched}
+	if err != nil {
+		return answer, err
 	}
-	return answer, err
+	body := &limitedBody{answer.Body, maxFetched, errTooLarge}
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		body.left = maxMessage
+	case request.Method == http.MethodGet:
+		body.left, body.err = maxReferences, errReferences
+	}
+	answer.Body = body
+	return answer, nil
 }
 
 type limitedBody struct {
 	io.ReadCloser
 	left int64
+	err  error // of what is larger
 }
 
-var errTooLarge = fmt.Errorf("the repository is larger than %d MB", maxFetched>>20)
+var (
+	errTooLarge   = fmt.Errorf("the repository is larger than %d MB", maxFetched>>20)
+	errReferences = fmt.Errorf("the list of the branches is larger than %d MB", maxReferences>>20)
+)
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLarge
+		return 0, b.err
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -140,7 +158,7 @@ func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	files, failure := r.files(ctx, site)
 	return r.svc.store.Tx(ctx, func(tx *store.Tx) error {
 		if failure != nil {
-			text := failure.Error()
+			text := messageOf(failure)
 			return tx.SetGitStatus(ctx, site, store.GitFailed, &text)
 		}
 		if err := tx.ReplaceFiles(ctx, site.TenantID, files); err != nil {
@@ -148,6 +166,13 @@ func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 		}
 		return tx.SetGitStatus(ctx, site, store.GitOK, nil)
 	})
+}
+
+// messageOf returns the text of an error, which the server of a repository may have
+// chosen, as a column can keep it.
+func messageOf(failure error) string {
+	text := failure.Error()
+	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // files reads the files of the branch: no submodules, no symbolic links, nothing
@@ -159,7 +184,7 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return nil, errors.New("only repositories at http and https addresses can be fetched")
 	}
-	repository, err := git.CloneContext(ctx, memory.NewStorage(), nil, &git.CloneOptions{
+	repository, err := git.CloneContext(ctx, packStorage{memory.NewStorage()}, nil, &git.CloneOptions{
 		URL: address, ReferenceName: plumbing.NewBranchReferenceName(*site.GitBranch), SingleBranch: true, Depth: 1, Tags: git.NoTags,
 	})
 	switch {
@@ -180,29 +205,64 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 	if err != nil {
 		return nil, err
 	}
+	return r.readTree(ctx, site, tree, repository)
+}
+
+// readTree reads the files of a directory and of those below it. A directory that is in
+// others many times is read each time, so the entries count too.
+func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *object.Tree, repository *git.Repository) ([]store.File, error) {
+	walker := object.NewTreeWalker(tree, true, nil)
+	defer walker.Close()
 	var files []store.File
-	total := 0
-	err = tree.Files().ForEach(func(f *object.File) error {
-		if f.Mode != filemode.Regular && f.Mode != filemode.Executable || hidden(f.Name) {
-			return nil
+	var total int64
+	for entries := 0; ; entries++ {
+		name, entry, err := walker.Next()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		if f.Size > maxFile {
-			return fmt.Errorf("the file %q is larger than %d MB", f.Name, maxFile>>20)
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
 		}
-		content, err := f.Contents()
+		if entries == maxObjects {
+			return nil, errObjects
+		}
+		if entry.Mode != filemode.Regular && entry.Mode != filemode.Executable || hidden(name) {
+			continue
+		}
+		if len(name) > maxPath || !utf8.ValidString(name) {
+			return nil, fmt.Errorf("a file has a path of more than %d bytes, or one that is not UTF-8", maxPath)
+		}
+		blob, err := repository.BlobObject(entry.Hash)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if total += len(content); total > maxPages || len(files) == maxFiles {
-			return fmt.Errorf("the pages have more than %d files or %d MB", maxFiles, maxPages>>20)
+		if blob.Size > maxFile {
+			return nil, fmt.Errorf("the file %q is larger than %d MB", name, maxFile>>20)
 		}
-		files = append(files, store.File{TenantID: site.TenantID, Path: path.Clean(f.Name), Content: []byte(content), FetchedAt: r.svc.now()})
-		return nil
-	})
-	if err == nil && len(files) == 0 {
-		err = errors.New("the branch has no files")
+		if total += blob.Size; total > maxPages || len(files) == maxFiles {
+			return nil, fmt.Errorf("the pages have more than %d files or %d MB", maxFiles, maxPages>>20)
+		}
+		content, err := contentOf(blob)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, store.File{TenantID: site.TenantID, Path: path.Clean(name), Content: content, FetchedAt: r.svc.now()})
 	}
-	return files, err
+	if len(files) == 0 {
+		return nil, errors.New("the branch has no files")
+	}
+	return files, nil
+}
+
+func contentOf(blob *object.Blob) ([]byte, error) {
+	reader, err := blob.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reader.Close() }() // it is memory
+	content := make([]byte, blob.Size)
+	_, err = io.ReadFull(reader, content)
+	return content, err
 }
 
 func hidden(name string) bool {

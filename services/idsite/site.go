@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
-	"errors"
 	"net"
 	"net/url"
 	"regexp"
@@ -95,18 +94,7 @@ func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (sit
 			return err
 		}
 		if site.DomainName != before.DomainName {
-			custom := ""
-			if site.HasCustomDomain() {
-				custom = strings.ToLower(site.DomainName)
-				if err := s.checkDomain(ctx, at.Tenant, custom); err != nil {
-					return err
-				}
-			}
-			err := tx.SetCustomDomain(ctx, at.Tenant, custom)
-			if errors.Is(err, apierr.Exists) {
-				return apierr.Exists.Because("domainName %q belongs to another tenant", site.DomainName)
-			}
-			if err != nil {
+			if err := s.setDomain(ctx, tx, site); err != nil {
 				return err
 			}
 		}
@@ -245,23 +233,27 @@ func lifetime(text string) (time.Duration, error) {
 	return d.ToTimeDuration(), nil
 }
 
-// checkDomain refuses a custom domain that is a name of the deployment itself, or that
-// is a label above or below the domain of another tenant: there organizations have their
-// pages. The tenant's certificate would be served, and its pages shown, in place of
-// theirs.
-func (s *Service) checkDomain(ctx context.Context, tenant id.ID, domain string) error {
-	if s.cfg.owns(domain) {
-		return apierr.Exists.Because("domainName %q is a name of this deployment; take one of your own", domain)
+// setDomain takes the domain of a site. One that is a name of the deployment itself, or
+// the domain of another tenant, or a label above or below that, is apierr.Exists: there
+// organizations have their pages. The tenant's certificate would be served, and its pages
+// shown, in place of theirs.
+func (s *Service) setDomain(ctx context.Context, tx *store.Tx, site store.Site) error {
+	custom := ""
+	if site.HasCustomDomain() {
+		custom = strings.ToLower(site.DomainName)
 	}
-	related, err := s.store.RelatedDomain(ctx, tenant, domain)
-	if err == nil {
-		return apierr.Exists.Because("domainName %q belongs to %q of another tenant, whose organizations have their pages a label below it",
-			domain, related)
+	if custom != "" && s.cfg.owns(custom) {
+		return apierr.Exists.Because("domainName %q is a name of this deployment; take one of your own", custom)
 	}
-	if errors.Is(err, apierr.NotFound) {
-		return nil
+	taken, err := tx.SetCustomDomain(ctx, site.TenantID, custom)
+	switch {
+	case err != nil || taken == "":
+		return err
+	case taken == custom:
+		return apierr.Exists.Because("domainName %q belongs to another tenant", custom)
 	}
-	return err
+	return apierr.Exists.Because("domainName %q belongs to %q of another tenant, whose organizations have their pages a label below it",
+		custom, taken)
 }
 
 // owns reports whether a domain is a name of the deployment: that of its address, one

@@ -111,6 +111,9 @@ func (c *Checker) Check(x Exchange) error {
 		}
 		return fmt.Errorf("the operation is not described, and answers %d", x.Status)
 	}
+	if x.Method == http.MethodHead && x.Status == http.StatusOK && isRedirect(operation) {
+		return nil // it leaves the token of the redirect to a GET (docs/interface/conventions.md#addresses)
+	}
 	pointer := []string{"paths", path, strings.ToLower(method)}
 	if x.Status < http.StatusBadRequest {
 		if err := c.request(x, pointer); err != nil {
@@ -124,6 +127,12 @@ func (c *Checker) Check(x Exchange) error {
 		return fmt.Errorf("the answer %d is not as it is described: %w", x.Status, err)
 	}
 	return nil
+}
+
+// isRedirect reports whether an operation that succeeds answers 302, and nothing else.
+func isRedirect(operation map[string]any) bool {
+	answers, _ := operation["responses"].(map[string]any)
+	return answers["302"] != nil && answers["200"] == nil
 }
 
 // Describes reports whether the document has an operation, whatever the

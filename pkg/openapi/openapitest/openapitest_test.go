@@ -47,6 +47,8 @@ func TestCheck(t *testing.T) {
 		{"a code that is not described", exchange("GET", "/groups/1", "", 400,
 			`{"status":400,"code":7100,"message":"","developerMessage":"","moreInfo":"","requestId":""}`), "code"},
 		{"an operation that is not described", exchange("DELETE", "/groupMemberships", "", 204, ""), "not described"},
+		{"HEAD of a redirect", below("HEAD", "/sso?jwtRequest=x", 200, ""), ""},
+		{"GET of a redirect without one", below("GET", "/sso?jwtRequest=x", 200, ""), "no such status"},
 		{"an operation that does not exist", exchange("DELETE", "/groupMemberships", "", 405, ""), ""},
 		{"a body as described", exchange("POST", "/groupMemberships", sent, 201, membership), ""},
 		{"a body with what is read-only", exchange("POST", "/groupMemberships", strings.Replace(sent, "{", `{"createdAt":"x",`, 1), 201, membership), ""},

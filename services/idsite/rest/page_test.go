@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -280,5 +281,43 @@ func TestARefusedRequestNamesItsApplication(t *testing.T) {
 	}
 	if _, body := p.visit(t, "GET", "/register", nil); !strings.Contains(body, ">Doorward</p>") {
 		t.Errorf("the sign-up says %s", body)
+	}
+}
+
+// A scanner or a preview that looks at the address of a redirect leaves its token to the
+// browser that comes after it.
+func TestHeadOfARedirectUsesNothingUp(t *testing.T) {
+	p := newPage(t)
+	request := func(jti string) string {
+		signed, err := secure.SignJWT(map[string]any{"typ": "JWT"}, secure.Claims{
+			"iss": "K1", "sub": base.To("applications", p.application), "cb_uri": returnTo, "iat": 1795242600, "jti": jti,
+		}, "secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "?jwtRequest=" + signed
+	}
+	for path, succeeds := range map[string]func(location string) bool{
+		"/sso" + request("login"): func(location string) bool { return strings.Contains(location, "/#/?jwt=") },
+		"/sso/logout" + request("logout"): func(location string) bool {
+			_, token, _ := strings.Cut(location, "?jwtResponse=")
+			parts := strings.Split(token, ".")
+			claims, err := base64.RawURLEncoding.DecodeString(parts[min(1, len(parts)-1)])
+			return err == nil && strings.Contains(string(claims), `"status":"LOGOUT"`)
+		},
+		"/sso/provider?state=x&code=x": nil,
+		"/v1/applications/" + p.application.String() + "/saml/sso/idpRedirect?accessToken=x": nil,
+	} {
+		answer, body := p.visit(t, http.MethodHead, path, nil)
+		if answer.StatusCode != http.StatusOK || body != "" || answer.Header.Get("Location") != "" || answer.Header.Get("Set-Cookie") != "" {
+			t.Errorf("HEAD %s answers %d %q, %v", path, answer.StatusCode, body, answer.Header)
+		}
+		if succeeds == nil {
+			continue
+		}
+		answer, body = p.visit(t, http.MethodGet, path, nil)
+		if location := answer.Header.Get("Location"); answer.StatusCode != http.StatusFound || !succeeds(location) {
+			t.Errorf("GET %s answers %d to %q: %s", path, answer.StatusCode, location, body)
+		}
 	}
 }

@@ -42,6 +42,9 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	v1.Get("/idSites/:id", rest.Get(svc.Site, h.view))
 	v1.Post("/idSites/:id", rest.Update(svc.UpdateSite, h.view))
 
+	for _, path := range []string{"/v1/applications/:id/saml/sso/idpRedirect", "/sso", "/sso/logout", "/sso/provider"} {
+		app.Head(path, headOfRedirect)
+	}
 	v1.Get("/applications/:id/saml/sso/idpRedirect", h.beginSAML)
 	v1.Post("/directories/:id/saml/sso/post", h.finishSAML)
 

@@ -2,17 +2,23 @@ package rest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/openapi/openapitest"
+	"github.com/doorward/doorward/services/idsite"
 )
 
 // update posts settings and returns the answer.
@@ -120,5 +126,43 @@ func TestSettingsThatAreRefusedChangeNothing(t *testing.T) {
 	}
 	if status, _ := c.update(t, theirs, site, `{"logoUrl":null}`); status != http.StatusNotFound {
 		t.Errorf("another tenant's settings answer %d", status)
+	}
+}
+
+// A domain and one a label below it do not both become those of two tenants, whichever
+// is claimed first.
+func TestParallelClaimsOfRelatedDomainsGiveOneTenantItsDomain(t *testing.T) {
+	c := newClient(t)
+	tenants, sites, domains := [2]id.ID{}, [2]id.ID{}, [2]string{"theirs.test", "login.theirs.test"}
+	for i, key := range []string{"one", "two"} {
+		tenants[i], sites[i] = c.tenant(t, key)
+	}
+	for round := range 10 {
+		var made [2]atomic.Bool
+		var claims sync.WaitGroup
+		begin := make(chan struct{})
+		for i := range 50 {
+			claims.Go(func() {
+				<-begin
+				at := id.Ref{Tenant: tenants[i%2], ID: sites[i%2]}
+				_, err := c.svc.UpdateSite(t.Context(), at, idsite.SiteChange{DomainName: field.Some(domains[i%2])})
+				if err != nil && !errors.Is(err, apierr.Exists) {
+					t.Error(err)
+				}
+				if err == nil {
+					made[i%2].Store(true)
+				}
+			})
+		}
+		close(begin)
+		claims.Wait()
+		if made[0].Load() == made[1].Load() {
+			t.Errorf("round %d: %s is claimed: %v, %s: %v", round, domains[0], made[0].Load(), domains[1], made[1].Load())
+		}
+		for i := range tenants {
+			if status, answer := c.update(t, tenants[i], sites[i], `{"domainName":null}`); status != http.StatusOK {
+				t.Fatalf("the domain is not given back: %v", answer)
+			}
+		}
 	}
 }

@@ -35,6 +35,14 @@ func (h *handlers) sso(c *fiber.Ctx) error {
 	return h.sendTo(c, "jwtRequest", h.svc.Begin)
 }
 
+// headOfRedirect answers HEAD of the endpoints whose GET uses a token up: a scanner or a
+// preview that looks at a link must not.
+func headOfRedirect(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Status(http.StatusOK)
+	return nil
+}
+
 // ssoLogout ends the session of the browser. With RelayState and without a request
 // it comes back from a logout at a SAML identity provider.
 func (h *handlers) ssoLogout(c *fiber.Ctx) error {

@@ -46,15 +46,15 @@ func (tx *Tx) ClaimRepository(ctx context.Context, site Site, now time.Time) (bo
 	return n == 1, err
 }
 
-// ReplaceFiles puts the files of a repository in place of those that were
-// there.
+// ReplaceFiles puts the files of a repository in place of those that were there. Of two
+// files with one path, which a malformed directory may have, the first one is kept.
 func (tx *Tx) ReplaceFiles(ctx context.Context, tenant id.ID, files []File) error {
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM site_files WHERE tenant_id = $1`, tenant); err != nil {
 		return err
 	}
 	for _, f := range files {
-		if _, err := pg.Exec(ctx, tx, `INSERT INTO site_files (tenant_id, path, content, fetched_at) VALUES ($1, $2, $3, $4)`,
-			tenant, f.Path, f.Content, f.FetchedAt); err != nil {
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO site_files (tenant_id, path, content, fetched_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO NOTHING`, tenant, f.Path, f.Content, f.FetchedAt); err != nil {
 			return err
 		}
 	}

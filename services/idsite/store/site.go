@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -78,14 +79,6 @@ func (s *Store) DomainTenant(ctx context.Context, domain string) (id.ID, error) 
 	return pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM id_site_domains WHERE domain = $1`, domain)
 }
 
-// RelatedDomain returns a domain of another tenant that is one label above or below a
-// domain, or apierr.NotFound.
-func (s *Store) RelatedDomain(ctx context.Context, tenant id.ID, domain string) (string, error) {
-	return pg.Value[string](s.db.OnMain(ctx), s.db, `SELECT domain FROM id_site_domains
-		WHERE tenant_id <> $1 AND (domain = substr($2, strpos($2, '.') + 1) OR substr(domain, strpos(domain, '.') + 1) = $2) LIMIT 1`,
-		tenant, domain)
-}
-
 // ListSites returns a page of the tenant's sites, of which there is one.
 func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Site], error) {
 	return listsql.Select[Site](ctx, s.db, Sites, query, siteColumns, `FROM id_sites WHERE tenant_id = $1`, "id", tenant)
@@ -122,19 +115,40 @@ func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
 }
 
 // SetCustomDomain keeps a domain for a tenant in place of the one that it had; an
-// empty one keeps the default alone. A domain that another tenant has is
-// apierr.Exists.
-func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) error {
+// empty one keeps the default alone. Where another tenant has that domain, or one a
+// label above or below it, SetCustomDomain changes nothing and returns the other's.
+func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) (taken string, err error) {
 	if domain != "" {
-		n, err := tx.Claim(ctx, `INSERT INTO id_site_domains AS d (domain, tenant_id, is_default) VALUES ($1, $2, false)
-			ON CONFLICT (domain) DO UPDATE SET domain = excluded.domain WHERE d.tenant_id = excluded.tenant_id AND NOT d.is_default`, domain, tenant)
-		if err == nil && n == 0 {
-			err = apierr.Exists
-		}
-		if err != nil {
-			return err
+		if taken, err = tx.claimDomain(ctx, tenant, domain); taken != "" || err != nil {
+			return taken, err
 		}
 	}
 	tx.Release(`DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default AND domain <> $2`, tenant, domain)
-	return nil
+	return "", nil
+}
+
+// claimDomain takes a domain. Claims wait for each other until their transactions end:
+// one that is not committed is seen by no other, and the key of the table does not keep
+// a domain from standing beside one that is a label above or below it.
+func (tx *Tx) claimDomain(ctx context.Context, tenant id.ID, domain string) (taken string, err error) {
+	err = tx.ClaimTx(ctx, func(main *pg.Tx) error {
+		taken = ""
+		if _, err := pg.Exec(ctx, main, `SELECT pg_advisory_xact_lock(hashtextextended('claim of a domain of hosted pages', 0))`); err != nil {
+			return err
+		}
+		related, err := pg.Value[string](ctx, main, `SELECT domain FROM id_site_domains
+			WHERE tenant_id <> $1 AND (domain = substr($2, strpos($2, '.') + 1) OR substr(domain, strpos(domain, '.') + 1) = $2) LIMIT 1`,
+			tenant, domain)
+		if !errors.Is(err, apierr.NotFound) {
+			taken = related
+			return err
+		}
+		n, err := pg.Exec(ctx, main, `INSERT INTO id_site_domains AS d (domain, tenant_id, is_default) VALUES ($1, $2, false)
+			ON CONFLICT (domain) DO UPDATE SET domain = excluded.domain WHERE d.tenant_id = excluded.tenant_id AND NOT d.is_default`, domain, tenant)
+		if err == nil && n == 0 {
+			taken = domain
+		}
+		return err
+	})
+	return taken, err
 }
