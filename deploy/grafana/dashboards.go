@@ -133,6 +133,9 @@ var dashboards = []dashboard{
 				{title: "Time since PostgreSQL had nothing left to report to caches", unit: "s",
 					about:   "While such a cache is used 0.02 s; from 0.05 s on tokens and access are read again for each request.",
 					queries: one(`max by (schema) (doorward_db_report_age_seconds)`, "{{schema}}")},
+				{title: "Time since the OAuth service knew all changes of accounts", unit: "s",
+					about:   "While tokens are validated 0.05 s at most; beyond that the other services are asked about each account.",
+					queries: one(`max by (follower) (doorward_changefeed_age_seconds)`, "{{follower}}")},
 			}},
 			{"Kafka", []panel{
 				{title: "Events sent", unit: "short",

@@ -129,9 +129,27 @@ func (c *Cache[K, V]) RefreshLate(ctx context.Context, key K, read func(context.
 	return c.Refresh(ctx, key, read)
 }
 
+// PeekCurrent returns the value of a key where the cache holds it, and whether it is
+// current.
+func (c *Cache[K, V]) PeekCurrent(ctx context.Context, key K, isCurrent func(V) bool) (V, bool) {
+	found, ok := c.Peek(key)
+	result := 0
+	switch {
+	case ok && isCurrent(found):
+		result = 1
+	case ok:
+		result = 2
+	}
+	c.counts.Add(ctx, 1, c.result[result])
+	return found, result == 1
+}
+
 // Peek returns the value of a key where the cache holds it.
 func (c *Cache[K, V]) Peek(key K) (V, bool) {
 	found, ok, _ := c.lookup(key)
+	if !ok {
+		found = entry[V]{}
+	}
 	return found.value, ok
 }
 

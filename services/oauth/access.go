@@ -43,7 +43,7 @@ type accessKey struct{ tenant, resource, application, organization id.ID }
 type accessAnswer struct {
 	applicationapi.Access
 	asked    time.Time
-	volatile bool // it may not be kept, although that was asked for
+	volatile bool // it may not be kept, which is not asked for again while it is in use
 }
 
 func (a accessAnswer) dependsOn() []accessKey {
@@ -79,8 +79,10 @@ func newAccessView(peers Peers, now func() time.Time) *accessView {
 func (v *accessView) check(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
 	key := accessKey{asked.Tenant, asked.Account, asked.Application, asked.Organization}
 	current := v.changes.Current(ctx)
-	found, held := v.answers.Peek(key)
-	if held && (current && len(found.DependsOn) > 0 || v.now().Sub(found.asked) < accessMaxAge) {
+	found, ok := v.answers.PeekCurrent(ctx, key, func(a accessAnswer) bool {
+		return current && len(a.DependsOn) > 0 || v.now().Sub(a.asked) < accessMaxAge
+	})
+	if ok {
 		return found.Account, nil
 	}
 	asked.Keep = current && !found.volatile
@@ -88,7 +90,7 @@ func (v *accessView) check(ctx context.Context, asked applicationapi.CheckAccess
 	answer, err := v.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
 		answer.asked = v.now()
 		answer.Access, err = v.application.CheckAccess(ctx, asked)
-		answer.volatile = asked.Keep && len(answer.DependsOn) == 0
+		answer.volatile = found.volatile || asked.Keep && len(answer.DependsOn) == 0
 		return answer, err
 	})
 	return answer.Account, err

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
@@ -219,6 +220,40 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	d.Clock.Move(50 * time.Millisecond)
 	if _, err := s.Validate(t.Context(), d.Tenant, d.Application, tokens[0]); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("without an answer it returns %v", err)
+	}
+}
+
+// Nothing reports that an account has left a group, so an answer is used for 50 ms where
+// the account is reached through one alone.
+func TestAnAnswerThatAGroupGivesIsNotKept(t *testing.T) {
+	t.Parallel()
+	d, replicas := apart(t)
+	group, err := d.Directories.CreateGroup(t.Context(), directoryapi.CreateGroup{
+		Tenant: d.Tenant, ID: id.New(d.Clock.Now()), Directory: d.Directory, Group: directoryapi.NewGroup{Name: field.Some("Staff")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := d.Site
+	site.Application = d.NewApplication(d.Tenant)
+	d.Applications.AddGroup(id.Ref{Tenant: d.Tenant, ID: site.Application}, group.ID)
+	d.Directories.Join(t, id.Ref{Tenant: d.Tenant, ID: d.Account}, group.ID)
+	token := d.LogIn(t, site).Access
+	for n := range 10 {
+		d.Clock.Move(50 * time.Millisecond)
+		before := d.AccessChecks()
+		for range 2 {
+			if _, err := replicas[0].Validate(t.Context(), d.Tenant, site.Application, token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked := d.AccessChecks() - before; asked != 1 {
+			t.Errorf("%d times 50 ms later two validations asked %d times", n, asked)
+		}
+	}
+	d.Directories.DeleteGroup(id.Ref{Tenant: d.Tenant, ID: group.ID})
+	d.Clock.Move(50 * time.Millisecond)
+	if _, err := replicas[0].Validate(t.Context(), d.Tenant, site.Application, token); !errors.Is(err, apierr.TokenAccountUnreachable) {
+		t.Errorf("without the group a validation returns %v", err)
 	}
 }
 

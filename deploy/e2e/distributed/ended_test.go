@@ -315,7 +315,7 @@ func (l *load) wantWork(t *testing.T) {
 func lookups(t *testing.T, result string) (counts []float64) {
 	t.Helper()
 	for _, cache := range []struct{ service, name string }{
-		{"oauth", "oauth.accessTokens"}, {"application", "application.reach"}, {"directory", "directory.access"},
+		{"oauth", "oauth.accessTokens"}, {"oauth", "oauth.accesses"},
 	} {
 		for i := range 2 {
 			count, err := shape.Replica(cache.service, i).Metric(t.Context(), "doorward_cache_requests_total",

@@ -85,11 +85,20 @@ func (s *Service) Map(at directoryapi.Ref, directories ...id.ID) {
 
 // AddStore makes a directory the last account store of an application.
 func (s *Service) AddStore(at directoryapi.Ref, directory id.ID) {
+	s.addStore(at, directoryapi.Store{Kind: directoryapi.Directories, ID: directory})
+}
+
+// AddGroup makes a group the last account store of an application.
+func (s *Service) AddGroup(at directoryapi.Ref, group id.ID) {
+	s.addStore(at, directoryapi.Store{Kind: directoryapi.Groups, ID: group})
+}
+
+func (s *Service) addStore(at directoryapi.Ref, store directoryapi.Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Changes.Append(at)
 	a := s.applications[at]
-	a.stores = append(a.stores, directoryapi.Store{Kind: directoryapi.Directories, ID: directory})
+	a.stores = append(a.stores, store)
 }
 
 // MapSocial maps a directory of a social provider to an application.
