@@ -1255,18 +1255,6 @@ type FactorChange struct {
 // FactorCollection A page of a collection of factor resources.
 type FactorCollection = Collection[Factor]
 
-// FactorHint A factor, as the user may see it.
-type FactorHint struct {
-	// Hint Which it is.
-	Hint string `json:"hint"`
-
-	// State What a request that chooses it carries.
-	State *string `json:"state,omitempty"`
-
-	// Type Type of the factor.
-	Type string `json:"type"`
-}
-
 // Field Whether an account must have a field.
 type Field struct {
 	// CreatedAt When it was created, in UTC.
@@ -2760,15 +2748,6 @@ type RelayState struct {
 	DefaultRelayState string `json:"defaultRelayState"`
 }
 
-// RevokeRequest The token to revoke.
-type RevokeRequest struct {
-	// Token An access token or a refresh token.
-	Token string `json:"token"`
-
-	// TokenTypeHint Which of the two it is.
-	TokenTypeHint *string `json:"token_type_hint,omitempty"`
-}
-
 // SamlIdentityProvider The application as an identity provider.
 type SamlIdentityProvider struct {
 	// AttributeStatementMappingRules Which attributes of a SAML assertion go to, or come from, which attributes of the account.
@@ -3146,111 +3125,6 @@ type TenantChange struct {
 
 	// Name Name of the tenant.
 	Name *string `json:"name,omitempty"`
-}
-
-// TokenError Why there are no tokens. With `access_denied` a second factor is wanted, and `action` says which step comes next.
-type TokenError struct {
-	// Action The next step.
-	Action *string `json:"action,omitempty"`
-
-	// AllowedFactorTypes With `factor_enroll`: the types of a new factor.
-	AllowedFactorTypes *[]string `json:"allowedFactorTypes,omitempty"`
-
-	// Code Identifies this failure.
-	Code int `json:"code"`
-
-	// DeveloperMessage What to change in the request.
-	DeveloperMessage string `json:"developerMessage"`
-
-	// Error The error of RFC 6749.
-	Error *string `json:"error,omitempty"`
-
-	// ErrorDescription The same in words.
-	ErrorDescription *string `json:"error_description,omitempty"`
-
-	// Factor With `factor_challenge`: the factor.
-	Factor *FactorHint `json:"factor,omitempty"`
-
-	// Factors With `factor_select`: the factors to choose from.
-	Factors *[]FactorHint `json:"factors,omitempty"`
-
-	// Message A sentence for the end user.
-	Message string `json:"message"`
-
-	// MoreInfo Address of a page about the code.
-	MoreInfo string `json:"moreInfo"`
-
-	// RequestId Id of the request, as the logs have it.
-	RequestId string `json:"requestId"`
-
-	// State What the next request carries.
-	State *string `json:"state,omitempty"`
-
-	// Status The HTTP status.
-	Status int `json:"status"`
-}
-
-// TokenRequest What tokens are asked for with.
-type TokenRequest struct {
-	// AccessToken With `service_social`: its access token.
-	AccessToken *string `json:"accessToken,omitempty"`
-
-	// AccessTokenSecret With `service_social` of `twitter`: the secret of the access token.
-	AccessTokenSecret *string `json:"accessTokenSecret,omitempty"`
-
-	// AccountStore With `password` and `service_social`: address of the only account store to ask.
-	AccountStore *string `json:"accountStore,omitempty"`
-
-	// ApiKeyId Another name of `client_id`.
-	ApiKeyId *string `json:"apiKeyId,omitempty"`
-
-	// ApiKeySecret Another name of `client_secret`.
-	ApiKeySecret *string `json:"apiKeySecret,omitempty"`
-
-	// Challenge With `service_factor_challenge`: address of the challenge.
-	Challenge *string `json:"challenge,omitempty"`
-
-	// ClientId With `client_credentials`: the id of an API key of the account.
-	ClientId *string `json:"client_id,omitempty"`
-
-	// ClientSecret With `client_credentials`: its secret.
-	ClientSecret *string `json:"client_secret,omitempty"`
-
-	// Code With `service_social`: an authorization code. With `service_factor_challenge`: the code that the user typed.
-	Code *string `json:"code,omitempty"`
-
-	// GrantType What the account proves itself with.
-	GrantType string `json:"grant_type"`
-
-	// NameKey Another name of `organizationNameKey`.
-	NameKey *string `json:"nameKey,omitempty"`
-
-	// OrganizationNameKey With `password` and `service_social`: key of the organization to go through.
-	OrganizationNameKey *string `json:"organizationNameKey,omitempty"`
-
-	// Password With `password`: the password.
-	Password *string `json:"password,omitempty"`
-
-	// ProviderId With `service_social`: the provider.
-	ProviderId *string `json:"providerId,omitempty"`
-
-	// RedirectUri With `service_social`: the address that the code was asked for with.
-	RedirectUri *string `json:"redirectUri,omitempty"`
-
-	// RefreshToken With `refresh_token`: the refresh token.
-	RefreshToken *string `json:"refresh_token,omitempty"`
-
-	// Scope Ignored.
-	Scope *string `json:"scope,omitempty"`
-
-	// State With `service_factor_challenge`: the `state` of the answer that asked for a factor.
-	State *string `json:"state,omitempty"`
-
-	// Token With `service_token`: an assertion of the service, or one that an API key of an administrator signed.
-	Token *string `json:"token,omitempty"`
-
-	// Username With `password`: user name or email.
-	Username *string `json:"username,omitempty"`
 }
 
 // TokenResponse The tokens.
