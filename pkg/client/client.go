@@ -165,18 +165,25 @@ func all[T any](ctx context.Context, c *Client, path string, queries []url.Value
 	return All[T](ctx, c, path, merged(queries))
 }
 
+// Collection is a page of a collection, as the link to one is expanded to.
+type Collection[T any] struct {
+	Href       Href       `json:"href"` // of the collection, without a query
+	CreatedAt  CreatedAt  `json:"createdAt"`
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
+	Offset     int        `json:"offset"` // number of items before the page
+	Limit      int        `json:"limit"`  // most items on the page
+	Size       int        `json:"size"`   // number of all items that match
+	Items      []T        `json:"items"`
+}
+
 // All reads a collection page by page. The query searches, sorts and expands.
 func All[T any](ctx context.Context, c *Client, address string, query url.Values) iter.Seq2[*T, error] {
-	type page struct {
-		Offset, Size int
-		Items        []*T
-	}
 	return func(yield func(*T, error) bool) {
 		q := url.Values{"limit": {"100"}}
 		maps.Copy(q, query)
 		for offset := 0; ; {
 			q.Set("offset", strconv.Itoa(offset))
-			p, err := Get[page](ctx, c, address+"?"+q.Encode())
+			p, err := Get[Collection[*T]](ctx, c, address+"?"+q.Encode())
 			if err != nil {
 				yield(nil, err)
 				return

@@ -4,8 +4,6 @@
 package client
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -34,26 +32,7 @@ type AccessToken struct {
 }
 
 // AccessTokenCollection A page of a collection of access token resources.
-type AccessTokenCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string        `json:"href"`
-	Items []AccessToken `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type AccessTokenCollection = Collection[AccessToken]
 
 // Account An identity in a directory.
 type Account struct {
@@ -170,26 +149,7 @@ type AccountChange struct {
 }
 
 // AccountCollection A page of a collection of account resources.
-type AccountCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string    `json:"href"`
-	Items []Account `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type AccountCollection = Collection[Account]
 
 // AccountCreationPolicy Which mails a new account causes, and which emails are accepted.
 type AccountCreationPolicy struct {
@@ -270,26 +230,7 @@ type AccountLink struct {
 }
 
 // AccountLinkCollection A page of a collection of account link resources.
-type AccountLinkCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string        `json:"href"`
-	Items []AccountLink `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type AccountLinkCollection = Collection[AccountLink]
 
 // AccountLinkingPolicy Says whether a login follows the links between accounts, and makes them.
 type AccountLinkingPolicy struct {
@@ -373,26 +314,7 @@ type AccountStoreMappingChange struct {
 }
 
 // AccountStoreMappingCollection A page of a collection of account store mapping resources.
-type AccountStoreMappingCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string                `json:"href"`
-	Items []AccountStoreMapping `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type AccountStoreMappingCollection = Collection[AccountStoreMapping]
 
 // Agent The program beside an LDAP server or Active Directory that sends its accounts and groups.
 type Agent struct {
@@ -425,6 +347,36 @@ type Agent struct {
 
 	// Tenant A link to a resource.
 	Tenant *Link `json:"tenant,omitempty"`
+}
+
+// AgentAccountConfig Where accounts are, and the names of their attributes.
+type AgentAccountConfig struct {
+	// DnSuffix Where they are below the base.
+	DnSuffix *string `json:"dnSuffix,omitempty"`
+
+	// EmailRdn Attribute of the email.
+	EmailRdn string `json:"emailRdn"`
+
+	// GivenNameRdn Attribute of the given name.
+	GivenNameRdn string `json:"givenNameRdn"`
+
+	// MiddleNameRdn Attribute of the middle name.
+	MiddleNameRdn *string `json:"middleNameRdn,omitempty"`
+
+	// ObjectClass Their object class.
+	ObjectClass string `json:"objectClass"`
+
+	// ObjectFilter A filter.
+	ObjectFilter *string `json:"objectFilter,omitempty"`
+
+	// PasswordRdn Of `ldap`: attribute of the password.
+	PasswordRdn *string `json:"passwordRdn,omitempty"`
+
+	// SurnameRdn Attribute of the surname.
+	SurnameRdn string `json:"surnameRdn"`
+
+	// UsernameRdn Attribute of the user name.
+	UsernameRdn string `json:"usernameRdn"`
 }
 
 // AgentChange What changes of an agent; what is absent stays.
@@ -542,58 +494,12 @@ type AgentCheckResult struct {
 }
 
 // AgentCollection A page of a collection of agent resources.
-type AgentCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string  `json:"href"`
-	Items []Agent `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type AgentCollection = Collection[Agent]
 
 // AgentConfig How an agent reaches a directory server, and what it reads there.
 type AgentConfig struct {
 	// AccountConfig Where accounts are, and the names of their attributes.
-	AccountConfig struct {
-		// DnSuffix Where they are below the base.
-		DnSuffix *string `json:"dnSuffix,omitempty"`
-
-		// EmailRdn Attribute of the email.
-		EmailRdn string `json:"emailRdn"`
-
-		// GivenNameRdn Attribute of the given name.
-		GivenNameRdn string `json:"givenNameRdn"`
-
-		// MiddleNameRdn Attribute of the middle name.
-		MiddleNameRdn *string `json:"middleNameRdn,omitempty"`
-
-		// ObjectClass Their object class.
-		ObjectClass string `json:"objectClass"`
-
-		// ObjectFilter A filter.
-		ObjectFilter *string `json:"objectFilter,omitempty"`
-
-		// PasswordRdn Of `ldap`: attribute of the password.
-		PasswordRdn *string `json:"passwordRdn,omitempty"`
-
-		// SurnameRdn Attribute of the surname.
-		SurnameRdn string `json:"surnameRdn"`
-
-		// UsernameRdn Attribute of the user name.
-		UsernameRdn string `json:"usernameRdn"`
-	} `json:"accountConfig"`
+	AccountConfig AgentAccountConfig `json:"accountConfig"`
 
 	// AgentUserDn Name that the agent logs in with.
 	AgentUserDn string `json:"agentUserDn"`
@@ -611,25 +517,7 @@ type AgentConfig struct {
 	DirectoryPort *int `json:"directoryPort,omitempty"`
 
 	// GroupConfig Where groups are, and the names of their attributes.
-	GroupConfig struct {
-		// DescriptionRdn Attribute of the description.
-		DescriptionRdn string `json:"descriptionRdn"`
-
-		// DnSuffix Where they are below the base.
-		DnSuffix *string `json:"dnSuffix,omitempty"`
-
-		// MembersRdn Attribute of the members.
-		MembersRdn *string `json:"membersRdn,omitempty"`
-
-		// NameRdn Attribute of the name.
-		NameRdn string `json:"nameRdn"`
-
-		// ObjectClass Their object class.
-		ObjectClass string `json:"objectClass"`
-
-		// ObjectFilter A filter.
-		ObjectFilter *string `json:"objectFilter,omitempty"`
-	} `json:"groupConfig"`
+	GroupConfig AgentGroupConfig `json:"groupConfig"`
 
 	// IgnoreReferralIssues Of `ad`: whether failing referrals are ignored.
 	IgnoreReferralIssues *bool `json:"ignoreReferralIssues,omitempty"`
@@ -646,12 +534,62 @@ type AgentConfig struct {
 
 // AgentConfiguration What the agent works by.
 type AgentConfiguration struct {
+	// AccountConfig Where accounts are, and the names of their attributes.
+	AccountConfig AgentAccountConfig `json:"accountConfig"`
+
+	// AgentUserDn Name that the agent logs in with.
+	AgentUserDn string `json:"agentUserDn"`
+
 	// AgentUserDnPassword Password of the user of the directory server.
 	AgentUserDnPassword string `json:"agentUserDnPassword"`
 
+	// BaseDn Where the tree begins.
+	BaseDn string `json:"baseDn"`
+
+	// DirectoryHost Host of the directory server.
+	DirectoryHost string `json:"directoryHost"`
+
+	// DirectoryPort Its port; 636 with TLS and 389 without, unless named.
+	DirectoryPort *int `json:"directoryPort,omitempty"`
+
+	// GroupConfig Where groups are, and the names of their attributes.
+	GroupConfig AgentGroupConfig `json:"groupConfig"`
+
+	// IgnoreReferralIssues Of `ad`: whether failing referrals are ignored.
+	IgnoreReferralIssues *bool `json:"ignoreReferralIssues,omitempty"`
+
+	// PollInterval Minutes between two looks.
+	PollInterval *int `json:"pollInterval,omitempty"`
+
 	// ProviderId The kind of directory server.
-	ProviderId           string                 `json:"providerId"`
-	AdditionalProperties map[string]interface{} `json:"-"`
+	ProviderId string `json:"providerId"`
+
+	// ReferralMode Of `ad`: what becomes of referrals.
+	ReferralMode *string `json:"referralMode,omitempty"`
+
+	// SslRequired Whether the connection uses TLS.
+	SslRequired *bool `json:"sslRequired,omitempty"`
+}
+
+// AgentGroupConfig Where groups are, and the names of their attributes.
+type AgentGroupConfig struct {
+	// DescriptionRdn Attribute of the description.
+	DescriptionRdn string `json:"descriptionRdn"`
+
+	// DnSuffix Where they are below the base.
+	DnSuffix *string `json:"dnSuffix,omitempty"`
+
+	// MembersRdn Attribute of the members.
+	MembersRdn *string `json:"membersRdn,omitempty"`
+
+	// NameRdn Attribute of the name.
+	NameRdn string `json:"nameRdn"`
+
+	// ObjectClass Their object class.
+	ObjectClass string `json:"objectClass"`
+
+	// ObjectFilter A filter.
+	ObjectFilter *string `json:"objectFilter,omitempty"`
 }
 
 // AgentKey A key that is good for the calls of one agent.
@@ -844,26 +782,7 @@ type ApiKeyChange struct {
 }
 
 // ApiKeyCollection A page of a collection of API key resources.
-type ApiKeyCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string   `json:"href"`
-	Items []ApiKey `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type ApiKeyCollection = Collection[ApiKey]
 
 // Application A program that leaves its users to Doorward.
 type Application struct {
@@ -962,26 +881,7 @@ type ApplicationChange struct {
 }
 
 // ApplicationCollection A page of a collection of application resources.
-type ApplicationCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string        `json:"href"`
-	Items []Application `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type ApplicationCollection = Collection[Application]
 
 // AttributeStatementMappingRule One rule. It has a name, a format, or both.
 type AttributeStatementMappingRule struct {
@@ -1062,50 +962,7 @@ type ChallengeAnswer struct {
 }
 
 // ChallengeCollection A page of a collection of challenge resources.
-type ChallengeCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string      `json:"href"`
-	Items []Challenge `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
-
-// Collection A page of a collection.
-type Collection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href string `json:"href"`
-
-	// Items The items of the page.
-	Items []interface{} `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type ChallengeCollection = Collection[Challenge]
 
 // CreatedAt When it was created, in UTC.
 type CreatedAt = time.Time
@@ -1207,26 +1064,7 @@ type DirectoryChange struct {
 }
 
 // DirectoryCollection A page of a collection of directory resources.
-type DirectoryCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string      `json:"href"`
-	Items []Directory `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type DirectoryCollection = Collection[Directory]
 
 // EmailModel What the macros of a mail with a link stand for.
 type EmailModel struct {
@@ -1304,26 +1142,7 @@ type EmailTemplateChange struct {
 }
 
 // EmailTemplateCollection A page of a collection of email template resources.
-type EmailTemplateCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string          `json:"href"`
-	Items []EmailTemplate `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type EmailTemplateCollection = Collection[EmailTemplate]
 
 // EmailVerification The account whose email is verified now.
 type EmailVerification struct {
@@ -1434,38 +1253,7 @@ type FactorChange struct {
 }
 
 // FactorCollection A page of a collection of factor resources.
-type FactorCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string   `json:"href"`
-	Items []Factor `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
-
-// FactorHint A factor, as the user may see it.
-type FactorHint struct {
-	// Hint Which it is.
-	Hint string `json:"hint"`
-
-	// State What a request that chooses it carries.
-	State *string `json:"state,omitempty"`
-
-	// Type Type of the factor.
-	Type string `json:"type"`
-}
+type FactorCollection = Collection[Factor]
 
 // Field Whether an account must have a field.
 type Field struct {
@@ -1495,26 +1283,7 @@ type FieldChange struct {
 }
 
 // FieldCollection A page of a collection of field resources.
-type FieldCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string  `json:"href"`
-	Items []Field `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type FieldCollection = Collection[Field]
 
 // Group A named set of accounts of one directory.
 type Group struct {
@@ -1574,26 +1343,7 @@ type GroupChange struct {
 }
 
 // GroupCollection A page of a collection of group resources.
-type GroupCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string  `json:"href"`
-	Items []Group `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type GroupCollection = Collection[Group]
 
 // GroupMembership Puts an account into a group.
 type GroupMembership struct {
@@ -1614,32 +1364,10 @@ type GroupMembership struct {
 }
 
 // GroupMembershipCollection A page of a collection of group membership resources.
-type GroupMembershipCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string            `json:"href"`
-	Items []GroupMembership `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type GroupMembershipCollection = Collection[GroupMembership]
 
 // Href Address of the resource.
 type Href = string
-
-// Id The last part of an address, as it was returned.
-type Id = string
 
 // IdSite Settings of the pages of a tenant.
 type IdSite struct {
@@ -1753,26 +1481,7 @@ type IdSiteChange struct {
 }
 
 // IdSiteCollection A page of a collection of ID site resources.
-type IdSiteCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string   `json:"href"`
-	Items []IdSite `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type IdSiteCollection = Collection[IdSite]
 
 // Invitation An invitation whose mail has not been answered.
 type Invitation struct {
@@ -2570,26 +2279,7 @@ type OrganizationAccountStoreMappingChange struct {
 }
 
 // OrganizationAccountStoreMappingCollection A page of a collection of organization account store mapping resources.
-type OrganizationAccountStoreMappingCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string                            `json:"href"`
-	Items []OrganizationAccountStoreMapping `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type OrganizationAccountStoreMappingCollection = Collection[OrganizationAccountStoreMapping]
 
 // OrganizationChange What changes of a organization; what is absent stays.
 type OrganizationChange struct {
@@ -2610,26 +2300,7 @@ type OrganizationChange struct {
 }
 
 // OrganizationCollection A page of a collection of organization resources.
-type OrganizationCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string         `json:"href"`
-	Items []Organization `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type OrganizationCollection = Collection[Organization]
 
 // OrganizationOnTheWay An organization through which a store is reached.
 type OrganizationOnTheWay struct {
@@ -2833,26 +2504,7 @@ type PhoneChange struct {
 }
 
 // PhoneCollection A page of a collection of phone resources.
-type PhoneCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string  `json:"href"`
-	Items []Phone `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type PhoneCollection = Collection[Phone]
 
 // Provider Where the accounts of a directory come from. Which members there are depends on `providerId`.
 type Provider struct {
@@ -3088,40 +2740,12 @@ type RefreshToken struct {
 }
 
 // RefreshTokenCollection A page of a collection of refresh token resources.
-type RefreshTokenCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string         `json:"href"`
-	Items []RefreshToken `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type RefreshTokenCollection = Collection[RefreshToken]
 
 // RelayState A relay state to set up at the identity provider.
 type RelayState struct {
 	// DefaultRelayState The relay state.
 	DefaultRelayState string `json:"defaultRelayState"`
-}
-
-// RevokeRequest The token to revoke.
-type RevokeRequest struct {
-	// Token An access token or a refresh token.
-	Token string `json:"token"`
-
-	// TokenTypeHint Which of the two it is.
-	TokenTypeHint *string `json:"token_type_hint,omitempty"`
 }
 
 // SamlIdentityProvider The application as an identity provider.
@@ -3279,26 +2903,7 @@ type SamlServiceProviderChange struct {
 }
 
 // SamlServiceProviderCollection A page of a collection of SAML service provider resources.
-type SamlServiceProviderCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string                `json:"href"`
-	Items []SamlServiceProvider `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type SamlServiceProviderCollection = Collection[SamlServiceProvider]
 
 // SamlServiceProviderMetadata What an identity provider needs to know of a SAML directory.
 type SamlServiceProviderMetadata struct {
@@ -3355,26 +2960,7 @@ type SamlServiceProviderRegistrationChange struct {
 }
 
 // SamlServiceProviderRegistrationCollection A page of a collection of SAML service provider registration resources.
-type SamlServiceProviderRegistrationCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string                            `json:"href"`
-	Items []SamlServiceProviderRegistration `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type SamlServiceProviderRegistrationCollection = Collection[SamlServiceProviderRegistration]
 
 // Schema Which fields an account of the directory must have.
 type Schema struct {
@@ -3467,26 +3053,7 @@ type SmtpServerChange struct {
 }
 
 // SmtpServerCollection A page of a collection of SMTP server resources.
-type SmtpServerCollection struct {
-	// CreatedAt When it was created, in UTC.
-	CreatedAt CreatedAt `json:"createdAt"`
-
-	// Href Address of the collection, without a query.
-	Href  string       `json:"href"`
-	Items []SmtpServer `json:"items"`
-
-	// Limit Most items on the page.
-	Limit int `json:"limit"`
-
-	// ModifiedAt When it last changed, in UTC.
-	ModifiedAt ModifiedAt `json:"modifiedAt"`
-
-	// Offset Number of items before the page.
-	Offset int `json:"offset"`
-
-	// Size Number of all items that match.
-	Size int `json:"size"`
-}
+type SmtpServerCollection = Collection[SmtpServer]
 
 // Status What is disabled stays, but takes no part in logins.
 type Status = string
@@ -3558,111 +3125,6 @@ type TenantChange struct {
 
 	// Name Name of the tenant.
 	Name *string `json:"name,omitempty"`
-}
-
-// TokenError Why there are no tokens. With `access_denied` a second factor is wanted, and `action` says which step comes next.
-type TokenError struct {
-	// Action The next step.
-	Action *string `json:"action,omitempty"`
-
-	// AllowedFactorTypes With `factor_enroll`: the types of a new factor.
-	AllowedFactorTypes *[]string `json:"allowedFactorTypes,omitempty"`
-
-	// Code Identifies this failure.
-	Code int `json:"code"`
-
-	// DeveloperMessage What to change in the request.
-	DeveloperMessage string `json:"developerMessage"`
-
-	// Error The error of RFC 6749.
-	Error *string `json:"error,omitempty"`
-
-	// ErrorDescription The same in words.
-	ErrorDescription *string `json:"error_description,omitempty"`
-
-	// Factor With `factor_challenge`: the factor.
-	Factor *FactorHint `json:"factor,omitempty"`
-
-	// Factors With `factor_select`: the factors to choose from.
-	Factors *[]FactorHint `json:"factors,omitempty"`
-
-	// Message A sentence for the end user.
-	Message string `json:"message"`
-
-	// MoreInfo Address of a page about the code.
-	MoreInfo string `json:"moreInfo"`
-
-	// RequestId Id of the request, as the logs have it.
-	RequestId string `json:"requestId"`
-
-	// State What the next request carries.
-	State *string `json:"state,omitempty"`
-
-	// Status The HTTP status.
-	Status int `json:"status"`
-}
-
-// TokenRequest What tokens are asked for with.
-type TokenRequest struct {
-	// AccessToken With `service_social`: its access token.
-	AccessToken *string `json:"accessToken,omitempty"`
-
-	// AccessTokenSecret With `service_social` of `twitter`: the secret of the access token.
-	AccessTokenSecret *string `json:"accessTokenSecret,omitempty"`
-
-	// AccountStore With `password` and `service_social`: address of the only account store to ask.
-	AccountStore *string `json:"accountStore,omitempty"`
-
-	// ApiKeyId Another name of `client_id`.
-	ApiKeyId *string `json:"apiKeyId,omitempty"`
-
-	// ApiKeySecret Another name of `client_secret`.
-	ApiKeySecret *string `json:"apiKeySecret,omitempty"`
-
-	// Challenge With `service_factor_challenge`: address of the challenge.
-	Challenge *string `json:"challenge,omitempty"`
-
-	// ClientId With `client_credentials`: the id of an API key of the account.
-	ClientId *string `json:"client_id,omitempty"`
-
-	// ClientSecret With `client_credentials`: its secret.
-	ClientSecret *string `json:"client_secret,omitempty"`
-
-	// Code With `service_social`: an authorization code. With `service_factor_challenge`: the code that the user typed.
-	Code *string `json:"code,omitempty"`
-
-	// GrantType What the account proves itself with.
-	GrantType string `json:"grant_type"`
-
-	// NameKey Another name of `organizationNameKey`.
-	NameKey *string `json:"nameKey,omitempty"`
-
-	// OrganizationNameKey With `password` and `service_social`: key of the organization to go through.
-	OrganizationNameKey *string `json:"organizationNameKey,omitempty"`
-
-	// Password With `password`: the password.
-	Password *string `json:"password,omitempty"`
-
-	// ProviderId With `service_social`: the provider.
-	ProviderId *string `json:"providerId,omitempty"`
-
-	// RedirectUri With `service_social`: the address that the code was asked for with.
-	RedirectUri *string `json:"redirectUri,omitempty"`
-
-	// RefreshToken With `refresh_token`: the refresh token.
-	RefreshToken *string `json:"refresh_token,omitempty"`
-
-	// Scope Ignored.
-	Scope *string `json:"scope,omitempty"`
-
-	// State With `service_factor_challenge`: the `state` of the answer that asked for a factor.
-	State *string `json:"state,omitempty"`
-
-	// Token With `service_token`: an assertion of the service, or one that an API key of an administrator signed.
-	Token *string `json:"token,omitempty"`
-
-	// Username With `password`: user name or email.
-	Username *string `json:"username,omitempty"`
 }
 
 // TokenResponse The tokens.
@@ -3810,323 +3272,4 @@ type WebConfigChange struct {
 
 	// VerifyEmail An endpoint of the Client API.
 	VerifyEmail *DerivedEndpoint `json:"verifyEmail,omitempty"`
-}
-
-// AccountId The last part of an address, as it was returned.
-type AccountId = Id
-
-// AccountLinkId The last part of an address, as it was returned.
-type AccountLinkId = Id
-
-// AccountLinkingPolicyId The last part of an address, as it was returned.
-type AccountLinkingPolicyId = Id
-
-// AccountStoreMappingId The last part of an address, as it was returned.
-type AccountStoreMappingId = Id
-
-// AgentId The last part of an address, as it was returned.
-type AgentId = Id
-
-// ApiKeyId The last part of an address, as it was returned.
-type ApiKeyId = Id
-
-// ApplicationId The last part of an address, as it was returned.
-type ApplicationId = Id
-
-// AttributeStatementMappingRulesId The last part of an address, as it was returned.
-type AttributeStatementMappingRulesId = Id
-
-// ByAccountName defines model for by_accountName.
-type ByAccountName = string
-
-// ByApplicationHref defines model for by_application_href.
-type ByApplicationHref = string
-
-// ByAssertionConsumerServiceUrl defines model for by_assertionConsumerServiceUrl.
-type ByAssertionConsumerServiceUrl = string
-
-// ByCreatedAt defines model for by_createdAt.
-type ByCreatedAt = string
-
-// ByDefaultRelayState defines model for by_defaultRelayState.
-type ByDefaultRelayState = string
-
-// ByDescription defines model for by_description.
-type ByDescription = string
-
-// ByDomainName defines model for by_domainName.
-type ByDomainName = string
-
-// ByEmail defines model for by_email.
-type ByEmail = string
-
-// ByEntityId defines model for by_entityId.
-type ByEntityId = string
-
-// ByGivenName defines model for by_givenName.
-type ByGivenName = string
-
-// ByHost defines model for by_host.
-type ByHost = string
-
-// ById defines model for by_id.
-type ById = string
-
-// ByIssuer defines model for by_issuer.
-type ByIssuer = string
-
-// ByListIndex defines model for by_listIndex.
-type ByListIndex = string
-
-// ByMiddleName defines model for by_middleName.
-type ByMiddleName = string
-
-// ByModifiedAt defines model for by_modifiedAt.
-type ByModifiedAt = string
-
-// ByName defines model for by_name.
-type ByName = string
-
-// ByNameIdFormat defines model for by_nameIdFormat.
-type ByNameIdFormat = string
-
-// ByNameKey defines model for by_nameKey.
-type ByNameKey = string
-
-// ByNumber defines model for by_number.
-type ByNumber = string
-
-// ByPasswordModifiedAt defines model for by_passwordModifiedAt.
-type ByPasswordModifiedAt = string
-
-// ByPort defines model for by_port.
-type ByPort = string
-
-// BySecurityProtocol defines model for by_securityProtocol.
-type BySecurityProtocol = string
-
-// ByStatus defines model for by_status.
-type ByStatus = string
-
-// BySurname defines model for by_surname.
-type BySurname = string
-
-// ByType defines model for by_type.
-type ByType = string
-
-// ByUsername defines model for by_username.
-type ByUsername = string
-
-// ByVerificationStatus defines model for by_verificationStatus.
-type ByVerificationStatus = string
-
-// CertificateId The last part of an address, as it was returned.
-type CertificateId = Id
-
-// ChallengeId The last part of an address, as it was returned.
-type ChallengeId = Id
-
-// CheckId The last part of an address, as it was returned.
-type CheckId = Id
-
-// DeliveryId The last part of an address, as it was returned.
-type DeliveryId = Id
-
-// DirectoryId The last part of an address, as it was returned.
-type DirectoryId = Id
-
-// DnsLabel defines model for dnsLabel.
-type DnsLabel = string
-
-// EmailTemplateId The last part of an address, as it was returned.
-type EmailTemplateId = Id
-
-// FactorId The last part of an address, as it was returned.
-type FactorId = Id
-
-// FieldId The last part of an address, as it was returned.
-type FieldId = Id
-
-// GroupId The last part of an address, as it was returned.
-type GroupId = Id
-
-// GroupMembershipId The last part of an address, as it was returned.
-type GroupMembershipId = Id
-
-// IdSiteId The last part of an address, as it was returned.
-type IdSiteId = Id
-
-// Jwt defines model for jwt.
-type Jwt = string
-
-// Key defines model for key.
-type Key = string
-
-// KeyId The last part of an address, as it was returned.
-type KeyId = Id
-
-// Limit defines model for limit.
-type Limit = int
-
-// Offset defines model for offset.
-type Offset = int
-
-// OrderBy defines model for orderBy.
-type OrderBy = string
-
-// OrganizationAccountStoreMappingId The last part of an address, as it was returned.
-type OrganizationAccountStoreMappingId = Id
-
-// OrganizationId The last part of an address, as it was returned.
-type OrganizationId = Id
-
-// OwnSamlServiceProviderId The last part of an address, as it was returned.
-type OwnSamlServiceProviderId = Id
-
-// PhoneId The last part of an address, as it was returned.
-type PhoneId = Id
-
-// Q defines model for q.
-type Q = string
-
-// RulesId The last part of an address, as it was returned.
-type RulesId = Id
-
-// SamlIdentityProviderId The last part of an address, as it was returned.
-type SamlIdentityProviderId = Id
-
-// SamlIdentityProviderMetadataId The last part of an address, as it was returned.
-type SamlIdentityProviderMetadataId = Id
-
-// SamlPolicyId The last part of an address, as it was returned.
-type SamlPolicyId = Id
-
-// SamlServiceProviderId The last part of an address, as it was returned.
-type SamlServiceProviderId = Id
-
-// SamlServiceProviderMetadataId The last part of an address, as it was returned.
-type SamlServiceProviderMetadataId = Id
-
-// SamlServiceProviderRegistrationId The last part of an address, as it was returned.
-type SamlServiceProviderRegistrationId = Id
-
-// SchemaId The last part of an address, as it was returned.
-type SchemaId = Id
-
-// SmtpServerId The last part of an address, as it was returned.
-type SmtpServerId = Id
-
-// TenantId The last part of an address, as it was returned.
-type TenantId = Id
-
-// Token defines model for token.
-type Token = string
-
-// TokenId The last part of an address, as it was returned.
-type TokenId = Id
-
-// WebConfigId The last part of an address, as it was returned.
-type WebConfigId = Id
-
-// Forbidden Why a request failed.
-type Forbidden = Error
-
-// InternalError Why a request failed.
-type InternalError = Error
-
-// NotFound Why a request failed.
-type NotFound = Error
-
-// TooLarge Why a request failed.
-type TooLarge = Error
-
-// TooManyRequests Why a request failed.
-type TooManyRequests = Error
-
-// Unauthorized Why a request failed.
-type Unauthorized = Error
-
-// Unavailable Why a request failed.
-type Unavailable = Error
-
-// UnsupportedMediaType Why a request failed.
-type UnsupportedMediaType = Error
-
-// Getter for additional properties for AgentConfiguration. Returns the specified
-// element and whether it was found
-func (a AgentConfiguration) Get(fieldName string) (value interface{}, found bool) {
-	if a.AdditionalProperties != nil {
-		value, found = a.AdditionalProperties[fieldName]
-	}
-	return
-}
-
-// Setter for additional properties for AgentConfiguration
-func (a *AgentConfiguration) Set(fieldName string, value interface{}) {
-	if a.AdditionalProperties == nil {
-		a.AdditionalProperties = make(map[string]interface{})
-	}
-	a.AdditionalProperties[fieldName] = value
-}
-
-// Override default JSON handling for AgentConfiguration to handle AdditionalProperties
-func (a *AgentConfiguration) UnmarshalJSON(b []byte) error {
-	object := make(map[string]json.RawMessage)
-	err := json.Unmarshal(b, &object)
-	if err != nil {
-		return err
-	}
-
-	if raw, found := object["agentUserDnPassword"]; found {
-		err = json.Unmarshal(raw, &a.AgentUserDnPassword)
-		if err != nil {
-			return fmt.Errorf("error reading 'agentUserDnPassword': %w", err)
-		}
-		delete(object, "agentUserDnPassword")
-	}
-
-	if raw, found := object["providerId"]; found {
-		err = json.Unmarshal(raw, &a.ProviderId)
-		if err != nil {
-			return fmt.Errorf("error reading 'providerId': %w", err)
-		}
-		delete(object, "providerId")
-	}
-
-	if len(object) != 0 {
-		a.AdditionalProperties = make(map[string]interface{})
-		for fieldName, fieldBuf := range object {
-			var fieldVal interface{}
-			err := json.Unmarshal(fieldBuf, &fieldVal)
-			if err != nil {
-				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
-			}
-			a.AdditionalProperties[fieldName] = fieldVal
-		}
-	}
-	return nil
-}
-
-// Override default JSON handling for AgentConfiguration to handle AdditionalProperties
-func (a AgentConfiguration) MarshalJSON() ([]byte, error) {
-	var err error
-	object := make(map[string]json.RawMessage)
-
-	object["agentUserDnPassword"], err = json.Marshal(a.AgentUserDnPassword)
-	if err != nil {
-		return nil, fmt.Errorf("error marshaling 'agentUserDnPassword': %w", err)
-	}
-
-	object["providerId"], err = json.Marshal(a.ProviderId)
-	if err != nil {
-		return nil, fmt.Errorf("error marshaling 'providerId': %w", err)
-	}
-
-	for fieldName, field := range a.AdditionalProperties {
-		object[fieldName], err = json.Marshal(field)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
-		}
-	}
-	return json.Marshal(object)
 }

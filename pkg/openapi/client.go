@@ -8,21 +8,36 @@ import (
 // ClientJSON is the document as pkg/client is generated from it: it has what
 // operations send and return, without failures and examples, and a link is the
 // resource that it leads to, of which only the address is set unless the link
-// was expanded. What only browsers call is left out.
+// was expanded. A page of any collection has one generic type. Forms, and what only
+// browsers call, are left out.
 func (d *Document) ClientJSON() ([]byte, error) {
-	paths := object{}
-	for _, path := range get(d.root, "paths").(object) {
-		if strings.HasPrefix(path.Key.(string), "/v1/") {
-			paths = append(paths, path)
+	parts := []any{ref("schemas", "Error")}
+	for _, op := range d.Operations {
+		if !strings.HasPrefix(op.Path, "/v1/") {
+			continue
+		}
+		body, _ := get(op.object, "requestBody").(object)
+		content, _ := get(body, "content").(object)
+		parts = append(parts, get(content, "application/json"))
+		for _, answer := range get(op.object, "responses").(object) {
+			if answer.Key.(string) < "400" {
+				parts = append(parts, answer.Value)
+			}
 		}
 	}
-	components := get(d.root, "components").(object)
 	b := builder{schemas: map[string]any{}}
-	for _, schema := range get(components, "schemas").(object) {
-		b.schemas[schema.Key.(string)] = schema.Value
+	for _, schema := range d.at("components", "schemas") {
+		name, described := schema.Key.(string), schema.Value
+		if item, isPage := strings.CutSuffix(name, "Collection"); isPage {
+			described = object{
+				{Key: "description", Value: get(described.(object), "description")},
+				{Key: "items", Value: ref("schemas", item)}, {Key: "x-go-type", Value: "Collection[" + item + "]"},
+			}
+		}
+		b.schemas[name] = described
 	}
-	components = set(components, "schemas", b.used(append(paths, without(components, "schemas")...)))
 	copied := *d
+	components := object{{Key: "schemas", Value: b.used(parts)}}
 	copied.root = simplified(set(set(d.root, "components", components), "paths", object{}), "").(object)
 	return copied.JSON()
 }

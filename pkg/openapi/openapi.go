@@ -215,7 +215,7 @@ func (b *builder) pathParameters(paths object) object {
 
 // used returns the schemas that a part of the document refers to, and those
 // that these refer to, by name.
-func (b *builder) used(part object) object {
+func (b *builder) used(part any) object {
 	schemas := map[string]any{}
 	var visit func(v any)
 	visit = func(v any) {

@@ -81,49 +81,24 @@ func (i *Inspector) partitionsOf(ctx context.Context, dead bool) (map[string][]i
 // span is what a partition holds that a group has not committed.
 type span struct{ next, end int64 }
 
+// uncommitted returns what the partitions hold that a group has not committed. Only
+// those count from which it has committed something, but for resolvedGroup all.
 func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]span, error) {
-	request := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
-	for topic, partitions := range topics {
-		for _, p := range partitions {
-			request.Topics[topic] = append(request.Topics[topic], kafka.FirstOffsetOf(p), kafka.LastOffsetOf(p))
-		}
-	}
-	offsets, err := i.client.ListOffsets(ctx, request)
+	offsets, err := i.offsets(ctx, topics, kafka.FirstOffsetOf, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
 	}
-	committed, err := i.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: topics})
-	if err == nil {
-		err = committed.Error
-	}
-	unknown := errors.Is(err, kafka.GroupIdNotFound)
-	if err != nil && !unknown {
+	committed, err := i.committed(ctx, group, topics)
+	if err != nil {
 		return nil, err
 	}
 	found := map[string]map[int]span{}
-	for topic, partitions := range offsets.Topics {
+	for topic, partitions := range offsets {
 		found[topic] = map[int]span{}
-		for _, p := range partitions {
-			if p.Error != nil {
-				return nil, p.Error
+		for n, p := range partitions {
+			if offset, reads := committed[topic][n]; reads || group == resolvedGroup {
+				found[topic][n] = span{max(p.FirstOffset, offset), p.LastOffset}
 			}
-			found[topic][p.Partition] = span{p.FirstOffset, p.LastOffset}
-		}
-	}
-	if unknown { // it has committed nothing
-		if group != resolvedGroup {
-			return nil, nil
-		}
-		return found, nil
-	}
-	for topic, partitions := range committed.Topics {
-		for _, p := range partitions {
-			s := found[topic][p.Partition]
-			if group != resolvedGroup && p.CommittedOffset < 0 { // the group does not read it
-				delete(found[topic], p.Partition)
-				continue
-			}
-			found[topic][p.Partition] = span{max(s.next, p.CommittedOffset), s.end}
 		}
 	}
 	return found, nil

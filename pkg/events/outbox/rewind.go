@@ -70,42 +70,53 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 
 // since returns what the partitions hold from a time on.
 func (i *Inspector) since(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]span, error) {
-	begin := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
-	end := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
-	for topic, partitions := range topics {
-		for _, p := range partitions {
-			begin.Topics[topic] = append(begin.Topics[topic], kafka.TimeOffsetOf(p, from))
-			end.Topics[topic] = append(end.Topics[topic], kafka.LastOffsetOf(p))
-		}
-	}
-	ends, err := i.client.ListOffsets(ctx, end)
+	ends, err := i.offsets(ctx, topics, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
 	}
-	begins, err := i.client.ListOffsets(ctx, begin)
+	begins, err := i.offsets(ctx, topics, func(p int) kafka.OffsetRequest { return kafka.TimeOffsetOf(p, from) })
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]map[int]span{}
-	for topic, partitions := range ends.Topics {
+	for topic, partitions := range ends {
 		found[topic] = map[int]span{}
-		for _, p := range partitions {
-			if p.Error != nil {
-				return nil, p.Error
-			}
-			found[topic][p.Partition] = span{p.LastOffset, p.LastOffset}
-		}
-	}
-	for topic, partitions := range begins.Topics {
-		for _, p := range partitions {
-			if p.Error != nil {
-				return nil, p.Error
-			}
-			for offset := range p.Offsets {
+		for n, p := range partitions {
+			found[topic][n] = span{p.LastOffset, p.LastOffset}
+			for offset := range begins[topic][n].Offsets {
 				if offset >= 0 {
-					found[topic][p.Partition] = span{offset, found[topic][p.Partition].end}
+					found[topic][n] = span{offset, p.LastOffset}
 				}
 			}
+		}
+	}
+	return found, nil
+}
+
+// offsets returns what the brokers answer to requests about each of the partitions.
+func (i *Inspector) offsets(ctx context.Context, topics map[string][]int, requests ...func(partition int) kafka.OffsetRequest) (
+	map[string]map[int]kafka.PartitionOffsets, error,
+) {
+	asked := map[string][]kafka.OffsetRequest{}
+	for topic, partitions := range topics {
+		for _, p := range partitions {
+			for _, request := range requests {
+				asked[topic] = append(asked[topic], request(p))
+			}
+		}
+	}
+	answer, err := i.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: asked})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]map[int]kafka.PartitionOffsets{}
+	for topic, partitions := range answer.Topics {
+		found[topic] = map[int]kafka.PartitionOffsets{}
+		for _, p := range partitions {
+			if p.Error != nil {
+				return nil, p.Error
+			}
+			found[topic][p.Partition] = p
 		}
 	}
 	return found, nil

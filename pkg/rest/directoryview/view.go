@@ -9,9 +9,8 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// AccountView is the representation of an account
-// (docs/interface/accounts.md#fields).
-type AccountView struct {
+// AccountAttributes are the plain attributes of an account, without its links.
+type AccountAttributes struct {
 	rest.Head
 	PasswordModifiedAt      *rest.Time `json:"passwordModifiedAt"`
 	Username                string     `json:"username"`
@@ -22,21 +21,37 @@ type AccountView struct {
 	FullName                string     `json:"fullName"`
 	Status                  string     `json:"status"`
 	EmailVerificationStatus string     `json:"emailVerificationStatus"`
-	EmailVerificationToken  *href.Link `json:"emailVerificationToken"`
-	Directory               href.Link  `json:"directory"`
-	Tenant                  href.Link  `json:"tenant"`
-	CustomData              href.Link  `json:"customData"`
-	ProviderData            href.Link  `json:"providerData"`
-	Groups                  href.Link  `json:"groups"`
-	GroupMemberships        href.Link  `json:"groupMemberships"`
-	Applications            href.Link  `json:"applications"`
-	APIKeys                 href.Link  `json:"apiKeys"`
-	AccessTokens            href.Link  `json:"accessTokens"`
-	RefreshTokens           href.Link  `json:"refreshTokens"`
-	LinkedAccounts          href.Link  `json:"linkedAccounts"`
-	AccountLinks            href.Link  `json:"accountLinks"`
-	Phones                  href.Link  `json:"phones"`
-	Factors                 href.Link  `json:"factors"`
+}
+
+// Attributes renders the plain attributes of an account.
+func Attributes(base href.Base, a directoryapi.Account) AccountAttributes {
+	return AccountAttributes{
+		Head:               rest.NewHead(base.To("accounts", a.ID), a.CreatedAt, a.ModifiedAt),
+		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
+		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
+		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
+	}
+}
+
+// AccountView is the representation of an account
+// (docs/interface/accounts.md#fields).
+type AccountView struct {
+	AccountAttributes
+	EmailVerificationToken *href.Link `json:"emailVerificationToken"`
+	Directory              href.Link  `json:"directory"`
+	Tenant                 href.Link  `json:"tenant"`
+	CustomData             href.Link  `json:"customData"`
+	ProviderData           href.Link  `json:"providerData"`
+	Groups                 href.Link  `json:"groups"`
+	GroupMemberships       href.Link  `json:"groupMemberships"`
+	Applications           href.Link  `json:"applications"`
+	APIKeys                href.Link  `json:"apiKeys"`
+	AccessTokens           href.Link  `json:"accessTokens"`
+	RefreshTokens          href.Link  `json:"refreshTokens"`
+	LinkedAccounts         href.Link  `json:"linkedAccounts"`
+	AccountLinks           href.Link  `json:"accountLinks"`
+	Phones                 href.Link  `json:"phones"`
+	Factors                href.Link  `json:"factors"`
 }
 
 // Account renders an account.
@@ -44,11 +59,8 @@ func Account(base href.Base, a directoryapi.Account) AccountView {
 	self := base.To("accounts", a.ID)
 	link := func(below string) href.Link { return href.Link{Href: self + "/" + below} }
 	v := AccountView{
-		Head:               rest.NewHead(self, a.CreatedAt, a.ModifiedAt),
-		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
-		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
-		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
-		Directory: base.Link("directories", a.DirectoryID), Tenant: base.Link("tenants", a.TenantID),
+		AccountAttributes: Attributes(base, a),
+		Directory:         base.Link("directories", a.DirectoryID), Tenant: base.Link("tenants", a.TenantID),
 		CustomData: link("customData"), ProviderData: link("providerData"), Groups: link("groups"),
 		GroupMemberships: link("groupMemberships"), Applications: link("applications"), APIKeys: link("apiKeys"),
 		AccessTokens: link("accessTokens"), RefreshTokens: link("refreshTokens"), LinkedAccounts: link("linkedAccounts"),

@@ -88,35 +88,12 @@ func (c *clientCall) register(f *fiber.Ctx) error {
 	return f.JSON(fiber.Map{"account": c.account(made)})
 }
 
-// accountView is an account with its plain attributes only.
-type accountView struct {
-	rest.Head
-	Username                string     `json:"username"`
-	Email                   string     `json:"email"`
-	GivenName               *string    `json:"givenName"`
-	MiddleName              *string    `json:"middleName"`
-	Surname                 *string    `json:"surname"`
-	FullName                string     `json:"fullName"`
-	Status                  string     `json:"status"`
-	EmailVerificationStatus string     `json:"emailVerificationStatus"`
-	PasswordModifiedAt      *rest.Time `json:"passwordModifiedAt"`
-}
-
 func (h *handlers) head(kind string, at interface{ String() string }, created, modified time.Time) rest.Head {
 	return rest.NewHead(h.base.Path(kind, at.String()), created, modified)
 }
 
-func (h *handlers) account(a directoryapi.Account) accountView {
-	v := accountView{
-		Head: h.head("accounts", a.ID, a.CreatedAt, a.ModifiedAt), Username: a.Username, Email: a.Email, GivenName: a.GivenName,
-		MiddleName: a.MiddleName,
-		Surname:    a.Surname, FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
-	}
-	if a.PasswordModifiedAt != nil {
-		at := rest.Time(*a.PasswordModifiedAt)
-		v.PasswordModifiedAt = &at
-	}
-	return v
+func (h *handlers) account(a directoryapi.Account) directoryview.AccountAttributes {
+	return directoryview.Attributes(h.base, a)
 }
 
 // logIn answers POST /login, which also sets the cookies.

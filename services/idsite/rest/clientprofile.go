@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/services/idsite"
 )
 
@@ -49,7 +50,7 @@ type keyView struct {
 // profileView is an account with the parts that the web config shows, each with its
 // plain attributes (docs/interface/client-api.md#me).
 type profileView struct {
-	accountView
+	directoryview.AccountAttributes
 	APIKeys          *all[keyView]   `json:"apiKeys,omitempty"`
 	Applications     *all[namedView] `json:"applications,omitempty"`
 	CustomData       json.RawMessage `json:"customData,omitempty"`
@@ -61,7 +62,7 @@ type profileView struct {
 }
 
 func (c *clientCall) profile(me idsite.Me) profileView {
-	out := profileView{accountView: c.account(me.Account), CustomData: me.CustomData}
+	out := profileView{AccountAttributes: c.account(me.Account), CustomData: me.CustomData}
 	for _, name := range c.Config.MeExpand {
 		switch name {
 		case "directory":

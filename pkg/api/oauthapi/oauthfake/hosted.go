@@ -37,7 +37,7 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 			return s.keys[name].secret, nil
 		})
 		if err == nil {
-			_, err = s.good(ctx, name)
+			err = s.good(ctx, name)
 		}
 		if err != nil {
 			return out, apierr.TokenSignature
@@ -56,7 +56,7 @@ func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) 
 		var signer *key
 		for name, k := range s.keys {
 			named := in.KeyID == name || in.KeyID == "" && (signer == nil || k.CreatedAt.Before(signer.CreatedAt))
-			if _, bad := s.good(ctx, name); bad == nil && k.TenantID == in.Tenant && named {
+			if s.good(ctx, name) == nil && k.TenantID == in.Tenant && named {
 				signer = &k
 			}
 		}
