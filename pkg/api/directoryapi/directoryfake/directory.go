@@ -54,7 +54,8 @@ var _ directoryapi.Contract = (*Service)(nil)
 // New makes an empty service.
 func New(now func() time.Time) *Service {
 	return &Service{
-		now: now, Changes: changefeed.NewLog(), tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
+		now: now, Changes: changefeed.NewLog(),
+		tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
 		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{}, mails: map[mailed]int{},
 		rules: map[directoryapi.Ref]directoryapi.RegistrationRules{}, signUps: map[secure.Secret]signUp{},
 	}
