@@ -136,14 +136,16 @@ func (f *Follower) apply(source int, page Page) {
 func (f *Follower) observe() {
 	name := attribute.String("follower", f.cfg.Name)
 	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",
-		metric.WithDescription("time since a service last knew all changes of what it keeps of others; it grows while nothing asks"),
+		metric.WithDescription("time since a service last knew all changes of what it keeps of others: it grows while nothing asks, and is 0 before that"),
 		metric.WithUnit("s"),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
+			age := time.Duration(0)
 			if !f.polled.IsZero() {
-				o.Observe(f.cfg.Now().Sub(f.polled).Seconds(), metric.WithAttributes(name))
+				age = f.cfg.Now().Sub(f.polled)
 			}
+			o.Observe(age.Seconds(), metric.WithAttributes(name))
 			return nil
 		}))
 }
