@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 const maxAge = 50 * time.Millisecond
@@ -55,6 +56,7 @@ type replicas struct {
 	polls  int
 	err    error
 	behind bool
+	hang   chan struct{} // if any, it answers when that is closed
 }
 
 func newReplicas() *replicas {
@@ -68,6 +70,9 @@ func (r *replicas) change(changed id.Ref) {
 }
 
 func (r *replicas) after(_ context.Context, position changefeed.Position) (changefeed.Page, error) {
+	if r.hang != nil {
+		<-r.hang
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.polls++
@@ -155,6 +160,39 @@ func TestAFollowerPollsAtMostOnceInAWhile(t *testing.T) {
 	}
 }
 
+// A source that does not heed its context holds up whoever waits for its poll for MaxAge,
+// and nobody after that.
+func TestASourceThatHangsIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	k := follow(t)
+	k.sources[1].hang = make(chan struct{})
+	k.clock.Move(maxAge)
+	if k.Current(t.Context()) {
+		t.Error("what is kept counts as current")
+	}
+	k.clock.Move(maxAge)
+	cancelled, cancel := context.WithCancel(t.Context())
+	for range 1000 {
+		began := time.Now()
+		if k.Current(cancelled) {
+			t.Fatal("what is kept counts as current")
+		}
+		if time.Since(began) < maxAge/2 {
+			cancel() // one of them has not waited
+			break
+		}
+	}
+	if cancelled.Err() == nil {
+		t.Error("every use waits for a poll that hangs")
+	}
+	cancel()
+	close(k.sources[1].hang)
+	worktest.Await(t, "the poll to end", func() bool {
+		k.clock.Move(maxAge)
+		return k.Current(t.Context())
+	})
+}
+
 // Where a source cannot tell, nothing that is kept may be used, and what it could not
 // tell comes with the next answer.
 func TestAFollowerIsNotCurrentWhileASourceCannotTell(t *testing.T) {
@@ -181,7 +219,7 @@ func TestAFollowerIsNotCurrentWhileASourceCannotTell(t *testing.T) {
 				if k.sources[1].polls != polls+1 {
 					t.Errorf("two uses polled %d times", k.sources[1].polls-polls)
 				}
-				k.clock.Move(time.Second)
+				k.clock.Move(25 * time.Millisecond)
 			}
 			k.sources[0].change(resource(7))
 			k.sources[1].change(resource(8))

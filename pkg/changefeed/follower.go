@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// After a log that is behind, and after a failure, there is no poll for a while.
-	behindRetry  = 20 * time.Millisecond
-	failureRetry = 500 * time.Millisecond
+	// pollRetry is how long after a poll that failed, or found a source behind, there is no
+	// other one.
+	pollRetry = 25 * time.Millisecond
 
 	// maxLogs bounds a position. Replicas come and go, and each has a log.
 	maxLogs = 64
@@ -29,7 +29,7 @@ type Source func(context.Context, Position) (Page, error)
 // FollowerConfig says what a follower keeps current.
 type FollowerConfig struct {
 	Name    string        // in metrics
-	MaxAge  time.Duration // from the start of a poll, which ends by then
+	MaxAge  time.Duration // from the start of a poll; its timeout too
 	Now     func() time.Time
 	Sources []Source
 	Forget  func(id.Ref) // drops what was read from a resource
@@ -43,6 +43,7 @@ type Follower struct {
 
 	mu        sync.Mutex
 	polled    time.Time // when the last poll began that all sources answered
+	running   time.Time // when the poll under way began; zero: there is none
 	retry     time.Time // no poll before
 	positions []Position
 }
@@ -56,38 +57,46 @@ func NewFollower(cfg FollowerConfig) *Follower {
 
 // Current reports whether what is kept has been current within MaxAge: everything was
 // dropped that the sources knew by then to have changed. It polls them where that is
-// necessary. While a source is behind or does not answer it is false, and its caller
-// asks the service itself.
+// necessary, and waits for MaxAge at most. While a source is behind or does not answer it
+// is false, and its caller asks the service itself.
 func (f *Follower) Current(ctx context.Context) bool {
 	now := f.cfg.Now()
-	if current, may := f.state(now); current || !may {
+	if current, pollDue := f.state(now); current || !pollDue {
 		return current
 	}
 	poll := f.polls.DoChan("", func() (any, error) {
-		if current, _ := f.state(now); !current { // another may have ended since
+		if current, pollDue := f.state(now); !current && pollDue { // another may have ended since
 			f.poll(context.WithoutCancel(ctx))
 		}
 		return nil, nil
 	})
+	timeout := time.NewTimer(f.cfg.MaxAge)
+	defer timeout.Stop()
 	select {
 	case <-poll:
+	case <-timeout.C: // a source that does not heed its context holds up no others
 	case <-ctx.Done():
 	}
 	current, _ := f.state(now)
 	return current
 }
 
-// state reports whether the last poll is recent enough, and whether there may be another.
-func (f *Follower) state(now time.Time) (current, may bool) {
+// state reports whether the last poll is recent enough, and whether another is due or
+// under way that may still be in time.
+func (f *Follower) state(now time.Time) (current, pollDue bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return now.Sub(f.polled) < f.cfg.MaxAge, !now.Before(f.retry)
+	hangs := !f.running.IsZero() && now.Sub(f.running) >= f.cfg.MaxAge
+	return now.Sub(f.polled) < f.cfg.MaxAge, !hangs && !now.Before(f.retry)
 }
 
 func (f *Follower) poll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.MaxAge)
 	defer cancel()
 	began := f.cfg.Now()
+	f.mu.Lock()
+	f.running = began
+	f.mu.Unlock()
 	pages := make([]Page, len(f.cfg.Sources))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, ask := range f.cfg.Sources {
@@ -106,12 +115,10 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case err != nil:
-		f.retry = f.cfg.Now().Add(failureRetry)
-	case behind:
-		f.retry = f.cfg.Now().Add(behindRetry)
-	default:
+	f.running = time.Time{}
+	if err != nil || behind {
+		f.retry = f.cfg.Now().Add(pollRetry)
+	} else {
 		f.polled = began
 	}
 }

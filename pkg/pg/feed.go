@@ -1,20 +1,31 @@
 package pg
 
-import "github.com/doorward/doorward/pkg/changefeed"
+import (
+	"sync/atomic"
+
+	"github.com/doorward/doorward/pkg/changefeed"
+)
 
 // Feed reports the changes of which notifications arrive on a channel to services that
 // keep what they have asked this one.
 type Feed struct {
-	db  *DB
-	log *changefeed.Log
+	db        *DB
+	log       *changefeed.Log
+	listening atomic.Bool // the notifications of all shards arrive
 }
 
 // NewFeed makes the feed of a channel, whose notifications are those of a Cache. It is to
 // be called before Listen.
 func NewFeed(db *DB, channelName string) *Feed {
-	f := &Feed{db, changefeed.NewLog()}
-	db.register(channelName, func(bool) { f.log.Reset() }, f.append)
+	f := &Feed{db: db, log: changefeed.NewLog()}
+	db.register(channelName, f.enable, f.append)
 	return f
+}
+
+// enable begins the log again: what was notified before, or meanwhile, is not known.
+func (f *Feed) enable(on bool) {
+	f.listening.Store(on)
+	f.log.Reset()
 }
 
 func (f *Feed) append(payload string) {
@@ -32,7 +43,7 @@ func (f *Feed) After(position changefeed.Position) changefeed.Page {
 	for _, shard := range f.db.all() {
 		behind = !shard.listener.isProven(recentProven) || behind // each is asked to prove it
 	}
-	if behind {
+	if behind || !f.listening.Load() {
 		return changefeed.Page{Behind: true}
 	}
 	return f.log.After(position)

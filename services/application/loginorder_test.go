@@ -175,12 +175,16 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 				_ = access(s)
 			}
 		}
+		granted := access(elsewhere) == nil
 		dependsOn, reported := keep()
+		if granted != (len(dependsOn) > 0) {
+			t.Errorf("before %s the answer depends on %v", c.what, dependsOn)
+		}
 		if err := c.change(); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
 		changed := time.Now()
-		if len(dependsOn) > 0 { // else the answer was a refusal, which is not kept
+		if granted { // a refusal is not kept
 			worktest.Await(t, "the report that "+c.what, reported)
 		}
 		if err := access(here); !errors.Is(err, c.want) {
@@ -192,6 +196,45 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		slowest = max(slowest, time.Since(changed))
 	}
 	t.Logf("elsewhere a change showed within %s", slowest)
+}
+
+// What may be kept does not come from a cache, whose notifications may be late: the change
+// may have been reported before.
+func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
+	mapping := newMapping(t, d, tenant, shop, directory)
+	replica := pg.Over(d.DB.Pool)
+	svc := application.New(store.New(replica, d.Clock.Now), member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
+		d.Clock.Now, applicationtest.Config)
+	hang, hangs := make(chan struct{}), make(chan struct{})
+	replica.OnNotify("hang", func(string) {
+		close(hangs)
+		<-hang
+	})
+	worktest.Start(t, replica.Listen)
+	defer close(hang)
+	check := func(keep bool) error {
+		_, err := svc.CheckAccess(t.Context(), applicationapi.CheckAccess{
+			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Recent: !keep, Keep: keep})
+		return err
+	}
+	worktest.Await(t, "the notifications", func() bool {
+		page, _ := svc.AccessChanges(t.Context(), nil)
+		return !page.Behind && check(false) == nil
+	})
+	if _, err := pg.Exec(t.Context(), d.DB, `NOTIFY hang`); err != nil {
+		t.Fatal(err)
+	}
+	<-hangs
+	if err := d.Service.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping}); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(true); !errors.Is(err, apierr.TokenAccountUnreachable) {
+		t.Errorf("after the mapping was deleted, an answer that may be kept is %v", err)
+	}
 }
 
 // Of an account that was just read nothing is asked where its directory is a store.

@@ -42,8 +42,8 @@ type accessKey struct{ tenant, resource, application, organization id.ID }
 
 type accessAnswer struct {
 	applicationapi.Access
-	asked    time.Time
-	volatile bool // it may not be kept, which is not asked for again while it is in use
+	asked   time.Time
+	notKept time.Time // when the application service last said that it may not be kept
 }
 
 func (a accessAnswer) dependsOn() []accessKey {
@@ -85,12 +85,16 @@ func (v *accessView) check(ctx context.Context, asked applicationapi.CheckAccess
 	if ok {
 		return found.Account, nil
 	}
-	asked.Keep = current && !found.volatile
+	// An answer is kept from its second use on: what may be kept is read from the
+	// databases, and what is used once is answered from the caches of the services.
+	asked.Keep = current && !found.asked.IsZero() && v.now().Sub(found.notKept) >= accessKeptFor
 	asked.Recent = !asked.Keep
 	answer, err := v.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
 		answer.asked = v.now()
 		answer.Access, err = v.application.CheckAccess(ctx, asked)
-		answer.volatile = found.volatile || asked.Keep && len(answer.DependsOn) == 0
+		if answer.notKept = found.notKept; asked.Keep && len(answer.DependsOn) == 0 {
+			answer.notKept = answer.asked
+		}
 		return answer, err
 	})
 	return answer.Account, err

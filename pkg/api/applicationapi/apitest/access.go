@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -87,11 +88,20 @@ func accesses(t *testing.T, s Subject) {
 		{"an application of another tenant", other.signUp.Application, enabled, apierr.NotFound},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			account, err := s.API.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: n.id, Application: c.application, Account: c.account})
+			asked := applicationapi.CheckAccess{Tenant: n.id, Application: c.application, Account: c.account}
+			account, err := s.API.CheckAccess(t.Context(), asked)
 			refuse(account, err)(t, c.want)
 			if c.want == nil {
-				equal(t, "who stands", account.ID, c.account)
+				equal(t, "the account", account.ID, c.account)
+				equal(t, "what it depends on", len(account.DependsOn), 0)
 			}
 		})
+	}
+
+	kept, err := s.API.CheckAccess(t.Context(), applicationapi.CheckAccess{
+		Tenant: n.id, Application: shop, Account: enabled, Brief: true, Keep: true})
+	refuse(kept, err)(t, nil)
+	for what, resource := range map[string]id.ID{"application": shop, "account": enabled, "directory": open} {
+		equal(t, "that an answer that may be kept depends on the "+what, slices.Contains(kept.DependsOn, resource), true)
 	}
 }

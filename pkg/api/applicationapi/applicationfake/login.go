@@ -183,6 +183,9 @@ func (s *Service) unfold(a *application, in []directoryapi.Store) (out []directo
 // CheckAccess returns an account that may act through an application.
 func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
 	return call(s, "CheckAccess", func() (applicationapi.Access, error) {
+		if in.Keep && (in.Recent || !in.Brief) {
+			panic("an answer that is to be kept must be brief, and must not come from a cache")
+		}
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 		if err != nil {
 			return applicationapi.Access{}, err

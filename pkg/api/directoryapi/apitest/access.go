@@ -48,6 +48,7 @@ func accesses(t *testing.T, s Subject) {
 				if c.want == nil {
 					equal(t, "the account", account.ID, c.account)
 					equal(t, "its directory", account.DirectoryID, jo.DirectoryID)
+					equal(t, "that its directory is a store", account.Direct, true)
 					equal(t, "its status", account.Status, directoryapi.Enabled)
 					equal(t, "when it was made", account.CreatedAt.Equal(jo.CreatedAt), true)
 					equal(t, "that its password has a time", account.PasswordModifiedAt != nil, true)
