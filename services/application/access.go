@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// maxOrganizations is of how many organizations an application may have the accounts for
-// its answers to be kept: each answer depends on all of them.
+// maxOrganizations is the most organizations of an application whose answers may be kept:
+// each answer depends on all of them.
 const maxOrganizations = 32
 
 // CheckAccess is the check of an account's status at each use of a token: it reports

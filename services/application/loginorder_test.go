@@ -237,6 +237,28 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 	}
 }
 
+// An answer that depends on too many organizations may not be kept.
+func TestAnAnswerOfAnApplicationWithManyOrganizationsMayNotBeKept(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
+	newMapping(t, d, tenant, shop, directory)
+	svc := application.New(store.New(d.DB, d.Clock.Now), member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
+		d.Clock.Now, applicationtest.Config)
+	for n := range 34 {
+		access, err := svc.CheckAccess(t.Context(), applicationapi.CheckAccess{
+			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Keep: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := len(access.DependsOn) > 0; kept != (n <= 32) {
+			t.Errorf("with %d organizations an answer depends on %d resources", n, len(access.DependsOn))
+		}
+		mapOrganization(t, d, tenant, shop, newOrganization(t, d, tenant))
+	}
+}
+
 // Of an account that was just read nothing is asked where its directory is a store.
 func TestAnAccountThatWasJustReadIsNotReadAgain(t *testing.T) {
 	t.Parallel()

@@ -217,7 +217,7 @@ func (s *Service) link(ctx context.Context, in directoryapi.LinkAccount, before 
 		}
 		return tx.InsertAccountLink(ctx, store.AccountLink{
 			TenantID: in.Tenant, ID: id.New(now), LeftAccountID: in.Account, RightAccountID: p.account.ID,
-			Provisioned: p.outcome == directoryapi.Provisioned, CreatedAt: now,
+			CreatedAt: now, // that of a copy, too: a password reset knows its link by that
 		})
 	})
 	return p, err

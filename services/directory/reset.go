@@ -156,8 +156,8 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 // spends all its open resets. Of parallel tries one succeeds: the others wait for
 // the account and find no reset. A password that is refused spends nothing. The
 // status of the account stays; what was issued to it ends by the event
-// (docs/interface/accounts.md#password-reset), and the links of an unproved copy end
-// with it.
+// (docs/interface/accounts.md#password-reset), and the link with which
+// a login has made an unproved copy ends with it.
 func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	open, err := s.openReset(ctx, in.ResetToken)
 	if err != nil {
@@ -204,7 +204,7 @@ func dropUnprovedLinks(ctx context.Context, tx *store.Tx, a directoryapi.Account
 	if hasProvedEmail(a) {
 		return nil
 	}
-	return tx.DeleteProvisionedLinks(ctx, a.TenantID, a.ID)
+	return tx.DeleteProvisionedLinks(ctx, a)
 }
 
 // setPassword writes the password of an account that the transaction has locked.

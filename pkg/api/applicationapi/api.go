@@ -212,9 +212,9 @@ type CheckAccess struct {
 // Access is an account that may act through an application.
 type Access struct {
 	directoryapi.Account
-	// DependsOn is what the account may act by, for as long as neither this AccessChanges
-	// nor that of the directory service reports a change of it. It is empty where the
-	// answer may not be kept.
+	// DependsOn are the resources whose change may end the access, which AccessChanges here
+	// and that of the directory service report. It is empty where the answer may not be
+	// kept.
 	DependsOn []id.ID `json:"dependsOn,omitempty"`
 }
 

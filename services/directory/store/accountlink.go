@@ -17,11 +17,10 @@ type AccountLink struct {
 	ID             id.ID
 	LeftAccountID  id.ID
 	RightAccountID id.ID
-	Provisioned    bool      // a login made it, with the copy that is its right account
 	CreatedAt      time.Time // it is never changed
 }
 
-const accountLinkColumns = `l.tenant_id, l.id, l.left_account_id, l.right_account_id, l.provisioned, l.created_at`
+const accountLinkColumns = `l.tenant_id, l.id, l.left_account_id, l.right_account_id, l.created_at`
 
 // liveLinks are the links whose accounts are in directories that are there.
 const liveLinks = `account_links l
@@ -88,9 +87,9 @@ func reaches(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) 
 
 // InsertAccountLink links two accounts, which are locked.
 func (tx *Tx) InsertAccountLink(ctx context.Context, l AccountLink) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_links (tenant_id, id, left_account_id, right_account_id, provisioned, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6)`,
-		l.TenantID, l.ID, l.LeftAccountID, l.RightAccountID, l.Provisioned, l.CreatedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO account_links (tenant_id, id, left_account_id, right_account_id, created_at)
+		VALUES ($1, $2, $3, $4, $5)`,
+		l.TenantID, l.ID, l.LeftAccountID, l.RightAccountID, l.CreatedAt)
 	return err
 }
 
@@ -99,8 +98,10 @@ func (tx *Tx) DeleteAccountLink(ctx context.Context, tenant, link id.ID) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND id = $2`, tenant, link)
 }
 
-// DeleteProvisionedLinks removes the links with which logins have made an account.
-func (tx *Tx) DeleteProvisionedLinks(ctx context.Context, tenant, account id.ID) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND right_account_id = $2 AND provisioned`, tenant, account)
+// DeleteProvisionedLinks removes the link with which a login has made an account, if one
+// has: both have the same time, to the microsecond. Other links are made later.
+func (tx *Tx) DeleteProvisionedLinks(ctx context.Context, a directoryapi.Account) error {
+	_, err := pg.Exec(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND right_account_id = $2 AND created_at = $3`,
+		a.TenantID, a.ID, a.CreatedAt)
 	return err
 }
