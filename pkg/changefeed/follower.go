@@ -143,7 +143,7 @@ func (f *Follower) apply(source int, page Page) {
 func (f *Follower) observe() {
 	name := attribute.String("follower", f.cfg.Name)
 	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",
-		metric.WithDescription("time since a service last knew all changes of what it keeps of others; it grows while idle, 0 before the first use"),
+		metric.WithDescription("time since a service last knew all changes of what it keeps of others: 0 before its first use"),
 		metric.WithUnit("s"),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			f.mu.Lock()
