@@ -107,6 +107,9 @@ func (g *Gateway) methodOverride(x *exchange) (err error) {
 	if len(x.target) == with { // nothing is left of the query
 		x.target = x.target[:x.path]
 	}
+	if x.method == fiber.MethodHead && x.route != nil && x.route.access == byNone {
+		return nil // the service answers it: the GET may use a token up
+	}
 	x.method, err = standsFor(x.method, x.own.method)
 	return err
 }

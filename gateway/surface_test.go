@@ -258,6 +258,20 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 	}
 }
 
+// The GET of these uses a token up, so their service has an answer of its own to HEAD.
+func TestHeadOfARedirectArrivesAsHead(t *testing.T) {
+	s := open(t)
+	for _, path := range []string{
+		"/v1/applications/1/saml/sso/idpRedirect?accessToken=x", "/sso?jwtRequest=x", "/sso/logout?jwtRequest=x", "/sso/provider?state=x",
+	} {
+		s.do(t, call{method: "HEAD", path: path, header: anonymous()}).want(200)
+		sent := s.services["idsite"].requests()
+		if e := sent[len(sent)-1]; e.Method != "HEAD" || e.Target != path {
+			t.Errorf("HEAD %s arrived as %s %s", path, e.Method, e.Target)
+		}
+	}
+}
+
 func TestSpellingsOfAPath(t *testing.T) {
 	s := open(t)
 	for sent, want := range map[string]string{

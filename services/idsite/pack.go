@@ -2,48 +2,162 @@ package idsite
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// maxInflated bounds what the objects of a fetch take when they are inflated, in bytes:
-// those that are whole, deltas, and what deltas result in. maxObjects bounds the number
-// of objects, each of which takes memory besides its content, and that of the entries
-// of directories.
+// The bounds of a fetch, which keep a repository from taking the memory and the time of
+// the process. The fetch of pages of 48 MB that do not compress needs some 130 MB of heap,
+// and has a peak of 180 to 210 MB where the collector is in no hurry.
 const (
+	// maxInflated bounds what the objects take when they are inflated, in bytes: those
+	// that are whole, deltas, and what deltas result in.
 	maxInflated = 64 << 20
-	maxObjects  = 20_000
+	// maxObjects bounds their number: each takes memory besides its content.
+	maxObjects = 20_000
+	// maxTrees bounds the directories and the commit, in bytes: they take several times as
+	// much when they are decoded. Those of maxFiles files with paths of maxPath bytes need
+	// half of it.
+	maxTrees = 4 << 20
+	// maxBases bounds what is read of the bases of deltas, in bytes: each delta reads
+	// the whole of its base, which thousands of small ones may have in common. Git itself
+	// makes no delta whose result is smaller than a 32nd part of its base.
+	maxBases = 32 * maxInflated
 )
 
 var (
 	errInflated = fmt.Errorf("the repository is larger than %d MB when it is inflated", maxInflated>>20)
 	errObjects  = fmt.Errorf("the repository has more than %d objects", maxObjects)
+	errObject   = fmt.Errorf("the repository has an object that is larger than %d MB", maxFile>>20)
+	errTrees    = fmt.Errorf("the directories of the repository are larger than %d MB", maxTrees>>20)
+	errBases    = errors.New("the repository has too many deltas of large files")
 )
 
 // packStorage keeps the objects of a fetch in memory. go-git's parser allocates what a
 // pack declares, and a megabyte of it may inflate to a gigabyte, so the sizes are
 // summed up before the pack is parsed.
-type packStorage struct{ *memory.Storage }
+type packStorage struct {
+	*memory.Storage
+	ctx   context.Context // of the fetch: go-git has none where it parses
+	trees sum
+}
+
+func newPackStorage(ctx context.Context) *packStorage {
+	return &packStorage{Storage: memory.NewStorage(), ctx: ctx}
+}
 
 // PackfileWriter returns what go-git writes the pack of a fetch to.
-func (s packStorage) PackfileWriter() (io.WriteCloser, error) { return &pack{objects: s.Storage}, nil }
+func (s *packStorage) PackfileWriter() (io.WriteCloser, error) { return &pack{storage: s}, nil }
 
+// SetEncodedObject stores an object in as much memory as it has bytes. That of go-git's
+// own grew while it was written, and is copied where it is read.
+func (s *packStorage) SetEncodedObject(parsed plumbing.EncodedObject) (plumbing.Hash, error) {
+	hash := parsed.Hash()
+	if s.HasEncodedObject(hash) == nil {
+		return hash, nil // the parser stores what some deltas result in twice
+	}
+	if parsed.Type() != plumbing.BlobObject {
+		if err := s.trees.add(uint64(parsed.Size()), maxTrees, errTrees); err != nil {
+			return plumbing.ZeroHash, err
+		}
+	}
+	reader, err := parsed.Reader()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer func() { _ = reader.Close() }() // it is memory
+	stored := &packObject{content: make([]byte, parsed.Size()), hash: hash}
+	stored.SetType(parsed.Type())
+	stored.SetSize(parsed.Size())
+	if _, err := io.ReadFull(reader, stored.content); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return s.Storage.SetEncodedObject(stored)
+}
+
+// file returns the content of a file, which is not to be changed.
+func (s *packStorage) file(hash plumbing.Hash) ([]byte, error) {
+	found, err := s.EncodedObject(plumbing.BlobObject, hash)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := found.(*packObject)
+	if !ok {
+		return nil, plumbing.ErrInvalidType
+	}
+	return object.content, nil
+}
+
+type packObject struct {
+	plumbing.MemoryObject // of which the type and the size are used
+	content               []byte
+	hash                  plumbing.Hash
+}
+
+func (o *packObject) Hash() plumbing.Hash { return o.hash }
+
+func (o *packObject) Reader() (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(o.content)), nil
+}
+
+// pack is what was transferred. It is kept in pieces: a buffer that grows is copied, and
+// takes up to three times as much meanwhile.
 type pack struct {
-	bytes.Buffer
-	objects *memory.Storage
+	storage *packStorage
+	pieces  [][]byte // each of pieceSize
+	size    int64
+}
+
+const pieceSize = 256 << 10
+
+func (p *pack) Write(content []byte) (int, error) {
+	written := len(content)
+	for len(content) > 0 {
+		if p.size%pieceSize == 0 {
+			p.pieces = append(p.pieces, make([]byte, pieceSize))
+		}
+		n := copy(p.pieces[len(p.pieces)-1][p.size%pieceSize:], content)
+		content, p.size = content[n:], p.size+int64(n)
+	}
+	return written, nil
+}
+
+// ReadAt fails once the context of the fetch has ended, and with it the parser, which
+// reads each delta anew.
+func (p *pack) ReadAt(into []byte, offset int64) (int, error) {
+	if err := p.storage.ctx.Err(); err != nil {
+		return 0, err
+	}
+	read := 0
+	for read < len(into) && offset < p.size {
+		piece := p.pieces[offset/pieceSize][:min(pieceSize, p.size-offset/pieceSize*pieceSize)]
+		n := copy(into[read:], piece[offset%pieceSize:])
+		read, offset = read+n, offset+int64(n)
+	}
+	if read < len(into) {
+		return read, io.EOF
+	}
+	return read, nil
+}
+
+func (p *pack) scanner() *packfile.Scanner {
+	return packfile.NewScanner(io.NewSectionReader(p, 0, p.size))
 }
 
 // Close parses the pack that was written. One whose objects are too large or too many
 // is refused.
 func (p *pack) Close() error {
-	if err := checkPack(p.Bytes()); err != nil {
+	if err := checkPack(p.scanner()); err != nil {
 		return err
 	}
-	parser, err := packfile.NewParserWithStorage(packfile.NewScanner(bytes.NewReader(p.Bytes())), p.objects)
+	parser, err := packfile.NewParserWithStorage(p.scanner(), p.storage)
 	if err != nil {
 		return err
 	}
@@ -53,8 +167,7 @@ func (p *pack) Close() error {
 
 // checkPack adds up the sizes that a pack declares, and refuses it as soon as they are
 // beyond the bounds. What inflates to more than it declares is an error of the scanner.
-func checkPack(content []byte) error {
-	scanner := packfile.NewScanner(bytes.NewReader(content))
+func checkPack(scanner *packfile.Scanner) error {
 	_, objects, err := scanner.Header()
 	if err != nil {
 		return err
@@ -62,37 +175,46 @@ func checkPack(content []byte) error {
 	if objects > maxObjects {
 		return errObjects
 	}
-	var total inflated
+	var inflated, bases sum
+	var largest uint64
 	for range objects {
 		object, err := scanner.NextObjectHeader()
 		if err != nil {
 			return err
 		}
-		if err := total.add(uint64(object.Length)); err != nil { // a negative length is a large one
+		length := uint64(object.Length) // a negative one is large
+		if err := inflated.add(length, maxInflated, errInflated); err != nil {
 			return err
 		}
 		var start prefix
 		if _, _, err := scanner.NextObject(&start); err != nil {
 			return err
 		}
+		largest = max(largest, length)
 		if !object.Type.IsDelta() {
 			continue
 		}
-		if err := total.add(start.deltaResult()); err != nil {
+		base, result := start.deltaSizes()
+		if err := errors.Join(inflated.add(result, maxInflated, errInflated), bases.add(base, maxBases, errBases)); err != nil {
 			return err
 		}
+		largest = max(largest, result)
+	}
+	if largest > maxFile {
+		return errObject
 	}
 	return nil
 }
 
-// inflated is a number of bytes within maxInflated.
-type inflated uint64
+// sum is a number of bytes that has a bound.
+type sum uint64
 
-func (i *inflated) add(size uint64) error {
-	if size > maxInflated-uint64(*i) {
-		return errInflated
+// add returns tooLarge where the sum would be more than bound.
+func (s *sum) add(size, bound uint64, tooLarge error) error {
+	if size > bound-uint64(*s) {
+		return tooLarge
 	}
-	*i += inflated(size)
+	*s += sum(size)
 	return nil
 }
 
@@ -108,14 +230,14 @@ func (p *prefix) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// deltaResult returns the size of what a delta results in: the second number of its
-// beginning, after the size of its base. Both are variable-length integers. The parser
-// refuses a delta without them.
-func (p *prefix) deltaResult() uint64 {
-	_, n := binary.Uvarint(p.content[:p.length])
+// deltaSizes returns the sizes of the base and of the result of a delta: the two numbers
+// of its beginning, which are variable-length integers. The parser refuses a delta
+// without them, or with another base.
+func (p *prefix) deltaSizes() (base, result uint64) {
+	base, n := binary.Uvarint(p.content[:p.length])
 	if n <= 0 {
-		return 0
+		return 0, 0
 	}
-	size, _ := binary.Uvarint(p.content[n:p.length])
-	return size
+	result, _ = binary.Uvarint(p.content[n:p.length])
+	return base, result
 }

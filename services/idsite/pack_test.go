@@ -3,13 +3,19 @@ package idsite_test
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +63,8 @@ func hashOf(kind plumbing.ObjectType, content string) plumbing.Hash {
 func delta(base, result uint64, commands string) string {
 	return string(binary.AppendUvarint(binary.AppendUvarint(nil, base), result)) + commands
 }
+
+const maxTrees = 4 << 20
 
 // The command \x80 copies the first 64 kB of the base.
 const (
@@ -107,6 +115,13 @@ func packOf(t *testing.T, count int, objects ...object) []byte {
 	return pack.Bytes()
 }
 
+// deltasOf returns deltas of a file of zeros, each of which results in one byte.
+func deltasOf(count int, size int64) []object {
+	o := whole(plumbing.REFDeltaObject, delta(uint64(size), 1, "\x01x"))
+	o.base = hashOf(plumbing.BlobObject, strings.Repeat("\x00", int(size)))
+	return slices.Repeat([]object{o}, count)
+}
+
 // offset writes a distance as an OFS_DELTA has it.
 func offset(distance int) []byte {
 	bytes := []byte{byte(distance & 0x7f)}
@@ -142,6 +157,44 @@ func packServer(t *testing.T, head plumbing.Hash, pack []byte) (address string) 
 	}))
 	t.Cleanup(server.Close)
 	return server.URL + "/pages.git"
+}
+
+// ending is a context that ends when it has been asked for the given number of times.
+type ending struct {
+	context.Context
+	left, asked int
+}
+
+func (e *ending) Err() error {
+	if e.asked++; e.asked > e.left {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestTheParserOfAPackEndsWithItsContext(t *testing.T) {
+	const size, deltas = 1 << 20, 1000
+	content := packOf(t, deltas+1, append(deltasOf(deltas, size), zeros(plumbing.BlobObject, size))...)
+	parse := func(ctx context.Context) error {
+		pack, err := idsite.NewPack(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pack.Write(content); err != nil {
+			t.Fatal(err)
+		}
+		return pack.Close()
+	}
+	whole := &ending{t.Context(), math.MaxInt, 0}
+	if err := parse(whole); err != nil || whole.asked < deltas {
+		t.Fatalf("the parser has asked %d times whether %d deltas are still wanted: %v", whole.asked, deltas, err)
+	}
+	for _, left := range []int{0, 1, whole.asked / 2, whole.asked - 1} {
+		ctx := &ending{t.Context(), left, 0}
+		if err := parse(ctx); !errors.Is(err, context.Canceled) || ctx.asked != left+1 {
+			t.Errorf("a context that ended after %d reads was asked %d times: %v", left, ctx.asked, err)
+		}
+	}
 }
 
 func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
@@ -202,6 +255,31 @@ func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
 		}
 	})
 
+	t.Run("files that are not compressed take little more than their size", func(t *testing.T) {
+		const files, size = 8, 4 << 20
+		random := rand.NewChaCha8([32]byte{})
+		var objects []object
+		var tree string
+		for i := range files {
+			content := make([]byte, size)
+			if _, err := random.Read(content); err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, whole(plumbing.BlobObject, string(content)))
+			tree += entry("100644", strconv.Itoa(i), hashOf(plumbing.BlobObject, string(content)))
+		}
+		head, commit := commitOf(hashOf(plumbing.TreeObject, tree))
+		pack := packOf(t, files+2, append(objects, commit, whole(plumbing.TreeObject, tree))...)
+		site, allocated := fetch(t, packServer(t, head, pack))
+		if site.GitStatus != store.GitOK {
+			t.Fatalf("the status is %s, %v", site.GitStatus, *site.GitMessage)
+		}
+		t.Logf("the fetch has allocated %d MB", allocated>>20)
+		if allocated > 12*files*size {
+			t.Errorf("the fetch of %d MB has allocated %d MB", files*size>>20, allocated>>20)
+		}
+	})
+
 	const large = 256 << 20
 	small := zeros(plumbing.BlobObject, copied)
 	after := func(o object, distance int) object {
@@ -224,12 +302,28 @@ func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
 	}
 	byHash := whole(plumbing.REFDeltaObject, delta(copied, large, strings.Repeat(copyBase, large/copied)))
 	byHash.base = hashOf(plumbing.BlobObject, strings.Repeat("\x00", copied))
+	var directories []object
+	for i := range 4 {
+		directory := zeros(plumbing.TreeObject, maxTrees/4)
+		directory.text, directory.declared = strconv.Itoa(i), directory.declared+1
+		directories = append(directories, directory)
+	}
+	directory := zeros(plumbing.TreeObject, copied)
+	byDeltas := []object{directory}
+	for i := range maxTrees / copied / 16 {
+		content := delta(copied, 16*copied+3, strings.Repeat(copyBase, 16)+fmt.Sprintf("\x03%03d", i))
+		byDeltas = append(byDeltas, after(whole(plumbing.OFSDeltaObject, content), i+1))
+	}
 	empty := func(o object, declared int64) object {
 		o.declared, o.text, o.zeros = declared, "x", 0
 		return o
 	}
 
-	const inflated = "larger than 64 MB when it is inflated"
+	const (
+		inflated  = "larger than 64 MB when it is inflated"
+		tooLarge  = "an object that is larger than 5 MB"
+		treesOver = "directories of the repository are larger than 4 MB"
+	)
 	for name, c := range map[string]struct {
 		objects []object
 		count   int // zero: as many as there are
@@ -239,6 +333,12 @@ func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
 		"a large directory":                       {[]object{zeros(plumbing.TreeObject, large)}, 0, inflated},
 		"a large commit":                          {[]object{zeros(plumbing.CommitObject, large)}, 0, inflated},
 		"a large tag":                             {[]object{zeros(plumbing.TagObject, large)}, 0, inflated},
+		"a file within the sum":                   {[]object{zeros(plumbing.BlobObject, 60<<20)}, 0, tooLarge},
+		"a directory within the sum":              {[]object{zeros(plumbing.TreeObject, 60<<20)}, 0, tooLarge},
+		"a delta within the sum":                  {[]object{zeros(plumbing.REFDeltaObject, 60<<20)}, 0, tooLarge},
+		"directories that are large together":     {directories, 0, treesOver},
+		"directories that are deltas":             {byDeltas, 0, treesOver},
+		"deltas that read much of a file":         {append(deltasOf(520, 4<<20), zeros(plumbing.BlobObject, 4<<20)), 0, "too many deltas"},
 		"a large delta":                           {[]object{zeros(plumbing.REFDeltaObject, large)}, 0, inflated},
 		"many files that are large together":      {manyFiles, 0, inflated},
 		"a delta with a large result":             {[]object{small, byHash}, 0, inflated},
@@ -280,7 +380,7 @@ func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
 		trees []object // that of the commit last
 		want  string   // empty: index.html is there
 	}{
-		"directories in each other":   {nested, "more than 20000 objects"},
+		"directories in each other":   {nested, "more than 20000 entries"},
 		"a long path":                 {[]object{whole(plumbing.TreeObject, link(strings.Repeat("x", 1001)))}, "more than 1000 bytes"},
 		"a path that is not UTF-8":    {[]object{whole(plumbing.TreeObject, link("\xff.html"))}, "not UTF-8"},
 		"a file that is listed twice": {[]object{whole(plumbing.TreeObject, link("index.html")+link("index.html"))}, ""},

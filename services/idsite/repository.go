@@ -18,7 +18,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/transport/client"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
-	"github.com/go-git/go-git/v5/storage/memory"
 
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/outbound"
@@ -40,11 +39,12 @@ const (
 	maxMessage    = 1000
 	// maxFiles, maxFile, maxPages and maxPath bound the files of custom pages: their
 	// number, the size of one and of all, and that of a path, which is part of an
-	// index, in bytes.
-	maxFiles = 2000
-	maxFile  = 5 << 20
-	maxPages = 50 << 20
-	maxPath  = 1000
+	// index, in bytes. maxEntries bounds the entries of directories that are read.
+	maxFiles   = 2000
+	maxFile    = 5 << 20
+	maxPages   = 50 << 20
+	maxPath    = 1000
+	maxEntries = 20_000
 )
 
 // Repositories fetches the static files of custom pages.
@@ -184,7 +184,8 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return nil, errors.New("only repositories at http and https addresses can be fetched")
 	}
-	repository, err := git.CloneContext(ctx, packStorage{memory.NewStorage()}, nil, &git.CloneOptions{
+	storage := newPackStorage(ctx)
+	repository, err := git.CloneContext(ctx, storage, nil, &git.CloneOptions{
 		URL: address, ReferenceName: plumbing.NewBranchReferenceName(*site.GitBranch), SingleBranch: true, Depth: 1, Tags: git.NoTags,
 	})
 	switch {
@@ -205,16 +206,16 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 	if err != nil {
 		return nil, err
 	}
-	return r.readTree(ctx, site, tree, repository)
+	return r.readTree(ctx, site, tree, storage)
 }
 
 // readTree reads the files of a directory and of those below it. A directory that is in
 // others many times is read each time, so the entries count too.
-func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *object.Tree, repository *git.Repository) ([]store.File, error) {
+func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *object.Tree, storage *packStorage) ([]store.File, error) {
 	walker := object.NewTreeWalker(tree, true, nil)
 	defer walker.Close()
 	var files []store.File
-	var total int64
+	var total int
 	for entries := 0; ; entries++ {
 		name, entry, err := walker.Next()
 		if errors.Is(err, io.EOF) {
@@ -223,8 +224,8 @@ func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *obje
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
-		if entries == maxObjects {
-			return nil, errObjects
+		if entries == maxEntries {
+			return nil, fmt.Errorf("the directories of the repository have more than %d entries", maxEntries)
 		}
 		if entry.Mode != filemode.Regular && entry.Mode != filemode.Executable || hidden(name) {
 			continue
@@ -232,19 +233,12 @@ func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *obje
 		if len(name) > maxPath || !utf8.ValidString(name) {
 			return nil, fmt.Errorf("a file has a path of more than %d bytes, or one that is not UTF-8", maxPath)
 		}
-		blob, err := repository.BlobObject(entry.Hash)
+		content, err := storage.file(entry.Hash)
 		if err != nil {
 			return nil, err
 		}
-		if blob.Size > maxFile {
-			return nil, fmt.Errorf("the file %q is larger than %d MB", name, maxFile>>20)
-		}
-		if total += blob.Size; total > maxPages || len(files) == maxFiles {
+		if total += len(content); total > maxPages || len(files) == maxFiles {
 			return nil, fmt.Errorf("the pages have more than %d files or %d MB", maxFiles, maxPages>>20)
-		}
-		content, err := contentOf(blob)
-		if err != nil {
-			return nil, err
 		}
 		files = append(files, store.File{TenantID: site.TenantID, Path: path.Clean(name), Content: content, FetchedAt: r.svc.now()})
 	}
@@ -252,17 +246,6 @@ func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *obje
 		return nil, errors.New("the branch has no files")
 	}
 	return files, nil
-}
-
-func contentOf(blob *object.Blob) ([]byte, error) {
-	reader, err := blob.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = reader.Close() }() // it is memory
-	content := make([]byte, blob.Size)
-	_, err = io.ReadFull(reader, content)
-	return content, err
 }
 
 func hidden(name string) bool {
