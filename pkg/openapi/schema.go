@@ -30,7 +30,7 @@ func (b *builder) schema(v any) any {
 	case object:
 		var out object
 		for _, member := range v {
-			out = append(out, yaml.MapItem{Key: member.Key, Value: b.schema(member.Value)})
+			out = set(out, member.Key.(string), b.schema(member.Value)) // of two, one is what `<<` merges, and comes first
 		}
 		if get(v, "link") != nil || get(v, "links") != nil {
 			return b.link(v, true)
