@@ -147,9 +147,6 @@ func (c *Cache[K, V]) PeekCurrent(ctx context.Context, key K, isCurrent func(V) 
 // Peek returns the value of a key where the cache holds it.
 func (c *Cache[K, V]) Peek(key K) (V, bool) {
 	found, ok, _ := c.lookup(key)
-	if !ok {
-		found = entry[V]{}
-	}
 	return found.value, ok
 }
 
@@ -159,7 +156,7 @@ func (c *Cache[K, V]) lookup(key K) (entry[V], bool, *singleflight.Group) {
 	found, ok := c.entries.Get(key)
 	if ok && !c.cfg.Now().Before(found.until) {
 		c.entries.Remove(key)
-		ok = false
+		found, ok = entry[V]{}, false
 	}
 	return found, ok, c.flights
 }

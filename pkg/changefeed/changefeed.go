@@ -1,8 +1,8 @@
 // Package changefeed lets a service keep what another has answered for as long as that
 // one reports no change of it. The other appends what changes to a Log; whoever keeps
 // answers has a Follower, which polls for what was appended since, only while the answers
-// are in use. Each replica has a log of its own, and a
-// follower may ask any of them: every replica hears of every change.
+// are in use. Each replica has a log of its own, and a follower may ask any of them: every
+// replica hears of every change.
 //
 // An answer that is to be kept must not come from a cache: a change that was reported
 // before it was asked for is not reported again.

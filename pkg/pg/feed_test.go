@@ -1,7 +1,7 @@
 package pg_test
 
 import (
-	"slices"
+	"context"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/changefeed"
@@ -10,16 +10,11 @@ import (
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
-// positionOf waits until a feed is certain of all changes, and returns where it ends.
-func positionOf(t *testing.T, feed *pg.Feed) changefeed.Position {
-	t.Helper()
-	position := changefeed.Position{}
-	worktest.Await(t, "the feed", func() bool {
-		page := feed.After(nil)
-		position[page.Log] = page.Next
-		return !page.Behind
-	})
-	return position
+// source asks a feed as a service does.
+func source(feed *pg.Feed) changefeed.Source {
+	return func(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+		return feed.After(after), nil
+	}
 }
 
 func TestAFeedReportsTheChangesOfOthers(t *testing.T) {
@@ -32,10 +27,10 @@ func TestAFeedReportsTheChangesOfOthers(t *testing.T) {
 		t.Errorf("before it listens it reports %+v", page)
 	}
 	worktest.Start(t, db.Listen)
-	position := positionOf(t, feed)
+	reported := worktest.Changes(t, source(feed))
 	for _, ref := range refs {
 		change(t, db, ref, ref.ID.String())
-		worktest.Await(t, "the change", func() bool { return slices.Contains(feed.After(position).Changed, ref) })
+		worktest.Await(t, "the change", func() bool { changed, _ := reported(ref.ID); return changed })
 	}
 	for what, unknown := range map[string]func(){
 		"a notification that names nothing": func() {
@@ -45,9 +40,9 @@ func TestAFeedReportsTheChangesOfOthers(t *testing.T) {
 		},
 		"a connection that was lost": func() { pgtest.CutConnections(t, url) },
 	} {
-		position := positionOf(t, feed)
+		reported := worktest.Changes(t, source(feed))
 		unknown()
-		worktest.Await(t, what, func() bool { return feed.After(position).Gap })
+		worktest.Await(t, what, func() bool { _, gap := reported(); return gap })
 	}
 }
 
@@ -63,12 +58,12 @@ func TestAFeedIsBehindWhileReportsAreLate(t *testing.T) {
 		<-hang
 	})
 	worktest.Start(t, db.Listen)
-	_ = positionOf(t, feed)
+	_ = worktest.Changes(t, source(feed))
 	if _, err := pg.Exec(t.Context(), db, `NOTIFY hang`); err != nil {
 		t.Fatal(err)
 	}
 	<-hangs
 	worktest.Await(t, "the feed to be behind", func() bool { return feed.After(nil).Behind })
 	close(hang)
-	_ = positionOf(t, feed)
+	_ = worktest.Changes(t, source(feed))
 }

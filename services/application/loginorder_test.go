@@ -15,7 +15,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -91,6 +90,12 @@ func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (dir
 	return directoryapi.Access{Account: directoryapi.Account{ID: in.Account}, Direct: true}, nil
 }
 
+// withMembers returns the service on a database, where all accounts are of one directory.
+func withMembers(d *applicationtest.Deployment, db *pg.DB, directory id.ID) *application.Service {
+	return application.New(store.New(db, d.Clock.Now), member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
+		d.Clock.Now, applicationtest.Config)
+}
+
 // What an account may do is known without a query while nothing changes. A change
 // shows at once in the process that made it, and in the others as soon as
 // PostgreSQL has notified them: the test waits for as long as tests may take, and says
@@ -108,36 +113,13 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
 		replica := pg.Over(db.Pool)
-		data := store.New(replica, d.Clock.Now)
+		replicas[i] = withMembers(d, replica, directory)
 		worktest.Start(t, replica.Listen)
-		replicas[i] = application.New(data, member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	}
 	here, elsewhere := replicas[0], replicas[1]
 	access := func(s *application.Service) error {
 		_, err := s.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: d.NewID()})
 		return err
-	}
-	// keep returns what an answer depends on that may be kept, and afterwards whether it has
-	// to be dropped.
-	keep := func() (dependsOn []id.ID, changed func() bool) {
-		kept, _ := elsewhere.CheckAccess(t.Context(), applicationapi.CheckAccess{
-			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Keep: true})
-		position := changefeed.Position{}
-		after := func() changefeed.Page {
-			page, err := elsewhere.AccessChanges(t.Context(), position)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return page
-		}
-		worktest.Await(t, "the changes", func() bool {
-			page := after()
-			position[page.Log] = page.Next
-			return !page.Behind
-		})
-		return kept.DependsOn, func() bool {
-			return slices.ContainsFunc(after().Changed, func(changed id.Ref) bool { return slices.Contains(kept.DependsOn, changed.ID) })
-		}
 	}
 	disabled, enabled := field.Some(directoryapi.Disabled), field.Some(directoryapi.Enabled)
 	var slowest time.Duration
@@ -176,16 +158,18 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			}
 		}
 		granted := access(elsewhere) == nil
-		dependsOn, reported := keep()
-		if granted != (len(dependsOn) > 0) {
-			t.Errorf("before %s the answer depends on %v", c.what, dependsOn)
+		kept, _ := elsewhere.CheckAccess(t.Context(), applicationapi.CheckAccess{
+			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Keep: true})
+		if granted != (len(kept.DependsOn) > 0) {
+			t.Errorf("before %s the answer depends on %v", c.what, kept.DependsOn)
 		}
+		reported := worktest.Changes(t, elsewhere.AccessChanges)
 		if err := c.change(); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
 		changed := time.Now()
 		if granted { // a refusal is not kept
-			worktest.Await(t, "the report that "+c.what, reported)
+			worktest.Await(t, "the report that "+c.what, func() bool { changed, _ := reported(kept.DependsOn...); return changed })
 		}
 		if err := access(here); !errors.Is(err, c.want) {
 			t.Errorf("%s: here the account stands with %v, want %v", c.what, err, c.want)
@@ -207,8 +191,7 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
 	mapping := newMapping(t, d, tenant, shop, directory)
 	replica := pg.Over(d.DB.Pool)
-	svc := application.New(store.New(replica, d.Clock.Now), member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
-		d.Clock.Now, applicationtest.Config)
+	svc := withMembers(d, replica, directory)
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	replica.OnNotify("hang", func(string) {
 		close(hangs)
@@ -221,10 +204,8 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Recent: !keep, Keep: keep})
 		return err
 	}
-	worktest.Await(t, "the notifications", func() bool {
-		page, _ := svc.AccessChanges(t.Context(), nil)
-		return !page.Behind && check(false) == nil
-	})
+	_ = worktest.Changes(t, svc.AccessChanges)
+	worktest.Await(t, "the login order to be read", func() bool { return check(false) == nil })
 	if _, err := pg.Exec(t.Context(), d.DB, `NOTIFY hang`); err != nil {
 		t.Fatal(err)
 	}
@@ -244,8 +225,7 @@ func TestAnAnswerOfAnApplicationWithManyOrganizationsMayNotBeKept(t *testing.T) 
 	tenant, _ := d.Tenant(t)
 	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
 	newMapping(t, d, tenant, shop, directory)
-	svc := application.New(store.New(d.DB, d.Clock.Now), member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
-		d.Clock.Now, applicationtest.Config)
+	svc := withMembers(d, d.DB, directory)
 	for n := range 34 {
 		access, err := svc.CheckAccess(t.Context(), applicationapi.CheckAccess{
 			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Keep: true})

@@ -2,12 +2,10 @@ package directory_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -24,28 +22,6 @@ func listening(t *testing.T, db *pg.DB) *store.Store {
 	s := store.New(replica, now) // which says what to listen to
 	worktest.Start(t, replica.Listen)
 	return s
-}
-
-// awaitChange returns a function that says whether a service has reported that one of the
-// resources has changed since.
-func awaitChange(t *testing.T, s *directory.Service, of ...id.ID) (reported func() bool) {
-	t.Helper()
-	position := changefeed.Position{}
-	after := func() changefeed.Page {
-		page, err := s.AccessChanges(t.Context(), position)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return page
-	}
-	worktest.Await(t, "the changes", func() bool {
-		page := after()
-		position[page.Log] = page.Next
-		return !page.Behind
-	})
-	return func() bool {
-		return slices.ContainsFunc(after().Changed, func(changed id.Ref) bool { return slices.Contains(of, changed.ID) })
-	}
 }
 
 // Whether an account may act is known without a query while nothing changes. A change
@@ -112,11 +88,11 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 				return err == nil && first.PasswordModifiedAt == again.PasswordModifiedAt
 			})
 		}
-		reported := awaitChange(t, elsewhere, account.ID, made.ID)
+		reported := worktest.Changes(t, elsewhere.AccessChanges)
 		if err := c.change(); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
-		worktest.Await(t, "the report that "+c.what, reported)
+		worktest.Await(t, "the report that "+c.what, func() bool { changed, _ := reported(account.ID, made.ID); return changed })
 		if err := access(here); !c.silent && !errors.Is(err, c.want) {
 			t.Errorf("%s: the process that changed it returns %v", c.what, err)
 		}

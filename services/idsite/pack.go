@@ -130,7 +130,7 @@ func (p *pack) Write(content []byte) (int, error) {
 }
 
 // ReadAt fails once the context of the fetch has ended, and with it the parser, which
-// reads each delta anew.
+// reads each delta again.
 func (p *pack) ReadAt(into []byte, offset int64) (int, error) {
 	if err := p.storage.ctx.Err(); err != nil {
 		return 0, err

@@ -22,9 +22,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/doorward/doorward/pkg/field"
-	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -199,22 +196,7 @@ func TestTheParserOfAPackEndsWithItsContext(t *testing.T) {
 
 func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
 	svc, _ := newService(t, idsitetest.New(now))
-	made, err := svc.SignUp(t.Context(), idsite.Bootstrap{
-		KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "secret", OwnerEmail: "owner@example.test",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sites, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First())
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := id.Ref{Tenant: made.ID, ID: sites.Items[0].ID}
-	loopback, err := outbound.ParseGuard([]string{"127.0.0.0/8"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fetcher := idsite.NewRepositories(svc, loopback)
+	at, fetcher := newSite(t, svc), fetchLocally(t, svc)
 	// fetch returns how a fetch ended, and the bytes that it has allocated.
 	fetch := func(t *testing.T, address string) (store.Site, uint64) {
 		t.Helper()
@@ -249,7 +231,7 @@ func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
 			t.Fatalf("the status is %s, %v", site.GitStatus, *site.GitMessage)
 		}
 		for path, want := range map[string]string{"base.txt": base, "by-hash.txt": base + "y", "by-offset.txt": base + base} {
-			if file, err := svc.SiteFile(t.Context(), made.ID, path); err != nil || string(file.Content) != want {
+			if file, err := svc.SiteFile(t.Context(), at.Tenant, path); err != nil || string(file.Content) != want {
 				t.Errorf("%s has %d bytes, %v", path, len(file.Content), err)
 			}
 		}
@@ -394,7 +376,7 @@ func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
 				}
 				return
 			}
-			if file, err := svc.SiteFile(t.Context(), made.ID, "index.html"); err != nil || string(file.Content) != page.text {
+			if file, err := svc.SiteFile(t.Context(), at.Tenant, "index.html"); err != nil || string(file.Content) != page.text {
 				t.Errorf("the status is %s, the file %q, %v", site.GitStatus, file.Content, err)
 			}
 		})

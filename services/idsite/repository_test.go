@@ -63,24 +63,36 @@ func repository(t *testing.T, branch string, files map[string]string) (url strin
 	return server.URL + "/pages.git", commit
 }
 
-func TestCustomPagesComeFromARepository(t *testing.T) {
-	svc, _ := newService(t, idsitetest.New(now))
+// newSite returns the site of a new tenant.
+func newSite(t *testing.T, svc *idsite.Service) id.Ref {
+	t.Helper()
 	made, err := svc.SignUp(t.Context(), idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "secret", OwnerEmail: "owner@example.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First())
+	sites, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First())
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := id.Ref{Tenant: made.ID, ID: page.Items[0].ID}
-	address, commit := repository(t, "pages", map[string]string{
-		"index.html": "<p>one</p>", "js/app.js": "1", ".secret": "x", "link.txt": "-> /etc/passwd",
-	})
+	return id.Ref{Tenant: made.ID, ID: sites.Items[0].ID}
+}
+
+// fetchLocally returns what fetches repositories of this machine.
+func fetchLocally(t *testing.T, svc *idsite.Service) *idsite.Repositories {
+	t.Helper()
 	loopback, err := outbound.ParseGuard([]string{"127.0.0.0/8"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return idsite.NewRepositories(svc, loopback)
+}
+
+func TestCustomPagesComeFromARepository(t *testing.T) {
+	svc, _ := newService(t, idsitetest.New(now))
+	at := newSite(t, svc)
+	address, commit := repository(t, "pages", map[string]string{
+		"index.html": "<p>one</p>", "js/app.js": "1", ".secret": "x", "link.txt": "-> /etc/passwd",
+	})
 	status := func() store.Site {
 		t.Helper()
 		site, err := svc.Site(t.Context(), at)
@@ -90,7 +102,7 @@ func TestCustomPagesComeFromARepository(t *testing.T) {
 		return site
 	}
 	file := func(path string) string {
-		found, err := svc.SiteFile(t.Context(), made.ID, path)
+		found, err := svc.SiteFile(t.Context(), at.Tenant, path)
 		if err != nil {
 			return ""
 		}
@@ -121,7 +133,7 @@ func TestCustomPagesComeFromARepository(t *testing.T) {
 		}
 	})
 	set(idsite.SiteChange{GitBranch: field.Some("pages")})
-	fetcher := idsite.NewRepositories(svc, loopback)
+	fetcher := fetchLocally(t, svc)
 	if err := fetcher.FetchDue(t.Context()); err != nil {
 		t.Fatal(err)
 	}

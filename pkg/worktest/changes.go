@@ -1,0 +1,33 @@
+package worktest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// Changes waits until a feed is certain of all changes, and returns a function that says
+// whether it has reported since that one of the resources has changed, or anything may
+// have.
+func Changes(t testing.TB, ask changefeed.Source) (reported func(of ...id.ID) (changed, gap bool)) {
+	t.Helper()
+	position := changefeed.Position{}
+	after := func() changefeed.Page {
+		page, err := ask(t.Context(), position)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	Await(t, "the feed of changes", func() bool {
+		page := after()
+		position[page.Log] = page.Next
+		return !page.Behind
+	})
+	return func(of ...id.ID) (changed, gap bool) {
+		page := after()
+		return slices.ContainsFunc(page.Changed, func(ref id.Ref) bool { return slices.Contains(of, ref.ID) }), page.Gap
+	}
+}
