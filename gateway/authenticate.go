@@ -18,7 +18,7 @@ import (
 // maxCredentials bounds the Base64 of a key id and its secret.
 const maxCredentials = 1 << 10
 
-// authenticate finds the caller.
+// authenticate verifies the API key and finds the caller.
 func (g *Gateway) authenticate(x *exchange) error {
 	if x.admission != nil {
 		defer x.admission.signed()

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// identify sets the id of the request, under which the client, the logs and the
-// services know it.
+// identify sets the request id (correlation id, elsewhere X-Request-Id), under which the
+// client, the logs and the services know the request.
 func (g *Gateway) identify(c *fiber.Ctx) error {
 	request := g.name(c)
 	err := c.Next()

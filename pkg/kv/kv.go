@@ -1,5 +1,6 @@
-// Package kv opens Redis. Redis holds only what may be lost: limits, caches
-// and their invalidation. What guards security is in PostgreSQL.
+// Package kv opens Redis. Redis stores nothing: by publish and subscribe it carries
+// messages between gateways (counters of rate limits, changes of API keys), which may be
+// lost. What guards security is in PostgreSQL.
 package kv
 
 import (

@@ -16,7 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// Pagination: the page that a client gets unless it asks for another.
+// Pagination: the page size. DefaultLimit holds where a client names none, and MaxLimit is the
+// greatest.
 const (
 	DefaultLimit = 25
 	MaxLimit     = 100

@@ -17,8 +17,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrate brings the service's schema up to date and returns the role that owns
-// it: doorward_<schema>, made on the first start where the login may make
+// migrate runs the schema migrations of the service and returns the role that owns
+// the schema: doorward_<schema>, made on the first start where the login may make
 // roles. Where it may not, the login is the service's own and owns the schema
 // itself: the role is empty. Replicas that start together wait for each other.
 func migrate(ctx context.Context, cfg Config, at address) (role string, err error) {

@@ -299,8 +299,8 @@ const (
 // errClosed is the error of a transaction whose tenant is being moved for longer.
 var errClosed = apierr.Unavailable.Because("the tenant is being moved to another database; repeat the request later").After(time.Second)
 
-// isClosed reports whether a transaction has failed because the tenant is not open in
-// the shard.
+// isTenantClosed reports whether err says that writes of the tenant are blocked in this
+// shard.
 func isTenantClosed(err error) bool {
 	var failure *pgconn.PgError
 	return errors.As(err, &failure) && failure.Code == "DW001"

@@ -246,7 +246,7 @@ func (p *Process) ops() http.Handler {
 	return mux
 }
 
-// unready returns the failed checks of the readiness probe, by name.
+// unready runs the readiness probe: it returns the checks that failed, by name.
 func (p *Process) unready(ctx context.Context) map[string]string {
 	problems := map[string]string{}
 	if !p.ready.Load() {

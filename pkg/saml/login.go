@@ -30,16 +30,16 @@ type ServiceProvider struct {
 	Now          time.Time
 }
 
-// Login is what a response says that holds.
+// Login is what a verified response states.
 type Login struct {
 	ResponseID   string
-	AssertionID  string
+	AssertionID  string // for replay protection: services/directory/samllogin.go
 	Issuer       string
 	NameID       string
 	NameIDFormat string
 	SessionIndex string
 	Attributes   []Attribute
-	// ExpiresAt is when the assertion is refused for its time, whatever the clocks.
+	// ExpiresAt is when the assertion expires, clock skew included.
 	ExpiresAt time.Time
 }
 

@@ -263,8 +263,8 @@ func (m *mirror) membersOf(ctx context.Context, entry *ldap.Entry) ([]string, er
 	}
 }
 
-// poll is the incremental sync: it looks for changes with one search, now and then for
-// deletions, and once a day runs a full sync.
+// poll is the incremental sync: it looks for changes with one search, every cfg.Deletions
+// for deletions, and every cfg.Full (a day by default) it runs a full sync.
 func (m *mirror) poll(ctx context.Context) error {
 	if m.fullAt.IsZero() || time.Since(m.fullAt) >= m.cfg.Full || m.newest == "" {
 		return m.full(ctx)

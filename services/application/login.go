@@ -198,9 +198,9 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
 }
 
-// searched returns the account store order of a login: those of the application by their
-// listIndex, organizations unfolded into theirs, or the one account store that where
-// names.
+// searched returns the account store order of a login (the priority of account stores):
+// the account stores of the application by their listIndex, organizations expanded into
+// theirs, or the one account store that where names.
 func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.LoginOrder, error) {
 	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {

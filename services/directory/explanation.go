@@ -27,7 +27,7 @@ func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin
 	}
 	if found.PasswordHash == "" {
 		out.Refusal = apierr.WrongPassword.Because("the account has no password%s", elsewhere(out.Stores, found.DirectoryID))
-	} else if refusal := admits(found); refusal != nil {
+	} else if refusal := checkAdmission(found); refusal != nil {
 		out.Refusal = apierr.From(refusal)
 	}
 	out.Found = &directoryapi.Authenticated{Account: found.Account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}

@@ -97,7 +97,7 @@ func planLink(in directoryapi.LinkAccount, a store.Arrival) (linkPlan, error) {
 	if p.outcome == directoryapi.Unlinked || p.outcome == directoryapi.Provisioned {
 		return p, nil
 	}
-	err := admits(store.Candidate{Account: p.account, DirectoryStatus: a.HomeStatus, StoreStatus: a.StoreStatus})
+	err := checkAdmission(store.Candidate{Account: p.account, DirectoryStatus: a.HomeStatus, StoreStatus: a.StoreStatus})
 	if err != nil {
 		refusal := apierr.From(err)
 		err = refusal.Because("the login leads to the account %s of the default account store: %s", p.account.ID, refusal.Reason)

@@ -42,7 +42,7 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	case !match:
 		return directoryapi.Authenticated{}, apierr.WrongPassword.Because("the password is wrong")
 	}
-	if err := admits(found); err != nil {
+	if err := checkAdmission(found); err != nil {
 		return directoryapi.Authenticated{}, err
 	}
 	if stale {
@@ -52,9 +52,9 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}, err
 }
 
-// admits refuses an account whose state, or that of what holds it, forbids a
-// login.
-func admits(found store.Candidate) error {
+// checkAdmission returns the refusal of an account that may not log in, because of its own
+// state or that of its account store, and nil where it may.
+func checkAdmission(found store.Candidate) error {
 	switch {
 	case found.DirectoryStatus != directoryapi.Enabled:
 		return apierr.DirectoryDisabled.Because("the directory of the account is disabled")

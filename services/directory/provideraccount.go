@@ -67,7 +67,7 @@ func (s *Service) provide(
 			out.IsNew = true
 			out.Account, err = s.createUser(ctx, tx, in, stated, by)
 		case err == nil:
-			if err := admitsUser(user); err != nil {
+			if err := checkUserAdmission(user); err != nil {
 				return err
 			}
 			out.IsNew = user.ID == in.Account
@@ -91,9 +91,9 @@ func (s *Service) provide(
 	return out, err
 }
 
-// admitsUser refuses an account that may not log in.
-func admitsUser(user store.ProviderUser) error {
-	return admits(store.Candidate{Account: user.Account, DirectoryStatus: user.DirectoryStatus, StoreStatus: directoryapi.Enabled})
+// checkUserAdmission is checkAdmission for the account of a provider's user.
+func checkUserAdmission(user store.ProviderUser) error {
+	return checkAdmission(store.Candidate{Account: user.Account, DirectoryStatus: user.DirectoryStatus, StoreStatus: directoryapi.Enabled})
 }
 
 // isAsStated reports whether a login leaves the account of a user as it is.

@@ -155,7 +155,7 @@ func (s *Service) samlAccount(
 		return s.providerAccount(ctx, p, in, stated)
 	}
 	user := (*known)[0]
-	if err := admitsUser(user); err != nil {
+	if err := checkUserAdmission(user); err != nil {
 		return out, err
 	}
 	out.Account, err = s.unsealed(user.Account)

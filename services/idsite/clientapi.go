@@ -62,8 +62,8 @@ func (c *Client) where(at Place) applicationapi.Where {
 	return where
 }
 
-// On reports whether a workflow is on: as the web config says, or where it says
-// nothing as the directory of new accounts sends the mail.
+// on reports whether a workflow is enabled: as the web config says, or where it says
+// nothing, whether the directory of new accounts sends the mail.
 func (c *Client) on(ctx context.Context, set *bool, mail func(directoryapi.RegistrationRules) bool) (bool, error) {
 	if set != nil {
 		return *set, nil

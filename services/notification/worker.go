@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// maxAge is the age at which a delivery that fails is not retried.
+	// maxAge ends the retries of a delivery: one that fails at this age becomes FAILED.
+	// There is no dead letter of a mail.
 	maxAge = 72 * time.Hour
 	// leaseTime is how long a delivery stays with a worker that died, unless
 	// Config.LeaseTime says otherwise. A worker that lives renews it.

@@ -170,14 +170,15 @@ func (a *assertion) identify(jwt signed, parse func(string) (href.Ref, bool)) er
 	return nil
 }
 
-// spend records the exchange of an assertion that the service made. Of any number
-// of attempts, in any number of processes, one succeeds. A client that signs its
-// own assertions could sign another, so that these may be exchanged again.
-func (s *Service) spend(ctx context.Context, tenant id.ID, a assertion) error {
+// consume records that an assertion which the service made is exchanged, once (single use,
+// replay protection). Of any number of attempts, in any number of processes, one succeeds. A
+// client that signs its own assertions could sign another, so that these may be exchanged
+// again.
+func (s *Service) consume(ctx context.Context, tenant id.ID, a assertion) error {
 	if a.jti == "" {
 		return nil
 	}
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.SpendAssertion(ctx, tenant, a.jti, a.expiresAt) })
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.ConsumeAssertion(ctx, tenant, a.jti, a.expiresAt) })
 	if errors.Is(err, apierr.Exists) {
 		return apierr.TokenReplayed.Because("the assertion was exchanged already")
 	}

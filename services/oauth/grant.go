@@ -59,7 +59,8 @@ type Issued struct {
 	AccessTokenID id.ID
 }
 
-// grants lists the grant types by their neutral names.
+// grants lists the grant types by their neutral names. There is no authorization code grant,
+// so no PKCE here; logins at providers use it in services/directory/connect.
 var grants = map[string]func(*Service, context.Context, TokenRequest) (Issued, error){
 	"password":                 (*Service).passwordGrant,
 	"refresh_token":            (*Service).refreshGrant,

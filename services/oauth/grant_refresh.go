@@ -9,9 +9,10 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// refreshGrant returns a new access token for a refresh token (RFC 6749, section
-// 6), which is not rotated: its text and expiry do not change. Any number of refreshes may run at
-// once; each returns another access token, and a revocation ends them all.
+// refreshGrant returns a new access token for a refresh token (RFC 6749, section 6).
+// Refresh token rotation (RFC 9700): none; the text and expiry of the token stay the same.
+// Any number of refreshes may run concurrently; each returns another access token, and a
+// revocation ends them all.
 func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, error) {
 	text, err := in.Form.required("refresh_token")
 	if err != nil {

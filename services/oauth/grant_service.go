@@ -23,7 +23,7 @@ func (s *Service) serviceGrant(ctx context.Context, in TokenRequest) (Issued, er
 		Tenant: in.Tenant, Application: in.Application, Account: a.account, AccountStore: href.Link{Href: a.organization},
 	})
 	if err == nil {
-		err = s.spend(ctx, in.Tenant, a)
+		err = s.consume(ctx, in.Tenant, a)
 	}
 	if err != nil {
 		return Issued{}, refused(err, "invalid_client")

@@ -19,6 +19,7 @@ func Client(peer rpc.Peer) Contract { return client{peer} }
 type client struct{ rpc.Peer }
 
 func (c client) BeginSecondStep(ctx context.Context, in BeginSecondStep) (SecondStep, error) {
+	// Demand is a former name of the method: during a rolling upgrade processes of both versions call it.
 	return rpc.Call[BeginSecondStep, SecondStep](ctx, c.Peer, "mfa.Demand", in)
 }
 

@@ -54,9 +54,9 @@ func (r *rawClaims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// keySet verifies signatures with the keys at an address. A signature that fits none
-// of those that are kept is tried with newer ones: the provider may have changed
-// its keys before their lifetime ended.
+// keySet verifies signatures with the provider's JWKS, which is cached. A signature
+// that no cached key verifies is checked again with a JWKS that is fetched: the provider
+// may have changed its keys before the lifetime of the cached ones ended.
 type keySet struct {
 	client  *Client
 	address string

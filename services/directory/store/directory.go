@@ -84,8 +84,8 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) err
 		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.ModifiedAt)
 }
 
-// DeleteDirectory removes a directory with its policies, and leaves its accounts
-// and groups, which are hidden, to RemoveLeft.
+// DeleteDirectory removes a directory with its policies. Its accounts and groups are
+// hidden from then on, and deleted by RemoveAccounts and RemoveGroups.
 func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID, now time.Time) error {
 	tx.changesAccess(tenant, directory)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory); err != nil {

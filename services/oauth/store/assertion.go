@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// SpendAssertion notes that the assertion with this jti was exchanged, and returns
+// ConsumeAssertion notes that the assertion with this jti was exchanged, and returns
 // apierr.Exists for one that was before.
-func (tx *Tx) SpendAssertion(ctx context.Context, tenant id.ID, jti string, expires time.Time) error {
+func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, jti string, expires time.Time) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO spent_assertions (tenant_id, jti_digest, expires_at) VALUES ($1, $2, $3)`,
 		tenant, secure.Digest(secure.Secret(jti)), expires)
 	return err
