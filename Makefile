@@ -211,7 +211,7 @@ generated: ## what make generate writes is current
 	@.ci/generated
 
 .PHONY: tidy
-tidy: ## mend what format and modules find
+tidy: ## fix what format and modules find
 	@gofmt -w pkg gateway services deploy .ci
 	@go work sync
 	@for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy); done

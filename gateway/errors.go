@@ -78,7 +78,7 @@ type refusals struct {
 
 func newRefusals() (*refusals, error) {
 	counter, err := otel.Meter("gateway").Int64Counter("doorward_gateway_refused_total",
-		metric.WithDescription("requests that the gateway refused by itself"))
+		metric.WithDescription("requests refused by the gateway, by reason"))
 	return &refusals{counter}, err
 }
 

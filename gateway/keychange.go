@@ -160,7 +160,7 @@ func (k *keys) current(asked time.Time, changes ...change) bool {
 }
 
 // sync publishes the changes that pass through this gateway and applies those of
-// the others, until ctx ends. While Redis is away a key that ended elsewhere
+// the others, until ctx ends. While Redis is unavailable a key that ended elsewhere
 // works until its entry expires.
 func (k *keys) sync(ctx context.Context, redis kv.Client) error {
 	subscription := redis.Subscribe(ctx, keyChannel)

@@ -44,7 +44,7 @@ func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
 }
 
 // sync publishes the local counters and adds those of the other gateways. While
-// Redis is away each gateway has its limits alone: one line of the log says when
+// Redis is unavailable each gateway has its limits alone: one line of the log says when
 // that begins, one when it ends, and doorward_gateway_limits_shared is 0.
 func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 	gauge, err := l.gauge()

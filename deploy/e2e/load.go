@@ -38,7 +38,7 @@ type Registration struct {
 	Href  string
 }
 
-// rest keeps a load from spinning while the service is away.
+// rest keeps a load from spinning while the service is unavailable.
 const rest = 20 * time.Millisecond
 
 // NewLoad is a load without workers, which ends with ctx at the latest.

@@ -123,7 +123,7 @@ var dashboards = []dashboard{
 				{title: "Time since the last purge", unit: "s", queries: one(`max(doorward_purge_age_seconds)`, "age")},
 			}},
 			{"Redis and caches", []panel{
-				{title: "Gateways that share their limits", unit: "short", about: "Fewer than there are gateways: Redis is away for some.",
+				{title: "Gateways that share their limits", unit: "short", about: "Fewer than there are gateways: Redis is unavailable for some.",
 					queries: one(`sum(doorward_gateway_limits_shared)`, "shared")},
 				{title: "Cache hits", unit: "percentunit", queries: one(
 					`sum by (cache) (rate(doorward_cache_requests_total{result="hit"}[$__rate_interval]))`+

@@ -30,18 +30,20 @@ type Config struct {
 	TrustedHops int      `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the"`
 	_           env.More `help:"client's address is counted from its right"`
 
-	TenantConcurrency  int      `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"management requests of one tenant in flight,"`
-	_                  env.More `help:"over all gateways; more are refused with 429"`
-	TenantRate         int      `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"management requests of one tenant in a second, over"`
-	_                  env.More `help:"all gateways; 0 for any number"`
-	UserConcurrency    int      `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"requests in flight that let the end users of one"`
-	_                  env.More `help:"tenant in (logins, tokens, codes, mails), and apart from them those to the Client API of one"`
+	TenantConcurrency  int      `env:"DOORWARD_TENANT_CONCURRENCY" default:"100" min:"1" help:"concurrency limit: management requests of one"`
+	_                  env.More `help:"tenant in flight, over all gateways; more are refused with 429"`
+	TenantRate         int      `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"rate limit: management requests of one tenant"`
+	_                  env.More `help:"per second, over all gateways; more are refused with 429; 0 for no limit"`
+	UserConcurrency    int      `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"concurrency limit: requests in flight of the end"`
+	_                  env.More `help:"users of one tenant (logins, tokens, codes, mails), and separately those to the Client API of one"`
 	_                  env.More `help:"application"`
-	UserRate           int      `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"the same in a second; 0 for any number"`
-	AddressConcurrency int      `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"requests without a key of one client address"`
-	_                  env.More `help:"in flight, and its wrong keys within a second; more are refused with 429"`
-	AddressRate        int      `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"requests without a key of one client address in a"`
-	_                  env.More `help:"second; 0 for any number"`
+	UserRate           int      `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"rate limit: requests per second of the end users"`
+	_                  env.More `help:"of one tenant (logins, tokens, codes, mails), and separately those to the Client API of one application;"`
+	_                  env.More `help:"0 for no limit"`
+	AddressConcurrency int      `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"concurrency limit: requests without a key of"`
+	_                  env.More `help:"one client address in flight, and its wrong keys per second; more are refused with 429"`
+	AddressRate        int      `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"rate limit: requests without a key of one client"`
+	_                  env.More `help:"address per second; 0 for no limit"`
 
 	ClientAPI deployment.ClientAPI
 	Mailbox   []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private"`

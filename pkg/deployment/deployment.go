@@ -28,11 +28,10 @@ type Config struct {
 	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
 	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such"`
 	_              env.More      `help:"as https://id.example.com/v1"`
-	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"word that names the product on the wire, in grant types,"`
-	_              env.More      `help:"headers and names"`
+	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"product name in grant types, headers and names"`
 	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes"`
 	_              env.More      `help:"of the deployment share; make one with: openssl rand -hex 32"`
-	AcceptedSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"another internal secret that is accepted while it is rotated"`
+	AcceptedSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"previous or next internal secret, accepted during a rotation"`
 }
 
 // Common is a checked Config.

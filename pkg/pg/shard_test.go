@@ -207,7 +207,7 @@ func TestQueriesGoToTheShardOfTheirTenant(t *testing.T) {
 	}
 }
 
-// Two processes write and read while the tenant is moved to and fro. No write is lost or
+// Two processes write and read while the tenant is moved back and forth. No write is lost or
 // refused, and what one process has written the other reads.
 func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	t.Parallel()

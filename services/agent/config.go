@@ -33,6 +33,7 @@ type Config struct {
 	_             env.More      `help:"for which the ids of all entries are read"`
 	Full          time.Duration `env:"DOORWARD_AGENT_FULL" default:"24h" help:"interval between full comparisons"`
 	Hashes        bool          `env:"DOORWARD_AGENT_PASSWORD_HASHES" default:"false" help:"send those password hashes of passwordRdn that"`
-	_             env.More      `help:"Doorward can compare (ldap only); by default none leaves the directory server, which compares all"`
+	_             env.More      `help:"Doorward can compare (ldap only); by default no hash is sent and the directory server checks every"`
+	_             env.More      `help:"password (LDAP bind)"`
 	Checks        int           `env:"DOORWARD_AGENT_CHECKS" default:"200" min:"1" help:"password checks at a time"`
 }

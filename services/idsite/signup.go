@@ -37,7 +37,7 @@ const keyTries = 16
 // ids come from the key's id; so a sign-up that broke off is completed by the
 // next, and two replicas that start together make one tenant. It returns the
 // errors of the services: apierr.Exists for a key that has another secret,
-// apierr.Unavailable for a service that is away.
+// apierr.Unavailable for a service that is unavailable.
 //
 // The owner has no password until it is reset by mail.
 func (s *Service) SignUp(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {

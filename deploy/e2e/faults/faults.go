@@ -28,7 +28,7 @@ type fault struct {
 	draw func(*suite, *rand.Rand) event
 }
 
-// event is one fault of a schedule: begin breaks something, and end mends it.
+// event is one fault of a schedule: begin breaks something, and end repairs it.
 type event struct {
 	fault  string
 	target string
@@ -111,7 +111,7 @@ func killedProcess(s *suite, r *rand.Rand) event {
 	return killed(s, r, victim.Name, victim)
 }
 
-// killed lets no port answer while the process is away, which a proxy's would.
+// killed lets no port answer while the process is down, which a proxy's would.
 func killed(s *suite, r *rand.Rand, name string, victim server) event {
 	return event{
 		target: name, lasts: seconds(r, 2, 8),
@@ -267,7 +267,7 @@ func promotedStandby(s *suite, r *rand.Rand) event {
 // movedTenant is no fault, and none may be noticed.
 func movedTenant(s *suite, _ *rand.Rand) event {
 	return event{
-		target: "to and fro",
+		target: "back and forth",
 		begin:  func(ctx context.Context) error { return s.shape.MoveTenant(ctx, harness.Shard) },
 		end:    func(ctx context.Context) error { return s.shape.MoveTenant(ctx, pg.Main) },
 	}

@@ -24,7 +24,7 @@ const (
 
 func TestMain(m *testing.M) { harness.Main(func(string) (int, error) { return m.Run(), nil }) }
 
-// The tenant is moved to and fro, and a command that moves it is killed. No request
+// The tenant is moved back and forth, and a command that moves it is killed. No request
 // fails, no account is lost, and each mail goes out.
 func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	ctx := t.Context()

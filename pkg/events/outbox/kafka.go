@@ -28,7 +28,7 @@ type Config struct {
 	_          env.More      `help:"system"`
 	Secret     secure.Secret `env:"DOORWARD_INTERNAL_SECRET" help:"secret of at least 32 characters that all processes of the deployment"`
 	_          env.More      `help:"share; make one with: openssl rand -hex 32"`
-	Accepted   secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"another internal secret that is accepted while it is rotated"`
+	Accepted   secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"previous or next internal secret, accepted during a rotation"`
 }
 
 // Topic names where a service's events go; dead letters go to the topic of that

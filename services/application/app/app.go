@@ -34,17 +34,20 @@ type Config struct {
 
 	PairLimit     int           `env:"DOORWARD_LOGIN_PAIR_LIMIT" default:"20" min:"1" help:"logins of one user name or email at one address"`
 	_             env.More      `help:"that may fail before more are refused with 429"`
-	PairWindow    time.Duration `env:"DOORWARD_LOGIN_PAIR_WINDOW" default:"15m" help:"time in which they are counted"`
+	PairWindow    time.Duration `env:"DOORWARD_LOGIN_PAIR_WINDOW" default:"15m" help:"window of DOORWARD_LOGIN_PAIR_LIMIT, from its"`
+	_             env.More      `help:"first failed login"`
 	AccountLimit  int           `env:"DOORWARD_LOGIN_ACCOUNT_LIMIT" default:"60" min:"1" help:"logins of one user name or email that may"`
 	_             env.More      `help:"fail at all addresses together where it has not succeeded before"`
-	AccountWindow time.Duration `env:"DOORWARD_LOGIN_ACCOUNT_WINDOW" default:"1h" help:"time in which they are counted"`
+	AccountWindow time.Duration `env:"DOORWARD_LOGIN_ACCOUNT_WINDOW" default:"1h" help:"window of DOORWARD_LOGIN_ACCOUNT_LIMIT, from its"`
+	_             env.More      `help:"first failed login"`
 	AddressLimit  int           `env:"DOORWARD_LOGIN_ADDRESS_LIMIT" default:"300" min:"1" help:"logins of a tenant's users that may fail at"`
 	_             env.More      `help:"one address where they have not succeeded before"`
-	AddressWindow time.Duration `env:"DOORWARD_LOGIN_ADDRESS_WINDOW" default:"15m" help:"time in which they are counted"`
-	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"by how many percent of the users who log in"`
-	_             env.More      `help:"at an address within a day its limit is raised"`
-	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a login the address is known for its"`
-	_             env.More      `help:"user name or email"`
+	AddressWindow time.Duration `env:"DOORWARD_LOGIN_ADDRESS_WINDOW" default:"15m" help:"window of DOORWARD_LOGIN_ADDRESS_LIMIT, from its"`
+	_             env.More      `help:"first failed login"`
+	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"percent of the login names that succeeded at an"`
+	_             env.More      `help:"address within a day, which are added to DOORWARD_LOGIN_ADDRESS_LIMIT there"`
+	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a successful login an address is"`
+	_             env.More      `help:"known for that login name"`
 }
 
 // Peers are the services that this one asks.

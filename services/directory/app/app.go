@@ -34,9 +34,9 @@ type Config struct {
 	Database secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
 	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 
-	Argon2Memory    int      `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB"`
-	Argon2Time      int      `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash"`
-	Argon2Threads   int      `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash"`
+	Argon2Memory    int      `env:"DOORWARD_ARGON2_MEMORY" default:"19456" min:"8" help:"memory of a password hash in KiB (argon2id memory)"`
+	Argon2Time      int      `env:"DOORWARD_ARGON2_TIME" default:"2" min:"1" help:"passes of a password hash (argon2id time)"`
+	Argon2Threads   int      `env:"DOORWARD_ARGON2_THREADS" default:"1" min:"1" help:"lanes of a password hash (argon2id parallelism)"`
 	HashWorkers     int      `env:"DOORWARD_HASH_WORKERS" default:"0" min:"0" help:"password hashes computed at once; 0 means one per"`
 	_               env.More `help:"processor; a CPU quota lowers it to the whole processors of the quota"`
 	HashQueue       int      `env:"DOORWARD_HASH_QUEUE" default:"128" min:"1" help:"password hashes that may wait; more are refused"`
