@@ -26,10 +26,10 @@ func (g *Gateway) authenticate(x *exchange) error {
 	if x.needsKey() {
 		found, err := g.findCaller(x.ctx, x.Request(), x.address)
 		if err != nil {
-			return g.refused.because(err)
+			return g.refusals.count(err)
 		}
 		if directoryapi.IsAgentKey(found.Key) && !x.isOfAgent(found.Key) {
-			return g.refused.because(errAgentKey)
+			return g.refusals.count(errAgentKey)
 		}
 		x.caller = found
 	}

@@ -24,7 +24,7 @@ func BenchmarkForward(b *testing.B) {
 	}
 	service := rest.NewFiber(nil)
 	service.Use(answer)
-	hop := rpc.NearUpstream("directory", service.Handler())
+	hop := rpc.LocalUpstream("directory", service.Handler())
 
 	b.Run("bare", func(b *testing.B) {
 		app := rest.NewFiber(nil)

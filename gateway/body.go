@@ -61,7 +61,7 @@ const (
 // its request.
 type admission struct {
 	err      error     // refuses a body that is larger than what is read
-	unproven bool      // signed: that its key sends it is known after the body
+	unproven bool      // signed: the signature is checked after the body
 	deadline time.Time // of the whole request; zero for a body of at most maxSmall
 	signed   func()    // releases what is held until the signature is checked
 	large    func()    // releases what is held until the answer
@@ -193,14 +193,14 @@ func (g *Gateway) queueBody(x *exchange) error {
 	if a := x.admission; a != nil && a.unproven && a.deadline.IsZero() {
 		s := tenantSubject(queuedBodyLimit, x.caller.Tenant)
 		if limit := g.Limits.acquire(x.ctx, s); limit != nil {
-			return g.refused.because(limit)
+			return g.refusals.count(limit)
 		}
 		a.large = func() { g.Limits.release(s) }
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, bodyQueueTime)
 	defer cancel()
 	if g.bodies.Acquire(ctx, x.caller.Tenant) != nil {
-		return g.refused.because(tooMany(bodyLimit, Budget{InFlight: maxTenantBodies}))
+		return g.refusals.count(tooMany(bodyLimit, Budget{InFlight: maxTenantBodies}))
 	}
 	x.queued = true
 	return nil

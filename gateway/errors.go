@@ -41,12 +41,12 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 			return nil
 		case fiber.StatusRequestEntityTooLarge:
 			if err = g.tooLarge(&c.Request().Header); errors.Is(err, apierr.TooLarge) {
-				_ = g.refused.as("too_large", err)
+				_ = g.refusals.countAs("too_large", err)
 			} else {
-				_ = g.refused.because(err)
+				_ = g.refusals.count(err)
 			}
 		case fiber.StatusRequestHeaderFieldsTooLarge:
-			err = g.refused.as("too_large", apierr.TooLarge.Because("the headers are too large"))
+			err = g.refusals.countAs("too_large", apierr.TooLarge.Because("the headers are too large"))
 		}
 		if conn, ok := c.Context().Conn().(*conn); ok {
 			conn.linger()
@@ -71,31 +71,31 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 	return g.failurePage(c)
 }
 
-// refusals counts what the gateway refuses by itself.
-type refusals struct {
+// refusalCounter counts the requests that the gateway itself refuses.
+type refusalCounter struct {
 	counter metric.Int64Counter
 }
 
-func newRefusals() (*refusals, error) {
+func newRefusalCounter() (*refusalCounter, error) {
 	counter, err := otel.Meter("gateway").Int64Counter("doorward_gateway_refused_total",
 		metric.WithDescription("requests refused by the gateway, by reason"))
-	return &refusals{counter}, err
+	return &refusalCounter{counter}, err
 }
 
-// as counts an error under a reason and passes it on.
-func (r *refusals) as(reason string, err error) error {
+// countAs counts a refusal under a reason and returns its error.
+func (r *refusalCounter) countAs(reason string, err error) error {
 	r.counter.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", reason)))
 	return err
 }
 
-// because counts a refusal by what it says.
-func (r *refusals) because(err error) error {
+// count counts a refusal under the reason that its error has, and returns the error.
+func (r *refusalCounter) count(err error) error {
 	var limit *limited
 	switch {
 	case errors.Is(err, apierr.Unauthorized):
-		return r.as("unauthorized", err)
+		return r.countAs("unauthorized", err)
 	case errors.As(err, &limit):
-		return r.as(limit.reason, err)
+		return r.countAs(limit.reason, err)
 	}
 	return err
 }

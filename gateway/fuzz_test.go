@@ -82,7 +82,7 @@ func FuzzPath(f *testing.F) {
 	}
 	upstreams := map[string]*rpc.Upstream{}
 	for _, owner := range []string{"directory", "application", "oauth", "mfa", "notification", "idsite", "mailbox"} {
-		upstreams[owner] = rpc.NearUpstream(owner, nil)
+		upstreams[owner] = rpc.LocalUpstream(owner, nil)
 	}
 	r := newRouter(upstreams)
 	f.Fuzz(func(t *testing.T, target []byte) {

@@ -23,8 +23,8 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// requestTimeout bounds the work on one request, from when its body was read. It
-// is a little more than a service's own, so that the service's answer wins.
+// requestTimeout bounds the work on one request, from when its body was read. It is a little
+// more than a service's own, so that the service times out first.
 const requestTimeout = 18 * time.Second
 
 // Upstreams are the services behind the gateway. The paths of one that is nil
@@ -62,7 +62,7 @@ type Gateway struct {
 	router    *router
 	keys      *keys
 	domains   *certificates // of tenants' own domains; nil without the idsite service
-	refused   *refusals
+	refusals  *refusalCounter
 	steps     []step
 	reference func() (map[string]referenceFile, error) // written at the first use
 	pool      sync.Pool
@@ -87,7 +87,7 @@ type exchange struct {
 	admission  *admission      // of a large body, else nil
 	route      *route          // nil for a path that is not in the table
 	managed    bool            // below /v1
-	spelled    bool            // whether the path can be an address
+	canonical  bool            // whether the path has a canonical form, and so can be an address
 	host       string          // that a browser asked for, where the idsite service is to know
 	target     []byte          // path and query as they are forwarded, the path in its normal spelling
 	path       int             // length of the path in target
@@ -106,12 +106,12 @@ type exchange struct {
 // New returns a gateway. It serves nothing until its HTTP application is given a
 // listener of Listen.
 func New(cfg Config) (*Gateway, error) {
-	refused, err := newRefusals()
+	refusals, err := newRefusalCounter()
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
-		cfg: cfg, refused: refused,
+		cfg: cfg, refusals: refusals,
 		Limits:        newLimits(cfg),
 		bodies:        fairqueue.New(maxBodies, maxTenantBodies, maxBodyQueue),
 		pool:          sync.Pool{New: func() any { return new(exchange) }},

@@ -161,7 +161,7 @@ func (s *site) service(t testing.TB, name string) *rpc.Upstream {
 	s.services[name] = fake
 	app := rest.NewFiber(func(c *fiber.Ctx, err error) error { return rest.Fail(c, base, err) })
 	app.Use(fake.handle)
-	return rpc.NearUpstream(name, app.Handler())
+	return rpc.LocalUpstream(name, app.Handler())
 }
 
 func (f *fakeService) handle(c *fiber.Ctx) error {

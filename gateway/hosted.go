@@ -38,14 +38,14 @@ func (g *Gateway) hostedRoute(x *exchange, header *fasthttp.RequestHeader, r *ro
 			return r
 		}
 		rewrite(x, "/session")
-		return g.router.unspelled[sessionRoute]
+		return g.router.hostRoutes[sessionRoute]
 	}
 	// A tenant's own domain is any other name. Only its pages are there: the paths
 	// of the table are the same at every host.
 	if g.otherName(host) && (r == nil || r.pattern == "/") {
 		x.host = host
 		rewrite(x, "/site")
-		return g.router.unspelled[siteRoute]
+		return g.router.hostRoutes[siteRoute]
 	}
 	return r
 }

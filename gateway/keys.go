@@ -115,10 +115,9 @@ func (k *keys) cached(cred credential) (owner caller.Caller, ok bool, err error)
 	return caller.Caller{}, false, nil
 }
 
-// stillRefused reports whether a key that was refused at a time is refused without
-// asking again. Nobody has said whose key it is: any change may have made it good. A
-// refusal from where a service may still have answered with a copy from before the
-// change holds until that is over.
+// stillRefused reports whether a key that was refused at a time is refused without asking
+// again. Nobody has said whose key it is: any change may have made it good. A refusal made
+// within staleRead of a change is not cached longer than that.
 func (k *keys) stillRefused(asked time.Time) bool {
 	now := time.Now()
 	if now.Sub(asked) >= keyTTL {

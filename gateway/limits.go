@@ -26,10 +26,10 @@ const (
 	userLimit                          // those among them that let its end users in
 	clientAPILimit                     // requests to the Client API of an application
 	addressLimit                       // requests of an address without a key
-	wrongKeyLimit                      // unproven keys that an address sends
-	signerLimit                        // keys that sign at an address and have not signed well there
-	signedBodyLimit                    // large bodies of a key whose signature is not checked yet
-	wrongBodyKeyLimit                  // unproven keys that announce a large body, of all clients
+	wrongKeyLimit                      // unauthenticated keys that an address sends
+	signerLimit                        // keys that sign at an address and have no valid signature yet there
+	signedBodyLimit                    // large bodies of a key: the signature is checked after the body
+	wrongBodyKeyLimit                  // unauthenticated keys that announce a large body, of all clients
 	unknownSignerLimit                 // ids that announce a large signed body, of all clients
 	bodyLimit                          // bodies of more than maxSmall of a tenant
 	processBodyLimit                   // the same of this process; the other gateways do not learn of it
@@ -244,7 +244,7 @@ func (g *Gateway) limit(x *exchange) error {
 func (g *Gateway) count(x *exchange, subjects ...subject) error {
 	for _, s := range subjects {
 		if limit := g.Limits.acquire(x.UserContext(), s); limit != nil {
-			return g.refused.because(limit)
+			return g.refusals.count(limit)
 		}
 		x.counted[x.counts] = s
 		x.counts++

@@ -106,8 +106,9 @@ func (c *conn) Handshake() error {
 	return nil
 }
 
-// shakeHands looks at the first byte that the client sends. A TLS record begins
-// with 22, a plain HTTP request with a letter. The server has set deadlines.
+// shakeHands performs the TLS handshake, after a look at the first byte that the client sends.
+// A TLS record begins with 22, a plain HTTP request with a letter. The server has set
+// deadlines.
 func (c *conn) shakeHands() error {
 	secure, ok := c.Conn.(*tls.Conn)
 	if !ok {
@@ -250,7 +251,7 @@ func (u *unread) Read(into []byte) (int, error) {
 func (g *Gateway) refusal() []byte {
 	request, base := uuid.NewString(), g.cfg.Common.Base
 	err := *plainHTTP
-	_ = g.refused.as("plain_http", &err)
+	_ = g.refusals.countAs("plain_http", &err)
 	body := err.Body(base.Host()+"/errors/"+strconv.Itoa(err.Code), request)
 	var out bytes.Buffer
 	_, _ = fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
@@ -266,7 +267,7 @@ func (g *Gateway) requireTLS(x *exchange) error {
 	}
 	forwarded, _ := header(x.Request().Header.RawHeaders(), "x-forwarded-proto")
 	if last := forwarded[strings.LastIndexByte(forwarded, ',')+1:]; !strings.EqualFold(strings.TrimSpace(last), "https") {
-		return g.refused.as("plain_http", plainHTTP)
+		return g.refusals.countAs("plain_http", plainHTTP)
 	}
 	return nil
 }

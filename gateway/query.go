@@ -117,7 +117,7 @@ func (g *Gateway) methodOverride(x *exchange) (err error) {
 // checkMethod refuses unknown paths and methods.
 func (g *Gateway) checkMethod(x *exchange) error {
 	if x.route == nil {
-		if !x.spelled {
+		if !x.canonical {
 			return apierr.NotFound.Because("the path has a backslash, a control character, an escaped slash, a broken escape or the segment . or " +
 				".., which no address has; send addresses and tokens as they were returned")
 		}

@@ -91,7 +91,7 @@ var table = sync.OnceValue(func() []route {
 			r.methods = append(r.methods, methods[line[0][i]]...)
 		}
 		r.allow = strings.Join(r.methods, ", ")
-		for _, pattern := range unfold(line[2]) {
+		for _, pattern := range expandBraces(line[2]) {
 			r.pattern = pattern
 			if line[3] == "gateway" {
 				if r.owners, r.page = nil, pages[pattern]; r.page == nil {
@@ -115,8 +115,8 @@ func lines(page string) func(func([]string) bool) {
 	}
 }
 
-// unfold writes out "/a/{b,c}/d" as "/a/b/d" and "/a/c/d".
-func unfold(pattern string) []string {
+// expandBraces expands "/a/{b,c}/d" to "/a/b/d" and "/a/c/d".
+func expandBraces(pattern string) []string {
 	head, rest, braces := strings.Cut(pattern, "{")
 	if !braces {
 		return []string{pattern}
@@ -129,19 +129,17 @@ func unfold(pattern string) []string {
 	return all
 }
 
-// router finds the route of a path. A literal segment goes before a parameter,
-// and what has gone into a literal does not come back out: no id is spelled
-// like a literal of the table.
+// router finds the route of a path. A literal segment goes before a parameter, and matching
+// does not backtrack out of a literal segment: no id is spelled like a literal of the table.
 //
-// Fiber's router cannot take its place. It names the route of a request only by
-// running its handlers: here the route decides whether a key is needed and which
-// limit counts before the method is looked at (401 before 404 and 405), and links
-// are expanded by the routes of paths that no request has. It would also try the
-// hundred patterns below /v1 one after the other, which share their first three
-// bytes, the only ones that it indexes.
+// Fiber's router cannot take its place. It names the route of a request only by running its
+// handlers: here the route decides whether a key is needed and which limit counts before the
+// method is looked at (401 before 404 and 405), and links are expanded by the routes of paths
+// that no request has. It would also try the hundred patterns below /v1 one after the other,
+// which share their first three bytes, the only ones that it indexes.
 type router struct {
-	root      node
-	unspelled map[string]*route // of hosted.go, by pattern
+	root       node
+	hostRoutes map[string]*route // of hosted.go, by pattern
 }
 
 type node struct {
@@ -153,7 +151,7 @@ type node struct {
 
 // newRouter takes the routes whose owners are deployed.
 func newRouter(upstreams map[string]*rpc.Upstream) *router {
-	r := &router{unspelled: map[string]*route{}}
+	r := &router{hostRoutes: map[string]*route{}}
 	for _, line := range table() {
 		for _, owner := range line.owners {
 			if upstream := upstreams[owner]; upstream != nil {
@@ -169,7 +167,7 @@ func newRouter(upstreams map[string]*rpc.Upstream) *router {
 
 func (r *router) add(line *route) {
 	if strings.HasPrefix(line.pattern, "//") {
-		r.unspelled[line.pattern] = line
+		r.hostRoutes[line.pattern] = line
 		return
 	}
 	at := &r.root
@@ -238,7 +236,7 @@ func (r *router) match(path []byte) *route {
 func (g *Gateway) locate(x *exchange) error {
 	header := &x.Request().Header
 	if len(header.RequestURI()) > maxURL {
-		return g.refused.as("too_large", apierr.TooLarge.Because("a URL may have %d bytes", maxURL))
+		return g.refusals.countAs("too_large", apierr.TooLarge.Because("a URL may have %d bytes", maxURL))
 	}
 	if err := g.find(x, header); err != nil {
 		return err
@@ -256,10 +254,10 @@ func (g *Gateway) find(x *exchange, header *fasthttp.RequestHeader) error {
 	}
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	x.query = query
-	x.target, x.spelled = spell(x.target, path)
+	x.target, x.canonical = spell(x.target, path)
 	x.path = len(x.target)
 	x.managed = underV1(x.target)
-	if x.spelled {
+	if x.canonical {
 		x.route = g.hostedRoute(x, header, g.router.match(x.target))
 	}
 	return nil

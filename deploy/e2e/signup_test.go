@@ -38,7 +38,7 @@ func signUp(t *testing.T) *e2e.Client {
 	}
 	b.open(linkInMail.FindString(mail.Text))
 	b.heading("Complete your sign-up")
-	b.do(chromedp.Reload()) // which spends nothing
+	b.do(chromedp.Reload()) // which consumes nothing
 	b.heading("Complete your sign-up")
 	b.submit()
 	b.heading("Your tenant is ready")

@@ -85,8 +85,8 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeList holds one message in memory at a time. A message that has given
-// way meanwhile is left out.
+// writeList holds one message in memory at a time. A message that was evicted meanwhile is
+// left out.
 func (h *handler) writeList(w io.Writer, r *http.Request, q query) error {
 	if _, err := io.WriteString(w, `{"messages":[`); err != nil {
 		return err

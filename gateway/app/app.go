@@ -34,12 +34,12 @@ type Config struct {
 	_                  env.More `help:"tenant in flight, over all gateways; more are refused with 429"`
 	TenantRate         int      `env:"DOORWARD_TENANT_RATE" default:"10000" min:"0" help:"rate limit: management requests of one tenant"`
 	_                  env.More `help:"per second, over all gateways; more are refused with 429; 0 for no limit"`
-	UserConcurrency    int      `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"concurrency limit: requests in flight of the end"`
-	_                  env.More `help:"users of one tenant (logins, tokens, codes, mails), and separately those to the Client API of one"`
+	UserConcurrency    int      `env:"DOORWARD_USER_CONCURRENCY" default:"100" min:"1" help:"concurrency limit: requests in flight of the"`
+	_                  env.More `help:"end users of one tenant (logins, tokens, codes, mails), and separately those to the Client API of one"`
 	_                  env.More `help:"application"`
-	UserRate           int      `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"rate limit: requests per second of the end users"`
-	_                  env.More `help:"of one tenant (logins, tokens, codes, mails), and separately those to the Client API of one application;"`
-	_                  env.More `help:"0 for no limit"`
+	UserRate           int      `env:"DOORWARD_USER_RATE" default:"10000" min:"0" help:"rate limit: requests per second of the end"`
+	_                  env.More `help:"users of one tenant (logins, tokens, codes, mails), and separately those to the Client API of one"`
+	_                  env.More `help:"application; 0 for no limit"`
 	AddressConcurrency int      `env:"DOORWARD_ADDRESS_CONCURRENCY" default:"20" min:"1" help:"concurrency limit: requests without a key of"`
 	_                  env.More `help:"one client address in flight, and its wrong keys per second; more are refused with 429"`
 	AddressRate        int      `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"rate limit: requests without a key of one client"`

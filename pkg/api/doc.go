@@ -1,10 +1,9 @@
-// Package api holds the contracts between services, one folder each: the
-// types and the interface (api.go), its far end (client.go) and one
-// suite (apitest) that is run against the service in the same process and over
-// HTTP, so that near and far mean the same.
+// Package api holds the contracts between services, one folder each: the types and the
+// interface (api.go), its HTTP client and server (client.go), and one suite (apitest) that is
+// run against the service in process and over HTTP, so that both behave alike.
 //
-// A method exists because a peer calls it. It takes a request and returns an
-// answer, both values; it names the errors it returns; it may be repeated,
-// because a request that creates something carries the id of what it creates.
-// Every request names its tenant, and an answer never leaves it.
+// A method exists because a peer calls it. It takes a request and returns an answer, both
+// values; it names the errors it returns; it may be repeated, because a request that creates
+// something carries the id of what it creates. Every request names its tenant, and an answer
+// never leaves it.
 package api

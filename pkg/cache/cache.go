@@ -1,10 +1,9 @@
-// Package cache is the one way in which the product keeps in memory what another
-// place decides: bounded in size and age, invalidated by key.
+// Package cache is an in-memory cache, bounded in size and age and invalidated by key. It is
+// the only one of the product.
 //
-// A value is served for at most MaxAge after its load began, however long that takes. A
-// caller that changes what a key stands for calls Forget: the next Get loads again, and
-// a load that began before the change is not kept. Package pg invalidates what
-// PostgreSQL reports.
+// A value is served for at most MaxAge after its load began, however long that takes. A caller
+// that changes what a key stands for calls Forget: the next Get loads again, and a load that
+// began before the change is not kept. Package pg invalidates what PostgreSQL reports.
 package cache
 
 import (
@@ -42,7 +41,7 @@ type Config[K comparable, V any] struct {
 // Cache holds values by key.
 type Cache[K comparable, V any] struct {
 	cfg    Config[K, V]
-	result [3]metric.MeasurementOption // miss, hit, late
+	result [3]metric.MeasurementOption // miss, hit, stale
 	counts metric.Int64Counter
 
 	mu         sync.Mutex
@@ -123,8 +122,9 @@ func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Cont
 	return value, err
 }
 
-// RefreshLate is Refresh for a value that may be held and cannot be shown to be current.
-func (c *Cache[K, V]) RefreshLate(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
+// RefreshStale is Refresh for a value that may be cached and may be stale: it cannot be
+// confirmed to be current.
+func (c *Cache[K, V]) RefreshStale(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	c.counts.Add(ctx, 1, c.result[2])
 	return c.Refresh(ctx, key, read)
 }
@@ -269,11 +269,11 @@ func (c *Cache[K, V]) Enable(enabled bool) {
 
 func (c *Cache[K, V]) observe() {
 	meter, name := otel.Meter("cache"), attribute.String("cache", c.cfg.Name)
-	for i, result := range []string{"miss", "hit", "late"} {
+	for i, result := range []string{"miss", "hit", "stale"} {
 		c.result[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
 	}
 	c.counts, _ = meter.Int64Counter("doorward_cache_requests_total",
-		metric.WithDescription("look-ups in a cache by result: hit, miss, or late, where it could not be shown to be current"))
+		metric.WithDescription("look-ups in a cache by result: hit, miss, or stale, where a value could not be confirmed to be current"))
 	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(c.entries.Len()), metric.WithAttributes(name))

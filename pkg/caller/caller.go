@@ -31,7 +31,7 @@ const lifetime = time.Minute
 
 // Caller is on whose behalf a request runs.
 type Caller struct {
-	Tenant    id.ID  // the data space that every query stays in
+	Tenant    id.ID  // the tenant that every query is restricted to
 	Key       string // id of the API key that authenticated the request
 	Account   id.ID  // account that owns the key
 	RequestID string

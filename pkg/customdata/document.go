@@ -1,13 +1,11 @@
-// Package customdata keeps the keys and values that clients hang onto tenants,
-// applications, directories, groups, organizations and accounts
-// (docs/interface/custom-data.md). Document is what is kept and how it changes,
-// parse.go reads it from a body and checks it, leaf.go finds what can be searched
-// in it. Package customdatastore keeps it in the schema of a service, package rest
-// has its endpoints.
+// Package customdata keeps the keys and values that clients attach to tenants, applications,
+// directories, groups, organizations and accounts (docs/interface/custom-data.md). Document is
+// what is kept and how it changes, parse.go reads it from a body and checks it, leaf.go finds
+// what can be searched in it. Package customdatastore keeps it in the schema of a service,
+// package rest has its endpoints.
 //
-// A document is text, not jsonb: numbers and strings come back digit for digit
-// and escape for escape, which jsonb would not do for 1e100000, 1.50 or
-// "\u0000".
+// A document is text, not jsonb: numbers and strings come back digit for digit and escape for
+// escape, which jsonb would not do for 1e100000, 1.50 or "\u0000".
 package customdata
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// AccountRegistered says that an account was created with the registration workflow.
-// The directory's policies decide which mail goes out, if any.
+// AccountRegistered says that an account was created with the registration workflow. The
+// directory's policies decide which mail is sent, if any.
 type AccountRegistered struct {
 	Tenant      id.ID  `json:"tenant"`
 	Account     id.ID  `json:"account"`
@@ -55,7 +55,7 @@ type PasswordResetRequested struct {
 // About names the account.
 func (e PasswordResetRequested) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// PasswordReset says that a reset token was spent on a new password.
+// PasswordReset says that a new password was set with a reset token.
 type PasswordReset struct {
 	Tenant      id.ID `json:"tenant"`
 	Account     id.ID `json:"account"`
@@ -167,7 +167,7 @@ type PasswordChange string
 
 // The ways to a new password.
 const (
-	PasswordByReset         PasswordChange = "RESET"         // its owner spent a reset token
+	PasswordByReset         PasswordChange = "RESET"         // its owner used a reset token
 	PasswordByAdministrator PasswordChange = "ADMINISTRATOR" // an API key of an administrator set it
 )
 

@@ -19,11 +19,11 @@ var ErrFull = errors.New("the queue is full")
 // activeFor is for how long after its last use of a worker a tenant is active.
 const activeFor = 10 * time.Second
 
-// Queue hands its workers to those that wait for one: the tenants take turns, and
-// of one tenant the oldest is first. A tenant with many logins delays another
-// tenant's by one hash, not by all that wait. Where there is more than one worker,
-// and another tenant is active, one worker is kept free of any one tenant. Of a full
-// queue the newest of the tenant with the most is refused.
+// Queue hands its workers to those that wait for one: the tenants take turns, and of one
+// tenant the oldest is first. A tenant with many logins delays another tenant's by one hash,
+// not by all that wait. Where there is more than one worker, and another tenant is active, one
+// tenant never holds all workers. When the queue is full, the newest entry of the tenant with
+// the most entries is refused.
 type Queue struct {
 	mu      sync.Mutex
 	workers int

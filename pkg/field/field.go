@@ -389,7 +389,7 @@ func Whole(f Int, name string, fallback, least, most int) (int, error) {
 // to U+FFFD: it has no normal form.
 func Fold(text string) string {
 	if isASCII(text) {
-		return strings.ToLower(text) // the same, sooner
+		return strings.ToLower(text) // same result, faster
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(text))))

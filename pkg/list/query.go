@@ -170,8 +170,8 @@ type Order struct {
 	Descending bool   `json:"descending,omitempty"`
 }
 
-// Page is a part of a collection. Size is the number of all its resources. The
-// times are those of the resource that the path of the collection hangs on.
+// Page is a part of a collection. Size is the number of all its resources. The times are those
+// of the parent resource in the path of the collection.
 type Page[T any] struct {
 	CreatedAt  time.Time `json:"createdAt,omitzero"`
 	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
@@ -227,7 +227,7 @@ func Parse(raw string, spec Spec) (Query, error) {
 	return query, query.bounded()
 }
 
-// bounded refuses more of the costly conditions than a sane client sends.
+// bounded refuses more conditions on customData than maxCustom.
 func (q Query) bounded() error {
 	custom := 0
 	for _, f := range q.Filters {

@@ -11,8 +11,8 @@ import (
 
 const (
 	analyzeEvery = 3 * time.Second
-	// analyzeAfter is how often the worker looks after the last write: PostgreSQL
-	// counts rows with a delay.
+	// analyzeAfter is how many times the worker checks the tables after the last write:
+	// PostgreSQL counts rows with a delay.
 	analyzeAfter = 3
 	// smallTable is a number of rows that need no statistics: any plan is good.
 	smallTable = 20

@@ -24,9 +24,9 @@ const (
 // listens, the cache holds nothing.
 type Cache[Row any] struct {
 	*cache.Cache[id.Ref, []Row]
-	db     *DB
-	query  string
-	proven time.Duration
+	db           *DB
+	query        string
+	maxStaleness time.Duration
 }
 
 // NewCache makes a cache, which holds nothing until Listen of the database runs.
@@ -41,19 +41,21 @@ func NewCache[Row any](db *DB, name, channelName, query string, dependsOn func(R
 type Bounds struct {
 	Rows   int
 	MaxAge time.Duration
-	// Proven is how long after it was committed a change may go unnoticed, whatever
-	// happens to the connection that reports it. Where PostgreSQL has not shown for
-	// that long that nothing is left to report, rows are read from the database. Zero
-	// is for rows that may be stale until a broken connection is noticed.
-	Proven time.Duration
+	// MaxStaleness is how long after it was committed a change may go unnoticed, whatever
+	// happens to the connection that reports it. Where PostgreSQL has not confirmed for that
+	// long that no notification is pending, rows are read from the database. Zero is for rows
+	// that may be stale until a broken connection is noticed.
+	MaxStaleness time.Duration
 }
 
-// recentProven leaves half of the 100 ms within which every replica feels a change to
-// another service that keeps what it has asked this one.
-const recentProven = 50 * time.Millisecond
+// maxStaleness is 50 of the 100 ms within which a change takes effect on every replica. The other
+// half is for a change of data that another service caches from this one.
+const maxStaleness = 50 * time.Millisecond
 
-// Recent are the bounds for rows that say who may do what.
-func Recent(rows int) Bounds { return Bounds{Rows: rows, MaxAge: cacheMaxAge, Proven: recentProven} }
+// RecentBounds are the bounds for rows that say who may do what.
+func RecentBounds(rows int) Bounds {
+	return Bounds{Rows: rows, MaxAge: cacheMaxAge, MaxStaleness: maxStaleness}
+}
 
 // NewCacheWithin is NewCache with other bounds.
 func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
@@ -72,7 +74,7 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 			return refs
 		}
 	}
-	c := &Cache[Row]{cache.New(cfg), db, query, bounds.Proven}
+	c := &Cache[Row]{cache.New(cfg), db, query, bounds.MaxStaleness}
 	db.register(channelName, c.Enable, c.invalidate)
 	return c
 }
@@ -97,13 +99,13 @@ func first[Row any](rows []Row, err error) (Row, error) {
 // All returns the rows of a resource, which its callers share.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 	ctx = c.db.withTenant(ctx, ref.Tenant)
-	if c.proven > 0 {
+	if c.maxStaleness > 0 {
 		shard, _, err := c.db.shardOf(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if !shard.listener.isProven(c.proven) {
-			return c.RefreshLate(ctx, ref, c.read(ref))
+		if !shard.listener.isCurrent(c.maxStaleness) {
+			return c.RefreshStale(ctx, ref, c.read(ref))
 		}
 	}
 	rows, err := c.Get(ctx, ref, c.read(ref))

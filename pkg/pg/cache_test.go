@@ -154,8 +154,8 @@ func TestARowIsReadAgainWhileReportsAreLate(t *testing.T) {
 	db, _ := open(t)
 	ref := insertNotes(t, db, 1)[0]
 	_ = newNoteCache(t, db) // its triggers
-	const proven = 50 * time.Millisecond
-	cache := pg.NewCacheWithin[note](db, pg.Bounds{Rows: 100, MaxAge: time.Hour, Proven: proven}, "recent", "notes", readNote, nil)
+	const staleness = 50 * time.Millisecond
+	cache := pg.NewCacheWithin[note](db, pg.Bounds{Rows: 100, MaxAge: time.Hour, MaxStaleness: staleness}, "recent", "notes", readNote, nil)
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	db.OnNotify("hang", func(string) {
 		close(hangs)
@@ -186,7 +186,7 @@ func TestARowIsReadAgainWhileReportsAreLate(t *testing.T) {
 	change(t, db, ref, "unreported")
 	changed := time.Now()
 	worktest.Await(t, "the change to show without a report", func() bool {
-		late := time.Since(changed) > proven
+		late := time.Since(changed) > staleness
 		got := text(t, cache, ref)
 		if late && got != "unreported" {
 			t.Errorf("the cache returns %q", got)

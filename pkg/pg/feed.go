@@ -37,11 +37,11 @@ func (f *Feed) append(payload string) {
 }
 
 // After returns what has changed since a position: all that was committed more than
-// recentProven ago, or Behind where PostgreSQL has not shown that.
+// maxStaleness ago, or Behind where PostgreSQL has not confirmed that.
 func (f *Feed) After(position changefeed.Position) changefeed.Page {
 	behind := false
 	for _, shard := range f.db.all() {
-		behind = !shard.listener.isProven(recentProven) || behind // each is asked to prove it
+		behind = !shard.listener.isCurrent(maxStaleness) || behind // each shard is checked, so that its connection is pinged
 	}
 	if behind || !f.listening.Load() {
 		return changefeed.Page{Behind: true}

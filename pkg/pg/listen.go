@@ -14,34 +14,32 @@ import (
 )
 
 const (
-	// A connection that has been silent for listenSilence is asked whether it is
-	// there, and has listenTimeout to answer. Together they bound how long a cache
-	// serves what was changed elsewhere when the connection that should report it
-	// hangs. Otherwise it learns so within milliseconds.
+	// A connection that has been silent for listenSilence is pinged, and has listenTimeout to
+	// answer. Together they bound how long a cache serves what was changed elsewhere when the
+	// connection that should report it hangs. Otherwise it learns so within milliseconds.
 	listenSilence = time.Second
 	listenTimeout = time.Second
 	listenRetry   = time.Second
 
-	// While a cache is in use that has to notice changes within Bounds.Proven, the
-	// connection is asked after proveEvery already; in use is one that was read within
-	// proveFor.
-	proveEvery = 20 * time.Millisecond
-	proveFor   = time.Second
+	// While a cache with Bounds.MaxStaleness is in use, the connection is pinged every
+	// pingEvery; a cache counts as in use for inUseFor after a read.
+	pingEvery = 20 * time.Millisecond
+	inUseFor  = time.Second
 )
 
 // reports are what is known of the changes that PostgreSQL reports.
 type reports struct {
-	proven atomic.Int64                       // time since started at which nothing was left to report; 0: none
-	wanted atomic.Int64                       // time since started at which that was last asked for; 0: never
-	wake   atomic.Pointer[context.CancelFunc] // ends the wait for a notification
+	confirmedAt atomic.Int64                       // time since started at which no notification was pending; 0: none
+	lastUsed    atomic.Int64                       // time since started at which a cache was last read; 0: never
+	wake        atomic.Pointer[context.CancelFunc] // ends the wait for a notification
 }
 
 var started = time.Now()
 
-// isProven reports whether all changes of longer ago than that have been reported.
-func (r *reports) isProven(within time.Duration) bool {
+// isCurrent reports whether all changes that are older than within have been reported.
+func (r *reports) isCurrent(within time.Duration) bool {
 	now := time.Since(started)
-	if quiet := now - time.Duration(r.wanted.Swap(int64(now))); quiet > proveFor {
+	if quiet := now - time.Duration(r.lastUsed.Swap(int64(now))); quiet > inUseFor {
 		r.interrupt()
 	}
 	age, known := r.age()
@@ -55,17 +53,16 @@ func (r *reports) interrupt() {
 	}
 }
 
-// age is the time since nothing was left to report; it is not known while nothing
-// listens.
+// age is the time since no notification was pending; it is not known while nothing listens.
 func (r *reports) age() (age time.Duration, known bool) {
-	proven := r.proven.Load()
-	return time.Since(started) - time.Duration(proven), proven > 0
+	confirmed := r.confirmedAt.Load()
+	return time.Since(started) - time.Duration(confirmed), confirmed > 0
 }
 
-// interval is how long after an answer the connection is asked again.
+// interval is how long after an answer the connection is pinged again.
 func (r *reports) interval() time.Duration {
-	if wanted := r.wanted.Load(); wanted > 0 && time.Since(started)-time.Duration(wanted) < proveFor {
-		return proveEvery
+	if used := r.lastUsed.Load(); used > 0 && time.Since(started)-time.Duration(used) < inUseFor {
+		return pingEvery
 	}
 	return listenSilence
 }
@@ -132,10 +129,10 @@ type listener struct {
 	config *pgx.ConnConfig
 	uses   int // databases that have it; guarded by listenersMu
 
-	mu       sync.Mutex
-	channels []*channel
-	heard    map[*channel]bool // those whose notifications arrive
-	stop     func()            // ends the connection; nil while there is none to be
+	mu         sync.Mutex
+	channels   []*channel
+	subscribed map[*channel]bool // those whose notifications arrive
+	stop       func()            // ends the connection; nil while there is none to be
 }
 
 var (
@@ -161,7 +158,7 @@ func newListener(config *pgx.ConnConfig) *listener {
 	config = config.Copy()
 	maps.Copy(config.RuntimeParams, keepalives)
 	config.RuntimeParams["application_name"] = "doorward-listen"
-	return &listener{config: config, heard: map[*channel]bool{}}
+	return &listener{config: config, subscribed: map[*channel]bool{}}
 }
 
 func (l *listener) release() {
@@ -198,7 +195,7 @@ func (l *listener) remove(channels []*channel) {
 	var stop func()
 	l.channels = slices.DeleteFunc(l.channels, func(c *channel) bool { return slices.Contains(channels, c) })
 	for _, c := range channels {
-		l.lose(c)
+		l.unsubscribe(c)
 	}
 	if len(l.channels) == 0 {
 		stop, l.stop = l.stop, nil
@@ -209,10 +206,10 @@ func (l *listener) remove(channels []*channel) {
 	}
 }
 
-// lose notes that the notifications of a channel arrive no longer.
-func (l *listener) lose(c *channel) {
-	if l.heard[c] {
-		delete(l.heard, c)
+// unsubscribe records that the notifications of a channel no longer arrive.
+func (l *listener) unsubscribe(c *channel) {
+	if l.subscribed[c] {
+		delete(l.subscribed, c)
 		c.listens(false)
 	}
 }
@@ -240,11 +237,11 @@ func (l *listener) listen(ctx context.Context) error {
 		return Error(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	defer l.loseAll()
+	defer l.unsubscribeAll()
 	for {
 		err := l.subscribe(ctx, conn)
 		if err == nil {
-			err = l.prove(ctx, conn)
+			err = l.confirm(ctx, conn)
 		}
 		if err == nil {
 			err = l.wait(ctx, conn)
@@ -255,25 +252,25 @@ func (l *listener) listen(ctx context.Context) error {
 	}
 }
 
-func (l *listener) loseAll() {
+func (l *listener) unsubscribeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.proven.Store(0)
-	for c := range l.heard {
-		l.lose(c)
+	l.confirmedAt.Store(0)
+	for c := range l.subscribed {
+		l.unsubscribe(c)
 	}
 }
 
-// unheard returns the channels whose notifications do not arrive yet.
-func (l *listener) unheard() []*channel {
+// pending returns the channels that are not subscribed yet.
+func (l *listener) pending() []*channel {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(l.channels), func(c *channel) bool { return l.heard[c] })
+	return slices.DeleteFunc(slices.Clone(l.channels), func(c *channel) bool { return l.subscribed[c] })
 }
 
 // subscribe listens to the channels that were added.
 func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
-	added := l.unheard()
+	added := l.pending()
 	for _, c := range added {
 		if _, err := conn.Exec(ctx, `LISTEN `+pgx.Identifier{c.name}.Sanitize()); err != nil {
 			return err
@@ -283,20 +280,20 @@ func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
 	defer l.mu.Unlock()
 	for _, c := range added {
 		if slices.Contains(l.channels, c) {
-			l.heard[c] = true
+			l.subscribed[c] = true
 			c.listens(true)
 		}
 	}
 	return nil
 }
 
-// wait handles the notifications that arrive until the connection is to be asked again,
-// or channels are added.
+// wait handles the notifications that arrive until the connection is to be pinged again, or
+// channels are added.
 func (l *listener) wait(ctx context.Context, conn *pgx.Conn) error {
 	silence, cancel := context.WithTimeout(ctx, l.interval())
 	defer cancel()
 	l.wake.Store(&cancel)
-	if len(l.unheard()) > 0 {
+	if len(l.pending()) > 0 {
 		return nil
 	}
 	return l.receive(ctx, silence, conn)
@@ -317,9 +314,9 @@ func (l *listener) receive(ctx, silence context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// prove asks whether the connection is there, and handles what arrives with the answer:
+// confirm pings the connection, and handles the notifications that arrive with the answer:
 // PostgreSQL reports all changes that were committed before.
-func (l *listener) prove(ctx context.Context, conn *pgx.Conn) error {
+func (l *listener) confirm(ctx context.Context, conn *pgx.Conn) error {
 	asked := time.Since(started)
 	answer, cancel := context.WithTimeout(ctx, listenTimeout)
 	defer cancel()
@@ -330,7 +327,7 @@ func (l *listener) prove(ctx context.Context, conn *pgx.Conn) error {
 	if err := l.receive(ctx, answer, conn); err != nil {
 		return err
 	}
-	l.proven.Store(int64(asked))
+	l.confirmedAt.Store(int64(asked))
 	return nil
 }
 

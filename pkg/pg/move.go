@@ -18,23 +18,23 @@ import (
 const (
 	// settleTime is twice the time after which every process reads the placement of a
 	// tenant from the database, or has heard of the change.
-	settleTime = 2 * recentProven
-	// closeLockTimeout bounds how long writers wait for one before them, which the
-	// closing of a tenant waits for, and drainTimeout how long the closing is tried.
-	closeLockTimeout = 500 * time.Millisecond
+	settleTime = 2 * maxStaleness
+	// blockLockTimeout is the lock_timeout of one attempt to block writes: writers queue
+	// behind it. drainTimeout bounds all attempts.
+	blockLockTimeout = 500 * time.Millisecond
 	drainTimeout     = 30 * time.Second
 	deleteBatch      = 10_000
 )
 
-// RequestsEnd is longer than a request may take: as long after a move may one read the
-// rows that the tenant has left.
+// RequestsEnd exceeds the longest request. Until it has passed after a move, a request may
+// still read the rows in the former shard.
 const RequestsEnd = 20 * time.Second
 
 // Moved says what a move has done.
 type Moved struct {
-	From, To string
-	Rows     int64
-	Closed   time.Duration // how long nothing could be written for the tenant
+	From, To      string
+	Rows          int64
+	WritesBlocked time.Duration // how long writes of the tenant were blocked
 }
 
 // Errors of Move.
@@ -44,10 +44,10 @@ var (
 	errWritersRun = errors.New("the writers of the tenant do not end")
 )
 
-// Move moves the rows of a tenant to another shard while it is used: reads go on,
-// transactions wait. It can be killed at any time, and then has to be run again: to the
-// same shard, or back to the one that the tenant was in. report is called before each
-// step. What it leaves is deleted by DeleteLeft, RequestsEnd later.
+// Move moves the rows of a tenant to another shard while it is used: reads go on, transactions
+// wait. It can be killed at any time, and then has to be run again: to the same shard, or back
+// to the one that the tenant was in. report is called before each step. The rows that it
+// leaves in the former shard are deleted by DeleteStaleRows, RequestsEnd later.
 func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(step string)) (moved Moved, err error) {
 	target := db.shardNamed(to)
 	if target == nil {
@@ -63,8 +63,8 @@ func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(ste
 		return moved, err
 	}
 	moved.From, moved.To = source.Name(), to
-	if source == target { // what an earlier call has left closed
-		return moved, target.openTenant(ctx, tenant)
+	if source == target { // an earlier call may have left writes blocked
+		return moved, target.allowWrites(ctx, tenant)
 	}
 	tables, err := db.movedTables(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(ste
 	began := time.Now()
 	m := move{db: db, lock: lock, tenant: tenant, source: source, target: target, tables: tables, report: report}
 	moved.Rows, err = m.transfer(ctx)
-	moved.Closed = time.Since(began)
+	moved.WritesBlocked = time.Since(began)
 	return moved, err
 }
 
@@ -91,8 +91,8 @@ func (db *DB) Name() string {
 	return db.shard
 }
 
-// lockMove keeps other processes from moving the tenant while the session is open. With
-// its connection the lock is lost, and another process may begin.
+// lockMove keeps other processes from moving the tenant while the session is open. The lock is
+// lost when its connection breaks, and another process may begin.
 func (db *DB) lockMove(ctx context.Context, tenant id.ID) (*pgx.Conn, error) {
 	conn, err := db.session(ctx)
 	if err != nil {
@@ -136,8 +136,8 @@ type move struct {
 	report             func(step string)
 }
 
-// transfer brings the tenant to the target. When it fails before the placement is
-// changed the tenant stays in the source, and is open there.
+// transfer copies the tenant to the target. When it fails before the placement is changed, the
+// tenant stays in the source, and its writes are allowed there.
 func (m move) transfer(ctx context.Context) (rows int64, err error) {
 	changing := false
 	defer func() {
@@ -145,15 +145,15 @@ func (m move) transfer(ctx context.Context) (rows int64, err error) {
 			return
 		}
 		ctx := context.WithoutCancel(ctx)
-		lost := m.lock.Ping(ctx) // whoever holds the lock now has closed the tenant for itself
+		lost := m.lock.Ping(ctx) // another process that holds the lock now has blocked writes for its own move
 		if lost == nil {
-			lost = m.source.openTenant(ctx, m.tenant)
+			lost = m.source.allowWrites(ctx, m.tenant)
 		}
 		err = errors.Join(err, lost)
 	}()
 	m.report("wait for writers")
 	for _, shard := range []*DB{m.target, m.source} {
-		if err := shard.closeTenant(ctx, m.tenant); err != nil {
+		if err := shard.blockWrites(ctx, m.tenant); err != nil {
 			return 0, err
 		}
 	}
@@ -172,17 +172,18 @@ func (m move) transfer(ctx context.Context) (rows int64, err error) {
 	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
 	<-settled.C
-	return rows, m.target.openTenant(context.WithoutCancel(ctx), m.tenant)
+	return rows, m.target.allowWrites(context.WithoutCancel(ctx), m.tenant)
 }
 
-// closeTenant waits for the transactions of the tenant and lets no other begin.
-func (db *DB) closeTenant(ctx context.Context, tenant id.ID) error {
+// blockWrites waits for the transactions of the tenant and lets no other begin. A tenant in
+// the table closed_tenants is one whose writes are blocked.
+func (db *DB) blockWrites(ctx context.Context, tenant id.ID) error {
 	for began := time.Now(); ; {
 		tx, err := db.Begin(ctx)
 		if err != nil {
 			return Error(err)
 		}
-		_, err = tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, closeLockTimeout.Milliseconds()))
+		_, err = tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, blockLockTimeout.Milliseconds()))
 		if err == nil {
 			_, err = tx.Exec(ctx, `SELECT close_tenant($1)`, tenant)
 		}
@@ -200,7 +201,7 @@ func (db *DB) closeTenant(ctx context.Context, tenant id.ID) error {
 	}
 }
 
-func (db *DB) openTenant(ctx context.Context, tenant id.ID) error {
+func (db *DB) allowWrites(ctx context.Context, tenant id.ID) error {
 	_, err := db.exec(ctx, `DELETE FROM closed_tenants WHERE tenant_id = $1`, tenant)
 	return Error(err)
 }
@@ -226,7 +227,7 @@ func (m move) awaitEvents(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(closedPoll):
+		case <-time.After(blockedPoll):
 		}
 	}
 }
@@ -307,9 +308,9 @@ func (m move) setPlacement(ctx context.Context) error {
 	}))
 }
 
-// HasLeft reports whether a shard that the tenant is not in has rows of it.
-func (db *DB) HasLeft(ctx context.Context, tenant id.ID) (has bool, err error) {
-	err = db.eachLeft(ctx, tenant, func(shard *DB, t TenantTable) error {
+// HasStaleRows reports whether a shard that the tenant is not in has rows of it.
+func (db *DB) HasStaleRows(ctx context.Context, tenant id.ID) (has bool, err error) {
+	err = db.eachStaleTable(ctx, tenant, func(shard *DB, t TenantTable) error {
 		if has {
 			return nil
 		}
@@ -318,28 +319,28 @@ func (db *DB) HasLeft(ctx context.Context, tenant id.ID) (has bool, err error) {
 	return has, err
 }
 
-// DeleteLeft deletes the rows of a tenant from the shards that it is not in.
-func (db *DB) DeleteLeft(ctx context.Context, tenant id.ID) error {
+// DeleteStaleRows deletes the rows of a tenant from the shards that it is not in.
+func (db *DB) DeleteStaleRows(ctx context.Context, tenant id.ID) error {
 	lock, err := db.lockMove(ctx, tenant)
 	if err != nil {
 		return err
 	}
 	defer unlockMove(ctx, lock)
-	closed := map[*DB]time.Time{}
+	blocked := map[*DB]time.Time{}
 	for _, shard := range db.all() {
 		var at time.Time
 		err := shard.QueryRow(ctx, `SELECT closed_at FROM closed_tenants WHERE tenant_id = $1`, tenant).Scan(&at)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return Error(err)
 		}
-		closed[shard] = at
+		blocked[shard] = at
 	}
-	return db.eachLeft(ctx, tenant, func(shard *DB, t TenantTable) error { return shard.deleteTenant(ctx, t, tenant, closed[shard]) })
+	return db.eachStaleTable(ctx, tenant, func(shard *DB, t TenantTable) error { return shard.deleteTenant(ctx, t, tenant, blocked[shard]) })
 }
 
-// eachLeft calls fn with the tables of the shards that the tenant is not in, those that
+// eachStaleTable calls fn with the tables of the shards that the tenant is not in, those that
 // refer to others first.
-func (db *DB) eachLeft(ctx context.Context, tenant id.ID, fn func(*DB, TenantTable) error) error {
+func (db *DB) eachStaleTable(ctx context.Context, tenant id.ID, fn func(*DB, TenantTable) error) error {
 	at, err := db.placementOf(ctx, tenant)
 	if err != nil {
 		return err
@@ -361,13 +362,13 @@ func (db *DB) eachLeft(ctx context.Context, tenant id.ID, fn func(*DB, TenantTab
 	return nil
 }
 
-// deleteTenant deletes the rows of a tenant from a table, in batches, while the tenant is
-// closed since that time: not when another process has moved it here since.
-func (db *DB) deleteTenant(ctx context.Context, t TenantTable, tenant id.ID, closed time.Time) error {
+// deleteTenant deletes the rows of a tenant from a table, in batches, while writes of the
+// tenant are blocked since that time: not when another process has moved it here since.
+func (db *DB) deleteTenant(ctx context.Context, t TenantTable, tenant id.ID, blocked time.Time) error {
 	for {
 		tag, err := db.exec(ctx, `DELETE FROM `+t.quoted()+` WHERE ctid = ANY (ARRAY(
 			SELECT ctid FROM `+t.quoted()+` WHERE tenant_id = $1 LIMIT $2)) AND tenant_id = $1
-			AND EXISTS (SELECT FROM closed_tenants c WHERE c.tenant_id = $1 AND c.closed_at = $3)`, tenant, deleteBatch, closed)
+			AND EXISTS (SELECT FROM closed_tenants c WHERE c.tenant_id = $1 AND c.closed_at = $3)`, tenant, deleteBatch, blocked)
 		if err != nil || tag.RowsAffected() < deleteBatch {
 			return Error(err)
 		}

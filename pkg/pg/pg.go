@@ -285,8 +285,8 @@ func (db *DB) session(ctx context.Context) (*pgx.Conn, error) {
 	return conn, RegisterID(ctx, conn)
 }
 
-// Ping is the readiness check. It asks the main shard: without another one its own
-// tenants alone are refused.
+// Ping is the readiness check. It pings the main shard: when another shard is down, only its
+// tenants are refused.
 func (db *DB) Ping(ctx context.Context) error { return Error(db.Pool.Ping(ctx)) }
 
 // Stop closes the pool once its queries are done.
@@ -310,7 +310,7 @@ func Error(err error) error {
 		return apierr.NotFound
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return away(err)
+		return unavailable(err)
 	}
 	if failure, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
@@ -323,21 +323,21 @@ func Error(err error) error {
 		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"),
 			strings.HasPrefix(failure.Code, "53"), // its disk, memory or connections are used up
 			failure.Code == "25006":               // a standby
-			return away(err)
+			return unavailable(err)
 		}
 		return err
 	}
 	var network net.Error
 	if errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) || isClosed(err) {
-		return away(err)
+		return unavailable(err)
 	}
 	return err
 }
 
-// away keeps the cause in the log and asks the client to come back. A request
-// whose time is over says nothing of the database: the time may have gone elsewhere.
-func away(err error) error {
+// unavailable keeps the cause for the log and asks the client to retry. A request that has
+// timed out says nothing about the database: the time may have been spent elsewhere.
+func unavailable(err error) error {
 	reason := "the database cannot be reached; repeat the request later"
 	if errors.Is(err, context.DeadlineExceeded) {
 		reason = "the request took longer than it may; repeat it later"

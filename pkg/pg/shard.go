@@ -77,7 +77,7 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 	}
 	if len(list) > 0 {
 		db.shard, db.shards = Main, []*DB{db}
-		db.placements = NewCacheWithin[placement](db, Recent(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
+		db.placements = NewCacheWithin[placement](db, RecentBounds(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
 			placementQuery, nil)
 	}
 	for _, further := range list {
@@ -291,31 +291,33 @@ func (db *DB) withTenant(ctx context.Context, tenant id.ID) context.Context {
 }
 
 const (
-	// closedTimeout is how long a transaction waits for a tenant that is being moved.
-	closedTimeout = 5 * time.Second
-	closedPoll    = 50 * time.Millisecond
+	// blockedTimeout is how long a transaction waits for a tenant whose writes are blocked by
+	// a move.
+	blockedTimeout = 5 * time.Second
+	blockedPoll    = 50 * time.Millisecond
 )
 
-// errClosed is the error of a transaction whose tenant is being moved for longer.
-var errClosed = apierr.Unavailable.Because("the tenant is being moved to another database; repeat the request later").After(time.Second)
+// errWritesBlocked is the error of a transaction that has waited for longer.
+var errWritesBlocked = apierr.Unavailable.
+	Because("the tenant is being moved to another database; repeat the request later").After(time.Second)
 
-// isTenantClosed reports whether err says that writes of the tenant are blocked in this
+// areWritesBlocked reports whether err says that writes of the tenant are blocked in this
 // shard.
-func isTenantClosed(err error) bool {
+func areWritesBlocked(err error) bool {
 	var failure *pgconn.PgError
 	return errors.As(err, &failure) && failure.Code == "DW001"
 }
 
-// awaitTenant waits a moment for a tenant that is not open in its shard, and has its
+// awaitTenant waits a moment for a tenant whose writes are blocked in its shard, and has its
 // placement read again.
 func (db *DB) awaitTenant(ctx context.Context, tenant id.ID, since time.Time) error {
-	if time.Since(since) > closedTimeout {
-		return errClosed
+	if time.Since(since) > blockedTimeout {
+		return errWritesBlocked
 	}
 	select {
 	case <-ctx.Done():
-		return errClosed
-	case <-time.After(closedPoll):
+		return errWritesBlocked
+	case <-time.After(blockedPoll):
 	}
 	db.placements.Forget(id.Ref{Tenant: tenant, ID: tenant})
 	return nil
@@ -383,8 +385,8 @@ func (tx *Tx) Enter(ctx context.Context, tenant id.ID) error {
 		return nil
 	}
 	_, err := Exec(ctx, tx, enterTenant, tenant)
-	if isTenantClosed(err) {
-		return errClosed
+	if areWritesBlocked(err) {
+		return errWritesBlocked
 	}
 	return err
 }

@@ -139,13 +139,13 @@ func TestQueriesGoToTheShardOfTheirTenant(t *testing.T) {
 	if got := rowsIn(t, db, "east", note.Tenant); got != "owners:1 notes:1 lines:1 copies:1" {
 		t.Errorf("in east: %s", got)
 	}
-	if has, err := db.HasLeft(t.Context(), note.Tenant); err != nil || !has {
+	if has, err := db.HasStaleRows(t.Context(), note.Tenant); err != nil || !has {
 		t.Errorf("rows are left: %v, %v", has, err)
 	}
-	if err := db.DeleteLeft(t.Context(), note.Tenant); err != nil {
+	if err := db.DeleteStaleRows(t.Context(), note.Tenant); err != nil {
 		t.Fatal(err)
 	}
-	if has, err := db.HasLeft(t.Context(), note.Tenant); err != nil || has {
+	if has, err := db.HasStaleRows(t.Context(), note.Tenant); err != nil || has {
 		t.Errorf("rows are left: %v, %v", has, err)
 	}
 	if got := rowsIn(t, db, pg.Main, note.Tenant); got != "owners:1 names:1 closed_tenants:1" {
@@ -196,7 +196,7 @@ func TestQueriesGoToTheShardOfTheirTenant(t *testing.T) {
 	if moved := move(t, db, note.Tenant, pg.Main); moved.From != "east" || moved.Rows != 3 {
 		t.Errorf("%+v", moved)
 	}
-	if err := db.DeleteLeft(t.Context(), note.Tenant); err != nil {
+	if err := db.DeleteStaleRows(t.Context(), note.Tenant); err != nil {
 		t.Fatal(err)
 	}
 	if got := rowsIn(t, db, "east", note.Tenant); got != "closed_tenants:1" {
@@ -246,7 +246,7 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	for range 3 {
 		for _, to := range []string{"east", pg.Main} {
 			move(t, db, note.Tenant, to)
-			if err := db.DeleteLeft(t.Context(), note.Tenant); err != nil {
+			if err := db.DeleteStaleRows(t.Context(), note.Tenant); err != nil {
 				t.Error(err)
 			}
 		}
@@ -302,7 +302,7 @@ func TestAMoveThatIsCutShortCanBeRepeated(t *testing.T) {
 				writes++
 			}
 			move(t, db, note.Tenant, pg.Main)
-			if err := db.DeleteLeft(t.Context(), note.Tenant); err != nil {
+			if err := db.DeleteStaleRows(t.Context(), note.Tenant); err != nil {
 				t.Error(err)
 			}
 		}
@@ -427,7 +427,7 @@ func TestCachesFollowATenantToItsShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	cache := pg.NewCacheWithin[row](db, pg.Recent(100), "notes", "notes", noteQuery, nil)
+	cache := pg.NewCacheWithin[row](db, pg.RecentBounds(100), "notes", "notes", noteQuery, nil)
 	worktest.Start(t, db.Listen)
 	ctx, note := newOwner(t, db)
 	text := func() string {
@@ -452,7 +452,7 @@ func TestCachesFollowATenantToItsShard(t *testing.T) {
 			t.Fatal(err)
 		}
 		worktest.Await(t, "the change to show", func() bool { return text() == want })
-		if err := db.DeleteLeft(t.Context(), note.Tenant); err != nil {
+		if err := db.DeleteStaleRows(t.Context(), note.Tenant); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -469,7 +469,7 @@ func TestATenantIsFoundInAnyShard(t *testing.T) {
 	}
 	for _, shard := range []string{pg.Main, "east"} {
 		move(t, db, note.Tenant, shard)
-		if err := db.DeleteLeft(t.Context(), note.Tenant); err != nil {
+		if err := db.DeleteStaleRows(t.Context(), note.Tenant); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := find(note.ID); err != nil || got != note.Tenant {

@@ -16,14 +16,13 @@ import (
 
 // Tx is a transaction of InTx. It begins on the server with its first query.
 //
-// Statements whose outcome decides nothing are queued: they go to the server in
-// one round trip with the next query, or with the commit. A transaction that only
-// queues takes one round trip altogether, as a statement outside a transaction
-// does.
+// Statements whose result the transaction does not need are queued (pipelining): they go to
+// the server in one round trip with the next query, or with the commit. A transaction that
+// only queues takes one round trip altogether, as a statement outside a transaction does.
 type Tx struct {
 	db       *DB           // the shard of its tenant
 	main     *DB           // the main shard, if that is another one
-	enter    id.ID         // of several shards: the tenant that has to be open in this one
+	enter    id.ID         // of several shards: the tenant whose writes must be allowed in this one
 	conn     *pgxpool.Conn // nil before the transaction has begun
 	tenant   id.ID         // whose share of the pool the connection is
 	queue    []statement
@@ -51,7 +50,7 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 			return Error(err)
 		}
 		err = db.tryTx(ctx, shard, tenant, fn)
-		if isTenantClosed(err) {
+		if areWritesBlocked(err) {
 			if err := db.awaitTenant(ctx, tenant, began); err != nil {
 				return err
 			}

@@ -38,8 +38,8 @@ import (
 // into an account (docs/interface/limits.md#request-size).
 const MaxBody = 12 << 20
 
-// requestTimeout bounds the work on one request. A client that leaves does not cancel
-// it (fasthttp cannot know), this does.
+// requestTimeout bounds the work on one request. A client that disconnects does not cancel it
+// (fasthttp cannot know), this does.
 const requestTimeout = 15 * time.Second
 
 // NewFiber makes the Fiber app of a process. Immutable keeps strings valid
@@ -241,9 +241,10 @@ func Fail(c *fiber.Ctx, base href.Base, err error) error {
 // function that does either.
 func refuse(c *fiber.Ctx, err error) *apierr.Error {
 	refusal := refusalOf(c, err)
-	// An Unavailable that wraps nothing was meant, such as that of a full queue.
-	_, plain := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
-	if refusal.Status >= 500 && !(plain && refusal.Status == apierr.Unavailable.Status) {
+	// An Unavailable that wraps nothing is intentional, such as load shedding; it is not
+	// logged.
+	_, deliberate := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
+	if refusal.Status >= 500 && !(deliberate && refusal.Status == apierr.Unavailable.Status) {
 		slog.ErrorContext(c.UserContext(), "request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
 			err.Error())
 	}

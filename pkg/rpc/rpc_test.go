@@ -154,7 +154,7 @@ func TestACallEndsAtItsDeadline(t *testing.T) {
 func TestACallWithinTheProcess(t *testing.T) {
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
 	rpc.Serve(rest.Contract(app), "test.Ask", echo)
-	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", app.Handler()), Signer: signer}
+	peer := rpc.Peer{Upstream: rpc.LocalUpstream("test", app.Handler()), Signer: signer}
 	if got, err := ask(t.Context(), t, peer, "hello"); err != nil || got.Text != "hello" {
 		t.Fatalf("Call = %+v, %v", got, err)
 	}
@@ -163,7 +163,7 @@ func TestACallWithinTheProcess(t *testing.T) {
 func TestCallsWithinTheProcessDoNotMix(t *testing.T) {
 	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
 	rpc.Serve(rest.Contract(app), "test.Ask", echo)
-	peer := rpc.Peer{Upstream: rpc.NearUpstream("test", app.Handler()), Signer: signer}
+	peer := rpc.Peer{Upstream: rpc.LocalUpstream("test", app.Handler()), Signer: signer}
 	var group sync.WaitGroup
 	for n := range 50 {
 		group.Go(func() {

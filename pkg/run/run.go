@@ -1,6 +1,6 @@
-// Package run is the life of a process: configuration, start in order, ready, and
-// graceful shutdown: drain, close in reverse. A process also serves /healthz, /readyz and
-// /metrics on a private port.
+// Package run manages the life cycle of a process: configuration, ordered start, readiness
+// probe, graceful shutdown (drain, then close in reverse order). A process also serves
+// /healthz, /readyz and /metrics on a private port.
 package run
 
 import (
@@ -57,18 +57,18 @@ type closer struct {
 	fn   func(context.Context) error
 }
 
-// garbage is how much may pile up between two collections, in percent of what is
-// in use, unless GOGC says otherwise. What a process has in use is a few MiB, what
-// it throws away several KiB a request: at Go's default of 100 it collects several
-// times a second under load, which costs one part in fifteen of its processor time.
-const garbage = 400
+// gcPercent is the GOGC of a process, unless its environment sets that. The live heap of a
+// process is a few MiB, and a request allocates several KiB: at Go's default of 100 the garbage
+// collector runs several times a second under load, which costs one part in fifteen of the
+// processor time.
+const gcPercent = 400
 
 // Main is the whole main function of a process: it reads the configuration,
 // answers --help and --version, opens the parts, and ends on a signal or when a part
 // fails. load declares the variables; open starts the parts.
 func Main[C any](name, about string, load func(*env.Source) C, open func(context.Context, *Process, C) error) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
+		debug.SetGCPercent(gcPercent)
 	}
 	os.Exit(start(name, about, os.Args[1:], env.New(os.Environ()), os.Stdout, os.Stderr, load, open))
 }

@@ -64,9 +64,9 @@ func size(configured, processors int, quota float64) (workers int, share float64
 
 var prepare sync.Once
 
-// uncollected is how many hashes of a worker leave their memory behind between two
-// collections of the garbage.
-const uncollected = 6
+// hashesPerGC is how many hashes a worker computes between two garbage collections, which
+// free their memory.
+const hashesPerGC = 6
 
 // PrepareProcess makes the pool cheap beside other work. It adds to the runtime of this
 // process as many processors as the pool has workers, so that the kernel shares out the
@@ -77,7 +77,7 @@ const uncollected = 6
 func (p *Passwords) PrepareProcess() {
 	prepare.Do(func() {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + p.workers)
-		adviseHugePages(uncollected * p.workers * int(p.cost.Memory) << 10)
+		adviseHugePages(hashesPerGC * p.workers * int(p.cost.Memory) << 10)
 	})
 }
 

@@ -13,9 +13,9 @@ const (
 	pingEvery = 30 * time.Second
 	// pollRetry is the pause after a poll for checks that failed.
 	pollRetry = time.Second
-	// syncRetry is the pause after a sync that failed, doubled up to mostSyncRetry.
-	syncRetry     = 2 * time.Second
-	mostSyncRetry = 5 * time.Minute
+	// syncRetry is the pause after a sync that failed, doubled up to maxSyncRetry.
+	syncRetry    = 2 * time.Second
+	maxSyncRetry = 5 * time.Minute
 )
 
 // Agent is the running agent.
@@ -36,10 +36,10 @@ func New(cfg Config) (*Agent, error) {
 	return &Agent{cfg: cfg, doorward: d, changed: make(chan *server, 1)}, nil
 }
 
-// Run works until its context ends: it reads the configuration, and from then on
-// synchronizes, checks passwords and says how it does.
+// Run works until its context ends: it reads the configuration, and from then on synchronizes,
+// checks passwords and reports its status.
 func (a *Agent) Run(ctx context.Context) error {
-	for wait := firstBackOff; ; wait = min(2*wait, mostBackOff) {
+	for wait := firstBackoff; ; wait = min(2*wait, maxBackoff) {
 		err := a.configure(ctx)
 		if err == nil {
 			break
@@ -126,7 +126,7 @@ func (a *Agent) syncs(ctx context.Context) {
 		}
 		if err != nil {
 			slog.ErrorContext(ctx, "synchronization failed, retrying", "error", err.Error())
-			wait, retry = retry, min(2*retry, mostSyncRetry)
+			wait, retry = retry, min(2*retry, maxSyncRetry)
 		} else {
 			retry = syncRetry
 		}

@@ -20,8 +20,8 @@ import (
 const (
 	callTimeout  = 30 * time.Second // more than a long poll takes
 	maxAnswer    = 8 << 20
-	firstBackOff = 500 * time.Millisecond
-	mostBackOff  = 30 * time.Second
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 30 * time.Second
 )
 
 // Doorward is the server as its agent sees it.
@@ -116,7 +116,7 @@ func (d *Doorward) call(ctx context.Context, method, path string, in, out any) e
 
 // retry repeats a call with back-off until it succeeds or is refused.
 func (d *Doorward) retry(ctx context.Context, method, path string, in, out any) error {
-	wait := firstBackOff
+	wait := firstBackoff
 	for {
 		err := d.call(ctx, method, path, in, out)
 		var no *refused
@@ -126,7 +126,7 @@ func (d *Doorward) retry(ctx context.Context, method, path string, in, out any) 
 		if err := pause(ctx, wait); err != nil {
 			return err
 		}
-		wait = min(2*wait, mostBackOff)
+		wait = min(2*wait, maxBackoff)
 	}
 }
 
@@ -240,7 +240,7 @@ func (d *Doorward) Configuration(ctx context.Context) (Settings, error) {
 	return s, err
 }
 
-// Ping says how the agent does: nil for well.
+// Ping reports the status of the agent; nil: healthy.
 func (d *Doorward) Ping(ctx context.Context, problem error) error {
 	in := map[string]string{"status": "ONLINE"}
 	if problem != nil {

@@ -72,7 +72,7 @@ func TestGroupsInsideOfGroups(t *testing.T) {
 		names[nameHash(100+i)] = entryID{100 + byte(i)}
 	}
 	for e := range nodes {
-		if members := m.unfold(e, nodes, names); len(members) != 3 {
+		if members := m.expandNestedGroups(e, nodes, names); len(members) != 3 {
 			t.Errorf("%s has the members %v", e, members)
 		}
 	}

@@ -105,7 +105,7 @@ func (s *state) synchronized(m *mirror, err error) {
 	if err == nil {
 		s.status.SyncedAt = &now
 	}
-	if full := m.fullAt; !full.IsZero() {
+	if full := m.fullSyncAt; !full.IsZero() {
 		s.status.FullAt = &full
 	}
 }

@@ -16,8 +16,8 @@ const (
 	maxAccounts = 1000   // of a page
 	maxGroups   = 100    // of a page
 	maxMembers  = 20_000 // of a page, unless one group has more
-	// resolution is in what time an entry can change twice and have one
-	// modifyTimestamp, which counts seconds.
+	// resolution is the resolution of modifyTimestamp, which counts seconds: two changes
+	// within it may have the same value.
 	resolution = 2 * time.Second
 )
 
@@ -27,17 +27,17 @@ type mirror struct {
 	*server
 	doorward *Doorward
 
-	accounts map[entryID]nameHash
-	byName   map[nameHash]entryID // of accounts
-	groups   map[entryID]struct{}
-	newest   string               // greatest value of the change attribute
-	atNewest map[entryID]struct{} // entries that have it
-	newestAt time.Time            // when it was first seen
-	settled  bool                 // whether no further entry can get it
-	fullAt   time.Time            // when the last full comparison ended
-	goneAt   time.Time            // when deletions were last looked for
-	searches int                  // that were made, for tests and metrics
-	sent     int                  // entries
+	accounts           map[entryID]nameHash
+	byName             map[nameHash]entryID // of accounts
+	groups             map[entryID]struct{}
+	newest             string               // greatest value of the change attribute
+	atNewest           map[entryID]struct{} // entries that have it
+	newestAt           time.Time            // when it was first seen
+	settled            bool                 // whether no further entry can get it
+	fullSyncAt         time.Time            // when the last full sync ended
+	deletionsCheckedAt time.Time            // when deletions were last searched for
+	searches           int                  // that were made, for tests and metrics
+	sent               int                  // entries
 }
 
 func newMirror(s *server, d *Doorward) *mirror {
@@ -110,7 +110,7 @@ func (m *mirror) full(ctx context.Context) (err error) {
 	started := time.Now()
 	// The maps are filled again where they are: two of each are more memory than the
 	// agent may have. Without a whole comparison they are of no use.
-	m.fullAt = time.Time{}
+	m.fullSyncAt = time.Time{}
 	clear(m.accounts)
 	clear(m.byName)
 	m.newest, m.atNewest, m.settled = "", map[entryID]struct{}{}, false
@@ -142,7 +142,7 @@ func (m *mirror) full(ctx context.Context) (err error) {
 		return err
 	}
 	m.sent += out.count
-	m.fullAt, m.goneAt = time.Now(), time.Now()
+	m.fullSyncAt, m.deletionsCheckedAt = time.Now(), time.Now()
 	slog.InfoContext(ctx, "full comparison done",
 		"accounts", len(m.accounts), "groups", len(m.groups), "seconds", time.Since(started).Seconds())
 	return nil
@@ -170,14 +170,14 @@ func (m *mirror) older(a, b string) bool {
 	return x < y
 }
 
-// node is a group as it is read, before groups inside of groups are followed.
+// node is a group as it is read, before nested groups are expanded.
 type node struct {
 	group   Group
 	members []nameHash
 }
 
-// sendGroups reads all groups and sends them with their members, those of groups
-// inside of them too.
+// sendGroups reads all groups and sends them with their members, those of nested groups
+// included.
 func (m *mirror) sendGroups(ctx context.Context, out *sender) error {
 	nodes := map[entryID]*node{}
 	byName := map[nameHash]entryID{}
@@ -213,15 +213,15 @@ func (m *mirror) sendGroups(ctx context.Context, out *sender) error {
 	m.groups = make(map[entryID]struct{}, len(nodes))
 	for e, n := range nodes {
 		m.groups[e] = struct{}{}
-		n.group.Members = m.unfold(e, nodes, byName)
+		n.group.Members = m.expandNestedGroups(e, nodes, byName)
 		out.group(n.group)
 	}
 	return nil
 }
 
-// unfold returns the accounts of a group and of the groups inside of it. Each
+// expandNestedGroups returns the accounts of a group and of the groups nested in it. Each
 // group is entered once, also where groups contain one another.
-func (m *mirror) unfold(top entryID, nodes map[entryID]*node, byName map[nameHash]entryID) []string {
+func (m *mirror) expandNestedGroups(top entryID, nodes map[entryID]*node, byName map[nameHash]entryID) []string {
 	entered := map[entryID]bool{top: true}
 	seen := map[entryID]bool{}
 	members := []string{}
@@ -266,7 +266,7 @@ func (m *mirror) membersOf(ctx context.Context, entry *ldap.Entry) ([]string, er
 // poll is the incremental sync: it looks for changes with one search, every cfg.Deletions
 // for deletions, and every cfg.Full (a day by default) it runs a full sync.
 func (m *mirror) poll(ctx context.Context) error {
-	if m.fullAt.IsZero() || time.Since(m.fullAt) >= m.cfg.Full || m.newest == "" {
+	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.newest == "" {
 		return m.full(ctx)
 	}
 	settings := m.settings
@@ -304,7 +304,7 @@ func (m *mirror) poll(ctx context.Context) error {
 	if err == nil && groupsChanged {
 		err = m.sendGroups(ctx, out)
 	}
-	if err == nil && time.Since(m.goneAt) >= m.cfg.Deletions {
+	if err == nil && time.Since(m.deletionsCheckedAt) >= m.cfg.Deletions {
 		err = m.findDeleted(ctx, out)
 	}
 	if err = out.end(false, err); err != nil {
@@ -376,16 +376,16 @@ func (m *mirror) findDeleted(ctx context.Context, out *sender) error {
 	// An entry that matches since a rename elsewhere has not changed itself.
 	for e := range accounts {
 		if _, known := m.accounts[e]; !known {
-			m.fullAt = time.Time{}
+			m.fullSyncAt = time.Time{}
 			break
 		}
 	}
 	for e := range groups {
 		if _, known := m.groups[e]; !known {
-			m.fullAt = time.Time{}
+			m.fullSyncAt = time.Time{}
 			break
 		}
 	}
-	m.goneAt = time.Now()
+	m.deletionsCheckedAt = time.Now()
 	return nil
 }

@@ -17,10 +17,10 @@ import (
 // each answer depends on all of them.
 const maxOrganizations = 32
 
-// CheckAccess is the check of an account's status at each use of a token: it reports
-// whether the account may act through the application now. That the
-// application is disabled comes second: after the account's own state and before
-// that of its store (docs/interface/errors.md#failed-validation).
+// CheckAccess is the check of an account's status at each use of a token: it reports whether
+// the account may act through the application now. A disabled application is reported after
+// the account's own state and before that of its store
+// (docs/interface/errors.md#failed-validation).
 func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
 	read := s.store.CachedLoginOrder
 	if in.Keep {

@@ -45,9 +45,9 @@ const pairs = 4
 
 // takeLabel returns an application that has no label one that is free.
 func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application) error {
-	for try := range 2 * pairs {
-		label := words.Pair("doorward/dns label/" + a.ID.String() + "/" + strconv.Itoa(try))
-		if try >= pairs {
+	for attempt := range 2 * pairs {
+		label := words.Pair("doorward/dns label/" + a.ID.String() + "/" + strconv.Itoa(attempt))
+		if attempt >= pairs {
 			label += "-" + strconv.Itoa(randomNumber(a.ID))
 		}
 		free, err := tx.TakeDNSLabel(ctx, *a, label)

@@ -180,7 +180,7 @@ func (s *Service) explainLinking(ctx context.Context, e *Explanation, applicatio
 		return nil
 	}
 	if reason := asItself(order.Linking, *e.Found); reason != "" {
-		l.Outcome, l.Reason, l.Account = string(directoryapi.Unlinked), reason, &e.Found.Account
+		l.Outcome, l.Reason, l.Account = string(directoryapi.Unchanged), reason, &e.Found.Account
 		return nil
 	}
 	to, err := s.linkedAccount(ctx, order.Linking, e.Found.Account, true)

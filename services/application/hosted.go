@@ -117,7 +117,7 @@ func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) 
 
 // ResetPassword sets a new password, once.
 func (s *Service) ResetPassword(ctx context.Context, in applicationapi.ResetPassword) (directoryapi.PasswordReset, error) {
-	return s.SpendReset(
+	return s.ConsumeReset(
 		ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token, NewPassword{Password: field.Some(in.Password.Reveal())},
 	)
 }

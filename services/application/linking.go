@@ -48,7 +48,7 @@ func (s *Service) linkedAccount(
 		Tenant: account.TenantID, Account: account.ID, Store: linking.Default, DryRun: dryRun,
 		ByEmail: linking.ByEmail && !linking.Closed, Provision: linking.Provision && !linking.Closed,
 	})
-	if err == nil && linking.Closed && to.Outcome != directoryapi.Unlinked {
+	if err == nil && linking.Closed && to.Outcome != directoryapi.Unchanged {
 		err = apierr.OrganizationDisabled.Because("the organization that is the default account store is disabled")
 	}
 	if err != nil {

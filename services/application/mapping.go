@@ -143,8 +143,8 @@ func (s *Service) createMapping(
 	if err != nil {
 		return m, err
 	}
-	// A directory or group that was deleted since it was asked after has left no
-	// other trace here than this question: its event may be handled already.
+	// A directory or group that was deleted since it was read has left no other trace than the
+	// answer to this call: its event may have been handled already.
 	if err := s.wantStore(ctx, to, &m, in); errors.Is(err, apierr.Reference) {
 		return m, errors.Join(err, s.store.Tx(ctx, func(tx *store.Tx) error { return dropStore(ctx, tx, tenant, m.StoreID) }))
 	}

@@ -28,7 +28,7 @@ type NewReset struct {
 	Anonymous    bool                             `json:"-"` // whether the caller has no API key
 }
 
-// NewPassword is the body that spends a password reset.
+// NewPassword is the body that consumes a password reset token.
 type NewPassword struct {
 	Password field.Text `json:"password"`
 }
@@ -98,31 +98,31 @@ func (s *Service) Reset(ctx context.Context, application directoryapi.Ref, token
 	return s.directories.Reset(ctx, directoryapi.ResetToken{Tenant: application.Tenant, Token: token})
 }
 
-// SpendReset sets the password of the account of a token, once. The address that
+// ConsumeReset sets the password of the account of a token, once. The address that
 // it comes from is known for the account's logins from then on: its owner gets
 // in, whatever has failed before. It returns apierr.NotFound as Reset does, and
 // the errors of a new password.
-func (s *Service) SpendReset(
+func (s *Service) ConsumeReset(
 	ctx context.Context, application directoryapi.Ref, token secure.Secret, in NewPassword,
 ) (directoryapi.PasswordReset, error) {
 	if err := s.wantEnabled(ctx, application); err != nil {
 		return directoryapi.PasswordReset{}, err
 	}
-	spent, err := s.directories.ResetPassword(ctx, directoryapi.ResetPassword{
+	used, err := s.directories.ResetPassword(ctx, directoryapi.ResetPassword{
 		ResetToken: directoryapi.ResetToken{Tenant: application.Tenant, Token: token}, Password: in.Password,
 	})
 	if err != nil {
-		return spent, err
+		return used, err
 	}
 	username, email := s.newAttempt(
-		ctx, application.Tenant, spent.Account.Username,
+		ctx, application.Tenant, used.Account.Username,
 	), s.newAttempt(
-		ctx, application.Tenant, spent.Account.Email,
+		ctx, application.Tenant, used.Account.Email,
 	)
-	if err := s.trust(ctx, username, email); err != nil {
-		slog.WarnContext(ctx, "trusting the address of a password reset failed", "error", err.Error())
+	if err := s.recordSuccess(ctx, username, email); err != nil {
+		slog.WarnContext(ctx, "recording the address of a password reset as known failed", "error", err.Error())
 	}
-	return spent, nil
+	return used, nil
 }
 
 // wantEnabled returns apierr.NotFound unless the tenant has the application and it

@@ -28,13 +28,13 @@ type Config struct {
 	LoginKey secure.Secret // of the HMACs under which logins and addresses are counted
 
 	Pair    Limit // of one login at one address
-	Account Limit // of one login at all addresses that are not trusted for it
-	Address Limit // of all logins at one address that is not trusted for them
+	Account Limit // of one login at all addresses that are not known for it
+	Address Limit // of all logins at one address that is not known for them
 	// AddressShare raises Address, in percent of the logins that succeeded at the
 	// address within a day.
 	AddressShare int
-	// TrustFor is how long after a success an address is trusted for a login.
-	TrustFor time.Duration
+	// KnownFor is how long after a success an address is known for a login.
+	KnownFor time.Duration
 }
 
 // Limit is a number of failures and the window in which they are counted. A
@@ -67,7 +67,7 @@ var limitReasons = map[string]string{
 type attempt struct {
 	tenant                 id.ID
 	pair, account, address store.CounterKey
-	trusted                bool // the login has succeeded at the address lately
+	known                  bool // the login has succeeded at the address lately
 }
 
 // newAttempt returns the attempt of a login at the address of the request.
@@ -100,16 +100,16 @@ func network(address netip.Addr) string {
 
 // throttle is the lockout: it returns apierr.TooMany when a login, or an address, has failed too
 // often, before any work that depends on the account. At an address that is
-// trusted for the login only the failures of this login there count, so that
+// known for the login only the failures of this login there count, so that
 // neither attempts from elsewhere nor other users of the address lock the owner
 // out.
 func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.Counter) error {
-	a.trusted = slices.ContainsFunc(counters, func(c store.Counter) bool {
-		return c.CounterKey == a.pair && c.SucceededAt != nil && c.SucceededAt.Add(s.cfg.TrustFor).After(s.now())
+	a.known = slices.ContainsFunc(counters, func(c store.Counter) bool {
+		return c.CounterKey == a.pair && c.SucceededAt != nil && c.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
 	})
 	result, until := "", s.now()
 	for _, c := range counters {
-		if c.Failures >= c.FailureLimit && c.EndsAt.After(until) && (c.CounterKey == a.pair || !a.trusted) {
+		if c.Failures >= c.FailureLimit && c.EndsAt.After(until) && (c.CounterKey == a.pair || !a.known) {
 			result, until = a.limit(c.CounterKey), c.EndsAt
 		}
 	}
@@ -181,7 +181,7 @@ func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) e
 	return outcome
 }
 
-// addFailure adds a failure to the counters of an attempt; at a trusted address
+// addFailure adds a failure to the counters of an attempt; at a known address
 // there is one.
 func (s *Service) addFailure(ctx context.Context, tx *store.Tx, a attempt) ([]store.Counter, error) {
 	now := s.now()
@@ -189,7 +189,7 @@ func (s *Service) addFailure(ctx context.Context, tx *store.Tx, a attempt) ([]st
 		return store.Counter{CounterKey: key, FailureLimit: limit.Failures, EndsAt: now.Add(limit.Within)}
 	}
 	added := []store.Counter{first(a.pair, s.cfg.Pair)}
-	if !a.trusted {
+	if !a.known {
 		added = append(added, first(a.account, s.cfg.Account), first(a.address, s.cfg.Address))
 	}
 	counters, err := tx.AddFailures(ctx, a.tenant, now, added)
@@ -231,19 +231,19 @@ func (s *Service) recordPassword(ctx context.Context, a attempt, outcome error) 
 	isRecent := slices.ContainsFunc(counters, func(c store.Counter) bool {
 		return c.CounterKey == a.pair && c.Failures == 0 && c.SucceededAt != nil && c.SucceededAt.Add(renewAfter).After(s.now())
 	})
-	if a.trusted && isRecent {
+	if a.known && isRecent {
 		return nil
 	}
-	return s.trust(ctx, a)
+	return s.recordSuccess(ctx, a)
 }
 
-// trust makes the addresses of attempts trusted for their logins, and resets the
+// recordSuccess makes the addresses of attempts known for their logins, and resets the
 // failures of those logins there.
-func (s *Service) trust(ctx context.Context, attempts ...attempt) error {
+func (s *Service) recordSuccess(ctx context.Context, attempts ...attempt) error {
 	now := s.now()
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		for _, a := range attempts {
-			if err := tx.AddSuccess(ctx, a.tenant, a.pair, now, now.Add(s.cfg.TrustFor)); err != nil {
+			if err := tx.AddSuccess(ctx, a.tenant, a.pair, now, now.Add(s.cfg.KnownFor)); err != nil {
 				return err
 			}
 		}

@@ -186,7 +186,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("while an address is known", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Move(limits.TrustFor - time.Millisecond)
+		x.Clock.Move(limits.KnownFor - time.Millisecond)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -194,7 +194,7 @@ func TestAnAttackFromManyAddressesDoesNotLockTheOwnerOut(t *testing.T) {
 	})
 	t.Run("which is for so long after the last login", func(t *testing.T) {
 		x := x.in(t)
-		x.Clock.Move(limits.TrustFor)
+		x.Clock.Move(limits.KnownFor)
 		for i := range limits.Account.Failures {
 			x.fail(1, elsewhere(i), jo)
 		}
@@ -208,7 +208,7 @@ func TestAnAddressIsTrustedAgain(t *testing.T) {
 	t.Parallel()
 	x := openDoor(t)
 	brief := limits
-	brief.TrustFor = time.Hour
+	brief.KnownFor = time.Hour
 	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, brief)
 	for range 2 {
 		x.want(nil, home, jo, right)
@@ -227,7 +227,7 @@ func TestAnAddressStaysTrustedWhileItIsUsed(t *testing.T) {
 	x := openDoor(t)
 	for range 2 {
 		x.want(nil, home, jo, right)
-		x.Clock.Move(limits.TrustFor * 2 / 3)
+		x.Clock.Move(limits.KnownFor * 2 / 3)
 	}
 	for i := range limits.Account.Failures {
 		x.fail(1, elsewhere(i), jo)
@@ -421,11 +421,11 @@ func TestAPasswordResetMakesTheAddressTrusted(t *testing.T) {
 	}
 	all(apierr.TooMany, home, right)
 	ctx := caller.Into(t.Context(), caller.Caller{Tenant: x.tenant, Address: netip.MustParseAddr(home)})
-	if _, err := x.service.SpendReset(ctx, at, "no token", application.NewPassword{Password: field.Some("Another1!")}); !errors.Is(err, apierr.NotFound) {
+	if _, err := x.service.ConsumeReset(ctx, at, "no token", application.NewPassword{Password: field.Some("Another1!")}); !errors.Is(err, apierr.NotFound) {
 		t.Fatal(err)
 	}
 	all(apierr.TooMany, home, right)
-	if _, err := x.service.SpendReset(ctx, at, reset.Token, application.NewPassword{Password: field.Some("Another1!")}); err != nil {
+	if _, err := x.service.ConsumeReset(ctx, at, reset.Token, application.NewPassword{Password: field.Some("Another1!")}); err != nil {
 		t.Fatal(err)
 	}
 	all(nil, home, "Another1!")

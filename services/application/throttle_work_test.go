@@ -228,7 +228,7 @@ func TestCountersArePurgedInBatches(t *testing.T) {
 	left(7 + 1 + 3)
 	x.Clock.Move(limits.Account.Within)
 	left(1) // that makes the address known
-	x.Clock.Move(limits.TrustFor)
+	x.Clock.Move(limits.KnownFor)
 	left(0)
 }
 

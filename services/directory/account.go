@@ -102,8 +102,8 @@ func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount)
 	return s.CreateAccount(ctx, in)
 }
 
-// CreateAccount makes an account in a directory, and a member of a group where
-// one is named, and lets its mails go out (docs/interface/accounts.md#status).
+// CreateAccount makes an account in a directory, and a member of a group where one is named,
+// and requests its mails (docs/interface/accounts.md#status).
 func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	to, err := s.registrar(ctx, in)
 	if err != nil {
@@ -248,7 +248,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 				return mirrored(name)
 			}
 			if in.Status.Present {
-				if err := wantStatus(ctx, tx, &a); err != nil {
+				if err := recordStatus(ctx, tx, &a); err != nil {
 					return err
 				}
 			}

@@ -255,12 +255,12 @@ func configureReferrals(a *store.Agent, in NewAgentConfig, isNew bool) error {
 
 func agentPasswordPurpose(agent id.ID) string { return "directory.agent/" + agent.String() }
 
-// lively is the time since which an agent must have called to count as online.
-func (s *Service) lively() time.Time { return s.now().Add(-agentSilence) }
+// onlineSince is the time since which an agent must have called to count as online.
+func (s *Service) onlineSince() time.Time { return s.now().Add(-agentSilence) }
 
 // Agent returns an agent, or apierr.NotFound.
 func (s *Service) Agent(ctx context.Context, at id.Ref) (store.Agent, error) {
-	return s.store.Agent(ctx, at.Tenant, at.ID, s.lively())
+	return s.store.Agent(ctx, at.Tenant, at.ID, s.onlineSince())
 }
 
 // TenantAgents returns a page of the agents of a tenant.
@@ -269,7 +269,7 @@ func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Qu
 	if err != nil {
 		return list.Page[store.Agent]{}, err
 	}
-	return s.store.ListAgents(ctx, tenant.Tenant, s.lively(), query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // UpdateAgent changes the members of the configuration that the body names. The
@@ -277,7 +277,7 @@ func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Qu
 func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (store.Agent, error) {
 	var a store.Agent
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		if a, err = tx.LockAgent(ctx, at.Tenant, at.ID, s.lively()); err != nil {
+		if a, err = tx.LockAgent(ctx, at.Tenant, at.ID, s.onlineSince()); err != nil {
 			return err
 		}
 		if err := s.configure(&a, in.Config, false); err != nil {

@@ -20,8 +20,8 @@ const (
 	// checkTimeout is how long a login waits for an agent: 15 s, less what its
 	// answer needs to arrive before the caller's own deadline of 15 s.
 	checkTimeout = 14 * time.Second
-	// checkLease is how long an agent has for a check before another agent gets
-	// it: the 5 s that the directory server has, and the way.
+	// checkLease is how long an agent has for a check before another agent gets it: the 5 s
+	// that the directory server has, and a second for the network.
 	checkLease = 6 * time.Second
 	// checkPage bounds how many checks one call returns.
 	checkPage = 50
@@ -167,7 +167,7 @@ func (s *Service) delegate(ctx context.Context, found store.Candidate, password 
 	}
 	ctx, span := telemetry.Span(ctx, "directory.AgentCheck")
 	defer span.End()
-	to, err := s.store.Delegate(ctx, found.TenantID, found.DirectoryID, found.ID, s.lively())
+	to, err := s.store.Delegate(ctx, found.TenantID, found.DirectoryID, found.ID, s.onlineSince())
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return apierr.AgentUnreachable.Because("no agent has synchronized the account")

@@ -40,7 +40,7 @@ func (s *Service) CreateAgentKey(ctx context.Context, at id.Ref, in NewAgentKey)
 		return k, err
 	}
 	return k, s.store.Tx(ctx, func(tx *store.Tx) error {
-		if _, err := tx.LockAgent(ctx, at.Tenant, at.ID, s.lively()); err != nil {
+		if _, err := tx.LockAgent(ctx, at.Tenant, at.ID, s.onlineSince()); err != nil {
 			return err
 		}
 		return tx.InsertAgentKey(ctx, k)

@@ -17,8 +17,8 @@ const (
 	maxPage = 10_000
 	// groupBatch bounds the groups of one transaction.
 	groupBatch = 100
-	// maxRetries bounds how often the refused entries of a sync are tried again,
-	// each time after one of them was taken.
+	// maxRetries bounds how many times the refused entries of a sync are tried again, each
+	// time after one of them was taken.
 	maxRetries = 5
 	// removingBatch bounds the syncs that are finished in one go.
 	removingBatch = 100

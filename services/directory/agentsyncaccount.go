@@ -31,8 +31,8 @@ func (s *Service) removeAbsentAccounts(ctx context.Context, tx *store.Tx, of sto
 	return int64(len(accounts)), tx.Emit(ctx, events.AccountsDeleted{Tenant: of.TenantID, Directory: of.DirectoryID, Accounts: accounts})
 }
 
-// taking is a batch of accounts of a sync as it is sorted out.
-type taking struct {
+// accountBatch is a batch of accounts of a sync as it is sorted out.
+type accountBatch struct {
 	now       []store.MirrorAccount // to be written, new or changed
 	entries   []SyncAccount         // what they were made of
 	known     map[string]store.Mirrored
@@ -55,7 +55,7 @@ func (s *Service) takeAccounts(ctx context.Context, agent store.Agent, number in
 		if err != nil {
 			return err
 		}
-		t := taking{known: make(map[string]store.Mirrored, len(found))}
+		t := accountBatch{known: make(map[string]store.Mirrored, len(found))}
 		for _, m := range found {
 			t.known[m.ExternalID] = m
 		}
@@ -74,7 +74,7 @@ func (s *Service) takeAccounts(ctx context.Context, agent store.Agent, number in
 }
 
 // sortAccount decides what becomes of one account of a page, names aside.
-func (s *Service) sortAccount(agent store.Agent, t *taking, in SyncAccount) error {
+func (s *Service) sortAccount(agent store.Agent, t *accountBatch, in SyncAccount) error {
 	text, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Service) syncedPassword(agent store.Agent, in field.Text) string {
 
 // refuseAccount lists an account that is not taken. One that is there stays as it
 // was, but for being disabled.
-func (s *Service) refuseAccount(t *taking, account store.MirrorAccount, in SyncAccount, reason string) error {
+func (s *Service) refuseAccount(t *accountBatch, account store.MirrorAccount, in SyncAccount, reason string) error {
 	name := in.Username.Or(in.Email.Value)
 	r, err := s.refusal(store.AccountEntry, in.ExternalID.Value, name, reason, in)
 	if err != nil {
@@ -149,14 +149,14 @@ func (s *Service) refuseAccount(t *taking, account store.MirrorAccount, in SyncA
 	return nil
 }
 
-func (t *taking) noteDisabling(account store.MirrorAccount) {
+func (t *accountBatch) noteDisabling(account store.MirrorAccount) {
 	if account.Mirrored.Status == directoryapi.Enabled && account.Account.Status != directoryapi.Enabled {
 		t.disabling = append(t.disabling, account.AccountID)
 	}
 }
 
 // writeAccounts resolves clashes of login names and writes the batch.
-func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, t *taking) error {
+func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, t *accountBatch) error {
 	claims, wanted := make([]claim, len(t.now)), []string{}
 	for i, a := range t.now {
 		claims[i] = claim{id: a.ID, names: []string{field.Fold(a.Username), field.Fold(a.Email)}}
@@ -214,9 +214,9 @@ func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.A
 	return nil
 }
 
-// wantStatus notes what an administrator wants the status of a mirrored account to
+// recordStatus records what an administrator wants the status of a mirrored account to
 // be. While the source has it disabled, the account is disabled all the same.
-func wantStatus(ctx context.Context, tx *store.Tx, a *directoryapi.Account) error {
+func recordStatus(ctx context.Context, tx *store.Tx, a *directoryapi.Account) error {
 	disabled, err := tx.SetWantedStatus(ctx, a.TenantID, a.ID, a.Status)
 	if disabled {
 		a.Status = directoryapi.Disabled

@@ -33,7 +33,7 @@ func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.C
 // UpdateCreationPolicy changes what the body names. A list is replaced whole.
 func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in PolicyChange) (store.CreationPolicy, error) {
 	var p store.CreationPolicy
-	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
+	if err := s.checkCloudPolicies(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {

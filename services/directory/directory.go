@@ -131,9 +131,9 @@ func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directory
 	return tx.InsertSatellites(ctx, d, defaultTemplates(d, d.CreatedAt), newFields(d, d.CreatedAt))
 }
 
-// requireCloud refuses a mirror, whose policies and templates are read-only
+// checkCloudPolicies refuses a mirror, whose policies and templates are read-only
 // (docs/interface/directories.md#creation): apierr.MirroredProperty.
-func (s *Service) requireCloud(ctx context.Context, tenant, directory id.ID) error {
+func (s *Service) checkCloudPolicies(ctx context.Context, tenant, directory id.ID) error {
 	d, err := s.store.Directory(ctx, tenant, directory)
 	if err == nil && d.Mirror() {
 		err = apierr.MirroredProperty.Because("the directory %q is a mirror; its policies and email templates are read-only", d.Name)

@@ -130,7 +130,7 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 			return err
 		}
 		if g.Name != former.Name || !same(g.Description, former.Description) {
-			if err := wantCloud(ctx, tx, g.TenantID, g.DirectoryID, "the name and the description of its groups"); err != nil {
+			if err := checkCloud(ctx, tx, g.TenantID, g.DirectoryID, "the name and the description of its groups"); err != nil {
 				return err
 			}
 		}
@@ -148,8 +148,8 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 
 func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// wantCloud refuses a change that only the source of a mirror directory can make.
-func wantCloud(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what string) error {
+// checkCloud refuses a change that only the source of a mirror directory can make.
+func checkCloud(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what string) error {
 	d, err := tx.HoldDirectory(ctx, tenant, directory)
 	if err == nil && d.Mirror() {
 		return apierr.MirroredProperty.Because("the directory %q is a mirror; %s are changed in its source", d.Name, what)

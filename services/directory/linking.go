@@ -12,9 +12,9 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// linkTries bounds how often a login starts again because others changed at the
+// maxLinkAttempts bounds how many times a login starts again because others changed at the
 // same time what it had read.
-const linkTries = 4
+const maxLinkAttempts = 4
 
 // errConcurrentChange says that what was decided before the locks does not hold any
 // more.
@@ -23,20 +23,20 @@ var errConcurrentChange = errors.New("directory: another login made the link")
 // linkPlan is the account that logs in for one that has proved itself, and what has to
 // be made for that.
 type linkPlan struct {
-	arrival store.Arrival
-	account directoryapi.Account // that logs in; a copy that is to be made has no id yet
-	outcome directoryapi.LinkOutcome
-	reason  string
+	candidate store.LinkCandidate
+	account   directoryapi.Account // that logs in; a copy that is to be made has no id yet
+	outcome   directoryapi.LinkOutcome
+	reason    string
 }
 
 // makes reports whether there is a link to be made.
 func (p linkPlan) makes() bool {
-	return p.outcome == directoryapi.Matched || p.outcome == directoryapi.Provisioned
+	return p.outcome == directoryapi.Linked || p.outcome == directoryapi.Provisioned
 }
 
 // unlinked lets the account that has proved itself log in as itself.
 func (p linkPlan) unlinked(reason string) linkPlan {
-	p.account, p.outcome, p.reason = p.arrival.Account, directoryapi.Unlinked, reason
+	p.account, p.outcome, p.reason = p.candidate.Account, directoryapi.Unchanged, reason
 	return p
 }
 
@@ -63,12 +63,12 @@ func (s *Service) LinkedAccount(ctx context.Context, in directoryapi.LinkAccount
 // what is to be made once more under the locks. When others are faster, it
 // starts again and finds what they have made.
 func (s *Service) linked(ctx context.Context, in directoryapi.LinkAccount) (linkPlan, error) {
-	for try := 1; ; try++ {
-		arrival, err := s.store.Arrival(ctx, in.Tenant, in.Account, in.Store)
+	for attempt := 1; ; attempt++ {
+		candidate, err := s.store.LinkCandidate(ctx, in.Tenant, in.Account, in.Store)
 		if err != nil {
 			return linkPlan{}, err
 		}
-		p, err := planLink(in, arrival)
+		p, err := planLink(in, candidate)
 		if err == nil && p.outcome == directoryapi.Provisioned {
 			p, err = s.admitCopy(ctx, p)
 		}
@@ -84,7 +84,7 @@ func (s *Service) linked(ctx context.Context, in directoryapi.LinkAccount) (link
 		switch {
 		case !changed:
 			return made, err
-		case try == linkTries:
+		case attempt == maxLinkAttempts:
 			return p.unlinked("others changed the accounts at the same time; the next login tries again"), nil
 		}
 	}
@@ -92,12 +92,12 @@ func (s *Service) linked(ctx context.Context, in directoryapi.LinkAccount) (link
 
 // planLink decides which account logs in. It refuses with that account's own refusal where
 // it may not (7101, 7102, 7105, 7106).
-func planLink(in directoryapi.LinkAccount, a store.Arrival) (linkPlan, error) {
+func planLink(in directoryapi.LinkAccount, a store.LinkCandidate) (linkPlan, error) {
 	p := decideLink(in, a)
-	if p.outcome == directoryapi.Unlinked || p.outcome == directoryapi.Provisioned {
+	if p.outcome == directoryapi.Unchanged || p.outcome == directoryapi.Provisioned {
 		return p, nil
 	}
-	err := checkAdmission(store.Candidate{Account: p.account, DirectoryStatus: a.HomeStatus, StoreStatus: a.StoreStatus})
+	err := checkAdmission(store.Candidate{Account: p.account, DirectoryStatus: a.TargetStatus, StoreStatus: a.StoreStatus})
 	if err != nil {
 		refusal := apierr.From(err)
 		err = refusal.Because("the login leads to the account %s of the default account store: %s", p.account.ID, refusal.Reason)
@@ -108,7 +108,7 @@ func planLink(in directoryapi.LinkAccount, a store.Arrival) (linkPlan, error) {
 // withoutExcluded drops from a plan the link that the links of its accounts
 // exclude (7503, 7505).
 func (s *Service) withoutExcluded(p linkPlan, reaches []store.Reach) linkPlan {
-	from, to := p.arrival.Account, p.account
+	from, to := p.candidate.Account, p.account
 	l := store.AccountLink{TenantID: from.TenantID, LeftAccountID: from.ID, RightAccountID: to.ID}
 	if err := s.checkLink(l, map[id.ID]id.ID{from.ID: from.DirectoryID, to.ID: to.DirectoryID}, reaches); err != nil {
 		return p.unlinked("no link can be made: " + apierr.From(err).Reason)
@@ -118,14 +118,14 @@ func (s *Service) withoutExcluded(p linkPlan, reaches []store.Reach) linkPlan {
 
 // decideLink is the table of docs/interface/account-linking.md#outcome-at-login. In a disabled store
 // nothing new is made: only a link that is there leads to it.
-func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
-	p := linkPlan{arrival: a}
+func decideLink(in directoryapi.LinkAccount, a store.LinkCandidate) linkPlan {
+	p := linkPlan{candidate: a}
 	switch {
-	case a.HomeID.IsZero():
+	case a.TargetID.IsZero():
 		return p.unlinked("the default account store was deleted")
 	case a.Inside:
 		return p.unlinked("the account is in the default account store")
-	case a.HomeID == a.DirectoryID:
+	case a.TargetID == a.DirectoryID:
 		return p.unlinked("the account is in the directory of the default account store, beside its group; " +
 			"accounts of one directory are not linked")
 	}
@@ -136,14 +136,14 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 		return p.unlinked("the account is linked to one of the same directory as the default account store, outside of its group")
 	}
 	switch {
-	case a.HomeStatus != directoryapi.Enabled || a.StoreStatus != directoryapi.Enabled:
+	case a.TargetStatus != directoryapi.Enabled || a.StoreStatus != directoryapi.Enabled:
 		return p.unlinked("the default account store is disabled")
 	case in.ByEmail:
 		if i := slices.IndexFunc(a.Counterparts, func(c store.Counterpart) bool {
 			return c.Inside && a.SameEmail(c) && bothVerified(a,
 				c)
 		}); i >= 0 {
-			return p.leadsTo(a.Counterparts[i].Account, directoryapi.Matched,
+			return p.leadsTo(a.Counterparts[i].Account, directoryapi.Linked,
 				"the default account store has an account of the same email, and both are verified")
 		}
 	}
@@ -153,7 +153,7 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 			"which the account is not linked to (a match needs that both have verified their email)")
 	case !in.Provision:
 		return p.unlinked("the account is linked to none of the default account store, and none is to be made")
-	case a.HomeProvider != directoryapi.Native:
+	case a.TargetProvider != directoryapi.Native:
 		return p.unlinked("the default account store mirrors another, where its accounts are made")
 	}
 	return p.leadsTo(copyOf(a), directoryapi.Provisioned, "a copy of the account is made in the default account store")
@@ -161,7 +161,7 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 
 // bothVerified reports whether both have proved their email. An account that has not may
 // have taken the address of another.
-func bothVerified(a store.Arrival, c store.Counterpart) bool {
+func bothVerified(a store.LinkCandidate, c store.Counterpart) bool {
 	return hasProvedEmail(a.Account) && hasProvedEmail(c.Account)
 }
 
@@ -173,9 +173,9 @@ func hasProvedEmail(a directoryapi.Account) bool {
 
 // copyOf is what a default account store gets of an account: no password, no
 // groups, no custom data.
-func copyOf(a store.Arrival) directoryapi.Account {
+func copyOf(a store.LinkCandidate) directoryapi.Account {
 	return directoryapi.Account{
-		TenantID: a.TenantID, DirectoryID: a.HomeID, Username: a.Username, Email: a.Email,
+		TenantID: a.TenantID, DirectoryID: a.TargetID, Username: a.Username, Email: a.Email,
 		GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
 		Status: directoryapi.Enabled, EmailVerificationStatus: a.EmailVerificationStatus, EmailAssumed: a.EmailAssumed,
 	}
@@ -227,17 +227,17 @@ func (s *Service) link(ctx context.Context, in directoryapi.LinkAccount, before 
 // link them until the transaction ends.
 func (s *Service) confirm(ctx context.Context, tx *store.Tx, in directoryapi.LinkAccount, before linkPlan) (linkPlan, error) {
 	ends := []id.ID{in.Account}
-	if before.outcome == directoryapi.Matched {
+	if before.outcome == directoryapi.Linked {
 		ends = append(ends, before.account.ID)
 	}
 	if _, err := s.lockEnds(ctx, tx, in.Tenant, ends...); err != nil {
 		return before, err
 	}
-	arrival, err := tx.Arrival(ctx, in.Tenant, in.Account, in.Store)
+	candidate, err := tx.LinkCandidate(ctx, in.Tenant, in.Account, in.Store)
 	if err != nil {
 		return before, err
 	}
-	p, err := planLink(in, arrival)
+	p, err := planLink(in, candidate)
 	if err != nil || !p.makes() {
 		return p, err
 	}

@@ -67,16 +67,16 @@ func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
 		}, directoryapi.Provisioned},
 		"with its domain not on the whitelist": {func(t *testing.T, home id.Ref) {
 			w.restrict(t, home, directory.PolicyChange{EmailDomainWhitelist: field.Some([]string{"other.test"})})
-		}, directoryapi.Unlinked},
+		}, directoryapi.Unchanged},
 		"with its domain on the blacklist": {func(t *testing.T, home id.Ref) {
 			w.restrict(t, home, directory.PolicyChange{EmailDomainBlacklist: field.Some([]string{"example.test"})})
-		}, directoryapi.Unlinked},
+		}, directoryapi.Unchanged},
 		"that requires a name that it lacks": {func(t *testing.T, home id.Ref) {
 			if err := pg.MustChange(t.Context(), w.db, `UPDATE schema_fields SET required = true WHERE directory_id = $1 AND name = 'surname'`, home.ID); err != nil {
 				t.Fatal(err)
 			}
-		}, directoryapi.Unlinked},
-		"that mirrors another": {func(t *testing.T, home id.Ref) { w.mirror(t, home.ID) }, directoryapi.Unlinked},
+		}, directoryapi.Unchanged},
+		"that mirrors another": {func(t *testing.T, home id.Ref) { w.mirror(t, home.ID) }, directoryapi.Unchanged},
 	} {
 		t.Run("a directory "+what, func(t *testing.T) {
 			w := w
@@ -109,8 +109,8 @@ func TestAMatchNeedsAddressesThatAreVerifiedOnBothSides(t *testing.T) {
 		arrival, there string
 		want           directoryapi.LinkOutcome
 	}{
-		{"VERIFIED", "VERIFIED", directoryapi.Matched}, {"VERIFIED", "UNVERIFIED", directoryapi.Unlinked},
-		{"UNVERIFIED", "VERIFIED", directoryapi.Unlinked}, {"UNVERIFIED", "UNVERIFIED", directoryapi.Unlinked},
+		{"VERIFIED", "VERIFIED", directoryapi.Linked}, {"VERIFIED", "UNVERIFIED", directoryapi.Unchanged},
+		{"UNVERIFIED", "VERIFIED", directoryapi.Unchanged}, {"UNVERIFIED", "UNVERIFIED", directoryapi.Unchanged},
 	} {
 		t.Run(c.arrival+" "+c.there, func(t *testing.T) {
 			w, email := w, id.New(now()).String()+"@example.test"

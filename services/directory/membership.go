@@ -66,7 +66,7 @@ func (s *Service) NewMembership(ctx context.Context, tenant id.ID, in NewMembers
 		if a.DirectoryID != g.DirectoryID {
 			return apierr.Reference.Because("the account and the group are in different directories")
 		}
-		if err := wantCloud(ctx, tx, tenant, g.DirectoryID, "the memberships of its groups"); err != nil {
+		if err := checkCloud(ctx, tx, tenant, g.DirectoryID, "the memberships of its groups"); err != nil {
 			return err
 		}
 		m.DirectoryID = g.DirectoryID
@@ -86,7 +86,7 @@ func (s *Service) DeleteMembership(ctx context.Context, at id.Ref) error {
 		return err
 	}
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if err := wantCloud(ctx, tx, at.Tenant, m.DirectoryID, "the memberships of its groups"); err != nil {
+		if err := checkCloud(ctx, tx, at.Tenant, m.DirectoryID, "the memberships of its groups"); err != nil {
 			return err
 		}
 		return tx.DeleteMembership(ctx, at.Tenant, at.ID)

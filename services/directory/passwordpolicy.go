@@ -44,7 +44,7 @@ func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in
 func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref,
 	change func(*store.PasswordPolicy) error) (store.PasswordPolicy, error) {
 	var p store.PasswordPolicy
-	if err := s.requireCloud(ctx, directory.Tenant, directory.ID); err != nil {
+	if err := s.checkCloudPolicies(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {

@@ -16,9 +16,9 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// providerTries limits how often a login starts again because a parallel one
+// maxProviderAttempts limits how many times a login starts again because a parallel one
 // created the account, or took the login name, that it was about to.
-const providerTries = 4
+const maxProviderAttempts = 4
 
 // ProviderAccount returns the account of a user of a provider, or creates it
 // (docs/interface/applications.md#accounts-by-provider).
@@ -41,9 +41,9 @@ func (s *Service) ProviderAccount(ctx context.Context, in directoryapi.ProviderA
 func (s *Service) providerAccount(
 	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, stated userFacts,
 ) (directoryapi.ProvidedAccount, error) {
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		out, err := s.provide(ctx, in, stated, p.Registrar)
-		if errors.Is(err, apierr.Exists) && try < providerTries {
+		if errors.Is(err, apierr.Exists) && attempt < maxProviderAttempts {
 			continue
 		}
 		if err != nil {
@@ -109,11 +109,10 @@ func (s *Service) isAsStated(user store.ProviderUser, stated userFacts) bool {
 // errUnsettled is that of a name that another account may have.
 var errUnsettled = errors.New("the account may take another name")
 
-// findUser returns the account that the provider knows by the user's id, or else
-// the one of the user's email where both sides have verified it, or
-// apierr.NotFound. An account of that email which the user cannot have is
-// apierr.Exists: without a verified address it may have been created by
-// another, for the user to log in to.
+// findUser returns the account that the provider knows by the user's id, or else the one of
+// the user's email where both sides have verified it, or apierr.NotFound. An account of that
+// email which the user cannot have is apierr.Exists: without a verified address an attacker
+// may have created it in advance (account pre-hijacking).
 func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderAccount, stated userFacts) (store.ProviderUser, error) {
 	user, err := tx.LockProviderUser(ctx, in.Tenant, in.Directory, stated.externalID, stated.shown)
 	if !errors.Is(err, apierr.NotFound) {

@@ -9,10 +9,10 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// registrar returns what decides about a new account. It returns
-// apierr.NotFound for the directory or the group, apierr.MirrorReadOnly for a
-// mirror, and apierr.AccountStoreDisabled for a disabled store that a default
-// led to; one that is named may be filled while it is disabled.
+// registrar returns the policies that a new account is checked against. It returns
+// apierr.NotFound for the directory or the group, apierr.MirrorReadOnly for a mirror, and
+// apierr.AccountStoreDisabled for a disabled store that a default led to; one that is named
+// may be filled while it is disabled.
 func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) (store.Registrar, error) {
 	r, err := s.store.Registrar(ctx, in.Tenant, in.Directory)
 	if err != nil {
@@ -37,9 +37,9 @@ func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) 
 	return r, err
 }
 
-// register decides what the registration workflow does to a new account: the
-// event that lets its mail go out, nil when no mail is wanted, and the proof of
-// its email, nil when none is asked for.
+// register decides what the registration workflow does to a new account: it returns the event
+// that requests its mail, nil when no mail is sent, and the verification of its email, nil
+// when none is required.
 func (s *Service) register(a *directoryapi.Account, in directoryapi.CreateAccount,
 	policy store.CreationPolicy) (*events.AccountRegistered, *store.Verification) {
 	if !in.Workflow || a.Status == directoryapi.Disabled || a.Status == directoryapi.Locked {

@@ -111,8 +111,8 @@ type openReset struct {
 // mail, and perhaps encoded once more for the path that it sends it in.
 var encodedDots = strings.NewReplacer("%252E", ".", "%252e", ".", "%2E", ".", "%2e", ".")
 
-// openReset reads a reset token. It returns apierr.NotFound for any but one that
-// the tenant's key signed, that is good by the clock, and that is not spent.
+// openReset reads a reset token. It returns apierr.NotFound for any but one that the tenant's
+// key signed, that has not expired, and that is not used.
 func (s *Service) openReset(ctx context.Context, in directoryapi.ResetToken) (open openReset, err error) {
 	open.Token = secure.Secret(encodedDots.Replace(in.Token.Reveal()))
 	var failure error // of the look-up of the key
@@ -152,12 +152,11 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 	return open.PasswordReset, err
 }
 
-// ResetPassword sets the password of the account that a token stands for, and
-// spends all its open resets. Of parallel tries one succeeds: the others wait for
-// the account and find no reset. A password that is refused spends nothing. The
-// status of the account stays; what was issued to it ends by the event
-// (docs/interface/accounts.md#password-reset), and the link with which
-// a login has made an unproved copy ends with it.
+// ResetPassword sets the password of the account that a token stands for, and consumes all its
+// open resets. Of parallel attempts one succeeds: the others wait for the account and find no
+// reset. A password that is refused consumes nothing. The status of the account stays; what
+// was issued to it ends by the event (docs/interface/accounts.md#password-reset), and the link
+// with which a login has made an unproved copy ends with it.
 func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	open, err := s.openReset(ctx, in.ResetToken)
 	if err != nil {
@@ -173,7 +172,7 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		if open.Account, err = tx.LockAccount(ctx, in.Tenant, open.Account.ID); err != nil {
 			return err
 		}
-		spent, err := tx.ConsumeReset(ctx, in.Tenant, open.digest, s.now())
+		used, err := tx.ConsumeReset(ctx, in.Tenant, open.digest, s.now())
 		if err != nil {
 			return err
 		}
@@ -188,18 +187,18 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 			return err
 		}
 		return tx.Emit(ctx, events.PasswordReset{
-			Tenant: in.Tenant, Account: open.Account.ID, Directory: open.Account.DirectoryID, Application: spent.ApplicationID,
+			Tenant: in.Tenant, Account: open.Account.ID, Directory: open.Account.DirectoryID, Application: used.ApplicationID,
 		})
 	})
 	if errors.Is(err, apierr.NotFound) {
-		err = errNoReset // spent or deleted meanwhile
+		err = errNoReset // used or deleted meanwhile
 	}
 	return open.PasswordReset, err
 }
 
-// dropUnprovedLinks ends the links with which logins have made a copy whose email
-// nobody has proved. Whoever spends a reset token has the mailbox; the account that was
-// copied may be that of a stranger who claimed its address.
+// dropUnprovedLinks ends the links with which logins have made a copy whose email nobody has
+// proved. Whoever uses a reset token has the mailbox; the account that was copied may be that
+// of a stranger who claimed its address.
 func dropUnprovedLinks(ctx context.Context, tx *store.Tx, a directoryapi.Account) error {
 	if hasProvedEmail(a) {
 		return nil

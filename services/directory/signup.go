@@ -28,11 +28,11 @@ const (
 // password must have before there is one.
 var defaultStrength = store.PasswordPolicy{MinLength: 8, MaxLength: 100, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1}
 
-// RequestSignUp keeps what a future owner has entered and lets the mail go out that
-// confirms the address (docs/interface/authentication.md#sign-up). No tenant is
-// made. The work and the answer are the same for every email; one that was used too
-// often lately gets no further mail. It returns the refusals of a new account, and
-// apierr.TooMany for the network that asks too often.
+// RequestSignUp stores what a future owner has entered and sends the mail that confirms the
+// address (docs/interface/authentication.md#sign-up). No tenant is made. The work and the
+// answer are the same for every email; one that was used too often lately gets no further
+// mail. It returns the refusals of a new account, and apierr.TooMany for the network that asks
+// too often.
 func (s *Service) RequestSignUp(ctx context.Context, in directoryapi.RequestSignUp) (directoryapi.Empty, error) {
 	var owner directoryapi.Account
 	refusal := apply(&owner, in.Owner, store.Registrar{}, true)
@@ -51,11 +51,11 @@ func (s *Service) RequestSignUp(ctx context.Context, in directoryapi.RequestSign
 		TenantID: in.Tenant, AccountID: in.Account, Email: owner.Email, AddressHash: s.addressHash(ctx), GivenName: owner.GivenName,
 		Surname: owner.Surname, PasswordHash: &hash,
 	})
-	return directoryapi.Empty{}, err // which is the same where no mail goes out
+	return directoryapi.Empty{}, err // which is the same where no mail is sent
 }
 
-// insertSignUp adds a sign-up with a new token and lets its mail go out. mailed is
-// false for an address that got too many mails.
+// insertSignUp adds a sign-up with a new token and requests its mail. mailed is false for an
+// address that got too many mails.
 func (s *Service) insertSignUp(ctx context.Context, v store.SignUp) (mailed bool, err error) {
 	token := secure.Token(43)
 	v.Digest, v.CreatedAt = secure.Digest(token), s.now()
@@ -115,8 +115,8 @@ func (s *Service) PendingSignUp(ctx context.Context, in directoryapi.SignUpToken
 	return directoryapi.PendingSignUp{Tenant: v.TenantID, Account: v.AccountID, Email: v.Email, Invitation: v.PasswordHash == nil}, err
 }
 
-// EndSignUp spends a mailed token. Of parallel calls one succeeds, and the others
-// return apierr.NotFound.
+// EndSignUp consumes a mailed token. Of parallel calls one succeeds, and the others return
+// apierr.NotFound.
 func (s *Service) EndSignUp(ctx context.Context, in directoryapi.SignUpToken) (directoryapi.Empty, error) {
 	v, err := s.openSignUp(ctx, in.Token)
 	if err != nil {
@@ -138,9 +138,9 @@ type Invitation struct {
 	CreatedAt, ExpiresAt time.Time
 }
 
-// Invite lets the mail go out that invites an administrator of a tenant. It returns
-// apierr.Exists for the email of one that is there, and apierr.TooMany for an
-// address that got too many mails.
+// Invite sends the mail that invites an administrator of a tenant. It returns apierr.Exists
+// for the email of one that is there, and apierr.TooMany for an address that got too many
+// mails.
 func (s *Service) Invite(ctx context.Context, at id.Ref, in Invite) (Invitation, error) {
 	owner, err := s.Owner(ctx, at)
 	if err != nil {

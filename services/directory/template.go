@@ -105,7 +105,7 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 	if err != nil {
 		return t, err
 	}
-	if err := s.requireCloud(ctx, at.Tenant, t.DirectoryID); err != nil {
+	if err := s.checkCloudPolicies(ctx, at.Tenant, t.DirectoryID); err != nil {
 		return t, err
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -201,9 +201,9 @@ func (s *Service) applyModel(t *directoryapi.EmailTemplate, in TemplateChange) (
 	return nil
 }
 
-// own reads a text that the deployment has a default for. Nil stands for the
-// default: it is what null means, and the default itself, too, so that a client
-// that sends back what it read does not hold on to it.
+// own reads a text that the deployment has a default for. Nil stands for the default: it is
+// what null means, and the default itself, too, so that a client that sends back what it read
+// does not pin the current default.
 func own(in field.Text, name string, most int, byDefault string, check func(name, text string) error) (*string, error) {
 	in.Value = strings.TrimSpace(in.Value)
 	if in.Null || in.Value == byDefault {

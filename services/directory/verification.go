@@ -13,9 +13,9 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// VerifyEmail spends an email verification token (docs/interface/accounts.md#email-verification).
-// Of any number of parallel tries one succeeds; an unknown, spent or expired
-// token is apierr.NotFound.
+// VerifyEmail consumes an email verification token
+// (docs/interface/accounts.md#email-verification). Of any number of parallel attempts one
+// succeeds; an unknown, used or expired token is apierr.NotFound.
 func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
 	var a directoryapi.Account
 	digest := secure.Digest(in.Token)
@@ -35,8 +35,8 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 	return a, noVerification(err)
 }
 
-// Verification returns the account whose email a token would verify, and spends
-// nothing. It returns apierr.NotFound as VerifyEmail does.
+// Verification returns the account whose email a token would verify, and does not consume it.
+// It returns apierr.NotFound as VerifyEmail does.
 func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail) (a directoryapi.Account, err error) {
 	digest := secure.Digest(in.Token)
 	if in.Tenant.IsZero() {
@@ -59,10 +59,10 @@ func noVerification(err error) error {
 // errNoLogin refuses a workflow for an unknown login.
 var errNoLogin = apierr.NoSuchResource.Because("no account of that user name or email is in the account stores")
 
-// RequestVerification replaces the verification token of the account of a login and
-// lets its mail go out; an email that is verified already gets none, and neither does
-// an anonymous request beyond the limit
-// (docs/interface/accounts.md#email-verification). It returns errNoLogin and apierr.VerificationDisabled.
+// RequestVerification replaces the verification token of the account of a login and sends its
+// mail; an email that is verified already gets none, and neither does an anonymous request
+// beyond the limit (docs/interface/accounts.md#email-verification). It returns errNoLogin and
+// apierr.VerificationDisabled.
 func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	found, err := s.store.FindAddressee(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {

@@ -253,8 +253,8 @@ func (s *Service) taken(ctx context.Context, where applicationapi.Where, email s
 	return Answer{Pending: true}, nil
 }
 
-// evenStep is what the time of a call is rounded up to whose answer must not show
-// whether an account exists: for one that does, the services write a row more.
+// evenStep is the multiple to which response times are rounded up, so that timing does not
+// show whether an account exists: for one that does, the services write another row.
 const evenStep = 50 * time.Millisecond
 
 // RequestReset sends a password reset mail. Its answer and its time are the same

@@ -51,10 +51,10 @@ func (c *Client) AllowsOrigin(origin, self string) bool {
 	return origin == self || redirecturi.IsListedOrigin(origin, c.Application.AuthorizedOriginURIs)
 }
 
-// Place is the account store that a request to the Client API names.
-type Place struct{ AccountStore, NameKey string }
+// AccountStoreParam is the account store that a request to the Client API names.
+type AccountStoreParam struct{ AccountStore, NameKey string }
 
-func (c *Client) where(at Place) applicationapi.Where {
+func (c *Client) where(at AccountStoreParam) applicationapi.Where {
 	where := applicationapi.Where{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(at.NameKey)}
 	if where.NameKey == "" {
 		where.AccountStore = href.Link{Href: at.AccountStore}
@@ -68,7 +68,7 @@ func (c *Client) on(ctx context.Context, set *bool, mail func(directoryapi.Regis
 	if set != nil {
 		return *set, nil
 	}
-	rules, err := c.rules(ctx, c.where(Place{}))
+	rules, err := c.rules(ctx, c.where(AccountStoreParam{}))
 	return rules != nil && mail(*rules), err
 }
 
@@ -117,7 +117,7 @@ type LoginModel struct {
 }
 
 // Model returns what a form shows, for an organization where at names one.
-func (c *Client) Model(ctx context.Context, at Place) (m LoginModel, err error) {
+func (c *Client) Model(ctx context.Context, at AccountStoreParam) (m LoginModel, err error) {
 	where := c.where(at)
 	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
 	if err != nil {
@@ -138,13 +138,13 @@ func (c *Client) Model(ctx context.Context, at Place) (m LoginModel, err error) 
 }
 
 // Register creates an account. Nobody is logged in by it.
-func (c *Client) Register(ctx context.Context, in directoryapi.NewAccount, at Place) (directoryapi.Account, error) {
+func (c *Client) Register(ctx context.Context, in directoryapi.NewAccount, at AccountStoreParam) (directoryapi.Account, error) {
 	return c.svc.peers.Application.Register(ctx, applicationapi.Register{Where: c.where(at), Account: in})
 }
 
 // LogIn checks a login and issues tokens for it. The form is that of the password
 // grant.
-func (c *Client) LogIn(ctx context.Context, login string, password secure.Secret, at Place) (directoryapi.Account, oauthapi.ClientTokens,
+func (c *Client) LogIn(ctx context.Context, login string, password secure.Secret, at AccountStoreParam) (directoryapi.Account, oauthapi.ClientTokens,
 	error) {
 	form := map[string]secure.Secret{"grant_type": "password", "username": secure.Secret(login), "password": password}
 	if at.NameKey != "" {
@@ -228,7 +228,7 @@ func (c *Client) Me(ctx context.Context, account directoryapi.Account) (me Me, e
 
 // Forgot sends a password reset mail. Its answer and its time are the same whether
 // the account exists.
-func (c *Client) Forgot(ctx context.Context, login string, at Place) error {
+func (c *Client) Forgot(ctx context.Context, login string, at AccountStoreParam) error {
 	return evenly(ctx, func() error {
 		_, err := c.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: c.where(at), Login: login})
 		return err
@@ -236,7 +236,7 @@ func (c *Client) Forgot(ctx context.Context, login string, at Place) error {
 }
 
 // SendVerification sends another verification mail, as Forgot does.
-func (c *Client) SendVerification(ctx context.Context, login string, at Place) error {
+func (c *Client) SendVerification(ctx context.Context, login string, at AccountStoreParam) error {
 	return evenly(ctx, func() error {
 		_, err := c.svc.peers.Application.RequestVerification(ctx, applicationapi.LoginName{Where: c.where(at), Login: login})
 		return err

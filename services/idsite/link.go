@@ -22,8 +22,8 @@ type MailedLink struct {
 	Name    string                         // of the application that asked for the mail, where it is known, else of the directory
 }
 
-// Verification returns what the page of a verification mail shows, or
-// apierr.NotFound. It spends nothing.
+// Verification returns what the page of a verification mail shows, or apierr.NotFound. It does
+// not consume the token.
 func (s *Service) Verification(ctx context.Context, token secure.Secret) (MailedLink, error) {
 	account, err := s.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
 	if err != nil {
@@ -32,8 +32,7 @@ func (s *Service) Verification(ctx context.Context, token secure.Secret) (Mailed
 	return s.mailedLink(ctx, account, id.ID{})
 }
 
-// VerifyEmail spends the token of a verification mail, or returns
-// apierr.NotFound.
+// VerifyEmail consumes the token of a verification mail, or returns apierr.NotFound.
 func (s *Service) VerifyEmail(ctx context.Context, token secure.Secret) (directoryapi.Account, error) {
 	return s.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Token: token})
 }
@@ -62,9 +61,9 @@ func (s *Service) mailedLink(ctx context.Context, account directoryapi.Account, 
 	return link, err
 }
 
-// SetPassword spends the token of a reset mail on a new password. It returns
-// apierr.NotFound as Reset does, and the errors of a new password, which spend
-// nothing.
+// SetPassword sets a new password with the token of a reset mail, which it consumes. It
+// returns apierr.NotFound as Reset does, and the errors of a new password, which do not
+// consume the token.
 func (s *Service) SetPassword(ctx context.Context, token secure.Secret, password field.Text) error {
 	_, err := s.peers.Directory.ResetPassword(ctx, directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Token: token},
 		Password: password})

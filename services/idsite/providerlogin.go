@@ -177,8 +177,9 @@ func (p *Page) BeginAtProvider(ctx context.Context, application id.ID, named str
 	}, nil)
 }
 
-// ReturnFromProvider answers GET /sso/provider: it returns where the browser goes
-// that a provider has sent back. A login that is refused leads back to the page.
+// ReturnFromProvider answers GET /sso/provider: it returns the address to which a browser
+// continues that a provider has redirected here. A login that is refused leads back to the
+// page.
 func (s *Service) ReturnFromProvider(ctx context.Context, in ProviderReturn) (string, error) {
 	l, err := s.takeProviderLogin(ctx, in)
 	if err != nil {
@@ -213,8 +214,8 @@ func (s *Service) ReturnFromProvider(ctx context.Context, in ProviderReturn) (st
 	return s.pageOrigin(flow, site) + "/#/?failed=provider&jwt=" + token.Reveal(), failed
 }
 
-// goOn leads a browser on that has passed the first step elsewhere: to the second
-// step, or by way of its session to the callback.
+// goOn continues the flow of a browser that has passed the first step elsewhere: it returns
+// the address of the second step, or that of the callback by way of the session.
 func (p *Page) goOn(ctx context.Context, logged applicationapi.LoggedIn, isNew bool) (string, error) {
 	answer, err := p.passed(ctx, logged, authenticated, isNew)
 	if err != nil {
@@ -228,8 +229,7 @@ func (p *Page) goOn(ctx context.Context, logged applicationapi.LoggedIn, isNew b
 	return p.svc.cfg.Base.Host() + "/sso?jwtResponse=" + assertion, nil
 }
 
-// LogInAtProvider logs the user of a token or code in that the page has from a
-// provider.
+// LogInAtProvider logs in the user of a token or code that a provider has issued to the page.
 func (p *Page) LogInAtProvider(ctx context.Context, application id.ID, login directoryapi.SocialLogin) (Answer, error) {
 	if err := p.wantApplication(application); err != nil {
 		return Answer{}, err

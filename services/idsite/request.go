@@ -148,7 +148,7 @@ func rawClaims(text secure.Secret) []byte {
 // text returns a claim that is text, otherwise "".
 func (r request) text(name string) string {
 	var text string
-	_ = json.Unmarshal(r.claims[name], &text) // another type is as good as none
+	_ = json.Unmarshal(r.claims[name], &text) // a claim of another type counts as absent
 	return text
 }
 

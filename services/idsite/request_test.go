@@ -705,8 +705,8 @@ func TestForgotDoesTheSameForEveryLogin(t *testing.T) {
 		return l.peers.Applications.Calls("RequestReset") + l.peers.Applications.Calls("RequestVerification")
 	}
 	for name, rule := range map[string]func(string) error{
-		"forgot":       func(login string) error { return api.Forgot(t.Context(), login, idsite.Place{}) },
-		"verification": func(login string) error { return api.SendVerification(t.Context(), login, idsite.Place{}) },
+		"forgot":       func(login string) error { return api.Forgot(t.Context(), login, idsite.AccountStoreParam{}) },
+		"verification": func(login string) error { return api.SendVerification(t.Context(), login, idsite.AccountStoreParam{}) },
 		"page": func(login string) error {
 			page := l.open(t, pageOf(t, l.begin(t, nil, idsite.Visit{}).Location))
 			return page.RequestReset(t.Context(), l.app.ID, login, directoryapi.StoreName{})

@@ -28,8 +28,8 @@ type Bootstrap struct {
 	OwnerEmail string
 }
 
-// keyTries bounds the search for a tenant key that nobody has.
-const keyTries = 16
+// maxKeyAttempts bounds the search for a tenant key that nobody has.
+const maxKeyAttempts = 16
 
 // SignUp makes a tenant over all services: the administrators directory with
 // the owner's account, the console application and My Application, the API
@@ -85,10 +85,10 @@ func (s *Service) makeTenant(ctx context.Context, seed string, named func(string
 // SignUpOn reports whether everybody may sign a tenant up.
 func (s *Service) SignUpOn() bool { return s.cfg.SignUp }
 
-// RequestSignUp lets the mail go out that confirms a sign-up
-// (docs/interface/authentication.md#sign-up). It returns apierr.NotFound where
-// sign-up is off, apierr.TooMany, and the refusals of a new account; nothing that
-// depends on whether the email is known.
+// RequestSignUp sends the mail that confirms a sign-up
+// (docs/interface/authentication.md#sign-up). It returns apierr.NotFound where sign-up is off,
+// apierr.TooMany, and the refusals of a new account; nothing that depends on whether the email
+// is known.
 func (s *Service) RequestSignUp(ctx context.Context, owner directoryapi.NewAccount) error {
 	if !s.cfg.SignUp {
 		return apierr.NotFound
@@ -124,7 +124,7 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 		}
 		return derived(seed, what)
 	}
-	// The key can be made again until the token is spent, and by nobody else.
+	// The key can be made again until the token is used, and by nobody else.
 	_, master := s.ring.Derive("idsite.sign-up/" + seed)
 	part := func(what string) []byte { return []byte(secure.Derive(master, what+token.Reveal())) }
 	key := oauthapi.EnsureKey{
@@ -148,13 +148,13 @@ func (s *Service) AcceptInvitation(ctx context.Context, token secure.Secret, in 
 // signUpTenant looks for a tenant key that is free. A tenant that is there
 // already keeps its own.
 func (s *Service) signUpTenant(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
-	for try := range keyTries {
-		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(try))
+	for attempt := range maxKeyAttempts {
+		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(attempt))
 		if made, err = s.peers.Directory.SignUp(ctx, in); !errors.Is(err, apierr.Exists) {
 			return made, err
 		}
 	}
-	return made, fmt.Errorf("none of %d keys is free: %s", keyTries, err.Error()) // no refusal of the API key: it may pass
+	return made, fmt.Errorf("none of %d keys is free: %s", maxKeyAttempts, err.Error()) // no refusal of the API key: it may pass
 }
 
 // derived returns the id of a part of the first tenant: a UUID of version 8 (RFC

@@ -287,8 +287,8 @@ func (s *Service) Land(ctx context.Context, v Visit) (Redirect, error) {
 	return out, err
 }
 
-// anAssertion is what a jwtResponse says, besides of whom.
-type anAssertion struct {
+// assertionClaims are the claims of a jwtResponse except sub.
+type assertionClaims struct {
 	tenant    id.ID
 	site      store.Site
 	ID        string  `json:"jti"`
@@ -303,7 +303,7 @@ var errNoAssertion = apierr.BadRequest.Because("jwtResponse is not an assertion 
 
 // readAssertion verifies an assertion of a hosted login that has not expired. It
 // returns apierr.BadRequest for any other text.
-func (s *Service) readAssertion(ctx context.Context, token secure.Secret) (a anAssertion, err error) {
+func (s *Service) readAssertion(ctx context.Context, token secure.Secret) (a assertionClaims, err error) {
 	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
 	if errors.Is(err, apierr.TokenSignature) {
 		return a, errNoAssertion
@@ -419,9 +419,9 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 	return s.returnTo(ctx, f, r.site, id.New(s.now()).String(), ended)
 }
 
-// SiteOfHost returns the site that is shown at a host: that of the domain itself,
-// or of the domain that the host is one label below of. A domain of the tenant's own
-// is served with a certificate that is valid. Otherwise it returns apierr.NotFound.
+// SiteOfHost returns the site that is shown at a host: that of the domain itself, or that of
+// the parent domain. A domain of the tenant's own is served with a certificate that is valid.
+// Otherwise it returns apierr.NotFound.
 func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, error) {
 	host, _, _ = strings.Cut(strings.ToLower(host), ":")
 	_, parent, _ := strings.Cut(host, ".")

@@ -110,11 +110,10 @@ type Answer struct {
 	Code field.Text `json:"code"`
 }
 
-// AnswerChallenge compares a code with the one that a challenge asks for. A
-// wrong code is no error: the challenge is FAILED, and may be answered again. It
-// returns apierr.CodeExpired once, when the time of the challenge is over,
-// ChallengeFinished for one that has ended, ChallengeFailures when the tries are
-// used up, and FactorDisabled or PhoneDisabled.
+// AnswerChallenge compares a code with the one that a challenge asks for. A wrong code is no
+// error: the challenge is FAILED, and may be answered again. It returns apierr.CodeExpired
+// once, when the time of the challenge is over, ChallengeFinished for one that has ended,
+// ChallengeFailures when the attempts are used up, and FactorDisabled or PhoneDisabled.
 func (s *Service) AnswerChallenge(ctx context.Context, at id.Ref, in Answer) (store.Challenge, error) {
 	code, err := readCode(in.Code)
 	if err != nil {

@@ -56,10 +56,10 @@ func (s *Service) accountFactor(ctx context.Context, f store.Factor) (mfaapi.Acc
 // none: the password alone must not add a second factor. An account of too many factors
 // or phones is refused another (mayEnroll).
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
-	begun := step{Application: in.Application, Account: in.Account, LoggedIn: true}
+	begun := loginState{Application: in.Application, Account: in.Account, LoggedIn: true}
 	if in.State != "" {
 		var err error
-		if begun, err = s.stepOf(ctx, in.Tenant, in.Application, in.State); err != nil {
+		if begun, err = s.stateOf(ctx, in.Tenant, in.Application, in.State); err != nil {
 			return mfaapi.EnrolledFactor{}, err
 		}
 		if !begun.Factor.IsZero() || !begun.Challenge.IsZero() {
@@ -99,13 +99,13 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 		out.Secret, out.KeyURI, out.QRImage = f.Secret, f.KeyURI, secure.Secret(base64.StdEncoding.EncodeToString(f.Image))
 	}
 	begun.Factor, begun.Challenge = f.ID, f.ChallengeID
-	out.State = s.signStep(in.Tenant, begun)
+	out.State = s.signState(in.Tenant, begun)
 	return out, nil
 }
 
-// stepOf reads a state that was made for an application.
-func (s *Service) stepOf(ctx context.Context, tenant, application id.ID, state secure.Secret) (step, error) {
-	begun, err := s.readStep(ctx, tenant, state)
+// stateOf reads a state that was made for an application.
+func (s *Service) stateOf(ctx context.Context, tenant, application id.ID, state secure.Secret) (loginState, error) {
+	begun, err := s.readState(ctx, tenant, state)
 	if err == nil && begun.Application != application {
 		err = apierr.Reference.Because("the state is for another application")
 	}
@@ -115,10 +115,10 @@ func (s *Service) stepOf(ctx context.Context, tenant, application id.ID, state s
 // ChallengeFactor creates a challenge of a factor. With a code it answers the
 // challenge that a state leads to, or a new one of an authenticator.
 func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor) (mfaapi.Challenged, error) {
-	var begun step
+	var begun loginState
 	if in.State != "" {
 		var err error
-		if begun, err = s.stepOf(ctx, in.Tenant, in.Application, in.State); err != nil {
+		if begun, err = s.stateOf(ctx, in.Tenant, in.Application, in.State); err != nil {
 			return mfaapi.Challenged{}, err
 		}
 		if begun.Factor.IsZero() {
@@ -149,7 +149,7 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 	out := mfaapi.Challenged{ID: c.ID, Factor: c.FactorID, Status: c.Status, Account: c.AccountID}
 	if in.State != "" {
 		begun.Challenge = c.ID
-		out.State = s.signStep(in.Tenant, begun)
+		out.State = s.signState(in.Tenant, begun)
 	}
 	return out, nil
 }

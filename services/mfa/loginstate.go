@@ -12,15 +12,15 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// stepTTL is the lifetime of a state.
-const stepTTL = 5 * time.Minute
+// stateTTL is the lifetime of a state.
+const stateTTL = 5 * time.Minute
 
-// loginTTL is how long after the first step states follow each other.
+// loginTTL bounds the time from the first step to the last state issued.
 const loginTTL = 30 * time.Minute
 
-// step is a login between its first step and its second. It is not stored: the client
+// loginState is a login between its first step and its second. It is not stored: the client
 // sends it back as the state, a signed token.
-type step struct {
+type loginState struct {
 	Application  id.ID    `json:"app"`
 	Account      id.ID    `json:"sub"`
 	Organization id.ID    `json:"org,omitzero"`
@@ -36,7 +36,7 @@ type step struct {
 	Latest   int64 `json:"latest"` // ExpiresAt of any state that follows
 }
 
-// passwordOf is the Password of a step of an account.
+// passwordOf is the Password of the login state of an account.
 func passwordOf(account directoryapi.Account) int64 {
 	if account.PasswordModifiedAt == nil {
 		return 0
@@ -48,13 +48,13 @@ func passwordOf(account directoryapi.Account) int64 {
 // that a state of another tenant, or a token of another kind, is not one.
 func statePurpose(tenant id.ID) string { return "mfa.state/" + tenant.String() }
 
-// signStep returns the state of a step.
-func (s *Service) signStep(tenant id.ID, begun step) secure.Secret {
+// signState returns the signed token of a state.
+func (s *Service) signState(tenant id.ID, begun loginState) secure.Secret {
 	now := s.now()
 	if begun.Latest == 0 {
 		begun.Latest = now.Add(loginTTL).Unix()
 	}
-	begun.ExpiresAt = min(now.Add(stepTTL).Unix(), begun.Latest)
+	begun.ExpiresAt = min(now.Add(stateTTL).Unix(), begun.Latest)
 	var claims secure.Claims
 	text, err := json.Marshal(begun)
 	if err == nil {
@@ -71,15 +71,15 @@ func (s *Service) signStep(tenant id.ID, begun step) secure.Secret {
 	return secure.Secret(state)
 }
 
-// readStep reads a state of a tenant. It returns apierr.Reference for any other text,
+// readState reads a state of a tenant. It returns apierr.Reference for any other text,
 // and apierr.CodeExpired, also where the account has another password since: whoever set
 // it may have been robbed of the one before.
-func (s *Service) readStep(ctx context.Context, tenant id.ID, state secure.Secret) (step, error) {
+func (s *Service) readState(ctx context.Context, tenant id.ID, state secure.Secret) (loginState, error) {
 	_, claims, err := secure.ParseJWT(state.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
 		keyID, _ := header["kid"].(string)
 		return s.ring.Derived(keyID, statePurpose(tenant))
 	})
-	var begun step
+	var begun loginState
 	var text []byte
 	if err == nil {
 		text, err = json.Marshal(claims)
@@ -88,14 +88,14 @@ func (s *Service) readStep(ctx context.Context, tenant id.ID, state secure.Secre
 		err = json.Unmarshal(text, &begun)
 	}
 	if err != nil {
-		return step{}, apierr.Reference.Because("the state is not one that this tenant's login has returned")
+		return loginState{}, apierr.Reference.Because("the state is not one that this tenant's login has returned")
 	}
 	if s.now().Unix() >= begun.ExpiresAt {
-		return step{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stepTTL)
+		return loginState{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stateTTL)
 	}
 	account, err := s.directory.Account(ctx, id.Ref{Tenant: tenant, ID: begun.Account})
 	if errors.Is(err, apierr.NotFound) || err == nil && begun.Password != 0 && begun.Password != passwordOf(account) {
-		return step{}, apierr.CodeExpired.Because("the account has another password since the first step; log in again")
+		return loginState{}, apierr.CodeExpired.Because("the account has another password since the first step; log in again")
 	}
 	return begun, err
 }

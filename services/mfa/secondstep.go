@@ -39,7 +39,7 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 	if err != nil {
 		return mfaapi.SecondStep{}, err
 	}
-	begun := step{
+	begun := loginState{
 		Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types, Password: passwordOf(account),
 	}
 	var out mfaapi.SecondStep
@@ -57,7 +57,7 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 		return mfaapi.SecondStep{}, err
 	}
 	if out.Action == "" {
-		return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.signStep(in.Tenant, begun), AllowedFactorTypes: in.Types}, nil
+		return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.signState(in.Tenant, begun), AllowedFactorTypes: in.Types}, nil
 	}
 	return out, nil
 }
@@ -89,7 +89,7 @@ func (s *Service) offered(ctx context.Context, tx *store.Tx, tenant, account id.
 // offer creates the challenges that need no choice: that of the only factor, and
 // those of authenticators, which cost nothing. Each state leads to one challenge,
 // so that it can be redeemed once.
-func (s *Service) offer(ctx context.Context, tx *store.Tx, begun step, offered []store.UsableFactor) (mfaapi.SecondStep, error) {
+func (s *Service) offer(ctx context.Context, tx *store.Tx, begun loginState, offered []store.UsableFactor) (mfaapi.SecondStep, error) {
 	out := mfaapi.SecondStep{Action: mfaapi.Select}
 	if len(offered) == 1 {
 		out.Action = mfaapi.Challenge
@@ -104,7 +104,7 @@ func (s *Service) offer(ctx context.Context, tx *store.Tx, begun step, offered [
 			}
 			begun.Challenge = c.ID
 		}
-		shown := mfaapi.Factor{Type: strings.ToLower(f.Type), Hint: hint(*f), State: s.signStep(f.TenantID, begun)}
+		shown := mfaapi.Factor{Type: strings.ToLower(f.Type), Hint: hint(*f), State: s.signState(f.TenantID, begun)}
 		if out.Action == mfaapi.Challenge {
 			out.State, shown.State = shown.State, ""
 		}
@@ -133,9 +133,9 @@ func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed
 		if !ok || ref.Kind != "challenges" {
 			return mfaapi.Redeemed{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
 		}
-		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, step{})
+		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, loginState{})
 	}
-	begun, err := s.readStep(ctx, in.Tenant, in.State)
+	begun, err := s.readState(ctx, in.Tenant, in.State)
 	switch {
 	case err != nil:
 		return mfaapi.Redeemed{}, err
@@ -151,7 +151,7 @@ func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed
 
 // redeem answers a challenge. Any text that is not its code is a wrong one, and
 // counted.
-func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun step) (mfaapi.Redeemed, error) {
+func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun loginState) (mfaapi.Redeemed, error) {
 	c, err := s.answer(ctx, at, code)
 	switch {
 	case errors.Is(err, apierr.NotFound):

@@ -197,8 +197,8 @@ func (s *Service) senderName(content mailContent) string {
 	return cmp.Or(content.Directory.Name, s.cfg.From.Name)
 }
 
-// messageID is the same on every try of a delivery, so that a mail that went
-// out twice can be recognised.
+// messageID is the same in every attempt at a delivery, so that a mail that went out twice can
+// be recognised.
 func (s *Service) messageID(d store.Delivery) string {
 	return d.ID.String() + "@" + s.base.Hostname()
 }

@@ -19,15 +19,14 @@ import (
 // requestTimeout bounds the requests to other services.
 const requestTimeout = 15 * time.Second
 
-// mailBackoff returns the delay after the n-th failure of a mail: 5 s, doubled up
-// to an hour; some eighty tries until maxAge.
+// mailBackoff returns the delay after the n-th failure of a mail: 5 s, doubled up to an hour;
+// some eighty attempts until maxAge.
 func mailBackoff(failures int) time.Duration {
 	return min(5*time.Second<<min(failures-1, 20), time.Hour)
 }
 
-// mailChannel is the way of mails. A process that dies between the mail server's
-// answer and its record leaves one mail per worker to be sent again, under the
-// same Message-ID.
+// mailChannel is the channel of mails. A process that dies between the mail server's answer
+// and its record leaves one mail per worker to be sent again, under the same Message-ID.
 func (s *Service) mailChannel() *channel {
 	return &channel{
 		kind: store.Mail, name: "mail", workers: s.cfg.Senders, timeout: s.cfg.Timeout, wake: make(chan struct{}, 1),
@@ -36,9 +35,9 @@ func (s *Service) mailChannel() *channel {
 			own, err := newSMTPClient(s.cfg.Server, &net.Dialer{}, s.cfg.Reach, s.cfg.Timeout)
 			return &mailSender{s: s, own: own}, err
 		},
-		backoff: mailBackoff,
-		label:   func(d store.Delivery) string { return string(d.Workflow) },
-		tries:   s.instruments.mails,
+		backoff:  mailBackoff,
+		label:    func(d store.Delivery) string { return string(d.Workflow) },
+		attempts: s.instruments.mails,
 		final: func(outcome error) (state, result string) {
 			switch final := (permanentError{}); {
 			case outcome == nil:

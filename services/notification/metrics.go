@@ -22,9 +22,9 @@ type instruments struct {
 func newInstruments() instruments {
 	return instruments{
 		mails: counter("doorward_notification_mails_total",
-			"tries to send a mail, by workflow and result: sent, unwanted, postponed or failed"),
+			"attempts to send a mail, by workflow and result: sent, unwanted, postponed or failed"),
 		texts: counter("doorward_notification_texts_total",
-			"tries to send a text message, by result: sent, lost, unwanted, postponed, failed or broken"),
+			"attempts to send a text message, by result: sent, lost, unwanted, postponed, failed or broken"),
 		circuitsOpened: counter("doorward_notification_smtp_circuits_opened_total", "mail servers of tenants whose circuit breaker opened"),
 	}
 }

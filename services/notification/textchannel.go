@@ -16,7 +16,7 @@ import (
 const (
 	// placeholder stands for the code in the message of a challenge.
 	placeholder = "${code}"
-	// textTimeout bounds one try.
+	// textTimeout bounds one attempt.
 	textTimeout = 20 * time.Second
 )
 
@@ -37,11 +37,11 @@ var errBusy = errors.New("the provider is busy")
 // deploymentError is a failure for a reason of this deployment.
 type deploymentError struct{ error }
 
-// textChannel is the way of text messages. Each is sent at most once: the API of
-// providers has no idempotency key, so the attempt is recorded before, and only an
-// answer that says no, or a connection that failed, allows a retry. A code that is
-// lost costs its user another challenge; one that is sent twice costs money and
-// makes users expect codes that they did not request.
+// textChannel is the channel of text messages. Each is sent at most once: the API of providers
+// has no idempotency key, so the attempt is recorded before, and only an answer that says no,
+// or a connection that failed, allows a retry. A code that is lost costs its user another
+// challenge; one that is sent twice costs money and makes users expect codes that they did not
+// request.
 func (s *Service) textChannel() *channel {
 	return &channel{
 		kind: store.Text, name: "text", workers: s.cfg.TextSenders, timeout: textTimeout, wake: make(chan struct{}, 1),
@@ -49,7 +49,7 @@ func (s *Service) textChannel() *channel {
 		newSender: func() (sender, error) { return &textSender{s, newProviderClient(s.cfg.Provider)}, nil },
 		backoff:   textBackoff,
 		label:     func(store.Delivery) string { return "challenge" },
-		tries:     s.instruments.texts,
+		attempts:  s.instruments.texts,
 		final:     s.finalTextState,
 		onFinish:  reportText,
 	}

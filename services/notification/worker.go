@@ -26,14 +26,14 @@ const (
 	// maxAge ends the retries of a delivery: one that fails at this age becomes FAILED.
 	// There is no dead letter of a mail.
 	maxAge = 72 * time.Hour
-	// leaseTime is how long a delivery stays with a worker that died, unless
-	// Config.LeaseTime says otherwise. A worker that lives renews it.
+	// leaseTime is how long a dead worker keeps a delivery, unless Config.LeaseTime says
+	// otherwise; a running worker renews it.
 	leaseTime = 10 * time.Second
-	// retryDelay is when a delivery is tried again whose try failed for a reason
-	// that has nothing to do with it.
+	// retryDelay is the delay before a retry of a delivery that failed for a reason outside of
+	// it.
 	retryDelay = 5 * time.Second
-	// stopGrace is how long a try may go on once the process stops, and recordGrace
-	// how much longer its outcome may take to be recorded.
+	// stopGrace is how long an attempt may go on once the process stops, and recordGrace how
+	// much longer its outcome may take to be recorded.
 	stopGrace   = 10 * time.Second
 	recordGrace = 5 * time.Second
 )
@@ -49,23 +49,22 @@ var errUnwanted = errors.New("it is not wanted")
 // permanentError is a failure that a retry would repeat.
 type permanentError struct{ error }
 
-// channel is a way that deliveries leave by. Mails (mailchannel.go) and texts
-// (textchannel.go) are leased, tried, recorded and purged alike; this is what
-// differs.
+// channel is a delivery channel: mails (mailchannel.go) or texts (textchannel.go). Both are
+// leased, sent, recorded and purged alike; this is what differs.
 type channel struct {
 	kind    string        // of the deliveries: store.Mail or store.Text
 	name    string        // in logs and traces
 	workers int           // deliveries sent at once
-	timeout time.Duration // bounds one try
+	timeout time.Duration // bounds one attempt
 	wake    chan struct{}
-	skip    func() store.Skip // what is left for later at present
+	skip    func() store.Skip // the deliveries not to lease now
 	last    atomic.Value      // id.ID of the tenant that had its turn
 	turn    atomic.Uint32     // of the databases
 
 	newSender func() (sender, error)                                 // of one worker
 	backoff   func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
 	label     func(store.Delivery) string                            // returns the workflow of a delivery, for logs and metrics
-	tries     metric.Int64Counter                                    // counts tries by workflow and result
+	attempts  metric.Int64Counter                                    // counts attempts by workflow and result
 	final     func(error) (state, result string)                     // of an outcome; empty for a failure that is retried
 	onFinish  func(context.Context, *store.Tx, store.Delivery) error // runs in the transaction that finishes a delivery; may be nil
 }
@@ -80,10 +79,9 @@ type sender interface {
 	abort()
 }
 
-// Send runs the workers that send due deliveries, until ctx ends. Any number of
-// processes may run it: a lease keeps a delivery with one worker, and no
-// transaction is open while a mail server or a provider is spoken to. Mails and
-// texts do not wait for each other.
+// Send runs the workers that send due deliveries, until ctx ends. Any number of processes may
+// run it: a lease keeps a delivery with one worker, and no transaction is open during a call
+// of a mail server or a provider. Mails and texts do not wait for each other.
 func (s *Service) Send(ctx context.Context) error {
 	var starts []func()
 	var found atomic.Bool
@@ -114,7 +112,7 @@ func (s *Service) Send(ctx context.Context) error {
 	return nil
 }
 
-// channels are the ways that deliveries leave by.
+// channels are the delivery channels.
 func (s *Service) channels() []*channel { return []*channel{s.mails, s.texts} }
 
 // wakeWorker wakes a worker of the channel, if one sleeps.
@@ -178,15 +176,15 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	if outcome != nil && result != "unwanted" {
 		span.SetStatus(codes.Error, outcome.Error())
 	}
-	c.tries.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.label(d)), attribute.String("result", result)))
+	c.attempts.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.label(d)), attribute.String("result", result)))
 	if isUnavailable(outcome) {
 		return true, outcome
 	}
 	return true, nil
 }
 
-// lease leases a due delivery, or returns apierr.NotFound. The databases take turns; one
-// that cannot be reached keeps those of the others from nothing.
+// lease leases a due delivery, or returns apierr.NotFound. The databases take turns; an
+// unreachable database does not delay the others.
 func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err error) {
 	err = apierr.NotFound
 	shards := s.store.Shards(ctx)
@@ -229,7 +227,7 @@ func (s *Service) keepLease(ctx context.Context, d store.Delivery) (release func
 	}
 }
 
-// try sends a delivery. A panic is a failure like another.
+// try sends a delivery. A panic counts as a failure.
 func (s *Service) try(ctx context.Context, c *channel, sender sender, d store.Delivery) (err error) {
 	ctx, release := withGrace(ctx, stopGrace)
 	defer release()
@@ -244,13 +242,13 @@ func (s *Service) try(ctx context.Context, c *channel, sender sender, d store.De
 	return sender.send(ctx, d)
 }
 
-// isUnavailable reports whether a failure would meet every delivery.
+// isUnavailable reports whether the cause of a failure would fail every delivery.
 func isUnavailable(err error) bool {
 	return errors.Is(err, errUnavailable) || errors.Is(err, apierr.Unavailable)
 }
 
-// record writes the outcome of a try, and returns its name. It retries until the
-// database accepts it, so that an outage does not repeat the delivery.
+// record writes the outcome of an attempt, and returns its name. It retries until the database
+// accepts it, so that an outage does not repeat the delivery.
 func (s *Service) record(ctx context.Context, c *channel, d store.Delivery, outcome error) (result string) {
 	ctx, release := withGrace(ctx, stopGrace+recordGrace)
 	defer release()
@@ -305,8 +303,8 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.
 	return c.onFinish(ctx, tx, d)
 }
 
-// level is how much the result of a try is an operator's business. That an
-// address or a number accepts no messages is not: the account's owner chose it.
+// level is the log level of a result. That an address or a number accepts no messages does not
+// concern an operator: the account's owner chose it.
 func level(result string, outcome error) slog.Level {
 	switch {
 	case errors.As(outcome, new(permanentError)):

@@ -14,8 +14,8 @@ import (
 
 const (
 	// accessMaxAge is how long an answer that an account may act is used without a question
-	// whether it still holds. A change is felt within 100 ms on every replica: the other
-	// half is for the services that are asked, which wait for a notification of PostgreSQL.
+	// whether it still holds. A change takes effect within 100 ms on every replica: the other
+	// half is for the services that are called, which wait for a notification of PostgreSQL.
 	accessMaxAge = 50 * time.Millisecond
 	// accessKeptFor is how long an answer is kept while no change of it is reported.
 	accessKeptFor = time.Minute
@@ -106,10 +106,10 @@ func (s *Service) checkAccess(ctx context.Context, asked applicationapi.CheckAcc
 	return access.Account, err
 }
 
-// recentAccess is checkAccess as it was at most 50 ms ago or, where the services run
-// apart, as the view of it was, which saves two of the four hops of a validation. A
-// client sees its own changes at once: the gateway marks the requests that follow them.
-// A brief answer is asked for.
+// recentAccess is checkAccess as it was at most 50 ms ago or, in the distributed shape, as the
+// accessView has it, which saves two of the four hops of a validation. A client sees its own
+// changes at once: the gateway marks the requests that follow them. A brief answer is asked
+// for.
 func (s *Service) recentAccess(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
 	switch {
 	case caller.Changed(ctx):

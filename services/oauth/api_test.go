@@ -15,22 +15,22 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	t.Run("near", func(t *testing.T) {
+	t.Run("in process", func(t *testing.T) {
 		apitest.Run(t, func(t *testing.T) apitest.Surroundings {
 			d := oauthtest.Open(t)
 			return around(t, d, d.Service)
 		})
 	})
-	t.Run("far", func(t *testing.T) {
+	t.Run("over HTTP", func(t *testing.T) {
 		apitest.Run(t, func(t *testing.T) apitest.Surroundings {
 			d := oauthtest.Open(t)
-			return around(t, d, far(t, d))
+			return around(t, d, overHTTP(t, d))
 		})
 	})
 }
 
-// far returns the contract over HTTP.
-func far(t *testing.T, d *oauthtest.Deployment) oauthapi.Contract {
+// overHTTP returns the contract over HTTP.
+func overHTTP(t *testing.T, d *oauthtest.Deployment) oauthapi.Contract {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -46,9 +46,9 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 	return k.Key, nil
 }
 
-// checkCaller refuses a request whose API key was disabled or deleted, as of at most
-// keyMaxAge ago. The gateway has checked the key, but one that is notified of no change uses
-// its answer for a second.
+// checkCaller refuses a request whose API key was disabled or deleted, as of at most keyMaxAge
+// ago. The gateway has checked the key, but a gateway that missed the notification uses a
+// cached answer for up to a second.
 func (s *Service) checkCaller(ctx context.Context, tenant id.ID) error {
 	key := caller.From(ctx).Key
 	if key == "" {

@@ -63,5 +63,5 @@ func Grouped(write func(context.Context, []string) []error) func(context.Context
 
 // Alone returns the function that adds rows where tenants are in several databases.
 func Alone(write func(context.Context, []string) []error) func(context.Context, string) error {
-	return (&groupCommit[string]{write: write, alone: true}).add
+	return (&groupCommit[string]{write: write, ungrouped: true}).add
 }

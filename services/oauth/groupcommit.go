@@ -23,9 +23,9 @@ const (
 type groupCommit[Row any] struct {
 	// write commits rows, and returns for each its error, or nil.
 	write func(context.Context, []Row) []error
-	// alone is for tenants in several databases: each row is written by the request that
-	// adds it, so that a tenant that is being moved holds up no other.
-	alone bool
+	// ungrouped is for tenants in several databases: each row is written by the request that
+	// adds it, so that a tenant that is being moved delays no other.
+	ungrouped bool
 
 	mu      sync.Mutex
 	waiting []groupedRow[Row]
@@ -40,7 +40,7 @@ type groupedRow[Row any] struct {
 // add writes a row, and returns once it is committed or refused. An error that is
 // not of the row itself leaves open whether it was committed.
 func (g *groupCommit[Row]) add(ctx context.Context, row Row) error {
-	if g.alone {
+	if g.ungrouped {
 		return g.write(ctx, []Row{row})[0]
 	}
 	done := make(chan error, 1)

@@ -52,7 +52,7 @@ type Peers struct {
 	Application applicationapi.API
 	MFA         mfaapi.API
 
-	Remote bool // they run in other processes, so that a call of them is dear (access.go)
+	Remote bool // they run in other processes, so that a call of them is expensive (access.go)
 }
 
 // Config is what clients see of the deployment.
@@ -70,7 +70,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 		accesses:       newAccessView(peers, now),
 		derivations:    newDerivations(), tokens: newTokenCounter()}
 	svc.nonces.write, svc.access.write, svc.refreshed.write = svc.useNonces, svc.insertAccess, svc.insertRefreshed
-	svc.nonces.alone, svc.access.alone, svc.refreshed.alone = s.IsSharded(), s.IsSharded(), s.IsSharded()
+	svc.nonces.ungrouped, svc.access.ungrouped, svc.refreshed.ungrouped = s.IsSharded(), s.IsSharded(), s.IsSharded()
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
 	return svc
 }

@@ -187,15 +187,15 @@ func (s *Service) issued(t store.Token, p presented) bool {
 		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
 }
 
-// ask is checkAccess or recentAccess.
-type ask func(context.Context, applicationapi.CheckAccess) (directoryapi.Account, error)
+// accessChecker is checkAccess or recentAccess.
+type accessChecker func(context.Context, applicationapi.CheckAccess) (directoryapi.Account, error)
 
 // checkHolder refuses the account of a token that may not act through the
 // application, or not through the organization that its login named.
-func (s *Service) checkHolder(ctx context.Context, tenant, application id.ID, user holder, ask ask) error {
+func (s *Service) checkHolder(ctx context.Context, tenant, application id.ID, user holder, check accessChecker) error {
 	asked := user.access(tenant, application)
 	asked.Brief = true
-	_, err := ask(ctx, asked)
+	_, err := check(ctx, asked)
 	return err
 }
 
@@ -207,10 +207,10 @@ func (h holder) access(tenant, application id.ID) applicationapi.CheckAccess {
 // refuses a token of a login before the account's password was changed, where the
 // policy of the application ends those. passwordChanged deletes them, but only when
 // Kafka brings the event.
-func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief bool, ask ask) (directoryapi.Account, error) {
+func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief bool, check accessChecker) (directoryapi.Account, error) {
 	asked := holderOf(t).access(t.TenantID, t.ApplicationID)
 	asked.Brief = brief
-	account, err := ask(ctx, asked)
+	account, err := check(ctx, asked)
 	if err != nil {
 		return account, err
 	}

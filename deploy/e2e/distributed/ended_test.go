@@ -221,7 +221,7 @@ func TestTheEndOfATokenIsFeltByEveryReplicaThatNothingIsToldOf(t *testing.T) {
 	for _, each := range endings {
 		t.Run(each.name, func(t *testing.T) {
 			e := each.make(t)
-			w, before := watch(t, e, gateways[1]), lookups(t, "late")
+			w, before := watch(t, e, gateways[1]), lookups(t, "stale")
 			restore, err := shape.FreezeNotifications(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -234,7 +234,7 @@ func TestTheEndOfATokenIsFeltByEveryReplicaThatNothingIsToldOf(t *testing.T) {
 			w.end(gateways[0], e.change)
 			w.wantFelt()
 			asked := 0.0
-			for i, after := range lookups(t, "late") {
+			for i, after := range lookups(t, "stale") {
 				asked += after - before[i]
 			}
 			if asked == 0 {

@@ -34,9 +34,9 @@ func MoveTenant(ctx context.Context, source *env.Source, key, to string, out io.
 		}
 		if moved.From != moved.To {
 			_, _ = fmt.Fprintf(out, "%s: moved %d rows from %s to %s; writes waited for %s\n", name, moved.Rows, moved.From, moved.To,
-				moved.Closed.Round(time.Millisecond))
+				moved.WritesBlocked.Round(time.Millisecond))
 		}
-		has, err := db.HasLeft(ctx, tenant)
+		has, err := db.HasStaleRows(ctx, tenant)
 		if err != nil {
 			return fmt.Errorf("%s: %w; run the command again to go on", name, err)
 		}
@@ -50,7 +50,7 @@ func MoveTenant(ctx context.Context, source *env.Source, key, to string, out io.
 		case <-time.After(pg.RequestsEnd):
 		}
 		for _, schema := range d.schemas {
-			if err := d.dbs[schema.config.Schema].DeleteLeft(ctx, tenant); err != nil {
+			if err := d.dbs[schema.config.Schema].DeleteStaleRows(ctx, tenant); err != nil {
 				return fmt.Errorf("%s: %w; run the command again to go on", schema.config.Schema, err)
 			}
 		}

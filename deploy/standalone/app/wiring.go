@@ -60,10 +60,10 @@ func (s *standalone) wire(ctx context.Context) error {
 		"directory": directories.HTTP.Handler(), "application": applications.HTTP.Handler(), "oauth": tokens.HTTP.Handler(),
 		"mfa": factors.HTTP.Handler(), "notification": notifications.HTTP.Handler(), "idsite": sites.HTTP.Handler(),
 	} {
-		upstreams[name] = rpc.NearUpstream(name, handler)
+		upstreams[name] = rpc.LocalUpstream(name, handler)
 	}
 	if s.mailbox != nil {
-		upstreams["mailbox"] = rpc.NearUpstream("mailbox", fasthttpadaptor.NewFastHTTPHandler(s.mailbox))
+		upstreams["mailbox"] = rpc.LocalUpstream("mailbox", fasthttpadaptor.NewFastHTTPHandler(s.mailbox))
 	}
 	entrance := gateway.FromEnv(s.source)
 	entrance.Data = s.folder.join("")

@@ -38,7 +38,7 @@ type API interface {
 	ApplicationData(context.Context, DataOf) (Data, error)
 
 	// Login checks a password against the application's account stores in their
-	// order, organizations unfolded into theirs. It returns apierr.NotFound for the
+	// order, organizations expanded into theirs. It returns apierr.NotFound for the
 	// application, the errors of directoryapi's Authenticate, OrganizationDisabled,
 	// NoStores, OrgNoStores, NotMapped, Reference, NoSuchAccount for a disabled
 	// application, and TooMany with the time to wait where too many logins have
@@ -194,7 +194,7 @@ type LoggedIn struct {
 	Organization id.ID `json:"organization,omitzero"`
 }
 
-// CheckAccess asks after an account.
+// CheckAccess is the request of API.CheckAccess.
 type CheckAccess struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`

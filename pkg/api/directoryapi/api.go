@@ -64,12 +64,11 @@ type API interface {
 	// groups. It returns apierr.NotFound for the account.
 	StoresOf(context.Context, Ref) (StoresOf, error)
 
-	// Authenticate checks a password. The first of the stores that holds an
-	// account of that login decides, those that have no password behind all
-	// others; the work is the same when none does. It returns
-	// apierr.NoSuchAccount, WrongPassword, AccountDisabled, AccountUnverified,
-	// AccountLocked, GroupDisabled, DirectoryDisabled, or Unavailable when too many passwords
-	// are being checked.
+	// Authenticate checks a password. The first of the stores that holds an account of that
+	// login decides. Accounts without a password are considered last. The same work is done
+	// when there is no such account. It returns apierr.NoSuchAccount, WrongPassword,
+	// AccountDisabled, AccountUnverified, AccountLocked, GroupDisabled, DirectoryDisabled, or
+	// Unavailable when too many passwords are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
 	// LinkedAccount returns the account that logs in when an account has proved itself outside
@@ -86,35 +85,34 @@ type API interface {
 	// password. It checks none and changes nothing.
 	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
 
-	// RequestVerification makes a new verification token for the account of a login
-	// and lets its mail go out, unless its email is verified already or
-	// MaxAnonymousMails is reached, which is no error. It returns
-	// apierr.NoSuchResource for an unknown login and VerificationDisabled where
-	// the directory's workflow is off.
+	// RequestVerification makes a new verification token for the account of a login and sends
+	// its mail, unless its email is verified already or MaxAnonymousMails is reached, which is
+	// no error. It returns apierr.NoSuchResource for an unknown login and VerificationDisabled
+	// where the directory's workflow is off.
 	RequestVerification(context.Context, RequestVerification) (Empty, error)
 
-	// VerifyEmail spends an email verification token. Of any number of parallel
-	// tries one succeeds; an unknown, spent or expired token is apierr.NotFound.
+	// VerifyEmail consumes an email verification token. Of any number of parallel attempts one
+	// succeeds; an unknown, used or expired token is apierr.NotFound.
 	VerifyEmail(context.Context, VerifyEmail) (Account, error)
 
-	// Verification returns the account whose email a token would verify, and spends
-	// nothing; an unknown, spent or expired token is apierr.NotFound.
+	// Verification returns the account whose email a token would verify, and does not consume
+	// it; an unknown, used or expired token is apierr.NotFound.
 	Verification(context.Context, VerifyEmail) (Account, error)
 
-	// RequestReset makes a password reset token for the account of a login and lets
-	// its mail go out where the directory's workflow is on. Where MaxAnonymousMails is
-	// reached it makes neither: the Token is empty, which is no error. It returns
-	// apierr.NoSuchResource for an unknown login.
+	// RequestReset makes a password reset token for the account of a login and sends its mail
+	// where the directory's workflow is on. Where MaxAnonymousMails is reached it makes
+	// neither: the Token is empty, which is no error. It returns apierr.NoSuchResource for an
+	// unknown login.
 	RequestReset(context.Context, RequestReset) (PasswordReset, error)
 
-	// Reset returns the reset that a token stands for, or apierr.NotFound for one
-	// that is unknown, spent or expired.
+	// Reset returns the reset that a token stands for, or apierr.NotFound for one that is
+	// unknown, used or expired.
 	Reset(context.Context, ResetToken) (PasswordReset, error)
 
-	// ResetPassword sets the password of the account that a token stands for, and
-	// spends all open reset tokens of the account. Of any number of parallel
-	// tries one succeeds. It returns apierr.NotFound as Reset does, and the
-	// errors of a new password, which spend nothing.
+	// ResetPassword sets the password of the account that a token stands for, and consumes all
+	// open reset tokens of the account. Of any number of parallel attempts one succeeds. It
+	// returns apierr.NotFound as Reset does, and the errors of a new password, which consume
+	// nothing.
 	ResetPassword(context.Context, ResetPassword) (PasswordReset, error)
 
 	// CheckAccess reports whether an account may act through one of the stores
@@ -155,13 +153,13 @@ const (
 	Locked     = "LOCKED"
 )
 
-// Empty answers a request that has nothing to say.
+// Empty is the result of a method that returns none.
 type Empty struct{}
 
 // Ref names a resource of a tenant.
 type Ref = id.Ref
 
-// Tenant is the private data space of one customer.
+// Tenant holds the data of one customer, which no other can see.
 type Tenant struct {
 	ID         id.ID     `json:"id" db:"tenant_id"`
 	Key        string    `json:"key"`
@@ -236,7 +234,7 @@ type Account struct {
 	Surname                 *string    `json:"surname"`
 	Status                  string     `json:"status"`                  // Enabled, Disabled, Unverified or Locked
 	EmailVerificationStatus string     `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
-	EmailAssumed            bool       `json:"emailAssumed,omitempty"`  // Verified, but only as the provider says nothing of the email
+	EmailAssumed            bool       `json:"emailAssumed,omitempty"`  // VERIFIED by default: the provider makes no statement about the email
 	VerificationSealed      []byte     `json:"verificationSealed,omitempty"`
 	PasswordModifiedAt      *time.Time `json:"passwordModifiedAt"`
 	Owner                   bool       `json:"owner"` // owner of the tenant
@@ -319,7 +317,7 @@ type CreateAccount struct {
 	// HashedPassword says that the password is a hash in the modular crypt
 	// format (docs/interface/accounts.md#password-hashes).
 	HashedPassword bool `json:"hashedPassword,omitempty"`
-	// Workflow lets the directory's registration mails go out.
+	// Workflow requests the directory's registration mails.
 	Workflow bool `json:"workflow"`
 }
 
@@ -363,9 +361,9 @@ type LinkOutcome string
 
 // The outcomes.
 const (
-	Unlinked    LinkOutcome = "UNCHANGED"   // the account itself logs in
+	Unchanged   LinkOutcome = "UNCHANGED"   // the account itself logs in
 	Followed    LinkOutcome = "FOLLOWED"    // a link leads to the account that logs in
-	Matched     LinkOutcome = "LINKED"      // a link was made to the account of the same email
+	Linked      LinkOutcome = "LINKED"      // a link was made to the account of the same email
 	Provisioned LinkOutcome = "PROVISIONED" // a copy was made, and a link to it
 )
 
@@ -473,7 +471,7 @@ type PasswordReset struct {
 	Application id.ID         `json:"application,omitzero"` // through which it was asked for
 }
 
-// CheckAccess asks after an account.
+// CheckAccess is the request of API.CheckAccess.
 type CheckAccess struct {
 	Tenant  id.ID   `json:"tenant"`
 	Account id.ID   `json:"account"`

@@ -22,15 +22,15 @@ type Hosted interface {
 
 	SAML
 
-	// RequestSignUp lets the mail go out that confirms a sign-up. It returns the
-	// refusals of a new account, and apierr.TooMany.
+	// RequestSignUp sends the mail that confirms a sign-up. It returns the refusals of a new
+	// account, and apierr.TooMany.
 	RequestSignUp(context.Context, RequestSignUp) (Empty, error)
 
 	// PendingSignUp returns what a mailed token leads to, or apierr.NotFound.
 	PendingSignUp(context.Context, SignUpToken) (PendingSignUp, error)
 
-	// EndSignUp spends a mailed token. Of parallel calls one succeeds, and the
-	// others return apierr.NotFound.
+	// EndSignUp consumes a mailed token. Of parallel calls one succeeds, and the others return
+	// apierr.NotFound.
 	EndSignUp(context.Context, SignUpToken) (Empty, error)
 
 	// AcceptInvitation makes the account of an invited administrator. It returns

@@ -43,7 +43,7 @@ func (i *Injector) Break(method string, moment Moment, cause func() error) {
 // Fail makes every call fail with err, without an effect, until it is nil.
 func (i *Injector) Fail(err error) { i.Break(Every, Before, func() error { return err }) }
 
-// Calls returns how often a method was called.
+// Calls returns how many times a method was called.
 func (i *Injector) Calls(method string) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

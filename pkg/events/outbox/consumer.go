@@ -19,8 +19,8 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// attempts bounds how often an event is tried whose handler fails for another
-// reason than that something it needs is unavailable.
+// attempts bounds how many times an event is handled when its handler fails for another reason
+// than that something it needs is unavailable.
 const attempts = 8
 
 // Consume handles the events of other services. Replicas of the service are
@@ -87,8 +87,8 @@ func (c *consumer) allTopics() []string {
 	return all
 }
 
-// handle has the effect of one message, or makes it a dead letter. It fails only
-// when neither is possible.
+// handle applies one message, or makes it a dead letter. It fails only when neither is
+// possible.
 func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 	if err := c.signer.verify(message); err != nil {
 		return c.deadLetter(ctx, message, "signature", err)

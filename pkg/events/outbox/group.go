@@ -120,12 +120,11 @@ func (c *consumer) formerOffset(ctx context.Context, topic string, number int) (
 	return offset, err
 }
 
-// removeDeadMembers removes members from the group whose processes have ended on
-// this host without leaving it, so that a process that is killed and started
-// again goes on with its partitions at once instead of after sessionTimeout. It
-// does so once this process waits to join, until it has joined: a group with no
-// member at all would be dissolved first, which takes longer. A member of a
-// living process that were removed by mistake would join again.
+// removeDeadMembers removes members from the group when their processes have ended on this
+// host without leaving it, so that a process that is killed and started again goes on with its
+// partitions at once instead of after sessionTimeout. It does so once this process waits to
+// join, until it has joined: Kafka removes an empty group first, which takes longer. A member
+// of a running process that was removed by mistake would join again.
 func (c *consumer) removeDeadMembers(ctx context.Context) {
 	for wait(ctx, 50*time.Millisecond) == nil {
 		answer, err := c.client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{c.group}})

@@ -22,15 +22,15 @@ import (
 
 const (
 	relayBatch = 500
-	// relayPoll, and half of it more, bounds how long an event waits whose process was
-	// killed before it could send it, unless that is started again or another one sends an
-	// event of its own.
+	// relayPoll, and half of it more, bounds how long an event waits when its process was
+	// killed before it could send it, unless that process is started again or another one
+	// sends an event of its own.
 	relayPoll = 40 * time.Second
 	// A relay that finds another one sending tries again after minBusyDelay, then after
 	// twice as long each time, up to maxBusyDelay.
 	minBusyDelay = 10 * time.Millisecond
 	maxBusyDelay = time.Second
-	// flushTimeout bounds the last try of a process that ends.
+	// flushTimeout bounds the last attempt of a process that ends.
 	flushTimeout = 2 * time.Second
 )
 
@@ -40,11 +40,11 @@ var (
 	errEmpty = errors.New("the outbox is empty")
 )
 
-// Relay moves a service's outbox to Kafka, in its order, and signs what it sends. It
-// sleeps until this process emits an event, and leaves none when it ends. Any number of
-// replicas may run it: one at a time sends, what the others have emitted too. An entry is
-// deleted after all replicas of the broker have it; a crash between the two sends it
-// again, under the same event id.
+// Relay moves a service's outbox to Kafka, in its order, and signs what it sends. It sleeps
+// until this process emits an event, and leaves none when it ends. Any number of replicas may
+// run it: one replica at a time sends, including events of the others. An entry is deleted
+// after all replicas of the broker have it; a crash between the two sends it again, under the
+// same event id.
 func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 	return func(ctx context.Context) error {
 		signer, err := newSigner(cfg)
@@ -106,8 +106,8 @@ func (r *relay) run(ctx context.Context) error {
 	}
 }
 
-// flush sends what the process has emitted last, after ctx has ended. Where Kafka is away
-// it stays in the outbox.
+// flush sends what the process has emitted last, after ctx has ended. Where Kafka is
+// unavailable it stays in the outbox.
 func (r *relay) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()

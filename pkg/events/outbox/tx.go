@@ -96,9 +96,9 @@ func (t *Tx) Emit(ctx context.Context, event events.Event) error {
 	return nil
 }
 
-// Seen makes a handler idempotent, its effect one of exactly once: it records that the
-// event's effect is part of this transaction, and is true when an earlier delivery has
-// had its effect. Then there is nothing to do.
+// Seen makes a handler idempotent (effectively-once): it records that the event is applied in
+// this transaction, and is true when an earlier delivery was applied. Then there is nothing to
+// do.
 func (t *Tx) Seen(ctx context.Context, e events.Envelope) (bool, error) {
 	n, err := pg.Exec(ctx, t, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 		e.Tenant, e.ID, t.outbox.now())

@@ -44,8 +44,8 @@ type Config struct {
 	_             env.More      `help:"one address where they have not succeeded before"`
 	AddressWindow time.Duration `env:"DOORWARD_LOGIN_ADDRESS_WINDOW" default:"15m" help:"window of DOORWARD_LOGIN_ADDRESS_LIMIT, from its"`
 	_             env.More      `help:"first failed login"`
-	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"percent of the login names that succeeded at an"`
-	_             env.More      `help:"address within a day, which are added to DOORWARD_LOGIN_ADDRESS_LIMIT there"`
+	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"percent of the login names that succeeded at"`
+	_             env.More      `help:"an address within a day, which are added to DOORWARD_LOGIN_ADDRESS_LIMIT there"`
 	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a successful login an address is"`
 	_             env.More      `help:"known for that login name"`
 }
@@ -79,7 +79,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
 		Account:  application.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
 		Address:  application.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
-		TrustFor: cfg.KnownFor,
+		KnownFor: cfg.KnownFor,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))

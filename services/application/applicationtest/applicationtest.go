@@ -39,7 +39,7 @@ var Config = application.Config{
 	Pair:     application.Limit{Failures: 20, Within: 15 * time.Minute},
 	Account:  application.Limit{Failures: 60, Within: time.Hour},
 	Address:  application.Limit{Failures: 300, Within: 15 * time.Minute}, AddressShare: 25,
-	TrustFor: 720 * time.Hour,
+	KnownFor: 720 * time.Hour,
 }
 
 // Deployment is a running service with what is around it.

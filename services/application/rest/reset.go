@@ -78,11 +78,11 @@ func spendReset(svc *application.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		spent, err := svc.SpendReset(c.UserContext(), at, secure.Secret(c.Params("token")), in)
+		used, err := svc.ConsumeReset(c.UserContext(), at, secure.Secret(c.Params("token")), in)
 		if err != nil {
 			return err
 		}
-		view := v.reset(at.ID, spent)
+		view := v.reset(at.ID, used)
 		return rest.Updated(c, view.Href, view)
 	}
 }

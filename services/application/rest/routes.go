@@ -1,4 +1,4 @@
-// Package rest is the HTTP face of the application service: routes.go lists its
+// Package rest is the HTTP layer of the application service: routes.go lists its
 // endpoints, and each noun has a file with its representation and, where an
 // endpoint is more than reading, asking and answering, its handler.
 package rest

@@ -10,14 +10,14 @@ import (
 
 // CounterKey names a counter of failed logins: of a login at an address. Both are
 // hashes, and one of them may be empty: without an address it is the login at all
-// addresses that are not trusted for it, without a login the address with all
+// addresses that are not known for it, without a login the address with all
 // logins.
 type CounterKey struct {
 	Login, Address string
 }
 
-// Counter is how often logins have failed in the current window. The first failure
-// after EndsAt begins another window.
+// Counter is how many times logins have failed in the current window. The first failure after
+// EndsAt begins another window.
 type Counter struct {
 	CounterKey
 	Failures     int

@@ -50,7 +50,7 @@ const loginOrderCacheSize = 50_000
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "application", now),
-		loginOrders: pg.NewCacheWithin(db, pg.Recent(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
+		loginOrders: pg.NewCacheWithin(db, pg.RecentBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
 			loginOrderRow.organization),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
 		// A change of an application or of its mappings, of which a row holds the

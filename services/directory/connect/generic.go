@@ -26,7 +26,7 @@ func (s *session) generic(ctx context.Context) (directoryapi.ProviderAccount, er
 			return directoryapi.ProviderAccount{}, err
 		}
 		if s.provider.DiscoveryURL != "" {
-			if err := s.wantSameUser(text(object, "sub")); err != nil {
+			if err := s.checkSameUser(text(object, "sub")); err != nil {
 				return directoryapi.ProviderAccount{}, err
 			}
 		}

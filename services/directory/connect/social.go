@@ -83,7 +83,7 @@ func splitName(u *directoryapi.ProviderAccount, name string) {
 
 func (s *session) google(ctx context.Context) (directoryapi.ProviderAccount, error) {
 	if s.login.Code == "" {
-		if err := s.wantOwnToken(ctx); err != nil {
+		if err := s.checkOwnToken(ctx); err != nil {
 			return directoryapi.ProviderAccount{}, err
 		}
 	}
@@ -91,7 +91,7 @@ func (s *session) google(ctx context.Context) (directoryapi.ProviderAccount, err
 	if err != nil {
 		return directoryapi.ProviderAccount{}, err
 	}
-	if err := s.wantSameUser(text(object, "id", "sub")); err != nil {
+	if err := s.checkSameUser(text(object, "id", "sub")); err != nil {
 		return directoryapi.ProviderAccount{}, err
 	}
 	hd, own := s.provider.HD, cmp.Or(text(object, "hd"), text(s.claims, "hd"))
@@ -101,9 +101,9 @@ func (s *session) google(ctx context.Context) (directoryapi.ProviderAccount, err
 	return s.user(object, kept)
 }
 
-// wantOwnToken refuses an access token that was issued to another client: the operator of
+// checkOwnToken refuses an access token that was issued to another client: the operator of
 // that one could log in as any of its users.
-func (s *session) wantOwnToken(ctx context.Context) error {
+func (s *session) checkOwnToken(ctx context.Context) error {
 	info, _, err := s.get(ctx, withQuery(s.provider.TokenInfo, "access_token", s.tokens.AccessToken.Reveal()), nil)
 	if err != nil {
 		return err
@@ -119,9 +119,9 @@ func (s *session) otherClient() error {
 		"the token of the provider %q was issued to another client than that of the directory", s.provider.ID)
 }
 
-// wantSameUser refuses a user object of somebody else than the id token is about
+// checkSameUser refuses a user object of somebody else than the id token is about
 // (OpenID Connect Core, section 5.3.2).
-func (s *session) wantSameUser(subject string) error {
+func (s *session) checkSameUser(subject string) error {
 	if s.claims != nil && subject != text(s.claims, "sub") {
 		return s.refuse("its id token and its user object are about different users")
 	}

@@ -55,7 +55,7 @@ func updateAccount(svc *directory.Service, v views) fiber.Handler {
 	}
 }
 
-// verify spends a mailed token. The answer is the link of its account.
+// verify consumes a mailed token. The answer is the link of its account.
 func verify(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		a, err := svc.VerifyEmail(c.UserContext(), directoryapi.VerifyEmail{Tenant: rest.Caller(c).Tenant,

@@ -89,15 +89,15 @@ func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, gro
 	return listsql.SelectParts[directoryapi.Account](ctx, s.db, accountsOf(tenant, directories, groups), query)
 }
 
-// apart is up to how many directories are parts of their own, so that the
-// database plans for the size of each. More of them share one plan, which is
-// made for directories of a common size.
-const apart = 8
+// maxSeparateDirectories is the number of directories up to which each is a part of its own,
+// so that the database plans for the size of each. More of them share one plan, which is made
+// for directories of a common size.
+const maxSeparateDirectories = 8
 
 func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
 	accounts := listsql.Parts{Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id",
 		Tenant: "a.tenant_id = $1", Args: []any{tenant}}
-	if len(directories) > apart {
+	if len(directories) > maxSeparateDirectories {
 		accounts.Args = append(accounts.Args, directories)
 		accounts.Parts = append(accounts.Parts, listsql.Part{
 			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part",
@@ -160,7 +160,7 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 	tx.QueueChange(`WITH directory AS (
 			SELECT FROM directories WHERE tenant_id = $1 AND id = $3
 		), counted AS (
-			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+shard+`, 1 FROM directory
+			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+countSlot+`, 1 FROM directory
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
 		)
 		INSERT INTO accounts (`+accountRowColumns+`)
@@ -187,9 +187,9 @@ func accountRow(a directoryapi.Account, passwordHash string, v *Verification) []
 	}
 }
 
-// shard is the row of a count that a connection changes. Hardly two that are open
-// at the same time share one, so that they do not wait for each other.
-const shard = `(pg_backend_pid() % 64)::smallint`
+// countSlot is the slot of a sharded counter that a connection changes. Hardly two connections
+// that are open at the same time share one, so that they do not wait for each other.
+const countSlot = `(pg_backend_pid() % 64)::smallint`
 
 // accountText is an account's text in its normal form.
 type accountText struct{ username, email, givenName, middleName, surname, fullName, all string }
@@ -240,7 +240,7 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 // an empty one is none.
 func (tx *Tx) count(ctx context.Context, a directoryapi.Account, from, to string) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
-		SELECT $1, d.id, step.status, `+shard+`, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step (status, n)
+		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step (status, n)
 		WHERE d.tenant_id = $1 AND d.id = $2 AND step.status <> '' ORDER BY step.status
 		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
 		a.TenantID, a.DirectoryID, from, to)
@@ -270,8 +270,8 @@ func (s *Store) VerificationAccount(ctx context.Context, tenant id.ID, digest []
 	return pg.One[directoryapi.Account](ctx, s.db, openVerification, tenant, digest, now)
 }
 
-// Verify spends a verification token: of any number of tries one succeeds, and
-// the others are apierr.NotFound.
+// Verify consumes a verification token: of any number of attempts one succeeds, and the others
+// are apierr.NotFound.
 func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
 	before, err := pg.One[directoryapi.Account](ctx, tx, openVerification+` FOR UPDATE OF a`, tenant, digest, now)
 	if err != nil {

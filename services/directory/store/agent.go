@@ -90,21 +90,21 @@ const (
 )
 
 // Agent returns an agent, or apierr.NotFound. One that has not called since
-// lively is offline.
-func (s *Store) Agent(ctx context.Context, tenant, agent id.ID, lively time.Time) (Agent, error) {
-	return pg.One[Agent](ctx, s.db, `SELECT `+agentColumns+fromAgents+` AND id = $3`, tenant, lively, agent)
+// onlineSince is offline.
+func (s *Store) Agent(ctx context.Context, tenant, agent id.ID, onlineSince time.Time) (Agent, error) {
+	return pg.One[Agent](ctx, s.db, `SELECT `+agentColumns+fromAgents+` AND id = $3`, tenant, onlineSince, agent)
 }
 
 // ListAgents returns a page of the tenant's agents. Those that have not called
-// since lively are offline.
-func (s *Store) ListAgents(ctx context.Context, tenant id.ID, lively time.Time, query list.Query) (list.Page[Agent], error) {
-	return listsql.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, lively)
+// since onlineSince are offline.
+func (s *Store) ListAgents(ctx context.Context, tenant id.ID, onlineSince time.Time, query list.Query) (list.Page[Agent], error) {
+	return listsql.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, onlineSince)
 }
 
 // LockAgent reads an agent that the transaction will change. One that has not
-// called since lively is offline.
-func (tx *Tx) LockAgent(ctx context.Context, tenant, agent id.ID, lively time.Time) (Agent, error) {
-	return pg.One[Agent](ctx, tx, `SELECT `+agentColumns+fromAgents+` AND id = $3 FOR UPDATE`, tenant, lively, agent)
+// called since onlineSince is offline.
+func (tx *Tx) LockAgent(ctx context.Context, tenant, agent id.ID, onlineSince time.Time) (Agent, error) {
+	return pg.One[Agent](ctx, tx, `SELECT `+agentColumns+fromAgents+` AND id = $3 FOR UPDATE`, tenant, onlineSince, agent)
 }
 
 // InsertAgent adds the agent of a new directory, which has not called yet.

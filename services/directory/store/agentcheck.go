@@ -40,12 +40,12 @@ type Delegate struct {
 }
 
 // Delegate returns the agent of a mirrored account, or apierr.NotFound. One that
-// has not called since lively is offline.
-func (s *Store) Delegate(ctx context.Context, tenant, directory, account id.ID, lively time.Time) (Delegate, error) {
+// has not called since onlineSince is offline.
+func (s *Store) Delegate(ctx context.Context, tenant, directory, account id.ID, onlineSince time.Time) (Delegate, error) {
 	return pg.One[Delegate](ctx, s.db, `SELECT a.id AS agent_id, m.external_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $4 THEN 'OFFLINE' ELSE a.status END AS status
 		FROM agents a JOIN mirrored_accounts m ON m.tenant_id = $1 AND m.directory_id = $2 AND m.account_id = $3
-		WHERE a.tenant_id = $1 AND a.directory_id = $2`, tenant, directory, account, lively)
+		WHERE a.tenant_id = $1 AND a.directory_id = $2`, tenant, directory, account, onlineSince)
 }
 
 // InsertCheck adds a check and notifies the replicas at which its agent waits.

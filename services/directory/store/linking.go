@@ -9,20 +9,20 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Arrival is an account that logs in where a store is the default, and what that
+// LinkCandidate is an account that logs in where a store is the default, and what that
 // store's directory has to do with it.
-type Arrival struct {
+type LinkCandidate struct {
 	directoryapi.Account
-	HomeID       id.ID // directory that the store is or is in; zero when the store is not there
-	HomeStatus   string
-	HomeProvider string
-	StoreStatus  string
-	Inside       bool // the store holds the account
+	TargetID       id.ID // directory that the store is or is in; zero when the store is not there
+	TargetStatus   string
+	TargetProvider string
+	StoreStatus    string
+	Inside         bool // the store holds the account
 
 	Counterparts []Counterpart `db:"-"`
 }
 
-// Counterpart is an account of the store's directory that an arrival is linked
+// Counterpart is an account of the store's directory that a candidate is linked
 // to, or that bears its user name or email.
 type Counterpart struct {
 	directoryapi.Account
@@ -30,24 +30,24 @@ type Counterpart struct {
 	Inside bool // the store holds it
 }
 
-// SameEmail reports whether a counterpart has the email of the arrival.
-func (a Arrival) SameEmail(c Counterpart) bool { return field.SameMailbox(a.Email, c.Email) }
+// SameEmail reports whether a counterpart has the email of the candidate.
+func (a LinkCandidate) SameEmail(c Counterpart) bool { return field.SameMailbox(a.Email, c.Email) }
 
-// Arrival reads an account before a store, or returns apierr.NotFound for the
+// LinkCandidate reads an account before a store, or returns apierr.NotFound for the
 // account.
-func (s *Store) Arrival(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (Arrival, error) {
-	return arrival(ctx, s.db, tenant, account, store)
+func (s *Store) LinkCandidate(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
+	return linkCandidate(ctx, s.db, tenant, account, store)
 }
 
-// Arrival is that of Store, as it is under the transaction's locks.
-func (tx *Tx) Arrival(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (Arrival, error) {
-	return arrival(ctx, tx, tenant, account, store)
+// LinkCandidate is that of Store, as it is under the transaction's locks.
+func (tx *Tx) LinkCandidate(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
+	return linkCandidate(ctx, tx, tenant, account, store)
 }
 
-func arrival(ctx context.Context, q pg.Querier, tenant, account id.ID, store directoryapi.Store) (Arrival, error) {
-	a, err := pg.One[Arrival](ctx, q, `SELECT `+accountColumns+`, home.id AS home_id, coalesce(home.status, '') AS home_status,
-		coalesce(home.provider_id, '') AS home_provider, coalesce(home.store_status, '') AS store_status,
-		coalesce(home.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS inside
+func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
+	a, err := pg.One[LinkCandidate](ctx, q, `SELECT `+accountColumns+`, target.id AS target_id, coalesce(target.status, '') AS target_status,
+		coalesce(target.provider_id, '') AS target_provider, coalesce(target.store_status, '') AS store_status,
+		coalesce(target.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS inside
 		FROM `+liveAccounts+`
 		LEFT JOIN (
 			SELECT d.id, d.status, d.provider_id, d.status AS store_status FROM directories d
@@ -55,9 +55,9 @@ func arrival(ctx context.Context, q pg.Querier, tenant, account id.ID, store dir
 			UNION ALL
 			SELECT d.id, d.status, d.provider_id, g.status FROM `+liveGroups+`
 			WHERE $3 = 'groups' AND g.tenant_id = $1 AND g.id = $4
-		) home ON true
+		) target ON true
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account, store.Kind, store.ID)
-	if err != nil || a.HomeID.IsZero() || a.Inside {
+	if err != nil || a.TargetID.IsZero() || a.Inside {
 		return a, err
 	}
 	a.Counterparts, err = pg.All[Counterpart](ctx, q, `SELECT `+accountColumns+`, near.linked, $3 = 'directories' OR `+isMember+` AS inside
@@ -69,7 +69,7 @@ func arrival(ctx context.Context, q pg.Querier, tenant, account id.ID, store dir
 			) every GROUP BY id
 		) near JOIN accounts a ON a.tenant_id = $1 AND a.id = near.id
 		WHERE a.directory_id = $5 AND a.id <> $2 ORDER BY a.id`,
-		tenant, account, store.Kind, store.ID, a.HomeID, []string{field.Fold(a.Email), field.Fold(a.Username)})
+		tenant, account, store.Kind, store.ID, a.TargetID, []string{field.Fold(a.Email), field.Fold(a.Username)})
 	return a, err
 }
 

@@ -69,7 +69,7 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 	}
 	for _, status := range slices.Sorted(maps.Keys(statuses)) {
 		if _, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
-			VALUES ($1, $2, $3, `+shard+`, $4)
+			VALUES ($1, $2, $3, `+countSlot+`, $4)
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
 			tenant, directory, status, statuses[status]); err != nil {
 			return err

@@ -156,7 +156,7 @@ func (tx *Tx) addCounts(ctx context.Context, tenant, directory id.ID, statuses m
 		return nil
 	}
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
-		SELECT $1, d.id, step.status, `+shard+`, step.n FROM directories d, unnest($3::text[], $4::bigint[]) AS step (status, n)
+		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, unnest($3::text[], $4::bigint[]) AS step (status, n)
 		WHERE d.tenant_id = $1 AND d.id = $2 ORDER BY step.status
 		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`, tenant, directory, names, counts)
 	return err

@@ -26,8 +26,8 @@ func (tx *Tx) NextRemoval(ctx context.Context, before time.Time) (Removal, error
 		ORDER BY r.created_at LIMIT 1 FOR UPDATE SKIP LOCKED`, before)
 }
 
-// RemoveAccounts deletes at most limit of the accounts that a deleted directory
-// has left, with all that hangs on them, and returns their ids.
+// RemoveAccounts deletes at most limit of the accounts that a deleted directory has left, with
+// all that belongs to them, and returns their ids.
 func (tx *Tx) RemoveAccounts(ctx context.Context, r Removal, limit int) ([]id.ID, error) {
 	return tx.removeLeft(ctx, "accounts", r, limit)
 }

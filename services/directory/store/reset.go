@@ -55,8 +55,8 @@ func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
 		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt)
 }
 
-// ConsumeReset removes an open reset and returns it. Of any number of tries one gets
-// it, and the others are apierr.NotFound.
+// ConsumeReset removes an open reset and returns it. Of any number of attempts one gets it,
+// and the others are apierr.NotFound.
 func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (Reset, error) {
 	return pg.One[Reset](ctx, tx, `DELETE FROM password_resets WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3
 		RETURNING tenant_id, digest, account_id, application_id, expires_at, created_at`, tenant, digest, now)

@@ -45,7 +45,7 @@ type Store struct {
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "directory", now),
-		access:     pg.NewCacheWithin(db, pg.Recent(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
+		access:     pg.NewCacheWithin(db, pg.RecentBounds(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
 		accessFeed: pg.NewFeed(db, accessChannel),
 	}
 }

@@ -70,7 +70,7 @@ type Page struct {
 	Title    string
 	Text     string
 	Detail   string // for the developer of an application
-	Problem  string // why the last try was refused, if it was
+	Problem  string // why the last attempt was refused, if it was
 	Missing  []string
 	Form     *Form // nil where there is nothing to do
 	Download *Download

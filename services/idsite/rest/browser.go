@@ -20,7 +20,8 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// redirectHeader names to a page the address for its browser, after the alias.
+// redirectHeader is the response header, after the alias, with the address that the page
+// redirects its browser to.
 const redirectHeader = "-SSO-Redirect-Location"
 
 type pageKey struct{}

@@ -230,8 +230,8 @@ func (in input) text(name string) string {
 
 // place is the account store that a body names: accountStore as an href or an
 // object, or organizationNameKey.
-func (in input) place() idsite.Place {
-	at := idsite.Place{AccountStore: in.text("accountStore"), NameKey: in.text("organizationNameKey")}
+func (in input) place() idsite.AccountStoreParam {
+	at := idsite.AccountStoreParam{AccountStore: in.text("accountStore"), NameKey: in.text("organizationNameKey")}
 	var named directoryapi.StoreName
 	if at.AccountStore == "" && json.Unmarshal(in["accountStore"], &named) == nil {
 		at.AccountStore = named.Href
@@ -305,7 +305,7 @@ func (c *clientCall) stores(directories []directoryapi.LoginDirectory) []account
 }
 
 func (c *clientCall) model(f *fiber.Ctx) (idsite.LoginModel, error) {
-	return c.Model(f.UserContext(), idsite.Place{NameKey: f.Query("organizationNameKey")})
+	return c.Model(f.UserContext(), idsite.AccountStoreParam{NameKey: f.Query("organizationNameKey")})
 }
 
 func (c *clientCall) login(f *fiber.Ctx) error {

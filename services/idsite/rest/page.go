@@ -49,7 +49,7 @@ func (h *handlers) deadLink(c *fiber.Ctx, next string) error {
 	})
 }
 
-// verification shows what a verification link is for. It spends nothing: mail
+// verification shows what a verification link is for. It does not consume the token: mail
 // scanners and browsers that look ahead follow links too.
 func (h *handlers) verification(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
@@ -64,7 +64,7 @@ func (h *handlers) verification(c *fiber.Ctx) error {
 	})
 }
 
-// verify spends the token of a verification link.
+// verify consumes the token of a verification link.
 func (h *handlers) verify(c *fiber.Ctx) error {
 	form, err := h.form(c)
 	if err != nil {
@@ -109,8 +109,8 @@ func (h *handlers) askPassword(c *fiber.Ctx, status int, token secure.Secret, li
 	})
 }
 
-// setPassword spends the token of a reset link on a new password. One that is
-// refused leaves the link good, and the page says why.
+// setPassword sets a new password with the token of a reset link, which it consumes. One that
+// is refused leaves the link good, and the page says why.
 func (h *handlers) setPassword(c *fiber.Ctx) error {
 	form, err := h.form(c)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package rest is the HTTP face of the idsite service: routes.go lists its
+// Package rest is the HTTP layer of the idsite service: routes.go lists its
 // endpoints, site.go has the settings, sso.go the redirecting endpoints,
 // browser.go what hosted pages call, screens.go the pages themselves, page.go what
 // the links of mails lead to.

@@ -99,7 +99,7 @@ func (h *handlers) ssoLogoutByForm(c *fiber.Ctx) error {
 	return h.ssoLogoutReturn(c, secure.Secret(form.Get("RelayState")), secure.Secret(form.Get("SAMLResponse")))
 }
 
-// ssoLogoutReturn sends the browser on that an identity provider has logged out.
+// ssoLogoutReturn redirects a browser after the logout at its identity provider.
 func (h *handlers) ssoLogoutReturn(c *fiber.Ctx, relay, response secure.Secret) error {
 	location, err := h.svc.FinishSAMLLogout(c.UserContext(), relay, response)
 	if err != nil {

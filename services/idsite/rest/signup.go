@@ -25,7 +25,7 @@ const formCookie = "__Host-form"
 const formTokenLength = 32
 
 // register shows the form of a sign-up, or what the link of its mail leads to
-// (docs/interface/authentication.md#sign-up). It spends nothing.
+// (docs/interface/authentication.md#sign-up). It does not consume the token.
 func (h *handlers) register(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
 	if token == "" {

@@ -154,8 +154,8 @@ func TestWiredService(t *testing.T) {
 	}
 
 	t.Run("it answers its peers", func(t *testing.T) {
-		far := mfaapi.Client(rpc.Peer{Upstream: rpc.NearUpstream("mfa", service.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)})
-		out, err := far.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
+		remote := mfaapi.Client(rpc.Peer{Upstream: rpc.LocalUpstream("mfa", service.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)})
+		out, err := remote.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
 		if err != nil || out.Action != mfaapi.Enroll || out.State == "" {
 			t.Errorf("the demand is %+v, %v", out, err)
 		}

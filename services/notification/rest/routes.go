@@ -1,4 +1,4 @@
-// Package rest is the HTTP face of the notification service: routes.go lists its
+// Package rest is the HTTP layer of the notification service: routes.go lists its
 // endpoints, and each noun has a file with its representation.
 package rest
 

@@ -48,8 +48,8 @@ type Delivery struct {
 	RequestID     string            // of the request that caused the event
 	Trace         map[string]string // W3C trace context of that request
 	State         string
-	Failures      int   // tries that failed because of this very delivery
-	LeasedBy      id.ID // the try that works on it, until its lease ends
+	Failures      int   // attempts that failed because of this very delivery
+	LeasedBy      id.ID // the attempt that works on it, until its lease ends
 	LastError     string
 	CreatedAt     time.Time
 }
@@ -91,22 +91,22 @@ type Skip struct {
 	Custom  bool    // those of all tenants whose mails go through a server of their own
 }
 
-// LeaseDelivery returns a delivery of a kind that is due, and leases it for the try
-// until the given time; apierr.NotFound when none is due. The tenants take turns in
-// the order of their ids, the one behind after next: it is that tenant's delivery
-// that has been due for longest. A delivery that another worker is leasing at this
-// moment is skipped, and so are those that skip names.
-func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, try id.ID, now, until time.Time, skip Skip) (Delivery, error) {
-	d, err := tx.leaseBehind(ctx, kind, after, try, now, until, skip)
+// LeaseDelivery returns a delivery of a kind that is due, and leases it for the attempt until
+// the given time; apierr.NotFound when none is due. The tenants take turns in the order of
+// their ids, the one behind after next: it is that tenant's delivery that has been due for
+// longest. A delivery that another worker is leasing at this moment is skipped, and so are
+// those that skip names.
+func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
+	d, err := tx.leaseBehind(ctx, kind, after, attempt, now, until, skip)
 	if errors.Is(err, apierr.NotFound) && after != (id.ID{}) {
-		return tx.leaseBehind(ctx, kind, id.ID{}, try, now, until, skip)
+		return tx.leaseBehind(ctx, kind, id.ID{}, attempt, now, until, skip)
 	}
 	return d, err
 }
 
 // leaseBehind looks at the tenants with an id greater than after alone. It steps
 // from tenant to tenant along the index, and not through all that a tenant has.
-func (tx *Tx) leaseBehind(ctx context.Context, kind string, after, try id.ID, now, until time.Time, skip Skip) (Delivery, error) {
+func (tx *Tx) leaseBehind(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `WITH RECURSIVE tenants AS (
 			(SELECT tenant_id FROM deliveries WHERE kind = $4 AND finished_at IS NULL
 				AND tenant_id > COALESCE($7::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id LIMIT 1)
@@ -124,7 +124,7 @@ func (tx *Tx) leaseBehind(ctx context.Context, kind string, after, try id.ID, no
 			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
 				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
 			LIMIT 1)
-		RETURNING `+deliveryColumns, now, until, try, kind, skip.Tenants, skip.Custom, after)
+		RETURNING `+deliveryColumns, now, until, attempt, kind, skip.Tenants, skip.Custom, after)
 }
 
 // RenewLease renews the lease until a later time. It changes nothing once the lease

@@ -1,4 +1,4 @@
-// Package rest is the HTTP face of the OAuth service: routes.go lists its
+// Package rest is the HTTP layer of the OAuth service: routes.go lists its
 // endpoints, each noun has a file of handlers that read, ask and answer,
 // form.go reads the bodies of the token endpoints, and views.go renders
 // resources.

@@ -49,11 +49,11 @@ const policyCacheSize = 1 << 15
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	tokens := func(name string, kind Kind) *pg.Cache[Token] {
-		return pg.NewCacheWithin[Token](db, pg.Recent(tokenCacheSize), name, "oauth.tokens", kind.query(), nil)
+		return pg.NewCacheWithin[Token](db, pg.RecentBounds(tokenCacheSize), name, "oauth.tokens", kind.query(), nil)
 	}
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "oauth", now),
-		policies:   pg.NewCacheWithin[Policy](db, pg.Recent(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
+		policies:   pg.NewCacheWithin[Policy](db, pg.RecentBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens:     map[Kind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}

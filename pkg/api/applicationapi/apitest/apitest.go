@@ -52,14 +52,14 @@ type Subject struct {
 	Delete func(*testing.T, directoryapi.Ref)
 }
 
-// Run holds what open returns to the contract, near and far. The subject need not be
+// Run holds what open returns to the contract, in process and over HTTP. The subject need not be
 // empty: the suite makes tenants of its own.
 func Run(t *testing.T, open func(*testing.T) Subject) {
-	t.Run("near", func(t *testing.T) { promises(t, open(t)) })
-	t.Run("far", func(t *testing.T) {
+	t.Run("in process", func(t *testing.T) { promises(t, open(t)) })
+	t.Run("over HTTP", func(t *testing.T) {
 		s := open(t)
-		near := s.API
-		s.API = applicationapi.Client(directorysuite.Far(t, "application", func(router rpc.Router) { applicationapi.Serve(router, near) }))
+		local := s.API
+		s.API = applicationapi.Client(directorysuite.OverHTTP(t, "application", func(router rpc.Router) { applicationapi.Serve(router, local) }))
 		promises(t, s)
 	})
 }

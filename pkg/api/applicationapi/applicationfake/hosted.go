@@ -148,7 +148,7 @@ func (s *Service) AccountApplications(ctx context.Context, in directoryapi.Ref) 
 			return out, err
 		}
 		for _, a := range s.applications {
-			held := s.unfold(a, a.stores)
+			held := s.expandOrganizations(a, a.stores)
 			if a.TenantID == in.Tenant && slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(held, at) }) {
 				out.Items = append(out.Items, a.Application)
 			}

@@ -21,7 +21,7 @@ import (
 // organizations is the kind of that name, as it stands in an href.
 const organizations = "organizations"
 
-// maxFailures is how often a login may fail at one address.
+// maxFailures is how many times a login may fail at one address.
 const maxFailures = 20
 
 // attempt is a login at an address.
@@ -73,7 +73,7 @@ func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteL
 		if err != nil {
 			return out, err
 		}
-		where := reach{stores: s.unfold(a, a.stores)}
+		where := reach{stores: s.expandOrganizations(a, a.stores)}
 		if named := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); named != (directoryapi.StoreName{}) {
 			if where, err = s.narrow(ctx, a, named); err != nil {
 				return out, err
@@ -118,7 +118,7 @@ func (s *Service) narrow(ctx context.Context, a *application, named directoryapi
 		if len(a.stores) == 0 {
 			return reach{}, apierr.NoStores
 		}
-		return reach{stores: s.unfold(a, a.stores)}, nil
+		return reach{stores: s.expandOrganizations(a, a.stores)}, nil
 	}
 	at, err := s.named(ctx, a.TenantID, named)
 	if err != nil {
@@ -168,8 +168,8 @@ func (s *Service) named(ctx context.Context, tenant id.ID, named directoryapi.St
 	return directoryapi.Store{Kind: ref.Kind, ID: ref.ID}, err
 }
 
-// unfold puts the stores of organizations in place of these.
-func (s *Service) unfold(a *application, in []directoryapi.Store) (out []directoryapi.Store) {
+// expandOrganizations puts the stores of organizations in place of these.
+func (s *Service) expandOrganizations(a *application, in []directoryapi.Store) (out []directoryapi.Store) {
 	for _, store := range in {
 		if o, ok := s.organizations[directoryapi.Ref{Tenant: a.TenantID, ID: store.ID}]; ok {
 			out = append(out, o.stores...)
@@ -210,7 +210,7 @@ func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (c
 }
 
 func (s *Service) checkAccess(ctx context.Context, a *application, in applicationapi.CheckAccess) (directoryapi.Access, error) {
-	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.unfold(a, a.stores)}
+	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.expandOrganizations(a, a.stores)}
 	access, err := s.directories.CheckAccess(ctx, asked)
 	o := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]
 	switch {
@@ -234,7 +234,7 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return call(s, "Administrator", func() (directoryapi.Account, error) {
 		for _, a := range s.applications {
 			if a.TenantID == in.Tenant && a.Builtin {
-				asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.unfold(a, a.stores)}
+				asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.expandOrganizations(a, a.stores)}
 				access, err := s.directories.CheckAccess(ctx, asked)
 				return access.Account, err
 			}
@@ -254,7 +254,7 @@ func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (appli
 		if errors.Is(err, apierr.NotFound) {
 			return out, nil
 		}
-		held := s.unfold(a, a.stores)
+		held := s.expandOrganizations(a, a.stores)
 		out.Reached = slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(held, at) })
 		return out, err
 	})

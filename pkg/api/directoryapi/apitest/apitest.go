@@ -56,14 +56,14 @@ type Subject struct {
 	Mailed func(t *testing.T, email string) secure.Secret
 }
 
-// Run holds what open returns to the contract, near and far. The subject need not
+// Run holds what open returns to the contract, in process and over HTTP. The subject need not
 // be empty: the suite makes tenants of its own.
 func Run(t *testing.T, open func(*testing.T) Subject) {
-	t.Run("near", func(t *testing.T) { promises(t, open(t)) })
-	t.Run("far", func(t *testing.T) {
+	t.Run("in process", func(t *testing.T) { promises(t, open(t)) })
+	t.Run("over HTTP", func(t *testing.T) {
 		s := open(t)
-		near := s.API
-		s.API = directoryapi.Client(Far(t, "directory", func(router rpc.Router) { directoryapi.Serve(router, near) }))
+		local := s.API
+		s.API = directoryapi.Client(OverHTTP(t, "directory", func(router rpc.Router) { directoryapi.Serve(router, local) }))
 		promises(t, s)
 	})
 }
@@ -87,14 +87,14 @@ func promises(t *testing.T, s Subject) {
 	t.Run("verifications", func(t *testing.T) { verifications(t, s) })
 }
 
-// Far serves a contract as a service does and returns the way to it: requests and
+// OverHTTP serves a contract as a service does and returns its peer: requests and
 // answers in JSON, with signed callers.
-func Far(t *testing.T, name string, serve func(rpc.Router)) rpc.Peer {
+func OverHTTP(t *testing.T, name string, serve func(rpc.Router)) rpc.Peer {
 	t.Helper()
 	signer := caller.NewSigner(secure.Secret(strings.Repeat("s", 32)), time.Now)
 	app := rest.New(rest.Config{Service: name, Base: href.Base("https://doorward.test/v1"), Signer: signer})
 	serve(rest.Contract(app))
-	return rpc.Peer{Upstream: rpc.NearUpstream(name, app.Handler()), Signer: signer}
+	return rpc.Peer{Upstream: rpc.LocalUpstream(name, app.Handler()), Signer: signer}
 }
 
 // tenant is one of the suite's own.

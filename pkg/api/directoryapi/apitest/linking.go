@@ -93,21 +93,21 @@ func outcomes(t *testing.T, s Subject) {
 		want                         directoryapi.LinkOutcome
 		again                        directoryapi.LinkOutcome // of the next login
 	}{
-		{false, false, false, directoryapi.Unlinked, directoryapi.Unlinked},
-		{false, false, true, directoryapi.Unlinked, directoryapi.Unlinked},
-		{false, true, false, directoryapi.Unlinked, directoryapi.Unlinked},
-		{false, true, true, directoryapi.Matched, directoryapi.Followed},
+		{false, false, false, directoryapi.Unchanged, directoryapi.Unchanged},
+		{false, false, true, directoryapi.Unchanged, directoryapi.Unchanged},
+		{false, true, false, directoryapi.Unchanged, directoryapi.Unchanged},
+		{false, true, true, directoryapi.Linked, directoryapi.Followed},
 		{true, false, false, directoryapi.Provisioned, directoryapi.Followed},
-		{true, false, true, directoryapi.Unlinked, directoryapi.Unlinked},
+		{true, false, true, directoryapi.Unchanged, directoryapi.Unchanged},
 		{true, true, false, directoryapi.Provisioned, directoryapi.Followed},
-		{true, true, true, directoryapi.Matched, directoryapi.Followed},
+		{true, true, true, directoryapi.Linked, directoryapi.Followed},
 	} {
 		t.Run(fmt.Sprintf("provisioning %v, by email %v, same email %v", c.provision, c.byEmail, c.resident), func(t *testing.T) {
 			email := h.email()
 			from := h.verified(t, h.away, email)
 			to := from.ID
 			if c.resident {
-				if resident := h.verified(t, h.directory, email); c.want == directoryapi.Matched {
+				if resident := h.verified(t, h.directory, email); c.want == directoryapi.Linked {
 					to = resident.ID
 				}
 			}
@@ -146,9 +146,9 @@ func verifiedMatches(t *testing.T, s Subject) {
 						h.MarkVerified(t, h.ref(v))
 					}
 				}
-				outcome, who := directoryapi.Unlinked, from.ID
+				outcome, who := directoryapi.Unchanged, from.ID
 				if c.from && c.to {
-					outcome, who = directoryapi.Matched, to.ID
+					outcome, who = directoryapi.Linked, to.ID
 				}
 				leads(t, h.in(t, from.ID, true, provision), outcome, who)
 			})
@@ -166,20 +166,20 @@ func verifiedMatches(t *testing.T, s Subject) {
 		}
 		from := login()
 		h.verified(t, h.directory, from.Email)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 
 		from = login()
 		copied := h.in(t, from.ID, true, true)
 		equal(t, "the outcome", copied.Outcome, directoryapi.Provisioned)
 		equal(t, "the verification of the copy", copied.Account.EmailVerificationStatus, directoryapi.Verified)
 		other := h.verified(t, h.away, from.Email)
-		leads(t, h.in(t, other.ID, true, true), directoryapi.Unlinked, other.ID)
+		leads(t, h.in(t, other.ID, true, true), directoryapi.Unchanged, other.ID)
 	})
 	t.Run("an email that is another's user name is no match", func(t *testing.T) {
 		email := h.email()
 		from := h.verified(t, h.away, email)
 		h.verified(t, h.directory, h.email(), named(email))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 }
 
@@ -241,7 +241,7 @@ func copies(t *testing.T, s Subject) {
 				email, username := of(from)
 				h.verified(t, h.directory, email, named(username))
 				before := h.residents(t)
-				leads(t, h.in(t, from.ID, false, true), directoryapi.Unlinked, from.ID)
+				leads(t, h.in(t, from.ID, false, true), directoryapi.Unchanged, from.ID)
 				equal(t, "the accounts of the default store", h.residents(t), before)
 			})
 		}
@@ -263,18 +263,18 @@ func followed(t *testing.T, s Subject) {
 		}
 	})
 	t.Run("are not followed out of the default store", func(t *testing.T) {
-		leads(t, h.in(t, to.ID, true, true), directoryapi.Unlinked, to.ID)
+		leads(t, h.in(t, to.ID, true, true), directoryapi.Unchanged, to.ID)
 	})
 	t.Run("are not followed twice", func(t *testing.T) {
 		farther := h.account(t, h.tenant.directory(t, "Farther"), h.email())
 		h.Link(t, h.ref(farther.ID), h.ref(from.ID))
-		leads(t, h.in(t, farther.ID, false, false), directoryapi.Unlinked, farther.ID)
+		leads(t, h.in(t, farther.ID, false, false), directoryapi.Unchanged, farther.ID)
 	})
 	t.Run("end with the account that they lead to", func(t *testing.T) {
 		from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email())
 		h.Link(t, h.ref(from.ID), h.ref(to.ID))
 		h.DeleteAccount(t, h.ref(to.ID))
-		leads(t, h.in(t, from.ID, false, false), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, false, false), directoryapi.Unchanged, from.ID)
 		leads(t, h.in(t, from.ID, false, true), directoryapi.Provisioned, h.in(t, from.ID, false, false).Account.ID)
 	})
 	t.Run("do not outlive the default store", func(t *testing.T) {
@@ -282,7 +282,7 @@ func followed(t *testing.T, s Subject) {
 		from, to := gone.account(t, gone.away, gone.email()), gone.account(t, gone.directory, gone.email())
 		gone.Link(t, gone.ref(from.ID), gone.ref(to.ID))
 		must(gone.API.DeleteDirectory(t.Context(), gone.ref(gone.directory)))(t)
-		leads(t, gone.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, gone.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("an account that is gone", func(t *testing.T) {
 		refuse(h.API.LinkedAccount(t.Context(), h.ask(newID(), true, true)))(t, apierr.NoSuchAccount)
@@ -296,11 +296,11 @@ func groupHomes(t *testing.T, s Subject) {
 
 	t.Run("a member is inside", func(t *testing.T) {
 		member := h.verified(t, h.directory, h.email(), inGroup(group))
-		leads(t, h.in(t, member.ID, true, true), directoryapi.Unlinked, member.ID)
+		leads(t, h.in(t, member.ID, true, true), directoryapi.Unchanged, member.ID)
 	})
 	t.Run("another account of its directory is outside, and cannot be linked", func(t *testing.T) {
 		beside := h.verified(t, h.directory, h.email())
-		leads(t, h.in(t, beside.ID, true, true), directoryapi.Unlinked, beside.ID)
+		leads(t, h.in(t, beside.ID, true, true), directoryapi.Unchanged, beside.ID)
 	})
 	t.Run("a copy becomes a member", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
@@ -312,18 +312,18 @@ func groupHomes(t *testing.T, s Subject) {
 	t.Run("a member is matched", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		member := h.verified(t, h.directory, from.Email, inGroup(group))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Matched, member.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Linked, member.ID)
 	})
 	t.Run("another account of its directory is not matched", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		h.verified(t, h.directory, from.Email)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a link to another account of its directory is not followed, and prevents others", func(t *testing.T) {
 		from, beside := h.verified(t, h.away, h.email()), h.verified(t, h.directory, h.email())
 		h.Link(t, h.ref(from.ID), h.ref(beside.ID))
 		h.verified(t, h.directory, from.Email, inGroup(group))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a disabled group refuses whom a link leads to, and gets nobody new", func(t *testing.T) {
 		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
@@ -331,8 +331,8 @@ func groupHomes(t *testing.T, s Subject) {
 		h.verified(t, h.directory, same.Email, inGroup(group))
 		h.DisableGroup(t, h.ref(group))
 		refuse(h.API.LinkedAccount(t.Context(), h.ask(linked.ID, true, true)))(t, apierr.GroupDisabled)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
-		leads(t, h.in(t, same.ID, true, true), directoryapi.Unlinked, same.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		leads(t, h.in(t, same.ID, true, true), directoryapi.Unchanged, same.ID)
 	})
 	t.Run("a group of a disabled directory does as well", func(t *testing.T) {
 		shut := newHome(t, s)
@@ -341,12 +341,12 @@ func groupHomes(t *testing.T, s Subject) {
 		shut.in(t, linked.ID, false, true)
 		shut.DisableDirectory(t, shut.ref(shut.directory))
 		refuse(shut.API.LinkedAccount(t.Context(), shut.ask(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
-		leads(t, shut.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, shut.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a group that is gone", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		h.store.ID = newID()
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 }
 
@@ -363,7 +363,7 @@ func refusedResidents(t *testing.T, s Subject) {
 			from := h.verified(t, h.away, h.email())
 			h.verified(t, h.directory, from.Email, status(state))
 			refuse(h.API.LinkedAccount(t.Context(), h.ask(from.ID, true, true)))(t, want)
-			leads(t, h.in(t, from.ID, false, false), directoryapi.Unlinked, from.ID)
+			leads(t, h.in(t, from.ID, false, false), directoryapi.Unchanged, from.ID)
 		})
 	}
 	t.Run("in a disabled directory, which gets nobody new", func(t *testing.T) {
@@ -373,8 +373,8 @@ func refusedResidents(t *testing.T, s Subject) {
 		before := h.residents(t)
 		h.DisableDirectory(t, h.ref(h.directory))
 		refuse(h.API.LinkedAccount(t.Context(), h.ask(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
-		leads(t, h.in(t, same.ID, true, true), directoryapi.Unlinked, same.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		leads(t, h.in(t, same.ID, true, true), directoryapi.Unchanged, same.ID)
 		equal(t, "the accounts of the default store", h.residents(t), before)
 	})
 }
@@ -385,7 +385,7 @@ func excludedLinks(t *testing.T, s Subject) {
 		from, rival := h.verified(t, h.away, h.email()), h.account(t, h.away, h.email())
 		to := h.verified(t, h.directory, from.Email)
 		h.Link(t, h.ref(to.ID), h.ref(rival.ID))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 		leads(t, h.in(t, rival.ID, true, true), directoryapi.Followed, to.ID)
 	})
 	t.Run("an account has ten links already", func(t *testing.T) {
@@ -397,8 +397,8 @@ func excludedLinks(t *testing.T, s Subject) {
 			h.Link(t, h.ref(crowded.ID), h.ref(h.account(t, directory, h.email()).ID))
 		}
 		before := h.residents(t)
-		leads(t, h.in(t, full.ID, true, true), directoryapi.Unlinked, full.ID)
-		leads(t, h.in(t, match.ID, true, true), directoryapi.Unlinked, match.ID)
+		leads(t, h.in(t, full.ID, true, true), directoryapi.Unchanged, full.ID)
+		leads(t, h.in(t, match.ID, true, true), directoryapi.Unchanged, match.ID)
 		equal(t, "the accounts of the default store", h.residents(t), before)
 	})
 }
@@ -416,7 +416,7 @@ func resetCopies(t *testing.T, s Subject) {
 		made := h.in(t, from.ID, true, true)
 		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
 		reset(t, from.Email, h.directory)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 		refuse(0, h.login(t, from.Email, "Different1!", h.directory))(t, nil)
 	})
 	t.Run("that of a copy whose email reads VERIFIED though its provider says nothing of it ends too", func(t *testing.T) {
@@ -426,7 +426,7 @@ func resetCopies(t *testing.T, s Subject) {
 		}))(t).Account
 		equal(t, "the outcome", h.in(t, from.ID, true, true).Outcome, directoryapi.Provisioned)
 		reset(t, email, h.directory)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
+		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a reset that is refused ends none", func(t *testing.T) {
 		from := h.account(t, h.away, h.email())
@@ -519,7 +519,7 @@ func foreignHomes(t *testing.T, s Subject) {
 	t.Run("a store of another tenant is not there", func(t *testing.T) {
 		in := h.ask(from.ID, true, true)
 		in.Store = other.store
-		leads(t, must(h.API.LinkedAccount(t.Context(), in))(t), directoryapi.Unlinked, from.ID)
+		leads(t, must(h.API.LinkedAccount(t.Context(), in))(t), directoryapi.Unchanged, from.ID)
 		equal(t, "the accounts of the other tenant's store", other.residents(t), 1)
 	})
 	t.Run("an account of another tenant is not there", func(t *testing.T) {
@@ -529,7 +529,7 @@ func foreignHomes(t *testing.T, s Subject) {
 		email := h.email()
 		h.verified(t, h.directory, strings.Replace(email, "@", "@strasse.", 1))
 		from := h.verified(t, h.away, strings.Replace(email, "@", "@stra\u00dfe.", 1))
-		equal(t, "the outcome", h.in(t, from.ID, true, false).Outcome, directoryapi.Unlinked)
+		equal(t, "the outcome", h.in(t, from.ID, true, false).Outcome, directoryapi.Unchanged)
 	})
 	t.Run("an email of another tenant is no match", func(t *testing.T) {
 		made := h.in(t, from.ID, true, true)

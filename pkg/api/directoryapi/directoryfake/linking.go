@@ -27,7 +27,7 @@ func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) 
 		if from == nil {
 			return directoryapi.LinkedAccount{}, apierr.NoSuchAccount
 		}
-		itself := directoryapi.LinkedAccount{Account: from.Account, Outcome: directoryapi.Unlinked, Reason: "nothing leads elsewhere"}
+		itself := directoryapi.LinkedAccount{Account: from.Account, Outcome: directoryapi.Unchanged, Reason: "nothing leads elsewhere"}
 		home, ok := d.home(in.Tenant, in.Store)
 		if !ok || holdsIn(in.Store, from) || home.ID == from.DirectoryID {
 			return itself, nil
@@ -122,7 +122,7 @@ func (d *Service) leads(to *account, store directoryapi.Store, outcome directory
 func (d *Service) match(
 	in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount,
 ) (directoryapi.LinkedAccount, error) {
-	out, err := d.leads(to, in.Store, directoryapi.Matched)
+	out, err := d.leads(to, in.Store, directoryapi.Linked)
 	if err == nil && (d.countLinks(to) >= maxLinks || d.linkedIn(to, from.DirectoryID) != nil) {
 		return itself, nil
 	}

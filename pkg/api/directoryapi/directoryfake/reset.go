@@ -41,7 +41,7 @@ func (d *Service) RequestVerification(_ context.Context, in directoryapi.Request
 	})
 }
 
-// VerifyEmail spends the token of an account.
+// VerifyEmail consumes the token of an account.
 func (d *Service) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
 	return call(d, "VerifyEmail", func() (directoryapi.Account, error) {
 		for _, a := range d.accounts {

@@ -44,14 +44,14 @@ type Subject struct {
 	Advance func(time.Duration)
 }
 
-// Run runs the contract's suite on what open returns, near and far.
+// Run runs the contract's suite on what open returns, in process and over HTTP.
 func Run(t *testing.T, open func(*testing.T) Subject) {
-	t.Run("near", func(t *testing.T) { promises(t, open) })
-	t.Run("far", func(t *testing.T) {
+	t.Run("in process", func(t *testing.T) { promises(t, open) })
+	t.Run("over HTTP", func(t *testing.T) {
 		promises(t, func(t *testing.T) Subject {
 			s := open(t)
-			near := s.API
-			s.API = mfaapi.Client(directorysuite.Far(t, "mfa", func(router rpc.Router) { mfaapi.Serve(router, near) }))
+			local := s.API
+			s.API = mfaapi.Client(directorysuite.OverHTTP(t, "mfa", func(router rpc.Router) { mfaapi.Serve(router, local) }))
 			return s
 		})
 	})

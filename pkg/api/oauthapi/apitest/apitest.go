@@ -1,6 +1,6 @@
 // Package apitest is the suite of the OAuth service's contract. It runs against
-// the service in the same process and over HTTP, so that near and far mean the
-// same.
+// the service in the same process and over HTTP, so that both behave
+// alike.
 package apitest
 
 import (

@@ -15,12 +15,12 @@ import (
 	"github.com/doorward/doorward/services/agent/app"
 )
 
-// memory is what the agent keeps to while it can: it runs beside a directory
+// memoryLimit is the soft memory limit of the agent: it runs beside a directory
 // server that needs the machine. With the program itself it stays below 100 MB.
-const memory = 80 << 20
+const memoryLimit = 80 << 20
 
 func main() {
-	debug.SetMemoryLimit(memory)
+	debug.SetMemoryLimit(memoryLimit)
 	if len(os.Args) == 2 && os.Args[1] == "check" {
 		os.Exit(check())
 	}

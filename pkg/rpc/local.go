@@ -6,11 +6,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// NearUpstream reaches a service of the same process: its handler is called
+// LocalUpstream reaches a service of the same process: its handler is called
 // where a request would go over the network.
-func NearUpstream(name string, handler fasthttp.RequestHandler) *Upstream {
+func LocalUpstream(name string, handler fasthttp.RequestHandler) *Upstream {
 	r := newReplica(name, false)
-	r.client.Transport = &near{handler: handler}
+	r.client.Transport = &localTransport{handler: handler}
 	return &Upstream{Name: name, replicas: []*replica{r}}
 }
 
@@ -18,10 +18,10 @@ func NearUpstream(name string, handler fasthttp.RequestHandler) *Upstream {
 // copied.
 const largeBody = 64 << 10
 
-// near passes requests to a handler. Handler and caller share no memory, but for
+// localTransport passes requests to a handler. Handler and caller share no memory, but for
 // the body of the request, which the handler only reads, and a large body of the
 // answer, which the handler abandons.
-type near struct {
+type localTransport struct {
 	handler fasthttp.RequestHandler
 	pool    sync.Pool // of *fasthttp.RequestCtx
 }
@@ -30,7 +30,7 @@ type near struct {
 var empty fasthttp.Request
 
 // RoundTrip ends when the handler does: a service bounds its own time.
-func (n *near) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Request, response *fasthttp.Response) (retry bool, err error) {
+func (n *localTransport) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Request, response *fasthttp.Response) (retry bool, err error) {
 	c, ok := n.pool.Get().(*fasthttp.RequestCtx)
 	if !ok {
 		c = new(fasthttp.RequestCtx)
