@@ -105,7 +105,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	}{
 		{&o.accounts, "accounts", 1, 1_000_000, "accounts to make before the measurement (-short: 100)"},
 		{&o.connections, "connections", 1, 64, "connections of the load generator, 1 to 64: a tenant may have 100 requests in flight"},
-		{&o.rounds, "rounds", 1, 100, "how often every run is repeated, in turns (-short: 3)"},
+		{&o.rounds, "rounds", 1, 100, "how many times every run is repeated, in turns (-short: 3)"},
 		{&o.large, "large", smallDirectory, 100_000_000, "accounts of the large directory of scale (-short: 10000)"},
 		{&o.people, "people", 1, 10_000_000, "accounts of the LDAP directory of sync (-short: 5000)"},
 	}

@@ -105,8 +105,8 @@ type DirectoryDeleted struct {
 // About names the directory.
 func (e DirectoryDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
 
-// AccountsDeleted says that some accounts are gone that a deleted directory left.
-// It follows DirectoryDeleted, as often as it takes to name all of them.
+// AccountsDeleted says that some of the accounts that a deleted directory left are gone. It
+// follows DirectoryDeleted, as many times as it takes to name all of them.
 type AccountsDeleted struct {
 	Tenant    id.ID   `json:"tenant"`
 	Directory id.ID   `json:"directory"`

@@ -14,7 +14,7 @@ import (
 type Explanation struct {
 	Login  string
 	Stores []ConsultedStore // in the order of login
-	// Found is whose password would be compared, and the store that decides; nil
+	// Found is the account whose password would be compared, and the store that decides; nil
 	// when the attempt is refused before.
 	Found *directoryapi.Authenticated
 	// Refusal is what the attempt fails with whatever its password is; nil when

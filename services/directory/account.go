@@ -218,9 +218,9 @@ func isCustomDataAlone(in directoryapi.NewAccount) bool {
 	return in.CustomData.Present && in == directoryapi.NewAccount{CustomData: in.CustomData}
 }
 
-// UpdateAccount changes what the body names. The status of the tenant's owner
-// is fixed: apierr.OwnerStatus. Of an account in a mirror directory only the
-// status and the custom data can change: apierr.MirroredProperty.
+// UpdateAccount changes what the body names. The status of the tenant's owner is fixed:
+// apierr.OwnerStatus. Only the status and the custom data of an account in a mirror directory
+// can change: apierr.MirroredProperty.
 func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.NewAccount) (directoryapi.Account, error) {
 	before, err := s.store.Account(ctx, at.Tenant, at.ID)
 	if err != nil {

@@ -28,7 +28,8 @@ const (
 	// checkRetry is how often a login and an agent that wait look at the table, for
 	// a notification that was lost or an agent that went silent.
 	checkRetry = time.Second
-	// checkAge is how old the rows of logins are that ended without removing them.
+	// checkAge is the age at which the rows of logins that ended without removing them are
+	// deleted.
 	checkAge = time.Minute
 	// maxPoll bounds a long poll. A process that stops waits for it.
 	maxPoll = 5 * time.Second

@@ -201,8 +201,8 @@ func (s *Service) admitCopy(ctx context.Context, p linkPlan) (linkPlan, error) {
 	return p, nil
 }
 
-// link makes what a plan asks for, all or nothing. Of parallel logins of one
-// account the first makes it and the others follow its link.
+// link makes what a plan asks for, all or nothing. The first of several parallel logins of one
+// account makes it, and the others follow its link.
 func (s *Service) link(ctx context.Context, in directoryapi.LinkAccount, before linkPlan) (p linkPlan, err error) {
 	now := s.now()
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {

@@ -153,10 +153,10 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 }
 
 // ResetPassword sets the password of the account that a token stands for, and consumes all its
-// open resets. Of parallel attempts one succeeds: the others wait for the account and find no
-// reset. A password that is refused consumes nothing. The status of the account stays; what
-// was issued to it ends by the event (docs/interface/accounts.md#password-reset), and the link
-// with which a login has made an unproved copy ends with it.
+// open resets. One of several parallel attempts succeeds: the others wait for the account and
+// find no reset. A password that is refused consumes nothing. The status of the account stays;
+// what was issued to it ends by the event (docs/interface/accounts.md#password-reset), and the
+// link with which a login has made an unproved copy ends with it.
 func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	open, err := s.openReset(ctx, in.ResetToken)
 	if err != nil {

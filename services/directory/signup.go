@@ -115,8 +115,8 @@ func (s *Service) PendingSignUp(ctx context.Context, in directoryapi.SignUpToken
 	return directoryapi.PendingSignUp{Tenant: v.TenantID, Account: v.AccountID, Email: v.Email, Invitation: v.PasswordHash == nil}, err
 }
 
-// EndSignUp consumes a mailed token. Of parallel calls one succeeds, and the others return
-// apierr.NotFound.
+// EndSignUp consumes a mailed token. One of several parallel calls succeeds, and the others
+// return apierr.NotFound.
 func (s *Service) EndSignUp(ctx context.Context, in directoryapi.SignUpToken) (directoryapi.Empty, error) {
 	v, err := s.openSignUp(ctx, in.Token)
 	if err != nil {

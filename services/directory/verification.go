@@ -14,7 +14,7 @@ import (
 )
 
 // VerifyEmail consumes an email verification token
-// (docs/interface/accounts.md#email-verification). Of any number of parallel attempts one
+// (docs/interface/accounts.md#email-verification). One of any number of parallel attempts
 // succeeds; an unknown, used or expired token is apierr.NotFound.
 func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
 	var a directoryapi.Account

@@ -138,14 +138,17 @@ func (c *Client) Model(ctx context.Context, at AccountStoreParam) (m LoginModel,
 }
 
 // Register creates an account. Nobody is logged in by it.
-func (c *Client) Register(ctx context.Context, in directoryapi.NewAccount, at AccountStoreParam) (directoryapi.Account, error) {
+func (c *Client) Register(
+	ctx context.Context, in directoryapi.NewAccount, at AccountStoreParam,
+) (directoryapi.Account, error) {
 	return c.svc.peers.Application.Register(ctx, applicationapi.Register{Where: c.where(at), Account: in})
 }
 
 // LogIn checks a login and issues tokens for it. The form is that of the password
 // grant.
-func (c *Client) LogIn(ctx context.Context, login string, password secure.Secret, at AccountStoreParam) (directoryapi.Account, oauthapi.ClientTokens,
-	error) {
+func (c *Client) LogIn(
+	ctx context.Context, login string, password secure.Secret, at AccountStoreParam,
+) (directoryapi.Account, oauthapi.ClientTokens, error) {
 	form := map[string]secure.Secret{"grant_type": "password", "username": secure.Secret(login), "password": password}
 	if at.NameKey != "" {
 		form["organizationNameKey"] = secure.Secret(at.NameKey)

@@ -177,8 +177,8 @@ func (p *Page) BeginAtProvider(ctx context.Context, application id.ID, named str
 	}, nil)
 }
 
-// ReturnFromProvider answers GET /sso/provider: it returns the address to which a browser
-// continues that a provider has redirected here. A login that is refused leads back to the
+// ReturnFromProvider answers GET /sso/provider: it returns the address where a browser
+// continues after the redirect of its provider. A login that is refused leads back to the
 // page.
 func (s *Service) ReturnFromProvider(ctx context.Context, in ProviderReturn) (string, error) {
 	l, err := s.takeProviderLogin(ctx, in)

@@ -103,9 +103,9 @@ func (s *Service) PendingSignUp(ctx context.Context, token secure.Secret) (direc
 	return s.peers.Directory.PendingSignUp(ctx, directoryapi.SignUpToken{Token: token})
 }
 
-// CompleteSignUp makes the tenant of a sign-up that its mail has confirmed, and
-// returns it with the API key of its owner. Of parallel calls one succeeds, and the
-// others return apierr.NotFound; one that breaks off can be repeated.
+// CompleteSignUp makes the tenant of a sign-up that its mail has confirmed, and returns it
+// with the API key of its owner. One of several parallel calls succeeds, and the others return
+// apierr.NotFound; one that breaks off can be repeated.
 func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (directoryapi.Tenant, oauthapi.EnsureKey, error) {
 	pending, err := s.PendingSignUp(ctx, token)
 	if err == nil && pending.Invitation {

@@ -30,8 +30,8 @@ type loginState struct {
 	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user had tokens before: no login ends with this step
 	ExpiresAt    int64    `json:"exp"`
 
-	// Password is when the account's password was set that the first step was passed
-	// with, in microseconds: a newer one ends the login. Zero: it has none.
+	// Password is when the password that passed the first step was set, in microseconds: a
+	// newer one ends the login. Zero: it has none.
 	Password int64 `json:"pwd,omitzero"`
 	Latest   int64 `json:"latest"` // ExpiresAt of any state that follows
 }

@@ -38,9 +38,9 @@ const (
 	recordGrace = 5 * time.Second
 )
 
-// pollInterval bounds how long a delivery waits that another replica added, or
-// that is due again. It doubles up to maxPollInterval while none is due; deliveries
-// that this process adds wake a worker at once.
+// pollInterval bounds how long a delivery waits when another replica added it, or when it is
+// due again. It doubles up to maxPollInterval while none is due; deliveries that this process
+// adds wake a worker at once.
 var pollInterval, maxPollInterval = time.Second, 4 * time.Second
 
 // errUnwanted ends a delivery that is not to be sent.

@@ -18,9 +18,9 @@ import (
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
-// apart are two replicas of the service, whose peers run in other processes and whose
+// distributed returns two replicas of the service, whose peers run in other processes and whose
 // events no consumer brings.
-func apart(t *testing.T) (*oauthtest.Deployment, []*oauth.Service) {
+func distributed(t *testing.T) (*oauthtest.Deployment, []*oauth.Service) {
 	t.Helper()
 	d := oauthtest.Open(t)
 	d.Remote = true
@@ -55,9 +55,9 @@ func users(d *oauthtest.Deployment, login oauth.Issued, grant oauth.TokenRequest
 	}
 }
 
-// Every replica feels the end of access half of 100 ms later, without an event and
+// The end of access takes effect on every replica half of 100 ms later, without an event and
 // however many requests use the account, and a client that has made the change at once.
-func TestTheEndOfAccessIsFeltByEveryReplica(t *testing.T) {
+func TestTheEndOfAccessTakesEffectOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*oauthtest.Deployment){
 		"the account is disabled":     func(d *oauthtest.Deployment) { d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled) },
@@ -68,7 +68,7 @@ func TestTheEndOfAccessIsFeltByEveryReplica(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, replicas := apart(t)
+			d, replicas := distributed(t)
 			uses := users(d, d.LogIn(t, d.Site), clientCredentials(t, d))
 			for range 3 {
 				for what, use := range uses {
@@ -128,7 +128,7 @@ func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, replicas := apart(t)
+			d, replicas := distributed(t)
 			token := d.LogIn(t, d.Site).Access
 			key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
 			if err != nil {
@@ -160,7 +160,7 @@ func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 // an account which only a group reaches. A refusal is not kept.
 func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	t.Parallel()
-	d, replicas := apart(t)
+	d, replicas := distributed(t)
 	s, sites := replicas[0], []oauthtest.Site{d.Site, d.NewSite(t)}
 	tokens := []secure.Secret{d.LogIn(t, sites[0]).Access, d.LogIn(t, sites[1]).Access}
 	// validate validates both tokens ten times, and returns how often that asked after an
@@ -233,7 +233,7 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 // the account is reached through one alone.
 func TestAnAnswerThatOnlyAGroupAllowsIsNotKept(t *testing.T) {
 	t.Parallel()
-	d, replicas := apart(t)
+	d, replicas := distributed(t)
 	group, err := d.Directories.CreateGroup(t.Context(), directoryapi.CreateGroup{
 		Tenant: d.Tenant, ID: id.New(d.Clock.Now()), Directory: d.Directory, Group: directoryapi.NewGroup{Name: field.Some("Staff")}})
 	if err != nil {

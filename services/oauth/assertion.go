@@ -171,7 +171,7 @@ func (a *assertion) identify(jwt signed, parse func(string) (href.Ref, bool)) er
 }
 
 // consume records that an assertion which the service made is exchanged, once (single use,
-// replay protection). Of any number of attempts, in any number of processes, one succeeds. A
+// replay protection). One of any number of attempts, in any number of processes, succeeds. A
 // client that signs its own assertions could sign another, so that these may be exchanged
 // again.
 func (s *Service) consume(ctx context.Context, tenant id.ID, a assertion) error {

@@ -342,7 +342,7 @@ type watched struct {
 	failures map[string]int  // by status or error
 }
 
-// watch validates until the end of the token is felt, and returns when the caches of
+// watch validates until the end of the token takes effect, and returns when the caches of
 // every replica are in use.
 func watch(t *testing.T, e ending, gateways ...*e2e.Client) *watched {
 	t.Helper()
@@ -432,7 +432,7 @@ func (w *watched) wantFelt() {
 	for _, sent := range w.good {
 		longest = max(longest, sent.Sub(w.ended))
 	}
-	w.t.Logf("not felt for %s; %s", longest.Round(100*time.Microsecond), w)
+	w.t.Logf("without effect for %s; %s", longest.Round(100*time.Microsecond), w)
 	if longest > feltLimit {
 		w.t.Errorf("a validation that was sent %s after the answer to the change succeeded", longest)
 	}

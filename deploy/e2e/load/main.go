@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.Float64Var(&o.times, "times", 50, "shares that the noisy tenant sends")
 	flags.DurationVar(&o.length, "for", map[string]time.Duration{"noisy": 20 * time.Second, "tenants": 10 * time.Second,
 		"soak": 30 * time.Minute}[args[0]], "length of one run")
-	flags.IntVar(&o.rounds, "rounds", 3, "how often every run is repeated, in turns")
+	flags.IntVar(&o.rounds, "rounds", 3, "how many times every run is repeated, in turns")
 	kinds := flags.String("noise", "login,search,body,mail,render,get", "what the noisy tenant sends, one after the other")
 	flags.IntVar(&o.large, "large", 50_000, "accounts of the noisy tenant")
 	if err := flags.Parse(args[1:]); err != nil {

@@ -72,13 +72,12 @@ type API interface {
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
 	// LinkedAccount returns the account that logs in when an account has proved itself outside
-	// of the default account store: that account, or the one of the store that it
-	// is linked to, where there is one or the request lets it be made
-	// (docs/interface/account-linking.md#outcome-at-login). Of parallel calls one makes it, and all return it.
-	// It returns apierr.NoSuchAccount for an account that is gone, and
-	// AccountDisabled, AccountUnverified, GroupDisabled or DirectoryDisabled
-	// when the one that would log in may not; a call that is refused makes
-	// nothing.
+	// of the default account store: that account, or the one of the store that it is linked
+	// to, where there is one or the request lets it be made
+	// (docs/interface/account-linking.md#outcome-at-login). One of several parallel calls
+	// makes it, and all return it. It returns apierr.NoSuchAccount for an account that is
+	// gone, and AccountDisabled, AccountUnverified, GroupDisabled or DirectoryDisabled when
+	// the one that would log in may not; a call that is refused makes nothing.
 	LinkedAccount(context.Context, LinkAccount) (LinkedAccount, error)
 
 	// ExplainLogin reports what Authenticate would do with a login of any
@@ -91,7 +90,7 @@ type API interface {
 	// where the directory's workflow is off.
 	RequestVerification(context.Context, RequestVerification) (Empty, error)
 
-	// VerifyEmail consumes an email verification token. Of any number of parallel attempts one
+	// VerifyEmail consumes an email verification token. One of any number of parallel attempts
 	// succeeds; an unknown, used or expired token is apierr.NotFound.
 	VerifyEmail(context.Context, VerifyEmail) (Account, error)
 
@@ -110,7 +109,7 @@ type API interface {
 	Reset(context.Context, ResetToken) (PasswordReset, error)
 
 	// ResetPassword sets the password of the account that a token stands for, and consumes all
-	// open reset tokens of the account. Of any number of parallel attempts one succeeds. It
+	// open reset tokens of the account. One of any number of parallel attempts succeeds. It
 	// returns apierr.NotFound as Reset does, and the errors of a new password, which consume
 	// nothing.
 	ResetPassword(context.Context, ResetPassword) (PasswordReset, error)

@@ -29,8 +29,8 @@ type Hosted interface {
 	// PendingSignUp returns what a mailed token leads to, or apierr.NotFound.
 	PendingSignUp(context.Context, SignUpToken) (PendingSignUp, error)
 
-	// EndSignUp consumes a mailed token. Of parallel calls one succeeds, and the others return
-	// apierr.NotFound.
+	// EndSignUp consumes a mailed token. One of several parallel calls succeeds, and the
+	// others return apierr.NotFound.
 	EndSignUp(context.Context, SignUpToken) (Empty, error)
 
 	// AcceptInvitation makes the account of an invited administrator. It returns

@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	// sessionTimeout is how long the partitions of a member wait that was killed,
-	// unless a process on its host joins earlier (removeDeadMembers). A broker
-	// accepts no less by default.
+	// sessionTimeout is how long the partitions of a killed member wait, unless a process on
+	// its host joins earlier (removeDeadMembers). A broker accepts no less by default.
 	sessionTimeout = 6 * time.Second
 	// rebalanceTimeout is how long a member may take to finish the event at hand
 	// when the partitions are shared out again.
@@ -108,9 +107,9 @@ func (c *consumer) start(ctx context.Context, generation *kafka.Generation) erro
 	return nil
 }
 
-// formerOffset returns where to begin with a partition for which the group has
-// committed no offset: where the release was that kept its offsets in the
-// database, else at the first event.
+// formerOffset returns where to begin with a partition for which the group has committed no
+// offset: where the release that kept its offsets in the database was, else at the first
+// event.
 func (c *consumer) formerOffset(ctx context.Context, topic string, number int) (int64, error) {
 	offset, err := pg.Value[int64](c.outbox.db.OnMain(ctx), c.outbox.db,
 		`SELECT next_offset FROM read_partitions WHERE topic = $1 AND partition = $2`, topic, number)

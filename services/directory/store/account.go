@@ -270,7 +270,7 @@ func (s *Store) VerificationAccount(ctx context.Context, tenant id.ID, digest []
 	return pg.One[directoryapi.Account](ctx, s.db, openVerification, tenant, digest, now)
 }
 
-// Verify consumes a verification token: of any number of attempts one succeeds, and the others
+// Verify consumes a verification token: one of any number of attempts succeeds, and the others
 // are apierr.NotFound.
 func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
 	before, err := pg.One[directoryapi.Account](ctx, tx, openVerification+` FOR UPDATE OF a`, tenant, digest, now)

@@ -244,9 +244,9 @@ func (tx *Tx) MarkSeen(ctx context.Context, tenant, directory id.ID, externalIDs
 	return err
 }
 
-// SetWantedStatus notes the status that an administrator wants a mirrored account
-// to have, and returns whether its source has it disabled. Of an account that no
-// sync has made nothing is noted.
+// SetWantedStatus records the status that an administrator wants a mirrored account to have,
+// and returns whether its source has it disabled. It records nothing for an account that no
+// sync has made.
 func (tx *Tx) SetWantedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
 	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET status = $3 WHERE tenant_id = $1 AND account_id = $2
 		RETURNING disabled`, tenant, account, status)

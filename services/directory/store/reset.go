@@ -25,8 +25,8 @@ func (s *Store) ResetKey(ctx context.Context, tenant id.ID) ([]byte, error) {
 	return pg.Value[[]byte](ctx, s.db, `SELECT reset_key_sealed FROM tenants WHERE tenant_id = $1`, tenant)
 }
 
-// KeepResetKey writes the sealed key of a tenant's reset tokens unless there is
-// one, and returns the one that is there. Of parallel calls the first decides.
+// KeepResetKey writes the sealed key of a tenant's reset tokens unless there is one, and
+// returns the one that is there. The first of several parallel calls decides.
 func (tx *Tx) KeepResetKey(ctx context.Context, tenant id.ID, sealed []byte) ([]byte, error) {
 	return pg.Value[[]byte](ctx, tx, `UPDATE tenants SET reset_key_sealed = coalesce(reset_key_sealed, $2) WHERE tenant_id = $1
 		RETURNING reset_key_sealed`, tenant, sealed)
@@ -55,7 +55,7 @@ func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
 		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt)
 }
 
-// ConsumeReset removes an open reset and returns it. Of any number of attempts one gets it,
+// ConsumeReset removes an open reset and returns it. One of any number of attempts gets it,
 // and the others are apierr.NotFound.
 func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (Reset, error) {
 	return pg.One[Reset](ctx, tx, `DELETE FROM password_resets WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3
