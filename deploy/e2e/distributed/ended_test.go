@@ -182,11 +182,11 @@ func throughGateway(i int) *e2e.Client {
 	return &own
 }
 
-// TestTheEndOfATokenIsFeltByEveryReplica changes something through one gateway while
+// TestTheEndOfATokenTakesEffectOnEveryReplica changes something through one gateway while
 // clients validate in loops, so that every replica has it in its caches, and holds each
 // validation that is sent feltLimit after the answer to the change to be refused. All
 // times are the client's, so that a slow machine breaks no promise.
-func TestTheEndOfATokenIsFeltByEveryReplica(t *testing.T) {
+func TestTheEndOfATokenTakesEffectOnEveryReplica(t *testing.T) {
 	gateways := []*e2e.Client{throughGateway(0), throughGateway(1)}
 	load := startLoad(t)
 	for _, each := range endings {
@@ -205,7 +205,7 @@ func TestTheEndOfATokenIsFeltByEveryReplica(t *testing.T) {
 // it was read from is asked. Clients validate at the other gateway, because requests at
 // the one that has changed something are read past the caches for a moment, which are
 // then up to date.
-func TestTheEndOfATokenIsFeltByEveryReplicaThatNothingIsToldOf(t *testing.T) {
+func TestTheEndOfATokenTakesEffectOnAReplicaWithoutNotifications(t *testing.T) {
 	gateways := []*e2e.Client{throughGateway(0), throughGateway(1)}
 	for _, server := range []interface{ Signal(os.Signal) error }{shape.Kafka, shape.Redis} {
 		if err := server.Signal(syscall.SIGSTOP); err != nil {
