@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -278,7 +279,7 @@ func (s *suite) flushRedis(ctx context.Context) error {
 	if err := s.network.each(to("redis"), func(proxy *toxiproxy.Proxy) error { address = proxy.Upstream; return nil }); err != nil {
 		return err
 	}
-	return harness.AskRedis(ctx, address, "FLUSHALL", "+OK")
+	return harness.InRedis(address, func(client kv.Client) error { return client.FlushAll(ctx).Err() })
 }
 
 // fullDisk leaves no space to the server. What ends for it is started again, and

@@ -8,22 +8,9 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-)
 
-// folder is where one test puts its processes, removed when it ends.
-func folder(t *testing.T) Config {
-	t.Helper()
-	dir, remove, err := Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := remove(); err != nil {
-			t.Error(err)
-		}
-	})
-	return Config{Dir: dir}
-}
+	"github.com/doorward/doorward/pkg/kv"
+)
 
 func stopWell(t *testing.T, daemon interface{ Stop(context.Context) error }) {
 	t.Helper()
@@ -33,7 +20,7 @@ func stopWell(t *testing.T, daemon interface{ Stop(context.Context) error }) {
 }
 
 func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
-	server, address, err := startRedis(t.Context(), folder(t))
+	server, address, err := startRedis(t.Context(), Config{Dir: TestFolder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +28,7 @@ func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := AskRedis(t.Context(), address, "PING", "+PONG"); err == nil {
+	if err := InRedis(address, func(client kv.Client) error { return client.Ping(t.Context()).Err() }); err == nil {
 		t.Fatal("a killed server answers")
 	}
 	if err := server.Start(t.Context()); err != nil {
@@ -51,7 +38,7 @@ func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
 
 func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 	began := time.Now()
-	broker, err := startKafka(t.Context(), folder(t))
+	broker, err := startKafka(t.Context(), Config{Dir: TestFolder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +78,7 @@ func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 }
 
 func TestAProcessThatEndsIsNotWaitedFor(t *testing.T) {
-	config := folder(t)
+	config := Config{Dir: TestFolder(t)}
 	short := &Daemon{
 		Name:  "short",
 		path:  "/bin/sh",

@@ -16,7 +16,7 @@ import (
 // The client's way of reading mails is tried on the mailbox alone, behind a
 // TLS server that stands for the gateway.
 func TestTheClientReadsWhatTheMailboxGot(t *testing.T) {
-	config := folder(t)
+	config := Config{Dir: TestFolder(t)}
 	var err error
 	if config.Bin, err = Build(t.Context(), config.Dir, "./deploy/mailbox/cmd/mailbox"); err != nil {
 		t.Fatal(err)
