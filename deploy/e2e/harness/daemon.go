@@ -40,6 +40,8 @@ type Daemon struct {
 	dir  string // working directory; empty for the log's folder
 	log  string // path of the log file, appended to over restarts
 
+	stopStatus int // with which it may end on SIGTERM, besides 0
+
 	// ready returns nil once the daemon serves.
 	ready func(ctx context.Context) error
 
@@ -237,8 +239,8 @@ func (d *Daemon) Kill() error {
 }
 
 // Stop asks the process to end with SIGTERM, waits for it, and returns an error
-// unless it ended with status 0. A process that does not end in time is killed,
-// and that is an error too.
+// unless it ended with status 0, or another that it is known for. A process that does
+// not end in time is killed, and that is an error too.
 func (d *Daemon) Stop(ctx context.Context) error {
 	if d == nil {
 		return nil
@@ -257,7 +259,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	defer cancel()
 	select {
 	case <-running.done:
-		if running.err != nil {
+		if running.err != nil && running.cmd.ProcessState.ExitCode() != d.stopStatus {
 			return fmt.Errorf("%s did not stop well: %w\n%s", d.Name, running.err, d.Tail())
 		}
 		return nil

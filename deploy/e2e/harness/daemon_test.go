@@ -38,14 +38,14 @@ func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
 
 func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 	began := time.Now()
-	broker, err := startKafka(t.Context(), Config{Dir: TestFolder(t)})
+	broker, address, err := startKafka(t.Context(), Config{Dir: TestFolder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stopWell(t, broker) })
 	t.Logf("Kafka was ready after %s", time.Since(began))
 
-	client := kafka.Client{Addr: kafka.TCP(broker.Address)}
+	client := kafka.Client{Addr: kafka.TCP(address)}
 	created, err := client.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{
 		Topics: []kafka.TopicConfig{{Topic: "kept", NumPartitions: 1, ReplicationFactor: 1}},
 	})
@@ -66,7 +66,7 @@ func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("after kill -9 it was ready again after %s", time.Since(killed))
-	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{broker.Address}, Topic: "kept", MaxWait: 100 * time.Millisecond})
+	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{address}, Topic: "kept", MaxWait: 100 * time.Millisecond})
 	defer reader.Close()
 	message, err := reader.ReadMessage(t.Context())
 	if err != nil {
