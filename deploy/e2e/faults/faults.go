@@ -49,7 +49,7 @@ var allFaults = []fault{
 	{"memory limit hit", memoryLimit},
 	{"certificate of a gateway expired", expiredCertificate},
 	{"Redis wiped (FLUSHALL)", func(s *suite, _ *rand.Rand) event {
-		return event{target: "redis", begin: s.flushRedis, end: nothing}
+		return event{target: "redis", begin: s.flushRedis, end: func(context.Context) error { return nil }}
 	}},
 	{"Redis killed, started again empty", func(s *suite, r *rand.Rand) event {
 		return killed(s, r, "redis", s.shape.Redis)
@@ -60,15 +60,13 @@ var allFaults = []fault{
 	{"Kafka stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event {
 		return stopped(r, "kafka", s.shape.Kafka)
 	}},
-	{"PostgreSQL killed, started again", func(s *suite, r *rand.Rand) event { return killed(s, r, "postgres", currentDatabase{s}) }},
-	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", currentDatabase{s}) }},
+	{"PostgreSQL killed, started again", func(s *suite, r *rand.Rand) event { return killed(s, r, "postgres", s.database) }},
+	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", s.database) }},
 	{"PostgreSQL killed, its standby promoted", promotedStandby},
-	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", currentDatabase{s}) }},
+	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", s.database) }},
 	{"tenant moved to another database", movedTenant},
 	{"disk of Kafka full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "kafka", s.shape.Kafka) }},
 }
-
-func nothing(context.Context) error { return nil }
 
 // seconds draws a time.
 func seconds(r *rand.Rand, least, most int) time.Duration {
@@ -82,14 +80,6 @@ type server interface {
 	Signal(os.Signal) error
 	Ended() bool
 }
-
-// currentDatabase is the PostgreSQL that is the primary at the moment.
-type currentDatabase struct{ *suite }
-
-func (d currentDatabase) Start(ctx context.Context) error { return d.database.Start(ctx) }
-func (d currentDatabase) Kill() error                     { return d.database.Kill() }
-func (d currentDatabase) Signal(signal os.Signal) error   { return d.database.Signal(signal) }
-func (d currentDatabase) Ended() bool                     { return d.database.Ended() }
 
 // process draws one of the product's processes.
 func (s *suite) process(r *rand.Rand) *harness.Daemon {
