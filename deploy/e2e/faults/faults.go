@@ -166,7 +166,7 @@ func jumpedClock(s *suite, r *rand.Rand) event {
 }
 
 // memoryAllowed is less than any process of the product needs.
-const memoryAllowed = 7 << 20
+const memoryAllowed = "7M"
 
 // memoryLimit starts a process again with less memory than it needs, and starts it
 // again as often as it is killed for it.
@@ -180,7 +180,7 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 	return event{
 		target: victim.Name, lasts: seconds(r, 8, 12),
 		begin: func(ctx context.Context) error {
-			killed = s.memory.kills()
+			killed = kills(s.memory)
 			undo = victim.Wrap(s.memory.Wrapper()...)
 			if err := restart(); err != nil {
 				return err
@@ -196,7 +196,7 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 		end: func(ctx context.Context) error {
 			s.meanwhile = nil
 			undo()
-			s.t.Logf("the kernel killed %s %d times", victim.Name, s.memory.kills()-killed)
+			s.t.Logf("the kernel killed %s %d times", victim.Name, kills(s.memory)-killed)
 			return errors.Join(s.network.refuse(to(victim.Name)), victim.Kill(), victim.Start(ctx), s.network.accept(to(victim.Name)))
 		},
 	}

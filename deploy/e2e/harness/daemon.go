@@ -82,7 +82,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 	err = e2e.AwaitFor(ctx, readyLimit, d.Name+" to be ready", func(ctx context.Context) error {
 		select {
 		case <-running.done:
-			return e2e.Final(fmt.Errorf("the process ended: %w", exitError(running.err)))
+			return e2e.Final(fmt.Errorf("the process ended: %s", running.cmd.ProcessState))
 		default:
 		}
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -300,15 +300,6 @@ func tail(path string, most int64) ([]byte, error) {
 	}
 	from := max(0, info.Size()-most)
 	return io.ReadAll(io.NewSectionReader(file, from, most))
-}
-
-// exitError returns a process that ended well, when it should not have ended at
-// all, a reason too.
-func exitError(err error) error {
-	if err == nil {
-		return errors.New("exit status 0")
-	}
-	return err
 }
 
 // environment is what a child gets from ours: enough to find programs and
