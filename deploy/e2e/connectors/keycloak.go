@@ -49,7 +49,7 @@ var keycloakJava = []string{
 // StartKeycloak runs the distribution that setup.sh has fetched, on a port of
 // 127.0.0.1, with its database in memory.
 func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority) (*Keycloak, error) {
-	java, err := tool("java")
+	java, err := harness.Program("java", "connectors")
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type OpenID struct {
 // StartOpenID runs the provider for one test.
 func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	t.Helper()
-	node, err := tool("node")
+	node, err := harness.Program("node", "connectors")
 	must(t, err)
 	modules, err := harness.Fetched("oidc-provider")
 	must(t, err)

@@ -74,7 +74,7 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 	t.Helper()
 	venv, err := harness.Fetched("pysaml2")
 	must(t, err)
-	_, err = tool("xmlsec1")
+	_, err = harness.Program("xmlsec1", "connectors")
 	must(t, err)
 	for name, content := range map[string][]byte{"pysaml.py": pysamlScript, "other.xml": metadata} {
 		must(t, os.WriteFile(p.path(name), content, 0o644))

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -45,22 +44,9 @@ func serve(t testing.TB, server *harness.Daemon) {
 	})
 }
 
-// tool finds a program that setup.sh installs.
-func tool(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/sbin"} { // off a user's PATH
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%s is not installed; run deploy/setup/setup.sh connectors", name)
-}
-
 // command runs a program to its end, with standard input, and returns what it printed.
 func command(ctx context.Context, env []string, input, name string, args ...string) (string, error) {
-	path, err := tool(name)
+	path, err := harness.Program(name, "connectors")
 	if err != nil {
 		return "", err
 	}

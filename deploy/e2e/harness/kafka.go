@@ -67,9 +67,9 @@ const clusterID = "ZG9vcndhcmQgZTJlIG9uZQ"
 
 // Prepare writes the settings, formats the storage, and returns what starts.
 func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
-	java, err := exec.LookPath("java")
+	java, err := Program("java", "kafka")
 	if err != nil {
-		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh kafka", err)
+		return nil, err
 	}
 	jars, err := Fetched("kafka")
 	if err != nil {

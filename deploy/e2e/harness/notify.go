@@ -14,11 +14,10 @@ import (
 // restore lets those go on too.
 func (d *Distributed) FreezeNotifications(ctx context.Context) (restore func() error, err error) {
 	var frozen []int
-	err = InDatabase(ctx, d.wired.database, func(db *pgx.Conn) error {
-		rows, err := db.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
-		if err == nil {
-			frozen, err = pgx.CollectRows(rows, pgx.RowTo[int])
-		}
+	err = InDatabase(ctx, d.wired.database, func(db *pgx.Conn) (err error) {
+		// An error of the query comes with its rows.
+		rows, _ := db.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
+		frozen, err = pgx.CollectRows(rows, pgx.RowTo[int])
 		return err
 	})
 	if err == nil && len(frozen) == 0 {

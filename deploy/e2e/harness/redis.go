@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 
 	"github.com/doorward/doorward/pkg/kv"
@@ -17,9 +16,9 @@ import (
 // product keeps nothing in it that may not be lost. It returns the server and
 // its address.
 func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
-	path, err := exec.LookPath("redis-server")
+	path, err := Program("redis-server", "redis")
 	if err != nil {
-		return nil, "", fmt.Errorf("%w; run deploy/setup/setup.sh redis, or set REDIS_URL", err)
+		return nil, "", fmt.Errorf("%w, or set REDIS_URL", err)
 	}
 	port := FreePort()
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
