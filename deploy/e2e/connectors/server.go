@@ -2,10 +2,7 @@ package connectors
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -73,20 +70,4 @@ func trusting(a *harness.Authority) (*e2e.Client, error) {
 // answersOK is the probe of such a server.
 func answersOK(client *e2e.Client, address string) func(context.Context) error {
 	return func(ctx context.Context) error { return harness.AnswersOK(ctx, client.HTTP, address) }
-}
-
-// NewTLSServer serves a handler on 127.0.0.1 with a certificate of the authority.
-func NewTLSServer(t testing.TB, a *harness.Authority, handler http.Handler) (*httptest.Server, error) {
-	cert, key, err := a.Issue(t.TempDir(), "127.0.0.1", "localhost")
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("read a certificate: %w", err)
-	}
-	server := httptest.NewUnstartedServer(handler)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	server.StartTLS()
-	return server, nil
 }
