@@ -16,10 +16,10 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 	b := newBench(t)
 	accounts := b.emit(3)
 	worktest.Start(b, b.outbox.Relay(b.cfg))
-	var mended atomic.Bool
+	var fixed atomic.Bool
 	var handled atomic.Int32
 	worktest.Start(b, b.consume(events.On(func(context.Context, events.Envelope, events.AccountDeleted) error {
-		if !mended.Load() {
+		if !fixed.Load() {
 			return errors.New("a bug")
 		}
 		handled.Add(1)
@@ -64,7 +64,7 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 			t.Error("what was dropped is there")
 		}
 	}
-	mended.Store(true)
+	fixed.Store(true)
 	resolve(true, 2, func(outbox.DeadLetter) bool { return true })
 	list(0)
 	b.eventually("the retried events", func() bool { return int(handled.Load()) == len(accounts)-1 })
