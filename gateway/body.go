@@ -60,12 +60,12 @@ const (
 // admission is what admission control decided about a large body by the headers of
 // its request.
 type admission struct {
-	err      error     // refuses a body that is larger than what is read
-	unproven bool      // signed: the signature is checked after the body
-	deadline time.Time // of the whole request; zero for a body of at most maxSmall
-	signed   func()    // releases what is held until the signature is checked
-	large    func()    // releases what is held until the answer
-	timer    *time.Timer
+	err             error     // refuses a body that is larger than what is read
+	unauthenticated bool      // signed: the signature is checked after the body
+	deadline        time.Time // of the whole request; zero for a body of at most maxSmall
+	signed          func()    // releases what is held until the signature is checked
+	large           func()    // releases what is held until the answer
+	timer           *time.Timer
 }
 
 func (a *admission) release() {
@@ -119,7 +119,7 @@ func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 				a.deadline = time.Now().Add(largeRequestTimeout)
 				read = fasthttp.RequestConfig{ReadTimeout: largeBodyTimeout, MaxRequestBodySize: rest.MaxBody}
 			}
-		} else if announced > maxUnqueued && !a.unproven {
+		} else if announced > maxUnqueued && !a.unauthenticated {
 			if a.large, a.err = g.Limits.hold(context.Background(), tenantSubject(queuedBodyLimit, owner.Tenant)); a.err != nil {
 				read.MaxRequestBodySize = maxUnauthenticated
 			}
@@ -162,7 +162,7 @@ func (g *Gateway) bodyOwner(h *fasthttp.RequestHeader, a *admission) (caller.Cal
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	a.unproven = true
+	a.unauthenticated = true
 	a.signed, err = g.Limits.hold(ctx, textSubject(signedBodyLimit, []byte(s.key)))
 	return owner, err
 }
@@ -190,7 +190,7 @@ func (g *Gateway) queueBody(x *exchange) error {
 	if len(x.Request().Body()) <= maxUnqueued {
 		return nil
 	}
-	if a := x.admission; a != nil && a.unproven && a.deadline.IsZero() {
+	if a := x.admission; a != nil && a.unauthenticated && a.deadline.IsZero() {
 		s := tenantSubject(queuedBodyLimit, x.caller.Tenant)
 		if limit := g.Limits.acquire(x.ctx, s); limit != nil {
 			return g.refusals.count(limit)

@@ -95,7 +95,7 @@ func (k *keys) authenticate(ctx context.Context, cred credential, from subject) 
 		if known, ok := k.good.Peek(in.ID); ok && known.hash == cred.hash {
 			return ask() // right before: wrong keys of the same address do not delay it
 		}
-		return k.askUnproven(ctx, from, ask)
+		return k.askUnauthenticated(ctx, from, ask)
 	})
 	if err != nil {
 		return caller.Caller{}, err
@@ -142,7 +142,7 @@ func (k *keys) verify(ctx context.Context, in oauthapi.VerifySignature, from sub
 	if k.signers.Contains(owner) {
 		return ask()
 	}
-	found, err := k.askUnproven(ctx, from, ask)
+	found, err := k.askUnauthenticated(ctx, from, ask)
 	if err == nil {
 		k.signers.Add(owner, struct{}{})
 	}
@@ -160,16 +160,16 @@ func (k *keys) exists(ctx context.Context, name string) (caller.Caller, error) {
 	if k.existed.Contains(name) {
 		return ask()
 	}
-	found, err := k.askUnproven(ctx, subject{kind: unknownSignerLimit}, ask)
+	found, err := k.askUnauthenticated(ctx, subject{kind: unknownSignerLimit}, ask)
 	if err == nil {
 		k.existed.Add(name, struct{}{})
 	}
 	return found, err
 }
 
-// askUnproven asks about a key that is not known to be good. A subject may have
+// askUnauthenticated asks about a key that is not known to be good. A subject may have
 // only so many of those in flight or refused within a second.
-func (k *keys) askUnproven(ctx context.Context, s subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
+func (k *keys) askUnauthenticated(ctx context.Context, s subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
 	release, err := k.limits.hold(ctx, s)
 	if err != nil {
 		return caller.Caller{}, err

@@ -65,11 +65,11 @@ type Budget struct {
 
 // budgets are the budgets of all kinds of limit.
 func (c Config) budgets() [limitKinds]Budget {
-	unproven := Budget{InFlight: c.Address.InFlight}
+	unauthenticated := Budget{InFlight: c.Address.InFlight}
 	return [limitKinds]Budget{
 		tenantLimit: c.Tenant, userLimit: c.Users, clientAPILimit: c.Users, addressLimit: c.Address,
-		wrongKeyLimit: unproven, signerLimit: {InFlight: c.Tenant.InFlight},
-		signedBodyLimit: {InFlight: maxSignedBodies}, wrongBodyKeyLimit: unproven, unknownSignerLimit: unproven,
+		wrongKeyLimit: unauthenticated, signerLimit: {InFlight: c.Tenant.InFlight},
+		signedBodyLimit: {InFlight: maxSignedBodies}, wrongBodyKeyLimit: unauthenticated, unknownSignerLimit: unauthenticated,
 		bodyLimit: {InFlight: maxTenantLargeBodies}, queuedBodyLimit: {InFlight: maxTenantQueue},
 		processBodyLimit: {InFlight: maxLargeBodies},
 	}

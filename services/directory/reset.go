@@ -23,8 +23,8 @@ var errNoReset = apierr.NotFound.Because("the password reset token is unknown, u
 
 // RequestReset makes a reset token for the account of a login, in the first store
 // that holds one; accounts of mirror directories have no password here and do
-// not match (docs/interface/accounts.md#password-reset). The mail goes out where the directory
-// has it on. An anonymous request beyond the limit makes neither and has no Token. It
+// not match (docs/interface/accounts.md#password-reset). The mail is sent where the directory
+// has it enabled. An anonymous request beyond the limit makes neither and has no Token. It
 // returns errNoLogin.
 func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
 	key, err := s.resetKey(ctx, in.Tenant)

@@ -254,7 +254,7 @@ func checkLink(name, text string) error {
 var linkMacros = []string{"url", "sptoken", "sptokenNameValuePair"}
 
 // checkMacros refuses a template whose macros are malformed, and one whose mail
-// must have a link and would go out without (docs/interface/mail.md#macros).
+// must have a link and would be sent without (docs/interface/mail.md#macros).
 func checkMacros(t directoryapi.EmailTemplate) error {
 	for _, body := range []struct {
 		name, text string

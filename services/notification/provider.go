@@ -32,7 +32,7 @@ var errProvider = errors.New("not of the form https://host[:port] (http:// for t
 
 // ParseProviderAddress reads the address of a provider, which is fixed by the
 // configuration: nothing that a client sends has a part in it. Only a trusted
-// one may be spoken to without TLS; others must be on this machine for that.
+// one may be called without TLS; others must be on this machine for that.
 func ParseProviderAddress(text string, trusted bool) (string, error) {
 	address, err := url.Parse(text)
 	if err != nil || address.Hostname() == "" || address.User != nil || address.RawQuery != "" || address.Fragment != "" ||

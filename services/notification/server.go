@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Server is a mail server, and how it is spoken to.
+// Server is a mail server, and how to connect to it.
 type Server struct {
 	Host     string
 	Port     int

@@ -163,8 +163,8 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	d, replicas := distributed(t)
 	s, sites := replicas[0], []oauthtest.Site{d.Site, d.NewSite(t)}
 	tokens := []secure.Secret{d.LogIn(t, sites[0]).Access, d.LogIn(t, sites[1]).Access}
-	// validate validates both tokens ten times, and returns how often that asked after an
-	// account.
+	// validate validates both tokens ten times, and returns how many times that requested the
+	// access of an account.
 	validate := func() int {
 		t.Helper()
 		before := d.AccessChecks()
