@@ -25,7 +25,7 @@ func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 
 // Page answers a page of a collection. href is the bare address of the
 // collection, without a query: clients append their own. The times are those of
-// the owner, which the rule puts into the query with its method Of.
+// the owner: see list.PageOf.
 func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T) View) error {
 	out := collection{Href: href, CreatedAt: Time(page.CreatedAt), ModifiedAt: Time(page.ModifiedAt), Offset: page.Offset, Limit: page.Limit,
 		Size: page.Size, Items: make([]any, len(page.Items))}

@@ -65,11 +65,7 @@ func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf)
 // ListApplications returns a page of the applications of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
-	owner, err := s.directories.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[applicationapi.Application]{}, err
-	}
-	return s.store.ListApplications(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Tenant, s.store.ListApplications, tenant, query)
 }
 
 // ListDirectoryApplications returns a page of the applications that a directory is
@@ -77,11 +73,7 @@ func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query lis
 func (s *Service) ListDirectoryApplications(
 	ctx context.Context, directory id.Ref, query list.Query,
 ) (list.Page[applicationapi.Application], error) {
-	owner, err := s.directories.Directory(ctx, directory)
-	if err != nil {
-		return list.Page[applicationapi.Application]{}, err
-	}
-	return s.store.ListStoreApplications(ctx, directory.Tenant, directory.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Directory, s.store.ListStoreApplications, directory, query)
 }
 
 // ListGroupApplications returns a page of the applications that a group is mapped
@@ -89,11 +81,7 @@ func (s *Service) ListDirectoryApplications(
 func (s *Service) ListGroupApplications(
 	ctx context.Context, group id.Ref, query list.Query,
 ) (list.Page[applicationapi.Application], error) {
-	owner, err := s.directories.Group(ctx, group)
-	if err != nil {
-		return list.Page[applicationapi.Application]{}, err
-	}
-	return s.store.ListStoreApplications(ctx, group.Tenant, group.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Group, s.store.ListStoreApplications, group, query)
 }
 
 // ListAccountApplications returns a page of the applications that reach an account

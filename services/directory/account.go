@@ -71,11 +71,7 @@ func split(stores []directoryapi.Store) (directories, groups []id.ID) {
 
 // TenantAccounts returns a page of all the accounts of a tenant.
 func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[directoryapi.Account]{}, err
-	}
-	return s.allUnsealed(s.store.TenantAccounts(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt)))
+	return s.allUnsealed(list.PageOf(ctx, s.Tenant, s.store.TenantAccounts, tenant, query))
 }
 
 // DirectoryAccounts returns a page of the accounts of a directory.

@@ -37,7 +37,7 @@ func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.
 	if err != nil {
 		return out, err
 	}
-	fields, err := s.store.ListFields(ctx, directory.Tenant, d.SchemaID, list.Query{Limit: list.MaxLimit})
+	fields, err := s.store.ListFields(ctx, directoryapi.Ref{Tenant: directory.Tenant, ID: d.SchemaID}, list.Query{Limit: list.MaxLimit})
 	if err != nil {
 		return out, err
 	}
@@ -80,14 +80,14 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 	}
 	if in.Groups {
 		if out.Groups, err = allPages(func(q list.Query) (list.Page[directoryapi.Group], error) {
-			return s.store.AccountGroups(ctx, in.Tenant, in.ID, q)
+			return s.store.AccountGroups(ctx, in.Ref, q)
 		}); err != nil {
 			return out, err
 		}
 	}
 	if in.Memberships {
 		memberships, err := allPages(func(q list.Query) (list.Page[store.Membership], error) {
-			return s.store.AccountMemberships(ctx, in.Tenant, in.ID, q)
+			return s.store.AccountMemberships(ctx, in.Ref, q)
 		})
 		if err != nil {
 			return out, err

@@ -59,11 +59,7 @@ func (s *Service) SMTPServer(ctx context.Context, at id.Ref) (store.SMTPServer, 
 // one. A caller's own tenant is the only one that exists to it: any other is
 // apierr.NotFound.
 func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SMTPServer], error) {
-	owner, err := s.peers.Directory.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[store.SMTPServer]{}, err
-	}
-	return s.store.ListSMTPServers(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.peers.Directory.Tenant, s.store.ListSMTPServers, tenant, query)
 }
 
 // errSecondServer refuses a server for a tenant that has one.
