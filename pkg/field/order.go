@@ -83,5 +83,13 @@ func (r *Refusals) Enum(to *string, in Text, name string, words ...string) {
 	r.Add(err)
 }
 
+// Whole reads a number from least to most into to, which stays as it is where the body
+// has none.
+func (r *Refusals) Whole(to *int, in Int, name string, least, most int) {
+	var err error
+	*to, err = Whole(in, name, *to, least, most)
+	r.Add(err)
+}
+
 // First is the refusal that the client receives, nil for none: see First.
 func (r Refusals) First() error { return First(r...) }

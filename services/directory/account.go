@@ -168,18 +168,17 @@ func taken(a directoryapi.Account) error {
 // apply writes the members of a body into an account and checks them. A new
 // account needs an email; its user name is the email unless it has one.
 func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registrar, isNew bool) (err error) {
-	var refusals []error
-	refuse := func(err error) { refusals = append(refusals, err) }
+	var refused field.Refusals
 	if in.Email.Present || isNew {
 		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
 			err = field.Email("email", a.Email)
 		}
-		refuse(err)
+		refused.Add(err)
 	}
 	switch {
 	case in.Username.Given():
 		a.Username, err = field.Name(in.Username, "username", 255)
-		refuse(err)
+		refused.Add(err)
 	case in.Username.Null || isNew:
 		a.Username = a.Email
 	}
@@ -194,18 +193,17 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 		{in.Surname, store.Surname, &a.Surname, by.SurnameRequired},
 	} {
 		if part.required && part.in.Given() && strings.TrimSpace(part.in.Value) == "" {
-			refuse(nameRequired(part.name))
+			refused.Add(nameRequired(part.name))
 		}
 		if part.in.Present {
 			*part.to, err = field.Nonempty(part.in, part.name, 255)
-			refuse(err)
+			refused.Add(err)
 		}
 	}
-	a.Status, err = field.Enum(in.Status, "status", a.Status, store.AccountStatuses...)
-	refuse(err)
+	refused.Enum(&a.Status, in.Status, "status", store.AccountStatuses...)
 	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus)
-	refuse(err)
-	return field.First(refusals...)
+	refused.Add(err)
+	return refused.First()
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,

@@ -169,26 +169,12 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 		to.AccountConfig.PasswordRDN = &passwordRDN
 	}
 
-	for _, m := range []struct {
-		name string
-		in   field.Text
-		to   **string
-		most int
-	}{
-		{"accountConfig.dnSuffix", accounts.DNSuffix, &to.AccountConfig.DNSuffix, maxLDAPText},
-		{"accountConfig.objectFilter", accounts.ObjectFilter, &to.AccountConfig.ObjectFilter, maxLDAPText},
-		{"accountConfig.middleNameRdn", accounts.MiddleNameRDN, &to.AccountConfig.MiddleNameRDN, maxName},
-		{"groupConfig.dnSuffix", groups.DNSuffix, &to.GroupConfig.DNSuffix, maxLDAPText},
-		{"groupConfig.objectFilter", groups.ObjectFilter, &to.GroupConfig.ObjectFilter, maxLDAPText},
-		{"groupConfig.membersRdn", groups.MembersRDN, &to.GroupConfig.MembersRDN, maxName},
-	} {
-		if !m.in.Present {
-			continue
-		}
-		var err error
-		*m.to, err = field.Optional(m.in, m.name, m.most)
-		refused.Add(err)
-	}
+	refused.Optional(&to.AccountConfig.DNSuffix, accounts.DNSuffix, "accountConfig.dnSuffix", maxLDAPText)
+	refused.Optional(&to.AccountConfig.ObjectFilter, accounts.ObjectFilter, "accountConfig.objectFilter", maxLDAPText)
+	refused.Optional(&to.AccountConfig.MiddleNameRDN, accounts.MiddleNameRDN, "accountConfig.middleNameRdn", maxName)
+	refused.Optional(&to.GroupConfig.DNSuffix, groups.DNSuffix, "groupConfig.dnSuffix", maxLDAPText)
+	refused.Optional(&to.GroupConfig.ObjectFilter, groups.ObjectFilter, "groupConfig.objectFilter", maxLDAPText)
+	refused.Optional(&to.GroupConfig.MembersRDN, groups.MembersRDN, "groupConfig.membersRdn", maxName)
 	refused.Add(configureConnection(to, in, isNew))
 	refused.Add(configureReferrals(a, in, isNew))
 	return refused.First()

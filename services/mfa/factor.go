@@ -152,10 +152,9 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorText) (s
 
 // apply writes the members of a body into a factor, checks them, and renews the
 // image of an authenticator.
-func (in FactorText) apply(f *store.Factor) (err error) {
+func (in FactorText) apply(f *store.Factor) error {
 	var refused field.Refusals
-	f.Status, err = status(in.Status, f.Status)
-	refused.Add(err)
+	refused.Enum(&f.Status, in.Status, "status", store.Enabled, store.Disabled)
 	if f.Type != store.Authenticator {
 		refused.Add(unused(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
 		return refused.First()

@@ -123,8 +123,7 @@ func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
 	}
 	refused.Optional(&p.Name, in.Name, "name", 255)
 	refused.Optional(&p.Description, in.Description, "description", 1000)
-	p.Status, err = status(in.Status, p.Status)
-	refused.Add(err)
+	refused.Enum(&p.Status, in.Status, "status", store.Enabled, store.Disabled)
 	refused.Enum(&p.VerificationStatus, in.VerificationStatus, "verificationStatus", store.Verified, store.Unverified)
 	return refused.First()
 }

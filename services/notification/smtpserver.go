@@ -180,8 +180,7 @@ func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err
 	if !in.Port.Present && isNew {
 		refused.Add(apierr.Required.Because("port is required"))
 	}
-	v.Port, err = field.Whole(in.Port, "port", v.Port, 1, maxPort)
-	refused.Add(err)
+	refused.Whole(&v.Port, in.Port, "port", 1, maxPort)
 	if in.SecurityProtocol.Present {
 		v.SecurityProtocol, err = readSecurity(in.SecurityProtocol)
 		refused.Add(err)
