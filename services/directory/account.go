@@ -92,9 +92,9 @@ func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query
 	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
-// NewAccount makes an account from a client's body.
-func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	in.ID = id.New(s.now())
+// NewAccount makes an account in a directory from a client's body.
+func (s *Service) NewAccount(ctx context.Context, directory id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	in.Tenant, in.Directory, in.ID = directory.Tenant, directory.ID, id.New(s.now())
 	return s.CreateAccount(ctx, in)
 }
 

@@ -32,6 +32,13 @@ func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 	return s.ProviderAccount(ctx, user)
 }
 
+// NewProviderAccount is SocialAccount for a client's body.
+func (s *Service) NewProviderAccount(
+	ctx context.Context, directory id.Ref, login directoryapi.SocialLogin,
+) (directoryapi.ProvidedAccount, error) {
+	return s.SocialAccount(ctx, directoryapi.SocialAccount{Tenant: directory.Tenant, Directory: directory.ID, Login: login})
+}
+
 // checkLogin refuses a login that the provider of the directory is not asked about.
 func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 	if !directoryapi.IsSocial(p.ProviderID) || field.Fold(p.ProviderID) != in.Provider {

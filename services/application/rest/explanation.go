@@ -5,7 +5,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
@@ -111,7 +110,7 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 	view := consultedStoreView{AccountStore: v.accountStore(s.Store()), Outcome: s.Outcome}
 	if s.Name != "" {
 		view.Name, view.Status = &s.Name, &s.Status
-		provider := v.provider(s.Provider)
+		provider := v.ProviderID(s.Provider)
 		view.ProviderID = &provider
 	}
 	if !s.OrganizationID.IsZero() {
@@ -131,13 +130,4 @@ func refusal(e *apierr.Error) *refusalView {
 		return nil
 	}
 	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: e.DeveloperMessage()}
-}
-
-// provider is a providerId as clients of this deployment know it: that of cloud
-// directories is the alias (docs/interface/conventions.md#the-alias).
-func (v views) provider(providerID string) string {
-	if providerID == directoryapi.Native && v.alias != alias.Neutral {
-		return string(v.alias)
-	}
-	return providerID
 }

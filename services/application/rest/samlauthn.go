@@ -49,7 +49,7 @@ func createSAMLResponse(svc *application.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		signed, err := svc.NewSAMLResponse(c.UserContext(), at, in, v.entityID)
+		signed, err := svc.NewSAMLResponse(c.UserContext(), at, in)
 		if err != nil {
 			return err
 		}
