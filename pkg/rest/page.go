@@ -9,13 +9,11 @@ import (
 // collection is the representation of a page
 // (docs/interface/conventions.md#collections).
 type collection struct {
-	Href       string `json:"href"`
-	CreatedAt  Time   `json:"createdAt"`
-	ModifiedAt Time   `json:"modifiedAt"`
-	Offset     int    `json:"offset"`
-	Limit      int    `json:"limit"`
-	Size       int    `json:"size"`
-	Items      []any  `json:"items"`
+	Head
+	Offset int   `json:"offset"`
+	Limit  int   `json:"limit"`
+	Size   int   `json:"size"`
+	Items  []any `json:"items"`
 }
 
 // Query reads the query of a collection.
@@ -27,8 +25,10 @@ func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 // collection, without a query: clients append their own. The times are those of
 // the owner: see list.PageOf.
 func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T) View) error {
-	out := collection{Href: href, CreatedAt: Time(page.CreatedAt), ModifiedAt: Time(page.ModifiedAt), Offset: page.Offset, Limit: page.Limit,
-		Size: page.Size, Items: make([]any, len(page.Items))}
+	out := collection{
+		Head:   NewHead(href, page.CreatedAt, page.ModifiedAt),
+		Offset: page.Offset, Limit: page.Limit, Size: page.Size, Items: make([]any, len(page.Items)),
+	}
 	for i, item := range page.Items {
 		out.Items[i] = view(item)
 	}
