@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -186,11 +187,11 @@ func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err er
 	refused.Optional(&a.Description, in.Description, "description", maxDescription)
 	refused.Enum(&a.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
-		a.AuthorizedCallbackURIs, err = callbackURIs(in.AuthorizedCallbackURIs)
+		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris")
 		refused.Add(err)
 	}
 	if in.AuthorizedOriginURIs.Present {
-		a.AuthorizedOriginURIs, err = originURIs(in.AuthorizedOriginURIs)
+		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris")
 		refused.Add(err)
 	}
 	return refused.First()

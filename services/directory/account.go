@@ -334,12 +334,6 @@ func mirrored(name string) error {
 // differs names a property, beside the status, in which two states of an account
 // differ; empty when there is none.
 func differs(before, after directoryapi.Account) string {
-	text := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
-	}
 	for _, property := range []struct{ name, before, after string }{
 		{"username", before.Username, after.Username}, {"email", before.Email, after.Email},
 		{"givenName", text(before.GivenName), text(after.GivenName)}, {"middleName", text(before.MiddleName), text(after.MiddleName)},
@@ -352,6 +346,14 @@ func differs(before, after directoryapi.Account) string {
 		}
 	}
 	return ""
+}
+
+// text is an optional text, empty for none.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // DeleteAccount removes an account, and lets the other services drop what they

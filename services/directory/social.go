@@ -73,12 +73,6 @@ func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSoc
 
 // client is a provider as its client reads it.
 func client(p store.Provider) connect.Provider {
-	text := func(value *string) string {
-		if value == nil {
-			return ""
-		}
-		return *value
-	}
 	s := p.Settings
 	return connect.Provider{
 		ID: p.ProviderID, ClientID: text(s.ClientID), ClientSecret: p.ClientSecret, RedirectURI: text(s.RedirectURI), Scope: s.Scope,

@@ -79,11 +79,6 @@ func (s *Store) ListStoreOrganizations(ctx context.Context, store id.Ref, query 
 			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", store.Tenant, store.ID)
 }
 
-// NameKeyTaken reports whether the tenant has an organization of that key.
-func (s *Store) NameKeyTaken(ctx context.Context, tenant id.ID, key string) (bool, error) {
-	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM organizations WHERE tenant_id = $1 AND name_key = $2)`, tenant, key)
-}
-
 // OrganizationTaken reports whether the tenant has an organization of that name or
 // that key.
 func (s *Store) OrganizationTaken(ctx context.Context, o Organization) (bool, error) {

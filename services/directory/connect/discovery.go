@@ -96,8 +96,6 @@ type document struct {
 	until   time.Time
 }
 
-func newDocuments() *documents { return &documents{kept: map[string]document{}} }
-
 type statusError int
 
 func (s statusError) Error() string { return statusText(int(s)) }
