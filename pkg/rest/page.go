@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/list"
 )
 
@@ -19,6 +22,19 @@ type collection struct {
 // Query reads the query of a collection.
 func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 	return list.Parse(string(c.Request().URI().QueryString()), spec)
+}
+
+// Flag reads a parameter of the query that is true or false; absent is the fallback.
+func Flag(c *fiber.Ctx, name string, fallback bool) (bool, error) {
+	text := c.Query(name)
+	isTrue := strings.EqualFold(text, "true")
+	switch {
+	case text == "":
+		return fallback, nil
+	case !isTrue && !strings.EqualFold(text, "false"):
+		return fallback, apierr.ParameterInvalid.Because("%s is true or false, not %q", name, text)
+	}
+	return isTrue, nil
 }
 
 // Page answers a page of a collection. href is the bare address of the

@@ -97,7 +97,7 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 		}
 	}
 	if in.CustomData {
-		resource, err := s.AccountData().Read(ctx, in.Ref)
+		resource, err := s.CustomData().Accounts.Read(ctx, in.Ref)
 		if err != nil {
 			return out, err
 		}

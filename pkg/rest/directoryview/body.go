@@ -59,7 +59,7 @@ func readNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *direct
 	if err := rest.Body[AccountView](c, &body); err != nil {
 		return in, nil, err
 	}
-	in = directoryapi.CreateAccount{Account: body.NewAccount, Workflow: true}
+	in = directoryapi.CreateAccount{Account: body.NewAccount}
 	if body.ProviderData.Given() && !body.ProviderData.Value.isLink {
 		if social, err = body.ProviderData.Value.login(); err != nil {
 			return in, nil, err
@@ -68,12 +68,8 @@ func readNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *direct
 	if err := given(c, "registrationWorkflowEnabled", "passwordFormat"); err != nil {
 		return in, nil, err
 	}
-	switch workflow := c.Query("registrationWorkflowEnabled"); {
-	case workflow == "" || strings.EqualFold(workflow, "true"):
-	case strings.EqualFold(workflow, "false"):
-		in.Workflow = false
-	default:
-		return in, nil, apierr.ParameterInvalid.Because("registrationWorkflowEnabled is true or false, not %q", workflow)
+	if in.Workflow, err = rest.Flag(c, "registrationWorkflowEnabled", true); err != nil {
+		return in, nil, err
 	}
 	if c.Context().QueryArgs().Has("passwordFormat") {
 		if format := c.Query("passwordFormat"); !strings.EqualFold(format, "mcf") {

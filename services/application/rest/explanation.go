@@ -1,15 +1,9 @@
 package rest
 
 import (
-	"strings"
-
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/application"
 )
 
@@ -62,26 +56,6 @@ type refusalView struct {
 	Code             int    `json:"code"`
 	Message          string `json:"message"`
 	DeveloperMessage string `json:"developerMessage"`
-}
-
-// wantsExplanation reads the parameter that asks what an attempt would do.
-func wantsExplanation(c *fiber.Ctx) (bool, error) {
-	switch explain := c.Query("explain"); {
-	case strings.EqualFold(explain, "true"):
-		return true, nil
-	case explain != "" && !strings.EqualFold(explain, "false"):
-		return false, apierr.ParameterInvalid.Because("explain is true or false, not %q", explain)
-	}
-	return false, nil
-}
-
-// explainLogin answers with what an attempt would do.
-func explainLogin(c *fiber.Ctx, svc *application.Service, v views, at id.Ref, in application.LoginAttempt) error {
-	e, err := svc.Explain(c.UserContext(), at, in)
-	if err != nil {
-		return err
-	}
-	return rest.OK(c, v.explanation(e))
 }
 
 func (v views) explanation(e application.Explanation) explanationView {

@@ -42,7 +42,7 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Post("/applications/:id/groups", rest.Create(svc.NewGroup(store.ApplicationKind), v.Group))
 	v1.Get("/applications/:id/accountStoreMappings", rest.List(store.Mappings, svc.ApplicationMappings, v.mapping))
 	v1.Post("/applications/:id/loginAttempts", attemptLogin(svc, v))
-	v1.Post("/applications/:id/verificationEmails", askVerification(svc))
+	v1.Post("/applications/:id/verificationEmails", rest.Accept(svc.AskVerification))
 	v1.Post("/applications/:id/passwordResetTokens", askReset(svc, v))
 	v1.Get("/applications/:id/passwordResetTokens/:token", reset(svc, v))
 	v1.Post("/applications/:id/passwordResetTokens/:token", spendReset(svc, v))
