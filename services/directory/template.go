@@ -143,16 +143,8 @@ func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (refused field
 			refused.Add(checkLine(text.name, *text.to))
 		}
 	}
-	for _, body := range []struct {
-		in   field.Text
-		name string
-		to   *string
-	}{{in.TextBody, "textBody", &t.TextBody}, {in.HTMLBody, "htmlBody", &t.HTMLBody}} {
-		if body.in.Present {
-			*body.to, err = field.Verbatim(body.in, body.name, maxTemplateBody)
-			refused.Add(err)
-		}
-	}
+	refused.Verbatim(&t.TextBody, in.TextBody, "textBody", maxTemplateBody, false)
+	refused.Verbatim(&t.HTMLBody, in.HTMLBody, "htmlBody", maxTemplateBody, false)
 	return refused
 }
 

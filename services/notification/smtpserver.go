@@ -5,9 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"regexp"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -169,9 +167,9 @@ func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err
 	refused.Optional(&v.Description, in.Description, "description", maxDescription)
 	refused.Required(&v.Username, in.Username, "username", maxCredential, isNew)
 	if in.Password.Present || isNew {
-		password, err := readPassword(in.Password)
+		password, err := field.Verbatim(in.Password, "password", maxCredential)
 		refused.Add(err)
-		v.PasswordSealed = s.ring.Seal(password, smtpPasswordPurpose(v.ID))
+		v.PasswordSealed = s.ring.Seal(secure.Secret(password), smtpPasswordPurpose(v.ID))
 	}
 	if in.Host.Present || isNew {
 		v.Host, err = readHost(in.Host)
@@ -187,17 +185,6 @@ func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err
 	}
 	refused.Enum(&v.Status, in.Status, "status", store.Enabled, store.Disabled)
 	return refused.First()
-}
-
-// readPassword reads a password as it is: blanks at its ends belong to it.
-func readPassword(in field.Text) (secure.Secret, error) {
-	if strings.TrimSpace(in.Or("")) == "" {
-		return "", apierr.Required.Because("password is required; it cannot be null, empty or blank")
-	}
-	if n := utf8.RuneCountInString(in.Value); n > maxCredential {
-		return "", apierr.TooLong.Because("password has %d characters; at most %d are allowed", n, maxCredential)
-	}
-	return secure.Secret(in.Value), nil
 }
 
 func readSecurity(in field.Text) (*string, error) {
