@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -267,29 +268,14 @@ func entryPacket(entry Entry) *ber.Packet {
 // agent's configuration has them.
 func matches(filter *ber.Packet, attributes map[string][]string) bool {
 	compare := func(is func(value, want string) bool) bool {
-		name, want := filter.Children[0].Data.String(), filter.Children[1].Data.String()
-		for _, value := range attributes[name] {
-			if is(strings.ToLower(value), strings.ToLower(want)) {
-				return true
-			}
-		}
-		return false
+		name, want := filter.Children[0].Data.String(), strings.ToLower(filter.Children[1].Data.String())
+		return slices.ContainsFunc(attributes[name], func(value string) bool { return is(strings.ToLower(value), want) })
 	}
 	switch filter.Tag {
 	case ldap.FilterAnd:
-		for _, part := range filter.Children {
-			if !matches(part, attributes) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(filter.Children, func(part *ber.Packet) bool { return !matches(part, attributes) })
 	case ldap.FilterOr:
-		for _, part := range filter.Children {
-			if matches(part, attributes) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(filter.Children, func(part *ber.Packet) bool { return matches(part, attributes) })
 	case ldap.FilterEqualityMatch:
 		return compare(func(value, want string) bool { return value == want })
 	case ldap.FilterGreaterOrEqual:
