@@ -88,7 +88,7 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 		rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
 	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.Create(svc.CreateSAMLRegistration, v.registration))
 	v1.Post("/samlIdentityProviders/:id/authnVerifications", verifyAuthnRequest(svc, v))
-	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(svc, v))
+	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(svc))
 	v1.Get("/samlServiceProviderRegistrations/:id", rest.Get(svc.SAMLRegistration, v.registration))
 	v1.Post("/samlServiceProviderRegistrations/:id", rest.Update(svc.UpdateSAMLRegistration, v.registration))
 	v1.Delete("/samlServiceProviderRegistrations/:id", rest.Delete(svc.DeleteSAMLRegistration))
