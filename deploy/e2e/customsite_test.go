@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net/http"
 	"net/http/cgi"
@@ -139,15 +140,13 @@ func repository(t *testing.T, files map[string]string) string {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	if err := os.Mkdir(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	git("init", "-q", "-b", "master")
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o600); err != nil {
+		file := filepath.Join(work, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	git("init", "-q", "-b", "master")
 	git("add", "-A")
 	git("commit", "-q", "-m", "pages")
 	server := httptest.NewServer(&cgi.Handler{Path: filepath.Join(git("--exec-path"), "git-http-backend"), Env: []string{
@@ -160,9 +159,19 @@ func repository(t *testing.T, files map[string]string) string {
 func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
 	shop, site := newShop(t), idSite(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
-	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{"index.html": customPage, "own.js": customScript})})
+	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{
+		"index.html": customPage, "own.js": customScript, "help/index.html": "<h1>Help</h1>", "help/über uns.html": "<h1>Über uns</h1>",
+	})})
 	defer client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil})
 	awaitTrue(t, "the pages to be fetched", func() bool { return client.Get(t, site.Href()).Text("gitStatus") == "OK" })
+	for path, want := range map[string]string{
+		"/help": "Help", "/help/": "Help", "/help/%C3%BCber%20uns.html": "Über uns", "/help/%FF": "", "/help/none.html": "",
+	} {
+		answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: pageOrigin(t) + path, Anonymous: true})
+		if custom := string(answer.Body) == "<h1>"+want+"</h1>"; answer.Status != http.StatusOK || custom != (want != "") {
+			t.Errorf("%s answers %s", path, answer)
+		}
+	}
 	b := openBrowser(t)
 	shop.begin(b, nil)
 	b.heading("Ours")

@@ -596,6 +596,12 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 			t.Errorf("the claims are %v", again)
 		}
 	})
+	t.Run("it stays that of the identity provider when a second step is passed", func(t *testing.T) {
+		page := begin(t, browser, s.Application, e2e.Object{"require_mfa": []string{"google-authenticator"}}, "/")
+		keyURI, challenges := page.enrolAuthenticator(client.Get(t, claims.Text("sub")))
+		page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": oneTime(t, keyURI, time.Now())})
+		checkAssertion(t, page.land(), "AUTHENTICATED", claims.Text("sub"))
+	})
 	t.Run("a logout ends it at the identity provider too", func(t *testing.T) {
 		to := browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, s.Application, nil))).Header.Get("Location")
 		if !strings.HasPrefix(to, s.at.server.URL+"/slo?SAMLRequest=") {

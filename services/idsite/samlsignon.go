@@ -91,19 +91,8 @@ func (s *Service) ContinueSignOn(ctx context.Context, v Visit) (Redirect, error)
 // enough or no page may be shown, else to the hosted pages.
 func (s *Service) signOn(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (string, error) {
 	if !f.SAMLRequest.ForceAuthn {
-		session, logged, err := s.liveSession(ctx, f, site, cookie)
-		if err != nil && !errors.Is(err, apierr.NotFound) {
-			return "", err
-		}
-		if err == nil && session.Satisfies(f) {
-			f = f.PassedBy(logged.Account, logged.Organization)
-			f.FactorPassed, f.FactorType, f.SAMLSession = session.FactorPassed, session.FactorType, session.SAMLSession
-			return s.finish(ctx, f, site, authenticated, false)
-		}
-		if err == nil && !f.SAMLRequest.IsPassive {
-			if err := s.passFirstStep(ctx, &f, logged, false); err != nil {
-				return "", err
-			}
+		if location, err := s.resume(ctx, &f, site, cookie); location != "" || err != nil {
+			return location, err
 		}
 	}
 	if f.SAMLRequest.IsPassive {

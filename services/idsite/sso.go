@@ -105,19 +105,8 @@ func (s *Service) begin(ctx context.Context, r request, f *store.Flow, v Visit) 
 	}
 	path := r.path()
 	if path == "/" {
-		session, logged, err := s.liveSession(ctx, *f, r.site, v.Session)
-		if err != nil && !errors.Is(err, apierr.NotFound) {
-			return "", err
-		}
-		if err == nil && session.Satisfies(*f) {
-			done := f.PassedBy(logged.Account, logged.Organization)
-			done.FactorPassed, done.FactorType = session.FactorPassed, session.FactorType
-			return s.finish(ctx, done, r.site, authenticated, false)
-		}
-		if err == nil { // the first step is passed, a second one is demanded
-			if err := s.passFirstStep(ctx, f, logged, false); err != nil {
-				return "", err
-			}
+		if location, err := s.resume(ctx, f, r.site, v.Session); location != "" || err != nil {
+			return location, err
 		}
 	}
 	token, err := s.sessionToken(ctx, *f, r.site)
@@ -125,6 +114,27 @@ func (s *Service) begin(ctx context.Context, r request, f *store.Flow, v Visit) 
 		return "", err
 	}
 	return s.pageOrigin(*f, r.site) + "/#" + path + "?jwt=" + token.Reveal(), nil
+}
+
+// resume logs the browser in by the session of its cookie, and returns where it goes.
+// The address is empty where pages are needed: there is no session, or the flow demands a
+// second step that the session does not prove, for which the first one is passed then.
+func (s *Service) resume(ctx context.Context, f *store.Flow, site store.Site, cookie secure.Secret) (string, error) {
+	session, logged, err := s.liveSession(ctx, *f, site, cookie)
+	if errors.Is(err, apierr.NotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	done := f.PassedBy(logged.Account, logged.Organization)
+	done.SAMLSession = session.SAMLSession
+	if session.Satisfies(done) {
+		done.FactorPassed, done.FactorType = session.FactorPassed, session.FactorType
+		return s.finish(ctx, done, site, authenticated, false)
+	}
+	*f = done
+	return "", s.passFirstStep(ctx, f, logged, false)
 }
 
 func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {

@@ -4,6 +4,7 @@
 package ldaptest
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"net"
@@ -42,8 +43,8 @@ type Server struct {
 
 	listener net.Listener
 	serving  sync.WaitGroup
-	mu       sync.Mutex
-	open     map[net.Conn]bool
+	open     context.Context // until stop ends all connections
+	stop     context.CancelFunc
 }
 
 // Start listens until the test ends.
@@ -60,16 +61,13 @@ func (s *Server) Listen() (err error) {
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
-	s.open = map[net.Conn]bool{}
+	s.open, s.stop = context.WithCancel(context.Background())
 	s.serving.Go(func() {
 		for {
 			conn, err := s.listener.Accept()
 			if err != nil {
 				return
 			}
-			s.mu.Lock()
-			s.open[conn] = true
-			s.mu.Unlock()
 			s.serving.Go(func() { s.serve(conn) })
 		}
 	})
@@ -79,11 +77,7 @@ func (s *Server) Listen() (err error) {
 // Stop refuses connections from now on, and ends those that are open.
 func (s *Server) Stop() {
 	_ = s.listener.Close()
-	s.mu.Lock()
-	for conn := range s.open {
-		_ = conn.Close()
-	}
-	s.mu.Unlock()
+	s.stop()
 	s.serving.Wait()
 }
 
@@ -109,13 +103,9 @@ func (c *connection) endSearch() {
 
 func (s *Server) serve(conn net.Conn) {
 	c := &connection{Conn: conn}
-	defer func() {
-		c.endSearch()
-		_ = conn.Close()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.open, conn)
-	}()
+	defer c.endSearch()
+	defer conn.Close()
+	defer context.AfterFunc(s.open, func() { _ = conn.Close() })()
 	for {
 		message, err := ber.ReadPacket(conn)
 		if err != nil || len(message.Children) < 2 {
@@ -268,8 +258,8 @@ func entryPacket(entry Entry) *ber.Packet {
 // agent's configuration has them.
 func matches(filter *ber.Packet, attributes map[string][]string) bool {
 	compare := func(is func(value, want string) bool) bool {
-		name, want := filter.Children[0].Data.String(), strings.ToLower(filter.Children[1].Data.String())
-		return slices.ContainsFunc(attributes[name], func(value string) bool { return is(strings.ToLower(value), want) })
+		name, want := filter.Children[0].Data.String(), filter.Children[1].Data.String()
+		return slices.ContainsFunc(attributes[name], func(value string) bool { return is(strings.ToLower(value), strings.ToLower(want)) })
 	}
 	switch filter.Tag {
 	case ldap.FilterAnd:

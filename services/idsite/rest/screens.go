@@ -4,8 +4,10 @@ import (
 	"errors"
 	"mime"
 	"net/http"
-	"path/filepath"
+	"net/url"
+	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -32,14 +34,14 @@ func (h *handlers) hosted(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	c.Set(fiber.HeaderXFrameOptions, "DENY")
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
-	path := strings.TrimPrefix(c.Path(), "/site")
+	requested := strings.TrimPrefix(c.Path(), "/site")
 	if site.GitRepoURL != nil {
-		if served, err := h.customPage(c, site, path); served || err != nil {
+		if served, err := h.customPage(c, site, requested); served || err != nil {
 			return err
 		}
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, screens.Policy(api))
-	if name, static := strings.CutPrefix(path, "/static/"); static {
+	if name, static := strings.CutPrefix(requested, "/static/"); static {
 		file, found := h.screens.File(name)
 		if !found {
 			return apierr.NotFound
@@ -65,19 +67,22 @@ func send(c *fiber.Ctx, file screens.Page) error {
 
 // customPage answers with a file of the site's repository, where there is one. A
 // directory is its index.html.
-func (h *handlers) customPage(c *fiber.Ctx, site store.Site, path string) (served bool, err error) {
-	name := strings.TrimPrefix(path, "/")
-	if name == "" || strings.HasSuffix(name, "/") {
-		name += "index.html"
+func (h *handlers) customPage(c *fiber.Ctx, site store.Site, requested string) (served bool, err error) {
+	name, err := url.PathUnescape(strings.TrimPrefix(requested, "/"))
+	if err != nil || !utf8.ValidString(name) { // no file has such a name
+		return false, nil
 	}
 	file, err := h.svc.SiteFile(c.UserContext(), site.TenantID, name)
+	if errors.Is(err, apierr.NotFound) {
+		file, err = h.svc.SiteFile(c.UserContext(), site.TenantID, path.Join(name, "index.html"))
+	}
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	kind := mime.TypeByExtension(filepath.Ext(name))
+	kind := mime.TypeByExtension(path.Ext(file.Path))
 	if kind == "" {
 		kind = fiber.MIMEOctetStream
 	}

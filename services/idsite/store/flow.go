@@ -129,8 +129,12 @@ func (s *Store) FlowOfRequest(ctx context.Context, tenant id.ID, key, request st
 }
 
 // PassedBy is the flow after an account has passed its first step, with the organization
-// that the login named, if any.
+// that the login named, if any. The session at an identity provider is that of one
+// account.
 func (f Flow) PassedBy(account directoryapi.Account, organization id.ID) Flow {
+	if f.AccountID != account.ID {
+		f.SAMLSession = nil
+	}
 	f.AccountID, f.PasswordModifiedAt, f.OrganizationID = account.ID, account.PasswordModifiedAt, organization
 	return f
 }
