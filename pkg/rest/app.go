@@ -147,7 +147,7 @@ func Observe(service string) fiber.Handler {
 	if err != nil {
 		otel.Handle(err)
 	}
-	var series series
+	series := series{made: map[labels][]metric.RecordOption{}}
 	asServer := trace.WithSpanKind(trace.SpanKindServer)
 	return func(c *fiber.Ctx) error {
 		started := time.Now()
@@ -186,15 +186,23 @@ type labels struct {
 
 // series are the labels that occurred, in the form in which they are recorded:
 // to make it costs more than to record.
-type series struct{ made sync.Map } // labels → []metric.RecordOption
+type series struct {
+	mu   sync.RWMutex
+	made map[labels][]metric.RecordOption
+}
 
 func (s *series) of(found labels) []metric.RecordOption {
-	if known, ok := s.made.Load(found); ok {
-		return known.([]metric.RecordOption)
+	s.mu.RLock()
+	options, known := s.made[found]
+	s.mu.RUnlock()
+	if known {
+		return options
 	}
-	options := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
+	options = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
 		attribute.String("method", found.method), attribute.String("route", found.route), attribute.Int("status", found.status)))}
-	s.made.Store(found, options)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made[found] = options
 	return options
 }
 
