@@ -56,7 +56,9 @@ func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err e
 		return nil, nil, err
 	}
 	registered, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
-		n, oldest, err := o.Waiting(telemetry.Quiet(ctx))
+		ctx, cancel := telemetry.QueryContext(ctx)
+		defer cancel()
+		n, oldest, err := o.Waiting(ctx)
 		if err == nil {
 			observer.ObserveInt64(waiting, n, topic)
 			observer.ObserveFloat64(age, oldest.Seconds(), topic)
