@@ -286,8 +286,23 @@ func (db *DB) session(ctx context.Context) (*pgx.Conn, error) {
 }
 
 // Ping is the readiness check. It asks the main shard: without another one its own
-// tenants alone are refused.
-func (db *DB) Ping(ctx context.Context) error { return Error(db.Pool.Ping(ctx)) }
+// tenants alone are refused. A pool whose connections are all in use, by queries that
+// wait for a lock for example, does not make the process unready: no other replica would
+// be better off. The answer is then whether PostgreSQL accepts a further connection.
+func (db *DB) Ping(ctx context.Context) error {
+	if pool := db.Stat(); pool.AcquiredConns() < pool.MaxConns() {
+		return Error(db.Pool.Ping(ctx))
+	}
+	conn, err := pgx.ConnectConfig(ctx, db.Pool.Config().ConnConfig)
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok && failure.Code == "53300" {
+		return nil // its connections are used up, and it says so
+	}
+	if err != nil {
+		return Error(err)
+	}
+	_ = conn.Close(ctx)
+	return nil
+}
 
 // Stop closes the pool once its queries are done.
 func (db *DB) Stop(context.Context) error {
