@@ -526,7 +526,7 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 	}
 }
 
-func TestARefusedAddressIsNoFailureOfTheOperators(t *testing.T) {
+func TestTheLevelOfAResult(t *testing.T) {
 	for _, c := range []struct {
 		result  string
 		outcome error
