@@ -304,6 +304,19 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
+// CheckWrites reports whether the database of a context can be written to, and changes no
+// table: it writes more than memory holds to the disk of the data, and commits a record
+// to the write-ahead log. A full disk fails one of the two, also where what is in memory
+// is still read and changed. A disk that has a megabyte left passes.
+func (db *DB) CheckWrites(ctx context.Context) error {
+	return db.InTx(ctx, func(tx *Tx) error {
+		tx.Queue(`SET LOCAL work_mem = '64kB'`)
+		tx.Queue(`SELECT count(*) FROM (SELECT n FROM generate_series(1, 50000) AS n ORDER BY n DESC OFFSET 0) AS spilled`)
+		tx.Queue(`SELECT pg_logical_emit_message(true, 'doorward', 'check')`)
+		return nil
+	})
+}
+
 // Stop closes the pool once its queries are done.
 func (db *DB) Stop(context.Context) error {
 	db.Close()

@@ -240,6 +240,40 @@ func TestAProcessIsReadyWhilePostgreSQLAnswers(t *testing.T) {
 	}
 }
 
+func TestADatabaseIsCheckedForWrites(t *testing.T) {
+	db, url := open(t)
+	if err := db.CheckWrites(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	spilled := func() int64 {
+		t.Helper()
+		n, err := pg.Value[int64](t.Context(), db, `SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for spilled() < 500_000 { // statistics are late
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	// As with a full disk, a file cannot grow.
+	if _, err := conn.Exec(t.Context(), `ALTER DATABASE `+conn.Config().Database+` SET temp_file_limit = '100kB'`); err != nil {
+		t.Fatal(err)
+	}
+	full, err := pg.Open(t.Context(), config(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	if err := full.CheckWrites(t.Context()); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("without space the check says %v", err)
+	}
+}
+
 func TestReplicasThatStartTogetherMigrateOnce(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, nil)
