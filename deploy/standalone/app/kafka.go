@@ -51,7 +51,7 @@ func findBroker(source *env.Source) error {
 		return err
 	}
 	if !known || namesDatabase(source) { // of another deployment
-		return fmt.Errorf("KAFKA_BROKERS is missing, and no standalone with a broker of its own runs on %s; set one of both, or DOORWARD_DATA_DIR",
+		return fmt.Errorf("KAFKA_BROKERS is missing, and no standalone with a broker of its own runs on %s; set it, or DOORWARD_DATA_DIR",
 			cfg.DataDir)
 	}
 	own.use(source)
