@@ -307,7 +307,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // CheckWrites reports whether the database of a context can be written to, and changes no
 // table: it writes more than memory holds to the disk of the data, and commits a record
 // to the write-ahead log. A full disk fails one of the two, also where what is in memory
-// is still read and changed. A disk that has a megabyte left passes.
+// is still read and changed. A disk that has a few megabytes left passes.
 func (db *DB) CheckWrites(ctx context.Context) error {
 	return db.InTx(ctx, func(tx *Tx) error {
 		tx.Queue(`SET LOCAL work_mem = '64kB'`)
