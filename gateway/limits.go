@@ -130,7 +130,7 @@ type Limits struct {
 	synced  atomic.Bool
 	first   chan context.Context // of the newest request that is the only one of its subject, published at once
 
-	lostAfter time.Duration // the constant, which tests shorten
+	lostAfter, warnInterval time.Duration // the constants, which tests shorten
 }
 
 // usage is what a subject uses in this process.
@@ -143,7 +143,8 @@ type usage struct {
 // newLimits returns limits that count this process alone.
 func newLimits(cfg Config) *Limits {
 	l := &Limits{
-		now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1), lostAfter: lostAfter,
+		now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1),
+		lostAfter: lostAfter, warnInterval: warnInterval,
 	}
 	_, _ = rand.Read(l.self[:])
 	l.remote.Store(&map[subject]int{})

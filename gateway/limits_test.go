@@ -193,6 +193,17 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 	eventually(t, "what is over is not added", others(0))
 }
 
+func TestTheLossOfRedisIsLoggedWhileItLasts(t *testing.T) {
+	server, client := redis(t)
+	s := open(t, func(_ *Config, s *site) {
+		s.prepare = func(g *Gateway) { g.Limits.lostAfter, g.Limits.warnInterval = lostAfter/4, time.Second/4 }
+	})
+	warned := logged.has("synchronising the rate limits through Redis failed")
+	server.Close()
+	synchronise(t, s, client)
+	eventually(t, "three lines", func() bool { return logged.has("synchronising the rate limits through Redis failed") >= warned+3 })
+}
+
 func sharedGauge(t *testing.T) int64 {
 	t.Helper()
 	found := measured(t, "doorward_gateway_limits_shared")

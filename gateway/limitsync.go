@@ -28,6 +28,8 @@ const (
 	// lostAfter is how long its own reports may be missing until a gateway takes
 	// the counters for out of step.
 	lostAfter = 2 * time.Second
+	// warnInterval is how often the log says so while it lasts.
+	warnInterval = time.Minute
 )
 
 // idleInterval is how often a gateway publishes that it counts nothing.
@@ -44,8 +46,8 @@ func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
 }
 
 // sync publishes the local counters and adds those of the other gateways. While
-// Redis is unavailable each gateway has its limits alone: one line of the log says when
-// that begins, one when it ends, and doorward_gateway_limits_shared is 0.
+// Redis is unavailable each gateway has its limits alone: a line of the log says so when that
+// begins and each minute, one when it ends, and doorward_gateway_limits_shared is 0.
 func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 	gauge, err := l.gauge()
 	if err != nil {
@@ -62,8 +64,8 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 	defer func() { _ = subscription.Close() }()
 	messages := subscription.Channel()
 	peers := map[[16]byte]report{}
-	own := time.Now() // when the last report of this gateway itself was received
-	lost := false
+	own := time.Now()    // when the last report of this gateway itself was received
+	var warned time.Time // of the loss of Redis that lasts; zero for none
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
 	for {
@@ -94,13 +96,14 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 			tick.Reset(l.idleInterval()) // until there is one
 		}
 		synced := time.Since(own) < l.lostAfter
-		if !synced && !lost {
+		if !synced && time.Since(warned) >= l.warnInterval {
+			warned = time.Now()
 			slog.Warn("synchronising the rate limits through Redis failed, retrying: each gateway applies them alone", "error", reason(&failure))
 		}
-		if synced && lost {
+		if synced && !warned.IsZero() {
+			warned = time.Time{}
 			slog.Info("the rate limits are synchronised through Redis again")
 		}
-		lost = !synced
 		l.synced.Store(synced)
 	}
 }

@@ -34,7 +34,7 @@ func (db *DB) observe() error {
 		return err
 	}
 	waits, err := meter.Float64ObservableCounter("doorward_db_wait_seconds_total",
-		metric.WithDescription("time that queries waited for a connection of the pool"), metric.WithUnit("s"))
+		metric.WithDescription("time that queries waited for a connection of the pool, or for their tenant's share of it"), metric.WithUnit("s"))
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,11 @@ func (db *DB) observe() error {
 		for state, n := range map[string]int32{"used": pool.AcquiredConns(), "idle": pool.IdleConns(), "max": pool.MaxConns()} {
 			o.ObserveInt64(connections, int64(n), of, metric.WithAttributes(attribute.String("state", state)))
 		}
-		o.ObserveFloat64(waits, pool.EmptyAcquireWaitTime().Seconds(), of)
+		o.ObserveFloat64(waits, (pool.EmptyAcquireWaitTime() + db.shares.waitTime()).Seconds(), of)
 		if since, known := db.listener.age(); known {
 			o.ObserveFloat64(age, since.Seconds(), of)
 		}
-		tables, err := sizes(telemetry.Quiet(ctx))
+		tables, err := sizes(ctx)
 		for _, table := range tables {
 			label := metric.WithAttributes(attribute.String("table", table.Name))
 			o.ObserveInt64(rows, table.Rows, of, label)
@@ -85,7 +85,7 @@ func (db *DB) sizes() func(context.Context) ([]tableSize, error) {
 		if time.Since(readAt) < sizesEvery {
 			return known, nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		ctx, cancel := telemetry.QueryContext(ctx)
 		defer cancel()
 		known, err = All[tableSize](db.OnMain(ctx), db, `
 			SELECT relname::text AS name, greatest(reltuples, 0)::bigint AS rows, pg_total_relation_size(oid) AS bytes

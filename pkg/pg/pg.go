@@ -286,8 +286,36 @@ func (db *DB) session(ctx context.Context) (*pgx.Conn, error) {
 }
 
 // Ping is the readiness check. It pings the main shard: when another shard is down, only its
-// tenants are refused.
-func (db *DB) Ping(ctx context.Context) error { return Error(db.Pool.Ping(ctx)) }
+// tenants are refused. A pool whose connections are all in use, by queries that
+// wait for a lock for example, does not make the process unready: no other replica would
+// be better off. The answer is then whether PostgreSQL accepts a further connection.
+func (db *DB) Ping(ctx context.Context) error {
+	if pool := db.Stat(); pool.AcquiredConns() < pool.MaxConns() {
+		return Error(db.Pool.Ping(ctx))
+	}
+	conn, err := pgx.ConnectConfig(ctx, db.Pool.Config().ConnConfig)
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok && failure.Code == "53300" {
+		return nil // its connections are used up, and it says so
+	}
+	if err != nil {
+		return Error(err)
+	}
+	_ = conn.Close(ctx)
+	return nil
+}
+
+// CheckWrites reports whether the database of a context can be written to, and changes no
+// table: it writes more than memory holds to the disk of the data, and commits a record
+// to the write-ahead log. A full disk fails one of the two, also where what is in memory
+// is still read and changed. A disk that has a few megabytes left passes.
+func (db *DB) CheckWrites(ctx context.Context) error {
+	return db.InTx(ctx, func(tx *Tx) error {
+		tx.Queue(`SET LOCAL work_mem = '64kB'`)
+		tx.Queue(`SELECT count(*) FROM (SELECT n FROM generate_series(1, 50000) AS n ORDER BY n DESC OFFSET 0) AS spilled`)
+		tx.Queue(`SELECT pg_logical_emit_message(true, 'doorward', 'check')`)
+		return nil
+	})
+}
 
 // Stop closes the pool once its queries are done.
 func (db *DB) Stop(context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	neturl "net/url"
 	"strings"
@@ -149,17 +150,12 @@ func TestAServiceOwnsItsSchemaUnderItsRole(t *testing.T) {
 	}
 }
 
-// Once the schema is there a process needs a login that may neither make schemas nor
-// roles, and that sees no other service's.
-func TestALoginThatIsOnlyAMemberOfTheRoleIsEnough(t *testing.T) {
-	_, url := open(t)
-	other, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	login := "login_" + strings.ToLower(rand.Text())
-	administrator := func(ctx context.Context, statement string) {
+// newLogin makes a login that is a member of the role of notes, and returns its name, its
+// address, and what runs statements as the administrator.
+func newLogin(t *testing.T, url string) (login, address string, administrator func(ctx context.Context, statement string)) {
+	t.Helper()
+	login = "login_" + strings.ToLower(rand.Text())
+	administrator = func(ctx context.Context, statement string) {
 		t.Helper()
 		conn, err := pgx.Connect(ctx, url)
 		if err == nil {
@@ -172,12 +168,25 @@ func TestALoginThatIsOnlyAMemberOfTheRoleIsEnough(t *testing.T) {
 	}
 	administrator(t.Context(), `CREATE ROLE `+login+` LOGIN PASSWORD 'login' IN ROLE doorward_notes`)
 	t.Cleanup(func() { administrator(context.WithoutCancel(t.Context()), `DROP ROLE `+login) })
-	address, err := neturl.Parse(url)
+	parsed, err := neturl.Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address.User = neturl.UserPassword(login, "login")
-	limited := config(address.String())
+	parsed.User = neturl.UserPassword(login, "login")
+	return login, parsed.String(), administrator
+}
+
+// Once the schema is there a process needs a login that may neither make schemas nor
+// roles, and that sees no other service's.
+func TestALoginThatIsOnlyAMemberOfTheRoleIsEnough(t *testing.T) {
+	_, url := open(t)
+	other, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	login, address, _ := newLogin(t, url)
+	limited := config(address)
 	member, err := pg.Open(t.Context(), limited)
 	if err != nil {
 		t.Fatal(err)
@@ -191,6 +200,77 @@ func TestALoginThatIsOnlyAMemberOfTheRoleIsEnough(t *testing.T) {
 	if db, err := pg.Open(t.Context(), limited); err == nil {
 		db.Close()
 		t.Error("it opens another service's schema")
+	}
+}
+
+func TestAProcessIsReadyWhilePostgreSQLAnswers(t *testing.T) {
+	_, url := open(t)
+	login, address, administrator := newLogin(t, url)
+	db, err := pg.Open(t.Context(), config(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ready := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // as /readyz has
+		defer cancel()
+		return db.Ping(ctx)
+	}
+	if err := ready(); err != nil {
+		t.Error("with a pool that is not used:", err)
+	}
+	for range db.Stat().MaxConns() {
+		conn, err := db.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+	}
+	if err := ready(); err != nil {
+		t.Error("with a pool that is used up:", err)
+	}
+	administrator(t.Context(), fmt.Sprintf(`ALTER ROLE %s CONNECTION LIMIT %d`, login, db.Stat().MaxConns()))
+	if err := ready(); err != nil {
+		t.Error("with connections of PostgreSQL that are used up:", err)
+	}
+	administrator(t.Context(), `ALTER ROLE `+login+` CONNECTION LIMIT -1`)
+	defer pgtest.Outage(t, url)()
+	if err := ready(); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("without the database, and with a pool that is used up: %v", err)
+	}
+}
+
+func TestADatabaseIsCheckedForWrites(t *testing.T) {
+	db, url := open(t)
+	if err := db.CheckWrites(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	spilled := func() int64 {
+		t.Helper()
+		n, err := pg.Value[int64](t.Context(), db, `SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for spilled() < 500_000 { // statistics are late
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	// As with a full disk, a file cannot grow.
+	if _, err := conn.Exec(t.Context(), `ALTER DATABASE `+conn.Config().Database+` SET temp_file_limit = '100kB'`); err != nil {
+		t.Fatal(err)
+	}
+	full, err := pg.Open(t.Context(), config(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	if err := full.CheckWrites(t.Context()); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("without space the check says %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,6 +21,7 @@ type shares struct {
 	mu      sync.Mutex
 	used    map[id.ID]int
 	waiting map[id.ID][]chan struct{} // never empty ones; closing one hands a connection over
+	waited  time.Duration             // by all that waited
 }
 
 // newShares leaves a quarter of the pool to other tenants, at least one connection.
@@ -43,6 +45,7 @@ func (s *shares) acquire(ctx context.Context) (tenant id.ID, err error) {
 	turn := make(chan struct{})
 	s.waiting[tenant] = append(s.waiting[tenant], turn)
 	s.mu.Unlock()
+	defer s.addWait(time.Now())
 	select {
 	case <-turn:
 		return tenant, nil
@@ -50,6 +53,19 @@ func (s *shares) acquire(ctx context.Context) (tenant id.ID, err error) {
 		s.abandon(tenant, turn)
 		return tenant, ctx.Err()
 	}
+}
+
+func (s *shares) addWait(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waited += time.Since(since)
+}
+
+// waitTime returns how long queries have waited for a share, all together.
+func (s *shares) waitTime() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waited
 }
 
 func (s *shares) release(tenant id.ID) {

@@ -71,6 +71,9 @@ func TestAWaitForAShareEndsWithItsContext(t *testing.T) {
 		if _, err := s.acquire(short); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the wait ended with %v", err)
 		}
+		if waited := s.waitTime(); waited != time.Second {
+			t.Errorf("a wait of a second counts as %s", waited)
+		}
 		// A connection that is handed over as the wait ends goes to the next.
 		turn := make(chan struct{})
 		s.waiting[first] = append(s.waiting[first], turn)

@@ -23,27 +23,39 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 // EveryOr is Every that also purges when it is woken.
 func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		ctx = telemetry.Quiet(ctx)
 		last, forget := observeAge()
 		defer forget()
-		for {
+		return repeat(ctx, pause, wake, failure, func(ctx context.Context) error {
 			err := purge(ctx)
-			switch {
-			case err == nil:
+			if err == nil {
 				last.Store(time.Now().UnixNano())
-			case ctx.Err() == nil:
-				slog.WarnContext(ctx, failure, "error", err.Error())
 			}
-			next := time.NewTimer(pause/2 + rand.N(pause))
-			select {
-			case <-ctx.Done():
-			case <-next.C:
-			case <-wake:
-			}
-			next.Stop()
-			if ctx.Err() != nil {
-				return nil
-			}
+			return err
+		})
+	}
+}
+
+// Repeat is Every for work that purges nothing, and may pause for long:
+// doorward_purge_age_seconds does not have its age.
+func Repeat(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error { return repeat(ctx, pause, nil, failure, work) }
+}
+
+func repeat(ctx context.Context, pause time.Duration, wake <-chan struct{}, failure string, work func(context.Context) error) error {
+	ctx = telemetry.Quiet(ctx)
+	for {
+		if err := work(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, failure, "error", err.Error())
+		}
+		next := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-ctx.Done():
+		case <-next.C:
+		case <-wake:
+		}
+		next.Stop()
+		if ctx.Err() != nil {
+			return nil
 		}
 	}
 }

@@ -5,7 +5,12 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/doorward/doorward/pkg/purge"
 )
@@ -21,6 +26,55 @@ func TestAPurgeThatFailsIsMadeUpForByTheNext(t *testing.T) {
 	})(ctx)
 	if err != nil || times != 3 {
 		t.Errorf("it purged %d times, %v", times, err)
+	}
+}
+
+// metrics reads the metrics of the tests' process.
+var metrics = func() *sdkmetric.ManualReader {
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	return reader
+}()
+
+// age returns the value of doorward_purge_age_seconds.
+func age(t *testing.T) time.Duration {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := metrics.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if gauge, ok := m.Data.(metricdata.Gauge[float64]); ok && m.Name == "doorward_purge_age_seconds" {
+				return time.Duration(gauge.DataPoints[0].Value * float64(time.Second))
+			}
+		}
+	}
+	return 0
+}
+
+func TestTheAgeIsThatOfThePurges(t *testing.T) {
+	away := func(context.Context) error { return errors.New("away") }
+	done := func(context.Context) error { return nil }
+	for name, c := range map[string]struct {
+		worker func(context.Context) error
+		least  time.Duration
+		most   time.Duration
+	}{
+		"a purge":               {purge.Every(time.Hour, "it failed", done), 0, 90 * time.Minute},
+		"a purge that fails":    {purge.Every(time.Hour, "it failed", away), 20 * time.Hour, 20 * time.Hour},
+		"other work":            {purge.Repeat(48*time.Hour, "it failed", done), 0, 0},
+		"other work that fails": {purge.Repeat(time.Hour, "it failed", away), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				go func() { _ = c.worker(t.Context()) }()
+				time.Sleep(20 * time.Hour)
+				if found := age(t); found < c.least || found > c.most {
+					t.Errorf("after 20 hours the age is %s, want %s to %s", found, c.least, c.most)
+				}
+			})
+		})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http/httptest"
 	"runtime"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/doorward/doorward/pkg/caller"
@@ -53,5 +56,40 @@ func TestLogLinesAndExemplarsLeadToATrace(t *testing.T) {
 	}
 	if want := `doorward_build_info{goversion="` + runtime.Version() + `",version="` + telemetry.Version() + `"} 1`; !strings.Contains(answer.Body.String(), want) {
 		t.Errorf("the metrics do not have %s", want)
+	}
+}
+
+func TestQueriesThatHangLeaveTheScrapeItsOtherMetrics(t *testing.T) {
+	former := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(former) })
+	started, err := telemetry.Start(t.Context(), "test", telemetry.Config{LogLevel: "info"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = started.Close(context.WithoutCancel(t.Context())) }()
+	for n := range 20 {
+		_, err := otel.Meter("test").Int64ObservableGauge(fmt.Sprintf("test_%d", n),
+			metric.WithInt64Callback(func(ctx context.Context, o metric.Int64Observer) error {
+				ctx, cancel := telemetry.QueryContext(ctx)
+				defer cancel()
+				if n != 1 {
+					<-ctx.Done()
+				}
+				o.Observe(1)
+				return ctx.Err()
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		answer, began := httptest.NewRecorder(), time.Now()
+		started.Metrics.ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the scrape took %s", took)
+		}
+		if !strings.Contains(answer.Body.String(), "\ntest_1 1") {
+			t.Error("the metric behind one that hangs is missing")
+		}
 	}
 }

@@ -8,14 +8,35 @@ import (
 // release is the version of an image; deploy/docker/build.sh sets it.
 var release string
 
-// Version returns the release that this program is of; where it is none, the version
-// that Go derives from the commit of the checkout, or "unknown".
+// Version returns the release that this program is of; where it is none, the commit of
+// the checkout, with "-dirty" behind it where files were changed, or "unknown".
 var Version = sync.OnceValue(func() string {
 	if release != "" {
 		return release
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
 	}
-	return "unknown"
+	return versionOf(info)
 })
+
+// versionOf reads a version from what Go writes into a program.
+func versionOf(info *debug.BuildInfo) string {
+	if version := info.Main.Version; version != "" && version != "(devel)" {
+		return version
+	}
+	revision, dirty := "", ""
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			revision = setting.Value[:min(12, len(setting.Value))] // as many as Go takes for its own versions
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			dirty = "-dirty"
+		}
+	}
+	if revision == "" {
+		return "unknown"
+	}
+	return revision + dirty
+}

@@ -2,6 +2,7 @@ package notification
 
 import (
 	"context"
+	"errors"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
@@ -29,13 +30,50 @@ func newInstruments() instruments {
 	}
 }
 
-// observe reports how many deliveries wait and how many circuit breakers are
-// open: of all replicas together, since they share the tables.
+// observe reports how many deliveries wait, for how long the oldest does, and how many
+// circuit breakers are open: of all replicas together, since they share the tables.
 func (s *Service) observe() {
-	gauge("doorward_notification_deliveries_waiting", "deliveries that are not done",
-		func(ctx context.Context) (int64, error) { return s.store.Waiting(ctx, maxWaiting) })
-	gauge("doorward_notification_smtp_circuit_open",
-		"mail servers of tenants whose circuit breaker is open: their mails go through the deployment's", s.store.OpenCircuits)
+	meter := otel.Meter("notification")
+	waiting, err := meter.Int64ObservableGauge("doorward_notification_deliveries_waiting",
+		metric.WithDescription("deliveries that are not done"))
+	age, err2 := meter.Float64ObservableGauge("doorward_notification_oldest_delivery_seconds", metric.WithUnit("s"),
+		metric.WithDescription("age of the oldest delivery that waits for its first attempt or a retry, 0 for none"))
+	circuits, err3 := meter.Int64ObservableGauge("doorward_notification_smtp_circuit_open",
+		metric.WithDescription("mail servers of tenants whose circuit breaker is open: their mails go through the deployment's"))
+	if err := errors.Join(err, err2, err3); err != nil {
+		otel.Handle(err)
+		return
+	}
+	observe := func(fn func(context.Context, metric.Observer) error, instruments ...metric.Observable) {
+		_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+			ctx, cancel := telemetry.QueryContext(ctx)
+			defer cancel()
+			return fn(ctx, o)
+		}, instruments...)
+		if err != nil {
+			otel.Handle(err)
+		}
+	}
+	observe(func(ctx context.Context, o metric.Observer) error {
+		n, oldest, err := s.store.Waiting(ctx, maxWaiting)
+		if err != nil {
+			return err
+		}
+		o.ObserveInt64(waiting, n)
+		seconds := 0.0
+		if oldest != nil {
+			seconds = max(0, s.now().Sub(*oldest).Seconds())
+		}
+		o.ObserveFloat64(age, seconds)
+		return nil
+	}, waiting, age)
+	observe(func(ctx context.Context, o metric.Observer) error {
+		n, err := s.store.OpenCircuits(ctx)
+		if err == nil {
+			o.ObserveInt64(circuits, n)
+		}
+		return err
+	}, circuits)
 }
 
 func counter(name, description string) metric.Int64Counter {
@@ -44,17 +82,4 @@ func counter(name, description string) metric.Int64Counter {
 		otel.Handle(err)
 	}
 	return c
-}
-
-func gauge(name, description string, count func(context.Context) (int64, error)) {
-	if _, err := otel.Meter("notification").Int64ObservableGauge(name, metric.WithDescription(description),
-		metric.WithInt64Callback(func(ctx context.Context, o metric.Int64Observer) error {
-			n, err := count(telemetry.Quiet(ctx))
-			if err == nil {
-				o.Observe(n)
-			}
-			return err
-		})); err != nil {
-		otel.Handle(err)
-	}
 }

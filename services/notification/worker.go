@@ -303,13 +303,13 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.
 	return c.onFinish(ctx, tx, d)
 }
 
-// level is the log level of a result. That an address or a number accepts no messages does not
-// concern an operator: the account's owner chose it.
+// level is the log level of a result. A permanent refusal is a warning: one is an address or
+// a number that accepts no messages, which its account's owner chose, but a mail server that
+// refuses every message answers each of them in the same words, so that their number alone
+// tells the two apart.
 func level(result string, outcome error) slog.Level {
 	switch {
-	case errors.As(outcome, new(permanentError)):
-		return slog.LevelInfo
-	case result == "postponed", result == "lost":
+	case errors.As(outcome, new(permanentError)), result == "postponed", result == "lost":
 		return slog.LevelWarn
 	case result == "failed", result == "broken":
 		return slog.LevelError

@@ -526,7 +526,7 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 	}
 }
 
-func TestARefusedAddressIsNoFailureOfTheOperators(t *testing.T) {
+func TestTheLevelOfAResult(t *testing.T) {
 	for _, c := range []struct {
 		result  string
 		outcome error
@@ -534,7 +534,7 @@ func TestARefusedAddressIsNoFailureOfTheOperators(t *testing.T) {
 	}{
 		{"sent", nil, slog.LevelInfo},
 		{"unwanted", errUnwanted, slog.LevelInfo},
-		{"failed", permanentError{errors.New("550 5.1.1")}, slog.LevelInfo},
+		{"failed", permanentError{errors.New("550 5.1.1")}, slog.LevelWarn},
 		{"failed", errBroken, slog.LevelError}, // for three days
 		{"postponed", errUnavailable, slog.LevelWarn},
 		{"lost", errNoAnswer, slog.LevelWarn},

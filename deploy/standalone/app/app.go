@@ -201,10 +201,12 @@ func (s *standalone) servers(ctx context.Context, cfg Config) error {
 		if err != nil {
 			return err
 		}
-		s.source.Set("KAFKA_BROKERS", address)
-		s.source.Set("KAFKA_USERNAME", kafkaUsername)
-		s.source.Set("KAFKA_PASSWORD", password.Reveal())
-		s.source.Set("KAFKA_SASL_MECHANISM", kafkaMechanism)
+		own := broker{address, password.Reveal()}
+		own.use(s.source)
+		if err := s.folder.writeJSON(brokerFile, own); err != nil {
+			return err
+		}
+		s.process.OnClose(brokerFile, func(context.Context) error { return os.Remove(s.folder.join(brokerFile)) })
 	}
 	if !s.source.Has("DOORWARD_SMTP_URL") {
 		pages, at, err := startMailbox(s.process, s.folder.join("mailbox"))

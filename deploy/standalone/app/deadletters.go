@@ -21,11 +21,11 @@ func (s Selection) has(letter outbox.DeadLetter) bool {
 func DeadLetterVariables(source *env.Source) { source.Declare(new(outbox.Config)) }
 
 func inspector(source *env.Source) (*outbox.Inspector, error) {
+	if err := findBroker(source); err != nil {
+		return nil, err
+	}
 	var cfg outbox.Config
 	source.Load(&cfg)
-	if len(cfg.Brokers) == 0 {
-		return nil, fmt.Errorf("KAFKA_BROKERS is missing: standalone's own broker is reached by no other process")
-	}
 	return outbox.NewInspector(cfg)
 }
 

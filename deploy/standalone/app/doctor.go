@@ -142,6 +142,11 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	}
 	defer db.Close()
 	for i, on := range db.Shards(ctx) {
+		if err := db.CheckWrites(on); err != nil {
+			d.add(name, "failed", "free space on its disk, or connect to the primary; see what PostgreSQL logs",
+				"%s cannot be written to: %v", db.ShardNames()[i], err)
+			return
+		}
 		before := d.now()
 		at, err := pg.Value[time.Time](on, db, `SELECT clock_timestamp()`)
 		if err != nil {

@@ -50,6 +50,10 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 		t.Errorf("the doctor has changed the database: %d schemas and tables became %d", made, n)
 	}
 	want(said, err, false, "ok       configuration", "ok       database oauth", "0 events wait in the outbox")
+	allow(t, url, "SET temp_file_limit = '100kB'")
+	said, err = examine()
+	want(said, err, true, "failed   database oauth", "main cannot be written to", "free space on its disk")
+	allow(t, url, "RESET temp_file_limit")
 	second := pgtest.New(t, nil)
 	said, err = examine("DATABASE_URLS=east=" + second)
 	want(said, err, true, `the database "east" of DATABASE_URLS`, "doorward migrate")
@@ -66,6 +70,19 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 	want(said, err, true, "failed   redis", "failed   kafka", "start the brokers")
 	said, err = examine("DOORWARD_TLS_CERT=no certificate")
 	want(said, err, true, "failed   certificate")
+}
+
+// allow changes a setting of the database.
+func allow(t *testing.T, url, change string) {
+	t.Helper()
+	db, err := pg.OpenAsIs(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := pg.Exec(t.Context(), db, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I `+strings.ReplaceAll(change, "'", "''")+`', current_database()); END $$`); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // objects counts the schemas and the tables of a database.

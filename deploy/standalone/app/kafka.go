@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -17,6 +18,45 @@ const (
 	kafkaUsername  = "doorward"
 	kafkaMechanism = "SCRAM-SHA-256"
 )
+
+// brokerFile is the file of the data folder that says how the commands of doorward
+// reach the embedded broker while the process runs.
+const brokerFile = "broker.json"
+
+type broker struct {
+	Address  string `json:"address"`
+	Password string `json:"password"`
+}
+
+// use makes it the Kafka of the source.
+func (b broker) use(source *env.Source) {
+	source.Set("KAFKA_BROKERS", b.Address)
+	source.Set("KAFKA_USERNAME", kafkaUsername)
+	source.Set("KAFKA_PASSWORD", b.Password)
+	source.Set("KAFKA_SASL_MECHANISM", kafkaMechanism)
+}
+
+// findBroker makes the broker of the standalone that runs on the data folder that of the
+// source, unless the environment names one.
+func findBroker(source *env.Source) error {
+	if source.Has("KAFKA_BROKERS") {
+		return nil
+	}
+	var cfg Config
+	source.Load(&cfg)
+	var own broker
+	at := folder{path: cfg.DataDir}
+	known, err := at.readJSON(brokerFile, &own)
+	if err != nil {
+		return err
+	}
+	if !known || namesDatabase(source) { // of another deployment
+		return fmt.Errorf("KAFKA_BROKERS is missing, and no standalone with a broker of its own runs on %s; set it, or DOORWARD_DATA_DIR",
+			cfg.DataDir)
+	}
+	own.use(source)
+	return nil
+}
 
 // startKafka runs an embedded broker of the Kafka protocol on loopback, which
 // keeps its log in the data folder and writes it through to the disk. It asks for

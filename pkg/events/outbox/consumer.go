@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"go.opentelemetry.io/otel/attribute"
@@ -23,6 +25,15 @@ import (
 // than that something it needs is unavailable.
 const attempts = 8
 
+const (
+	// handlerTimeout bounds one attempt of a handler, so that one which is blocked, by a
+	// lock for example, is logged and retried. One that deletes in batches goes on where
+	// it was.
+	handlerTimeout = time.Minute
+	// lagInterval is how often doorward_events_lag is read from the broker.
+	lagInterval = 15 * time.Second
+)
+
 // Consume handles the events of other services. Replicas of the service are
 // members of one Kafka consumer group (group.go) and share the partitions. The
 // offset of an event is committed after its effect, so that an event is
@@ -31,7 +42,8 @@ const attempts = 8
 // (apierr.Unavailable) its event is retried without limit. An event that fails
 // otherwise is tried eight times with a back-off and becomes a dead letter, which
 // is counted, so that it does not hold up those behind it; other partitions do
-// not wait for it. A message without a valid signature is a dead letter at once.
+// not wait for it. An attempt that takes longer than handlerTimeout has failed. A
+// message without a valid signature is a dead letter at once.
 func (o *Outbox) Consume(cfg Config, from []string, handlers ...events.Handler) func(context.Context) error {
 	return func(ctx context.Context) error {
 		signer, err := newSigner(cfg)
@@ -43,7 +55,10 @@ func (o *Outbox) Consume(cfg Config, from []string, handlers ...events.Handler) 
 			return err
 		}
 		defer closeWriter()
-		c := &consumer{outbox: o, group: o.topic, cfg: cfg, signer: signer, handlers: map[string]events.Handler{}, writer: writer}
+		c := &consumer{
+			outbox: o, group: o.topic, cfg: cfg, signer: signer, writer: writer,
+			handlers: map[string]events.Handler{}, assigned: map[*partition]bool{},
+		}
 		for _, h := range handlers {
 			c.handlers[h.Event] = h
 		}
@@ -59,6 +74,9 @@ func (o *Outbox) Consume(cfg Config, from []string, handlers ...events.Handler) 
 		}
 		defer closeClient()
 		c.client = client
+		var lag sync.WaitGroup
+		lag.Go(func() { c.reportLag(ctx) })
+		defer lag.Wait()
 		retry(ctx, "event consumer", o.topic, c.join)
 		return nil
 	}
@@ -76,6 +94,9 @@ type consumer struct {
 	consumed metric.Int64Counter
 	dead     metric.Int64Counter
 	lag      metric.Int64Gauge
+
+	assignedMu sync.Mutex
+	assigned   map[*partition]bool // that this process reads
 }
 
 // allTopics are the topics and those of their dead letters.
@@ -131,9 +152,14 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 func (c *consumer) call(ctx context.Context, handler events.Handler, e events.Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.group)))
+	ctx, cancel := context.WithTimeout(ctx, c.outbox.handlerTimeout)
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
+		}
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("not done within %s: %w", c.outbox.handlerTimeout, err)
 		}
 		if err != nil {
 			span.SetStatus(codes.Error, err.Error())

@@ -84,7 +84,7 @@ type span struct{ next, end int64 }
 // uncommitted returns what the partitions hold that a group has not committed. Only
 // those count from which it has committed something, but for resolvedGroup all.
 func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]span, error) {
-	offsets, err := i.offsets(ctx, topics, kafka.FirstOffsetOf, kafka.LastOffsetOf)
+	known, err := offsets(ctx, i.client, topics, kafka.FirstOffsetOf, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[st
 		return nil, err
 	}
 	found := map[string]map[int]span{}
-	for topic, partitions := range offsets {
+	for topic, partitions := range known {
 		found[topic] = map[int]span{}
 		for n, p := range partitions {
 			if offset, reads := committed[topic][n]; reads || group == resolvedGroup {

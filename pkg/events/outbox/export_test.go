@@ -11,6 +11,9 @@ import (
 // interval of heartbeats.
 func SetIntervals(delay, heartbeat time.Duration) { firstDelay, heartbeatInterval = delay, heartbeat }
 
+// SetTimes sets the deadline of a handler and how often the lag is asked for.
+func (o *Outbox) SetTimes(handler, lag time.Duration) { o.handlerTimeout, o.lagInterval = handler, lag }
+
 // PurgeOnce deletes old entries of the list of seen events.
 func (o *Outbox) PurgeOnce(ctx context.Context) error { return o.purge(ctx) }
 

@@ -88,14 +88,15 @@ func (c *consumer) join(ctx context.Context) error {
 func (c *consumer) start(ctx context.Context, generation *kafka.Generation) error {
 	for topic, assignments := range generation.Assignments {
 		for _, assignment := range assignments {
-			p := &partition{consumer: c, generation: generation, topic: topic, number: assignment.ID, next: assignment.Offset}
-			if assignment.Offset == kafka.FirstOffset {
+			next := assignment.Offset
+			if next == kafka.FirstOffset {
 				var err error
-				if p.next, err = c.formerOffset(ctx, topic, assignment.ID); err != nil {
+				if next, err = c.formerOffset(ctx, topic, assignment.ID); err != nil {
 					return err
 				}
 			}
-			p.committed = p.next
+			p := &partition{consumer: c, generation: generation, topic: topic, number: assignment.ID, committed: next}
+			p.next.Store(next)
 			generation.Start(func(ended context.Context) {
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()

@@ -22,7 +22,7 @@ func (c *consumer) instruments() error {
 	c.dead, err2 = meter.Int64Counter("doorward_events_dead_total",
 		metric.WithDescription("messages that became dead letters, by reason: signature, malformed or failed"))
 	c.lag, err3 = meter.Int64Gauge("doorward_events_lag",
-		metric.WithDescription("events of a partition that this process has still to handle"))
+		metric.WithDescription("events of a partition that this process has still to handle, as the broker says every 15 s"))
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
@@ -56,7 +56,9 @@ func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err e
 		return nil, nil, err
 	}
 	registered, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
-		n, oldest, err := o.Waiting(telemetry.Quiet(ctx))
+		ctx, cancel := telemetry.QueryContext(ctx)
+		defer cancel()
+		n, oldest, err := o.Waiting(ctx)
 		if err == nil {
 			observer.ObserveInt64(waiting, n, topic)
 			observer.ObserveFloat64(age, oldest.Seconds(), topic)

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
 
 const (
@@ -28,15 +27,16 @@ type partition struct {
 	generation  *kafka.Generation
 	topic       string
 	number      int
-	next        int64 // offset of the next message
-	committed   int64 // the same, as the broker has it
+	next        atomic.Int64 // offset of the next message
+	end         atomic.Int64 // offset behind the last message, as the broker said last
+	committed   int64        // next, as the broker has it
 	committedAt time.Time
 }
 
 // process handles the partition's messages until ctx ends. When an offset cannot
 // be committed it ends the generation: another member may have the partition.
 func (p *partition) process(ctx context.Context, end func()) {
-	defer p.recordLag(ctx, 0) // the next member that reads it reports it
+	defer p.watch(ctx)()
 	defer func() { _ = p.commit() }()
 	retry(ctx, "reading events", p.topic, func(ctx context.Context) error {
 		for {
@@ -45,11 +45,11 @@ func (p *partition) process(ctx context.Context, end func()) {
 				return err
 			}
 			for i, message := range messages {
-				p.recordLag(ctx, message.HighWaterMark-message.Offset)
+				p.recordLag(ctx)
 				if err := p.handle(ctx, message); err != nil {
 					return err
 				}
-				p.next = message.Offset + 1
+				p.next.Store(message.Offset + 1)
 				if i < len(messages)-1 && time.Since(p.committedAt) < commitInterval {
 					continue
 				}
@@ -57,8 +57,8 @@ func (p *partition) process(ctx context.Context, end func()) {
 					end()
 					return err
 				}
-				p.recordLag(ctx, message.HighWaterMark-p.next)
 			}
+			p.recordLag(ctx)
 		}
 	})
 }
@@ -68,33 +68,35 @@ func (p *partition) process(ctx context.Context, end func()) {
 // messages or because the topic was made again and is shorter, reading continues
 // at the first one that it has: Tx.Seen recognises those that were handled.
 func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err error) {
+	next := p.next.Load()
 	answer, err := p.client.Fetch(ctx, &kafka.FetchRequest{
-		Topic: p.topic, Partition: p.number, Offset: p.next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: fetchWait,
+		Topic: p.topic, Partition: p.number, Offset: next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: fetchWait,
 	})
 	if err == nil {
 		err = answer.Error
 	}
-	if errors.Is(err, kafka.OffsetOutOfRange) && p.next != kafka.FirstOffset {
+	if errors.Is(err, kafka.OffsetOutOfRange) && next != kafka.FirstOffset {
 		slog.WarnContext(ctx, "offset out of range, reading the partition from its first event",
-			"topic", p.topic, "partition", p.number, "offset", p.next)
-		p.next = kafka.FirstOffset
+			"topic", p.topic, "partition", p.number, "offset", next)
+		p.next.Store(kafka.FirstOffset)
 		return nil, nil
+	}
+	if err == nil {
+		p.end.Store(answer.HighWatermark)
 	}
 	for err == nil {
 		var record *kafka.Record
 		if record, err = answer.Records.ReadRecord(); err != nil {
 			break
 		}
-		message := kafka.Message{
-			Topic: p.topic, Partition: p.number, Offset: record.Offset, HighWaterMark: answer.HighWatermark, Headers: record.Headers,
-		}
+		message := kafka.Message{Topic: p.topic, Partition: p.number, Offset: record.Offset, Headers: record.Headers}
 		if message.Key, err = kafka.ReadAll(record.Key); err != nil {
 			break
 		}
 		if message.Value, err = kafka.ReadAll(record.Value); err != nil {
 			break
 		}
-		if record.Offset >= p.next { // a broker sends whole batches
+		if record.Offset >= next { // a broker sends whole batches
 			messages = append(messages, message)
 		}
 	}
@@ -106,17 +108,13 @@ func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err er
 
 // commit stores the offset up to which the group has handled the partition.
 func (p *partition) commit() error {
-	if p.next == p.committed {
+	next := p.next.Load()
+	if next == p.committed {
 		return nil
 	}
-	if err := p.generation.CommitOffsets(map[string]map[int]int64{p.topic: {p.number: p.next}}); err != nil {
+	if err := p.generation.CommitOffsets(map[string]map[int]int64{p.topic: {p.number: next}}); err != nil {
 		return fmt.Errorf("commit the offset of %s/%d: %w", p.topic, p.number, err)
 	}
-	p.committed, p.committedAt = p.next, time.Now()
+	p.committed, p.committedAt = next, time.Now()
 	return nil
-}
-
-func (p *partition) recordLag(ctx context.Context, events int64) {
-	p.lag.Record(ctx, events, metric.WithAttributes(attribute.String("group", p.group),
-		attribute.String("topic", p.topic), attribute.Int("partition", p.number)))
 }

@@ -70,11 +70,11 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 
 // since returns what the partitions hold from a time on.
 func (i *Inspector) since(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]span, error) {
-	ends, err := i.offsets(ctx, topics, kafka.LastOffsetOf)
+	ends, err := offsets(ctx, i.client, topics, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
 	}
-	begins, err := i.offsets(ctx, topics, func(p int) kafka.OffsetRequest { return kafka.TimeOffsetOf(p, from) })
+	begins, err := offsets(ctx, i.client, topics, func(p int) kafka.OffsetRequest { return kafka.TimeOffsetOf(p, from) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,35 +88,6 @@ func (i *Inspector) since(ctx context.Context, topics map[string][]int, from tim
 					found[topic][n] = span{offset, p.LastOffset}
 				}
 			}
-		}
-	}
-	return found, nil
-}
-
-// offsets returns what the brokers answer to requests about each of the partitions.
-func (i *Inspector) offsets(ctx context.Context, topics map[string][]int, requests ...func(partition int) kafka.OffsetRequest) (
-	map[string]map[int]kafka.PartitionOffsets, error,
-) {
-	asked := map[string][]kafka.OffsetRequest{}
-	for topic, partitions := range topics {
-		for _, p := range partitions {
-			for _, request := range requests {
-				asked[topic] = append(asked[topic], request(p))
-			}
-		}
-	}
-	answer, err := i.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: asked})
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]map[int]kafka.PartitionOffsets{}
-	for topic, partitions := range answer.Topics {
-		found[topic] = map[int]kafka.PartitionOffsets{}
-		for _, p := range partitions {
-			if p.Error != nil {
-				return nil, p.Error
-			}
-			found[topic][p.Partition] = p
 		}
 	}
 	return found, nil

@@ -39,11 +39,16 @@ type Outbox struct {
 	topic string
 	now   func() time.Time
 	wake  map[string]chan struct{} // of the relays, by shard
+
+	handlerTimeout, lagInterval time.Duration // the constants, which tests shorten
 }
 
 // New makes the outbox of a service.
 func New(db *pg.DB, service string, now func() time.Time) *Outbox {
-	o := &Outbox{db: db, topic: Topic(service), now: now, wake: map[string]chan struct{}{}}
+	o := &Outbox{
+		db: db, topic: Topic(service), now: now, wake: map[string]chan struct{}{},
+		handlerTimeout: handlerTimeout, lagInterval: lagInterval,
+	}
 	for _, shard := range db.ShardNames() {
 		o.wake[shard] = make(chan struct{}, 1)
 	}

@@ -57,9 +57,23 @@ type Delivery struct {
 const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message, token_sealed,
 	expires_at, attempted_at, request_id, trace, state, failures, leased_by, last_error, created_at`
 
-// Waiting counts the deliveries that are not done, up to most.
-func (s *Store) Waiting(ctx context.Context, most int) (int64, error) {
-	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM (SELECT FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
+// Waiting counts the deliveries that are not done, up to most in each database, and
+// returns when the oldest of those counted was added; nil for none.
+func (s *Store) Waiting(ctx context.Context, most int) (n int64, oldest *time.Time, err error) {
+	type row struct {
+		Count int64
+		First *time.Time
+	}
+	err = s.EachShard(ctx, func(ctx context.Context) error {
+		found, err := pg.One[row](ctx, s.db, `SELECT count(*) AS count, min(created_at) AS first
+			FROM (SELECT created_at FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
+		n += found.Count
+		if found.First != nil && (oldest == nil || found.First.Before(*oldest)) {
+			oldest = found.First
+		}
+		return err
+	})
+	return n, oldest, err
 }
 
 // VerificationApplication returns the application through which the newest
