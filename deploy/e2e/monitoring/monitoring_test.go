@@ -29,7 +29,8 @@ const dataLimit = 90 * time.Second
 // what would have to be. Each other selector of a dashboard or an alert finds data
 // while the product is used.
 var inFaultsOnly = map[string]string{
-	`{status=~"5.."}`: "a service fails, or PostgreSQL is away",
+	`{status=~"5.."}`:              "a service fails, or PostgreSQL is away",
+	`{result=~"failed|postponed"}`: "the mail server is away, or refuses mails",
 }
 
 func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
@@ -152,7 +153,7 @@ rule_files: [%s]
 scrape_configs:
   - job_name: doorward
     static_configs: [{ targets: [%q] }]
-`, filepath.Join(root, "deploy/prometheus/alerts.yml"), target)
+`, filepath.Join(root, "deploy/helm/doorward/alerts.yml"), target)
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
