@@ -92,6 +92,7 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 		if uses++; uses%10 == 1 { // a number receives 20 messages an hour
 			number := fmt.Sprintf("+1267555%04d", uses)
 			factor = client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
+			client.Register(t, site.Application.Link(t, "accounts")) // which sends a mail
 		}
 		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
 		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))
