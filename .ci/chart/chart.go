@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -74,18 +74,15 @@ func render(values chartutil.Values) (objects []Object, err error) {
 }
 
 func decode(file string) (objects []Object, err error) {
-	documents := yaml.NewDocumentDecoder(io.NopCloser(strings.NewReader(file)))
-	defer func() { _ = documents.Close() }()
-	buffer := make([]byte, len(file)+1)
+	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(file)))
 	for {
-		n, err := documents.Read(buffer)
+		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
 			return objects, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		document := bytes.Clone(buffer[:n])
 		var kind meta.TypeMeta
 		if err := strict.Unmarshal(document, &kind); err != nil {
 			return nil, err

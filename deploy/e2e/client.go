@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -162,10 +163,8 @@ const UserAddressHeader = "Service-User-Address"
 
 // From is the same call for an end user at an address.
 func (r Request) From(address string) Request {
-	header := r.Header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
+	header := http.Header{}
+	maps.Copy(header, r.Header)
 	header.Set(UserAddressHeader, address)
 	r.Header = header
 	return r
@@ -223,9 +222,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if !r.Anonymous && !c.anonymous {
 		request.SetBasicAuth(c.Key.ID, c.Key.Secret)
 	}
-	for name, values := range r.Header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, r.Header)
 	response, err := c.HTTP.Do(request)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", answer.Request, err)

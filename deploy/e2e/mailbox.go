@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,7 +18,6 @@ const MailLimit = 30 * time.Second
 
 // Message is one mail or text message in the deployment's mailbox.
 type Message struct {
-	ID         string   `json:"id"`
 	Kind       string   `json:"kind"`
 	From       string   `json:"from"`
 	To         []string `json:"to"`
@@ -152,16 +150,4 @@ func bare(address string) string {
 		return strings.TrimSuffix(address[open+1:], ">")
 	}
 	return address
-}
-
-// EmptyMailbox deletes all messages.
-func (c *Client) EmptyMailbox(ctx context.Context) error {
-	answer, err := c.Do(ctx, Request{Method: http.MethodDelete, URL: c.Key.HostURL() + "/_mailbox", Anonymous: true})
-	if err != nil {
-		return err
-	}
-	if answer.Status/100 != 2 {
-		return errors.New("empty the mailbox: " + answer.String())
-	}
-	return nil
 }

@@ -18,10 +18,6 @@ type connections struct {
 	draining  bool
 }
 
-func newConnections() *connections {
-	return &connections{open: map[*connection]struct{}{}}
-}
-
 // listen takes a listener under its care, or returns nil when draining. The
 // caller calls serving.Done when it accepts no more.
 func (c *connections) listen(inner net.Listener) net.Listener {

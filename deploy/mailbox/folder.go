@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 )
@@ -33,12 +32,6 @@ const (
 )
 
 func (e *entry) fileName() string { return e.id + "." + suffixes[e.kind] }
-
-// parseID reads an id that fileName has already matched.
-func parseID(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64)
-	return n
-}
 
 // openFolder takes the folder, creating it when absent, removes what an
 // earlier process had not finished writing, and lists the messages, oldest

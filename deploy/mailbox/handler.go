@@ -149,7 +149,7 @@ func (h *handler) selected(e *entry, q query) (*Message, error) {
 }
 
 func (h *handler) empty(w http.ResponseWriter, _ *http.Request) {
-	h.mailbox.empty()
+	h.mailbox.discard(h.mailbox.index.clear())
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -3,6 +3,7 @@ package mailbox
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,7 +61,8 @@ func (x *index) insert(e *entry) (gone []*entry) {
 	x.entries = slices.Insert(x.entries, at, e)
 	x.bytes += e.size
 	x.changes++
-	x.lastID = max(x.lastID, parseID(e.id))
+	id, _ := strconv.ParseInt(e.id, 10, 64) // fileName has matched it
+	x.lastID = max(x.lastID, id)
 
 	surplus, bytes := 0, x.bytes
 	for len(x.entries)-surplus > x.keep || (bytes > x.keepBytes && len(x.entries)-surplus > 1) {

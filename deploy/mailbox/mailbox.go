@@ -74,7 +74,7 @@ func Open(dir string, cfg Config) (*Mailbox, error) {
 		index:       newIndex(cfg.Keep, cfg.KeepBytes, cfg.Now().UnixMicro()),
 		now:         cfg.Now,
 		log:         cfg.Log,
-		connections: newConnections(),
+		connections: &connections{open: map[*connection]struct{}{}},
 	}
 	m.server = m.smtpServer()
 	for _, e := range entries {
@@ -133,11 +133,6 @@ func (m *Mailbox) keep(env envelope, body io.Reader) (string, error) {
 	e.envelope.Store(&env)
 	m.discard(m.index.insert(e))
 	return e.id, nil
-}
-
-// empty deletes every message that has arrived so far.
-func (m *Mailbox) empty() {
-	m.discard(m.index.clear())
 }
 
 // discard deletes the files of entries that the index no longer holds. A file

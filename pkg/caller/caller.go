@@ -41,6 +41,17 @@ type Caller struct {
 	Address netip.Addr
 }
 
+// Network is what counts as one Address. An IPv6 network of 64 bits does, because a client
+// that has one of its addresses can have them all.
+func (c Caller) Network() netip.Addr {
+	address := c.Address.Unmap().WithZone("")
+	if address.Is6() {
+		prefix, _ := address.Prefix(64) // fails for more bits than an address has
+		address = prefix.Addr()
+	}
+	return address
+}
+
 // Signer signs and verifies callers with HMAC-SHA-256 under a secret that the
 // processes of one deployment share.
 type Signer struct {

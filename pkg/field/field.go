@@ -149,8 +149,8 @@ func shape(t reflect.Type) string {
 // expected says what a member of a type, or a part of it, must be; errors other
 // than a wrong type stay.
 func expected(err error, member reflect.Type) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
 		return err
 	}
 	if wrong.Field != "" {
@@ -226,16 +226,16 @@ const notJSON = "The request cannot be read. Please tell the support of the appl
 
 // malformed says where a body is no JSON, or that it is no object.
 func malformed(body []byte, err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) || err == nil {
+	wrong, isOther := errors.AsType[*json.UnmarshalTypeError](err)
+	if isOther || err == nil {
 		kind := "null"
 		if wrong != nil {
 			kind = "of the type " + wrong.Value
 		}
 		return apierr.Format.Because("the body is not a JSON object; it is %s", kind).Saying(notJSON)
 	}
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
 		return apierr.Format.Because("the body is not a JSON object").Saying(notJSON)
 	}
 	before := string(body[:min(max(syntax.Offset-1, 0), int64(len(body)))]) // the offset is behind what was read

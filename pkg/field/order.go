@@ -76,10 +76,27 @@ func (r *Refusals) Required(to *string, in Text, name string, most int, isNew bo
 	}
 }
 
+// Verbatim is Required for a text whose white space at its ends is kept.
+func (r *Refusals) Verbatim(to *string, in Text, name string, most int, isNew bool) {
+	if in.Present || isNew {
+		var err error
+		*to, err = Verbatim(in, name, most)
+		r.Add(err)
+	}
+}
+
 // Enum reads one of several words into to, which stays as it is where the body has none.
 func (r *Refusals) Enum(to *string, in Text, name string, words ...string) {
 	var err error
 	*to, err = Enum(in, name, *to, words...)
+	r.Add(err)
+}
+
+// Whole reads a number from least to most into to, which stays as it is where the body
+// has none.
+func (r *Refusals) Whole(to *int, in Int, name string, least, most int) {
+	var err error
+	*to, err = Whole(in, name, *to, least, most)
 	r.Add(err)
 }
 

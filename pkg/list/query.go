@@ -4,6 +4,7 @@
 package list
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // Pagination: the page that a client gets unless it asks for another.
@@ -130,6 +132,24 @@ type Query struct {
 func (q Query) Of(createdAt, modifiedAt time.Time) Query {
 	q.CreatedAt, q.ModifiedAt = createdAt, modifiedAt
 	return q
+}
+
+// Owner is what a collection hangs on: a tenant, a directory, an account.
+type Owner interface {
+	Times() (createdAt, modifiedAt time.Time)
+}
+
+// PageOf reads a page of the collection of an owner, with its times. It returns the
+// error that the owner is read with.
+func PageOf[O Owner, T any](
+	ctx context.Context, read func(context.Context, id.Ref) (O, error), list func(context.Context, id.Ref, Query) (Page[T], error),
+	of id.Ref, query Query,
+) (Page[T], error) {
+	owner, err := read(ctx, of)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	return list(ctx, of, query.Of(owner.Times()))
 }
 
 // Filter restricts one attribute.

@@ -4,6 +4,7 @@
 package providertest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -279,9 +280,5 @@ func (p *Provider) tokenInfo(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_token"})
 		return
 	}
-	audience := p.Audience
-	if audience == "" {
-		audience = ClientID
-	}
-	answer(w, http.StatusOK, map[string]any{"aud": audience, "sub": user})
+	answer(w, http.StatusOK, map[string]any{"aud": cmp.Or(p.Audience, ClientID), "sub": user})
 }

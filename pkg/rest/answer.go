@@ -111,12 +111,6 @@ func Created(c *fiber.Ctx, href string, view any) error {
 	return send(c, fiber.StatusCreated, view)
 }
 
-// Accepted answers 202 without a body.
-func Accepted(c *fiber.Ctx) error {
-	c.Status(fiber.StatusAccepted)
-	return nil
-}
-
 // NoContent answers 204.
 func NoContent(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) }
 

@@ -1,21 +1,22 @@
 package rest
 
 import (
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/list"
 )
 
 // collection is the representation of a page
 // (docs/interface/conventions.md#collections).
 type collection struct {
-	Href       string `json:"href"`
-	CreatedAt  Time   `json:"createdAt"`
-	ModifiedAt Time   `json:"modifiedAt"`
-	Offset     int    `json:"offset"`
-	Limit      int    `json:"limit"`
-	Size       int    `json:"size"`
-	Items      []any  `json:"items"`
+	Head
+	Offset int   `json:"offset"`
+	Limit  int   `json:"limit"`
+	Size   int   `json:"size"`
+	Items  []any `json:"items"`
 }
 
 // Query reads the query of a collection.
@@ -23,12 +24,27 @@ func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 	return list.Parse(string(c.Request().URI().QueryString()), spec)
 }
 
+// Flag reads a parameter of the query that is true or false; absent is the fallback.
+func Flag(c *fiber.Ctx, name string, fallback bool) (bool, error) {
+	text := c.Query(name)
+	isTrue := strings.EqualFold(text, "true")
+	switch {
+	case text == "":
+		return fallback, nil
+	case !isTrue && !strings.EqualFold(text, "false"):
+		return fallback, apierr.ParameterInvalid.Because("%s is true or false, not %q", name, text)
+	}
+	return isTrue, nil
+}
+
 // Page answers a page of a collection. href is the bare address of the
 // collection, without a query: clients append their own. The times are those of
-// the owner, which the rule puts into the query with its method Of.
+// the owner: see list.PageOf.
 func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T) View) error {
-	out := collection{Href: href, CreatedAt: Time(page.CreatedAt), ModifiedAt: Time(page.ModifiedAt), Offset: page.Offset, Limit: page.Limit,
-		Size: page.Size, Items: make([]any, len(page.Items))}
+	out := collection{
+		Head:   NewHead(href, page.CreatedAt, page.ModifiedAt),
+		Offset: page.Offset, Limit: page.Limit, Size: page.Size, Items: make([]any, len(page.Items)),
+	}
 	for i, item := range page.Items {
 		out.Items[i] = view(item)
 	}

@@ -113,6 +113,18 @@ func CreateOwn[In, T any, View Resource](create func(context.Context, id.ID, In)
 	}
 }
 
+// Accept gives the body to a rule for the resource of the path and answers 202 without one.
+func Accept[In any](rule func(context.Context, id.Ref, In) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, in, err := RefAndBody[In, struct{}](c)
+		if err != nil {
+			return err
+		}
+		c.Status(fiber.StatusAccepted)
+		return rule(c.UserContext(), at, in)
+	}
+}
+
 func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
 	at, in, err := RefAndBody[In, View](c)
 	if err != nil {

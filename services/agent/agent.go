@@ -44,7 +44,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		a.state.failed("configuration", err)
+		a.state.note("configuration", err)
 		slog.ErrorContext(ctx, "reading the configuration failed, retrying", "error", err.Error())
 		if pause(ctx, wait) != nil {
 			return nil
@@ -79,7 +79,7 @@ func (a *Agent) configure(ctx context.Context) error {
 	}
 	a.changed <- s
 	slog.InfoContext(ctx, "configured", "server", s.address(), "base", settings.BaseDN, "provider", settings.ProviderID)
-	a.state.succeeded("configuration")
+	a.state.note("configuration", nil)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (a *Agent) configure(ctx context.Context) error {
 func (a *Agent) pings(ctx context.Context) {
 	for {
 		if err := a.configure(ctx); err != nil && ctx.Err() == nil {
-			a.state.failed("configuration", err)
+			a.state.note("configuration", err)
 		}
 		err := a.server.Load().probe(ctx)
 		a.state.note("directory server", err)
@@ -104,17 +104,9 @@ func (a *Agent) pings(ctx context.Context) {
 
 // syncs compares everything at the start, and then polls.
 func (a *Agent) syncs(ctx context.Context) {
-	var m *mirror
+	m := newMirror(<-a.changed, a.doorward)
 	retry := syncRetry
 	for {
-		select {
-		case s := <-a.changed:
-			if m != nil {
-				m.close()
-			}
-			m = newMirror(s, a.doorward)
-		default:
-		}
 		err := m.poll(ctx)
 		if ctx.Err() != nil {
 			return
@@ -130,17 +122,14 @@ func (a *Agent) syncs(ctx context.Context) {
 		} else {
 			retry = syncRetry
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case s := <-a.changed:
 			m.close()
 			m = newMirror(s, a.doorward)
-		case <-timer.C:
+		case <-time.After(wait):
 		}
-		timer.Stop()
 	}
 }
 

@@ -106,16 +106,15 @@ func (s *server) bindAs(ctx context.Context, dn, password string) error {
 			return err
 		}
 		put(s.binds, conn)
-		if result != nil && err != nil {
-			if policy, ok := ldap.FindControl(result.Controls, ldap.ControlTypeBeheraPasswordPolicy).(*ldap.ControlBeheraPasswordPolicy); ok {
-				return policyError(policy.Error, err)
-			}
+		if result == nil {
+			return err
 		}
-		if result != nil && err == nil {
-			policy, ok := ldap.FindControl(result.Controls, ldap.ControlTypeBeheraPasswordPolicy).(*ldap.ControlBeheraPasswordPolicy)
-			if ok && policy.Error == ldap.BeheraChangeAfterReset {
-				return policyError(policy.Error, errors.New("the password must be changed"))
-			}
+		policy, ok := ldap.FindControl(result.Controls, ldap.ControlTypeBeheraPasswordPolicy).(*ldap.ControlBeheraPasswordPolicy)
+		switch {
+		case ok && err != nil:
+			return policyError(policy.Error, err)
+		case ok && policy.Error == ldap.BeheraChangeAfterReset:
+			return policyError(policy.Error, errors.New("the password must be changed"))
 		}
 		return err
 	}

@@ -119,8 +119,7 @@ func (d *Doorward) retry(ctx context.Context, method, path string, in, out any) 
 	wait := firstBackOff
 	for {
 		err := d.call(ctx, method, path, in, out)
-		var no *refused
-		if err == nil || errors.As(err, &no) || ctx.Err() != nil {
+		if _, no := errors.AsType[*refused](err); err == nil || no || ctx.Err() != nil {
 			return err
 		}
 		if err := pause(ctx, wait); err != nil {
@@ -132,12 +131,10 @@ func (d *Doorward) retry(ctx context.Context, method, path string, in, out any) 
 
 // pause waits, or returns the error of a context that ends.
 func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(wait):
 		return nil
 	}
 }
@@ -264,8 +261,7 @@ func (d *Doorward) Checks(ctx context.Context) ([]Check, error) {
 // Answer answers a check. One whose login has ended is no error.
 func (d *Doorward) Answer(ctx context.Context, check string, r CheckResult) error {
 	err := d.retry(ctx, http.MethodPost, "/authentications/"+url.PathEscape(check), r, nil)
-	var no *refused
-	if errors.As(err, &no) && no.status == http.StatusNotFound {
+	if no, ok := errors.AsType[*refused](err); ok && no.status == http.StatusNotFound {
 		return nil
 	}
 	return err

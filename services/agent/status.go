@@ -56,10 +56,6 @@ func must[T any](instrument T, err error) T {
 	return instrument
 }
 
-func (s *state) failed(part string, err error) { s.note(part, err) }
-
-func (s *state) succeeded(part string) { s.note(part, nil) }
-
 // note records whether a part of the agent works.
 func (s *state) note(part string, err error) {
 	s.mu.Lock()

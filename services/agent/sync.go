@@ -116,18 +116,13 @@ func (m *mirror) full(ctx context.Context) (err error) {
 	m.newest, m.atNewest, m.settled = "", map[entryID]struct{}{}, false
 	out := m.newSender(ctx, rand.Text())
 	settings := m.settings
-	byUser := settings.membersRDN() == "memberUid"
 	m.searches++
 	err = m.each(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(), func(entry *ldap.Entry) error {
 		e, err := settings.idOf(entry)
 		if err != nil {
 			return err
 		}
-		name := hashDN(entry.DN)
-		m.accounts[e], m.byName[name] = name, e
-		if user := entry.GetEqualFoldAttributeValue(settings.Accounts.UsernameRDN); byUser && user != "" {
-			m.byName[hashText(user)] = e
-		}
+		m.learn(e, entry)
 		m.note(e, entry)
 		out.account(settings.account(e, entry))
 		return nil
@@ -374,17 +369,8 @@ func (m *mirror) findDeleted(ctx context.Context, out *sender) error {
 		}
 	}
 	// An entry that matches since a rename elsewhere has not changed itself.
-	for e := range accounts {
-		if _, known := m.accounts[e]; !known {
-			m.fullAt = time.Time{}
-			break
-		}
-	}
-	for e := range groups {
-		if _, known := m.groups[e]; !known {
-			m.fullAt = time.Time{}
-			break
-		}
+	if len(accounts) > len(m.accounts) || len(groups) > len(m.groups) {
+		m.fullAt = time.Time{}
 	}
 	m.goneAt = time.Now()
 	return nil

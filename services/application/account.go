@@ -31,7 +31,7 @@ func (s *Service) ListAccounts(kind store.OwnerKind) func(context.Context, id.Re
 // and OrgAccountStoreDisabled.
 func (s *Service) NewAccount(kind store.OwnerKind) func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error) {
 	return func(ctx context.Context, through id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-		if err := s.wantOwner(ctx, kind, through); err != nil {
+		if _, err := s.ownerOf(ctx, kind, through); err != nil {
 			return directoryapi.Account{}, err
 		}
 		if kind == store.ApplicationKind {

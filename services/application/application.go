@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -65,11 +66,7 @@ func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf)
 // ListApplications returns a page of the applications of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
-	owner, err := s.directories.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[applicationapi.Application]{}, err
-	}
-	return s.store.ListApplications(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Tenant, s.store.ListApplications, tenant, query)
 }
 
 // ListDirectoryApplications returns a page of the applications that a directory is
@@ -77,11 +74,7 @@ func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query lis
 func (s *Service) ListDirectoryApplications(
 	ctx context.Context, directory id.Ref, query list.Query,
 ) (list.Page[applicationapi.Application], error) {
-	owner, err := s.directories.Directory(ctx, directory)
-	if err != nil {
-		return list.Page[applicationapi.Application]{}, err
-	}
-	return s.store.ListStoreApplications(ctx, directory.Tenant, directory.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Directory, s.store.ListStoreApplications, directory, query)
 }
 
 // ListGroupApplications returns a page of the applications that a group is mapped
@@ -89,11 +82,7 @@ func (s *Service) ListDirectoryApplications(
 func (s *Service) ListGroupApplications(
 	ctx context.Context, group id.Ref, query list.Query,
 ) (list.Page[applicationapi.Application], error) {
-	owner, err := s.directories.Group(ctx, group)
-	if err != nil {
-		return list.Page[applicationapi.Application]{}, err
-	}
-	return s.store.ListStoreApplications(ctx, group.Tenant, group.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Group, s.store.ListStoreApplications, group, query)
 }
 
 // ListAccountApplications returns a page of the applications that reach an account
@@ -198,11 +187,11 @@ func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err er
 	refused.Optional(&a.Description, in.Description, "description", maxDescription)
 	refused.Enum(&a.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
-		a.AuthorizedCallbackURIs, err = callbackURIs(in.AuthorizedCallbackURIs)
+		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris")
 		refused.Add(err)
 	}
 	if in.AuthorizedOriginURIs.Present {
-		a.AuthorizedOriginURIs, err = originURIs(in.AuthorizedOriginURIs)
+		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris")
 		refused.Add(err)
 	}
 	return refused.First()

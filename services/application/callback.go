@@ -3,19 +3,8 @@ package application
 import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/redirecturi"
 )
-
-// callbackURIs reads the URIs to which a login may send a browser back.
-func callbackURIs(in field.List) ([]string, error) {
-	return redirecturi.Callbacks(in, "authorizedCallbackUris")
-}
-
-// originURIs reads the origins whose pages may call the Client API.
-func originURIs(in field.List) ([]string, error) {
-	return redirecturi.Origins(in, "authorizedOriginUris")
-}
 
 // wantCallback refuses a callback that the application does not list:
 // apierr.NoCallback where it lists none, else CallbackNotListed.

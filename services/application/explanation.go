@@ -95,17 +95,14 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 // refusalsBefore are those of a login whose body is right, before its password is
 // compared. refusalsBehind are those of the account that links lead it to.
 var (
-	refusalsBefore = []*apierr.Error{
+	refusalsBefore = []error{
 		apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled,
 	}
-	refusalsBehind = []*apierr.Error{
-		apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
-		apierr.OrganizationDisabled, apierr.NoSuchAccount,
-	}
+	refusalsBehind = append(slices.Clip(afterPassword), apierr.NoSuchAccount)
 )
 
-func is(err error, one []*apierr.Error) bool {
-	return slices.ContainsFunc(one, func(refusal *apierr.Error) bool { return errors.Is(err, refusal) })
+func is(err error, one []error) bool {
+	return slices.ContainsFunc(one, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // explainPassword explains which store decides, and what the account there is

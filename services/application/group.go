@@ -31,7 +31,7 @@ func (s *Service) ListGroups(kind store.OwnerKind) func(context.Context, id.Ref,
 // an organization OrgNoGroupStore and OrgGroupStoreDisabled.
 func (s *Service) NewGroup(kind store.OwnerKind) func(context.Context, id.Ref, directoryapi.NewGroup) (directoryapi.Group, error) {
 	return func(ctx context.Context, through id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
-		if err := s.wantOwner(ctx, kind, through); err != nil {
+		if _, err := s.ownerOf(ctx, kind, through); err != nil {
 			return directoryapi.Group{}, err
 		}
 		want := owners[kind].groups

@@ -280,12 +280,12 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, order
 	if len(narrow.Mapped) > 0 {
 		return wantOrganization(narrow)
 	}
-	exists, err := s.store.NameKeyTaken(ctx, application.Tenant, key)
+	_, err = s.store.OrganizationOfKey(ctx, application.Tenant, key)
+	if errors.Is(err, apierr.NotFound) {
+		return narrow, unknown
+	}
 	if err != nil {
 		return narrow, err
-	}
-	if !exists {
-		return narrow, unknown
 	}
 	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
 }

@@ -44,21 +44,13 @@ func (s *Service) Mapping(kind store.OwnerKind) func(context.Context, id.Ref) (s
 // ApplicationMappings returns a page of an application's mappings, or
 // apierr.NotFound for the application.
 func (s *Service) ApplicationMappings(ctx context.Context, application id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	owner, err := s.Application(ctx, application)
-	if err != nil {
-		return list.Page[store.Mapping]{}, err
-	}
-	return s.store.OwnerMappings(ctx, application, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Application, s.store.OwnerMappings, application, query)
 }
 
 // OrganizationMappings returns a page of an organization's mappings, or
 // apierr.NotFound for the organization.
 func (s *Service) OrganizationMappings(ctx context.Context, organization id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	owner, err := s.Organization(ctx, organization)
-	if err != nil {
-		return list.Page[store.Mapping]{}, err
-	}
-	return s.store.OwnerMappings(ctx, organization, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Organization, s.store.OwnerMappings, organization, query)
 }
 
 // DirectoryMappings returns a function that lists the mappings of a directory to

@@ -42,11 +42,7 @@ func (s *Service) Organization(ctx context.Context, in id.Ref) (store.Organizati
 // ListOrganizations returns a page of the organizations of a tenant. A caller's own
 // tenant is the only one that exists to it: any other is apierr.NotFound.
 func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Organization], error) {
-	owner, err := s.directories.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[store.Organization]{}, err
-	}
-	return s.store.ListOrganizations(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Tenant, s.store.ListOrganizations, tenant, query)
 }
 
 // ListDirectoryOrganizations returns a page of the organizations that a directory is
@@ -54,11 +50,7 @@ func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query li
 func (s *Service) ListDirectoryOrganizations(
 	ctx context.Context, directory id.Ref, query list.Query,
 ) (list.Page[store.Organization], error) {
-	owner, err := s.directories.Directory(ctx, directory)
-	if err != nil {
-		return list.Page[store.Organization]{}, err
-	}
-	return s.store.ListStoreOrganizations(ctx, directory.Tenant, directory.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Directory, s.store.ListStoreOrganizations, directory, query)
 }
 
 // CreateOrganization makes an organization from a client's body. It begins with

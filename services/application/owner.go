@@ -60,34 +60,29 @@ var owners = map[store.OwnerKind]owner{applications.kind: applications, organiza
 // name is the kind as it stands in an href.
 func (o owner) name() string { return string(o.kind) }
 
-// wantOwner returns apierr.NotFound unless there is an owner of that kind.
-func (s *Service) wantOwner(ctx context.Context, kind store.OwnerKind, at id.Ref) (err error) {
+// ownerOf returns an owner of that kind, or apierr.NotFound.
+func (s *Service) ownerOf(ctx context.Context, kind store.OwnerKind, at id.Ref) (list.Owner, error) {
 	if kind == store.OrganizationKind {
-		_, err = s.Organization(ctx, at)
-	} else {
-		_, err = s.Application(ctx, at)
+		return s.Organization(ctx, at)
 	}
-	return err
+	return s.Application(ctx, at)
 }
 
 // storesOf returns the stores of an owner in the order of login, with a query as one of
 // a collection of the owner. An unknown owner is apierr.NotFound.
 func (s *Service) storesOf(ctx context.Context, kind store.OwnerKind, at id.Ref, query list.Query) ([]directoryapi.Store, list.Query,
 	error) {
-	if kind == store.OrganizationKind {
-		owner, err := s.Organization(ctx, at)
-		if err != nil {
-			return nil, query, err
-		}
-		stores, err := s.store.OrganizationStores(ctx, at.Tenant, at.ID)
-		return stores, query.Of(owner.CreatedAt, owner.ModifiedAt), err
-	}
-	owner, err := s.Application(ctx, at)
+	owner, err := s.ownerOf(ctx, kind, at)
 	if err != nil {
 		return nil, query, err
 	}
+	query = query.Of(owner.Times())
+	if kind == store.OrganizationKind {
+		stores, err := s.store.OrganizationStores(ctx, at.Tenant, at.ID)
+		return stores, query, err
+	}
 	order, err := s.store.LoginOrder(ctx, at.Tenant, at.ID)
-	return order.Stores(), query.Of(owner.CreatedAt, owner.ModifiedAt), err
+	return order.Stores(), query, err
 }
 
 // admits refuses the flags of a mapping that its store cannot have: the accounts

@@ -168,12 +168,9 @@ func (in SAMLResponseRequest) check(s *Service) error {
 }
 
 // NewSAMLResponse returns the signed response that informs a service provider that
-// an account has logged in. entity names the identity provider of an application.
-// An account that the application does not reach is apierr.Reference, one that may
-// not log in apierr.UnusableStatus.
-func (s *Service) NewSAMLResponse(
-	ctx context.Context, at id.Ref, in SAMLResponseRequest, entity func(application id.ID) string,
-) ([]byte, error) {
+// an account has logged in. An account that the application does not reach is
+// apierr.Reference, one that may not log in apierr.UnusableStatus.
+func (s *Service) NewSAMLResponse(ctx context.Context, at id.Ref, in SAMLResponseRequest) ([]byte, error) {
 	identity, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
 		return nil, err
@@ -195,19 +192,24 @@ func (s *Service) NewSAMLResponse(
 	if _, err := s.usableRegistration(ctx, identity, provider); err != nil {
 		return nil, err
 	}
-	account, err := s.reachableAccount(ctx, identity, in.Account)
+	ref, err = s.reference(in.Account, "account", "accounts")
 	if err != nil {
 		return nil, err
 	}
-	return s.samlResponse(ctx, identity, provider, account, in.RequestID.Value, entity(identity.ApplicationID))
+	account, err := s.admittedAccount(ctx, identity, ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.samlResponse(ctx, identity, provider, account, in.RequestID.Value)
 }
 
 // samlResponse returns the signed response for an account.
 func (s *Service) samlResponse(ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
-	account directoryapi.Account, requestID, entityID string,
+	account directoryapi.Account, requestID string,
 ) (signed []byte, err error) {
 	response := saml.Response{
-		Issuer: entityID, Audience: provider.EntityID, ConsumerURL: provider.AssertionConsumerServiceURL, InResponseTo: requestID, Now: s.now(),
+		Issuer: SAMLEntityID(s.Alias(), identity.ApplicationID), Audience: provider.EntityID,
+		ConsumerURL: provider.AssertionConsumerServiceURL, InResponseTo: requestID, Now: s.now(),
 	}
 	if response.NameID, response.NameIDFormat, err = s.nameID(ctx, identity, provider, account); err != nil {
 		return nil, err
@@ -230,16 +232,8 @@ func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, erro
 	return saml.ReadKeyPair(identity.Certificate, private)
 }
 
-// reachableAccount returns an account that may log in to the application of an
+// admittedAccount returns an account that may log in to the application of an
 // identity provider.
-func (s *Service) reachableAccount(ctx context.Context, identity SAMLIdentityProvider, in field.Link) (directoryapi.Account, error) {
-	ref, err := s.reference(in, "account", "accounts")
-	if err != nil {
-		return directoryapi.Account{}, err
-	}
-	return s.admittedAccount(ctx, identity, ref.ID)
-}
-
 func (s *Service) admittedAccount(ctx context.Context, identity SAMLIdentityProvider, asked id.ID) (directoryapi.Account, error) {
 	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", asked))
 	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: asked}); errors.Is(err, apierr.NotFound) {

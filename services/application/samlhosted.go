@@ -23,14 +23,6 @@ func SAMLEntityID(name alias.Alias, application id.ID) string {
 	return name.Spell("urn:service:application:") + application.String() + ":provider:idp"
 }
 
-func (s *Service) entityID(application id.ID) string {
-	name := s.cfg.Alias
-	if name == "" {
-		name = alias.Neutral
-	}
-	return SAMLEntityID(name, application)
-}
-
 // SAMLRelayState reads a relay state that NewDefaultRelayState made.
 func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRelayState) (out applicationapi.SAMLDestination, err error) {
 	unknown := apierr.SAMLMalformed.Because("the RelayState is none of this service")
@@ -127,7 +119,6 @@ func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer
 		return out, err
 	}
 	out.ConsumerURL = provider.AssertionConsumerServiceURL
-	entityID := s.entityID(identity.ApplicationID)
 	var signed []byte
 	if in.Account.IsZero() {
 		pair, err := s.samlKeyPair(identity)
@@ -135,7 +126,8 @@ func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer
 			return out, err
 		}
 		signed, err = saml.Refusal{
-			Issuer: entityID, ConsumerURL: out.ConsumerURL, InResponseTo: in.RequestID, Reason: in.Reason, Message: in.Message, Now: s.now(),
+			Issuer: SAMLEntityID(s.Alias(), identity.ApplicationID), ConsumerURL: out.ConsumerURL, InResponseTo: in.RequestID,
+			Reason: in.Reason, Message: in.Message, Now: s.now(),
 		}.Sign(pair, identity.SignatureAlgorithm)
 		out.Response = secure.Secret(base64.StdEncoding.EncodeToString(signed))
 		return out, err
@@ -144,7 +136,7 @@ func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer
 	if err != nil {
 		return out, err
 	}
-	signed, err = s.samlResponse(ctx, identity, provider, account, in.RequestID, entityID)
+	signed, err = s.samlResponse(ctx, identity, provider, account, in.RequestID)
 	out.Response = secure.Secret(base64.StdEncoding.EncodeToString(signed))
 	return out, err
 }

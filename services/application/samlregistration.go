@@ -50,11 +50,7 @@ func (s *Service) SAMLRegistration(ctx context.Context, at id.Ref) (store.SAMLRe
 func (s *Service) ListSAMLRegistrations(
 	ctx context.Context, provider id.Ref, query list.Query,
 ) (list.Page[store.SAMLRegistration], error) {
-	owner, err := s.SAMLIdentityProvider(ctx, provider)
-	if err != nil {
-		return list.Page[store.SAMLRegistration]{}, err
-	}
-	return s.store.ListSAMLRegistrations(ctx, provider, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.SAMLIdentityProvider, s.store.ListSAMLRegistrations, provider, query)
 }
 
 // ListServedSAMLServiceProviders returns a page of the service providers that are
@@ -62,11 +58,7 @@ func (s *Service) ListSAMLRegistrations(
 func (s *Service) ListServedSAMLServiceProviders(
 	ctx context.Context, provider id.Ref, query list.Query,
 ) (list.Page[store.SAMLServiceProvider], error) {
-	owner, err := s.SAMLIdentityProvider(ctx, provider)
-	if err != nil {
-		return list.Page[store.SAMLServiceProvider]{}, err
-	}
-	return s.store.ListServedSAMLServiceProviders(ctx, provider, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.SAMLIdentityProvider, s.store.ListServedSAMLServiceProviders, provider, query)
 }
 
 // CreateSAMLRegistration registers a service provider with an identity provider.

@@ -45,11 +45,7 @@ func (s *Service) SAMLServiceProvider(ctx context.Context, at id.Ref) (store.SAM
 func (s *Service) ListSAMLServiceProviders(
 	ctx context.Context, tenant id.Ref, query list.Query,
 ) (list.Page[store.SAMLServiceProvider], error) {
-	owner, err := s.directories.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[store.SAMLServiceProvider]{}, err
-	}
-	return s.store.ListSAMLServiceProviders(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directories.Tenant, s.store.ListSAMLServiceProviders, tenant, query)
 }
 
 // CreateSAMLServiceProvider makes one from a client's body. An entity id that

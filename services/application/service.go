@@ -5,10 +5,12 @@
 package application
 
 import (
+	"cmp"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/customdata"
@@ -39,6 +41,9 @@ func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, bas
 }
 
 var _ applicationapi.Contract = (*Service)(nil)
+
+// Alias is the word that names the product on the wire.
+func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }
 
 // CustomData is the customData of the owners of one kind.
 func (s *Service) CustomData(kind store.OwnerKind) customdata.Owners {

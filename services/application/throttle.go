@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -72,7 +71,7 @@ type attempt struct {
 
 // newAttempt returns the attempt of a login at the address of the request.
 func (s *Service) newAttempt(ctx context.Context, tenant id.ID, login string) attempt {
-	name, address := s.hash(tenant, "login", field.Fold(login)), s.hash(tenant, "address", network(caller.From(ctx).Address))
+	name, address := s.hash(tenant, "login", field.Fold(login)), s.hash(tenant, "address", caller.From(ctx).Network().String())
 	return attempt{
 		tenant: tenant, pair: store.CounterKey{Login: name, Address: address},
 		account: store.CounterKey{Login: name}, address: store.CounterKey{Address: address},
@@ -85,17 +84,6 @@ func (s *Service) hash(tenant id.ID, of, text string) string {
 	mac.Write(tenant[:])
 	mac.Write([]byte(of + "\x00" + text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
-}
-
-// network returns what counts as one address. An IPv6 network of 64 bits does,
-// because a client that has one of its addresses can have them all.
-func network(address netip.Addr) string {
-	address = address.Unmap().WithZone("")
-	if address.Is6() {
-		prefix, _ := address.Prefix(64) // fails for more bits than an address has
-		address = prefix.Addr()
-	}
-	return address.String()
 }
 
 // throttle is the lockout: it returns apierr.TooMany when a login, or an address, has failed too
@@ -152,7 +140,7 @@ func (s *Service) record(ctx context.Context, a attempt, outcome error) error {
 	switch {
 	case errors.Is(outcome, apierr.WrongPassword), errors.Is(outcome, apierr.NoSuchAccount):
 		return s.recordFailure(ctx, a, outcome)
-	case outcome == nil, slices.ContainsFunc(afterPassword, func(refusal error) bool { return errors.Is(outcome, refusal) }):
+	case outcome == nil, is(outcome, afterPassword):
 		return s.recordPassword(ctx, a, outcome)
 	}
 	return outcome

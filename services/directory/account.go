@@ -71,11 +71,7 @@ func split(stores []directoryapi.Store) (directories, groups []id.ID) {
 
 // TenantAccounts returns a page of all the accounts of a tenant.
 func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[directoryapi.Account]{}, err
-	}
-	return s.allUnsealed(s.store.TenantAccounts(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt)))
+	return s.allUnsealed(list.PageOf(ctx, s.Tenant, s.store.TenantAccounts, tenant, query))
 }
 
 // DirectoryAccounts returns a page of the accounts of a directory.
@@ -96,9 +92,9 @@ func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query
 	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(owner.CreatedAt, owner.ModifiedAt)))
 }
 
-// NewAccount makes an account from a client's body.
-func (s *Service) NewAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	in.ID = id.New(s.now())
+// NewAccount makes an account in a directory from a client's body.
+func (s *Service) NewAccount(ctx context.Context, directory id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+	in.Tenant, in.Directory, in.ID = directory.Tenant, directory.ID, id.New(s.now())
 	return s.CreateAccount(ctx, in)
 }
 
@@ -172,18 +168,17 @@ func taken(a directoryapi.Account) error {
 // apply writes the members of a body into an account and checks them. A new
 // account needs an email; its user name is the email unless it has one.
 func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registrar, isNew bool) (err error) {
-	var refusals []error
-	refuse := func(err error) { refusals = append(refusals, err) }
+	var refused field.Refusals
 	if in.Email.Present || isNew {
 		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
 			err = field.Email("email", a.Email)
 		}
-		refuse(err)
+		refused.Add(err)
 	}
 	switch {
 	case in.Username.Given():
 		a.Username, err = field.Name(in.Username, "username", 255)
-		refuse(err)
+		refused.Add(err)
 	case in.Username.Null || isNew:
 		a.Username = a.Email
 	}
@@ -198,18 +193,17 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 		{in.Surname, store.Surname, &a.Surname, by.SurnameRequired},
 	} {
 		if part.required && part.in.Given() && strings.TrimSpace(part.in.Value) == "" {
-			refuse(nameRequired(part.name))
+			refused.Add(nameRequired(part.name))
 		}
 		if part.in.Present {
 			*part.to, err = field.Nonempty(part.in, part.name, 255)
-			refuse(err)
+			refused.Add(err)
 		}
 	}
-	a.Status, err = field.Enum(in.Status, "status", a.Status, store.AccountStatuses...)
-	refuse(err)
+	refused.Enum(&a.Status, in.Status, "status", store.AccountStatuses...)
 	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus)
-	refuse(err)
-	return field.First(refusals...)
+	refused.Add(err)
+	return refused.First()
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,
@@ -340,12 +334,6 @@ func mirrored(name string) error {
 // differs names a property, beside the status, in which two states of an account
 // differ; empty when there is none.
 func differs(before, after directoryapi.Account) string {
-	text := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
-	}
 	for _, property := range []struct{ name, before, after string }{
 		{"username", before.Username, after.Username}, {"email", before.Email, after.Email},
 		{"givenName", text(before.GivenName), text(after.GivenName)}, {"middleName", text(before.MiddleName), text(after.MiddleName)},
@@ -358,6 +346,14 @@ func differs(before, after directoryapi.Account) string {
 		}
 	}
 	return ""
+}
+
+// text is an optional text, empty for none.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // DeleteAccount removes an account, and lets the other services drop what they

@@ -30,21 +30,13 @@ func (s *Service) AccountLink(ctx context.Context, in id.Ref) (store.AccountLink
 
 // AccountLinks returns a page of the links that have the account at one end.
 func (s *Service) AccountLinks(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.AccountLink], error) {
-	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
-	if err != nil {
-		return list.Page[store.AccountLink]{}, err
-	}
-	return s.store.AccountLinks(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Account, s.store.AccountLinks, account, query)
 }
 
 // LinkedAccounts returns a page of the accounts at the other ends of an account's
 // links.
 func (s *Service) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
-	if err != nil {
-		return list.Page[directoryapi.Account]{}, err
-	}
-	return s.allUnsealed(s.store.LinkedAccounts(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt)))
+	return s.allUnsealed(list.PageOf(ctx, s.Account, s.store.LinkedAccounts, account, query))
 }
 
 // NewAccountLink links two accounts of different directories

@@ -135,33 +135,21 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 		return notOfType("accountConfig.passwordRdn")
 	}
 	var password, passwordRDN string
-	for _, m := range []struct {
-		name string
-		in   field.Text
-		to   *string
-		most int
-	}{
-		{"directoryHost", in.DirectoryHost, &to.DirectoryHost, maxName},
-		{"agentUserDn", in.AgentUserDN, &to.AgentUserDN, maxLDAPText},
-		{"agentUserDnPassword", in.AgentUserDNPassword, &password, maxLDAPText},
-		{"baseDn", in.BaseDN, &to.BaseDN, maxLDAPText},
-		{"accountConfig.objectClass", accounts.ObjectClass, &to.AccountConfig.ObjectClass, maxName},
-		{"accountConfig.emailRdn", accounts.EmailRDN, &to.AccountConfig.EmailRDN, maxName},
-		{"accountConfig.givenNameRdn", accounts.GivenNameRDN, &to.AccountConfig.GivenNameRDN, maxName},
-		{"accountConfig.surnameRdn", accounts.SurnameRDN, &to.AccountConfig.SurnameRDN, maxName},
-		{"accountConfig.usernameRdn", accounts.UsernameRDN, &to.AccountConfig.UsernameRDN, maxName},
-		{"accountConfig.passwordRdn", accounts.PasswordRDN, &passwordRDN, maxName},
-		{"groupConfig.objectClass", groups.ObjectClass, &to.GroupConfig.ObjectClass, maxName},
-		{"groupConfig.nameRdn", groups.NameRDN, &to.GroupConfig.NameRDN, maxName},
-		{"groupConfig.descriptionRdn", groups.DescriptionRDN, &to.GroupConfig.DescriptionRDN, maxName},
-	} {
-		if (!m.in.Present && !isNew) || (m.to == &passwordRDN && a.ProviderID == ad) {
-			continue
-		}
-		var err error
-		*m.to, err = field.Verbatim(m.in, m.name, m.most)
-		refused.Add(err)
+	refused.Verbatim(&to.DirectoryHost, in.DirectoryHost, "directoryHost", maxName, isNew)
+	refused.Verbatim(&to.AgentUserDN, in.AgentUserDN, "agentUserDn", maxLDAPText, isNew)
+	refused.Verbatim(&password, in.AgentUserDNPassword, "agentUserDnPassword", maxLDAPText, isNew)
+	refused.Verbatim(&to.BaseDN, in.BaseDN, "baseDn", maxLDAPText, isNew)
+	refused.Verbatim(&to.AccountConfig.ObjectClass, accounts.ObjectClass, "accountConfig.objectClass", maxName, isNew)
+	refused.Verbatim(&to.AccountConfig.EmailRDN, accounts.EmailRDN, "accountConfig.emailRdn", maxName, isNew)
+	refused.Verbatim(&to.AccountConfig.GivenNameRDN, accounts.GivenNameRDN, "accountConfig.givenNameRdn", maxName, isNew)
+	refused.Verbatim(&to.AccountConfig.SurnameRDN, accounts.SurnameRDN, "accountConfig.surnameRdn", maxName, isNew)
+	refused.Verbatim(&to.AccountConfig.UsernameRDN, accounts.UsernameRDN, "accountConfig.usernameRdn", maxName, isNew)
+	if a.ProviderID != ad {
+		refused.Verbatim(&passwordRDN, accounts.PasswordRDN, "accountConfig.passwordRdn", maxName, isNew)
 	}
+	refused.Verbatim(&to.GroupConfig.ObjectClass, groups.ObjectClass, "groupConfig.objectClass", maxName, isNew)
+	refused.Verbatim(&to.GroupConfig.NameRDN, groups.NameRDN, "groupConfig.nameRdn", maxName, isNew)
+	refused.Verbatim(&to.GroupConfig.DescriptionRDN, groups.DescriptionRDN, "groupConfig.descriptionRdn", maxName, isNew)
 	if password != "" {
 		a.PasswordSealed = s.ring.Seal(secure.Secret(password), agentPasswordPurpose(a.ID))
 	}
@@ -169,26 +157,12 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 		to.AccountConfig.PasswordRDN = &passwordRDN
 	}
 
-	for _, m := range []struct {
-		name string
-		in   field.Text
-		to   **string
-		most int
-	}{
-		{"accountConfig.dnSuffix", accounts.DNSuffix, &to.AccountConfig.DNSuffix, maxLDAPText},
-		{"accountConfig.objectFilter", accounts.ObjectFilter, &to.AccountConfig.ObjectFilter, maxLDAPText},
-		{"accountConfig.middleNameRdn", accounts.MiddleNameRDN, &to.AccountConfig.MiddleNameRDN, maxName},
-		{"groupConfig.dnSuffix", groups.DNSuffix, &to.GroupConfig.DNSuffix, maxLDAPText},
-		{"groupConfig.objectFilter", groups.ObjectFilter, &to.GroupConfig.ObjectFilter, maxLDAPText},
-		{"groupConfig.membersRdn", groups.MembersRDN, &to.GroupConfig.MembersRDN, maxName},
-	} {
-		if !m.in.Present {
-			continue
-		}
-		var err error
-		*m.to, err = field.Optional(m.in, m.name, m.most)
-		refused.Add(err)
-	}
+	refused.Optional(&to.AccountConfig.DNSuffix, accounts.DNSuffix, "accountConfig.dnSuffix", maxLDAPText)
+	refused.Optional(&to.AccountConfig.ObjectFilter, accounts.ObjectFilter, "accountConfig.objectFilter", maxLDAPText)
+	refused.Optional(&to.AccountConfig.MiddleNameRDN, accounts.MiddleNameRDN, "accountConfig.middleNameRdn", maxName)
+	refused.Optional(&to.GroupConfig.DNSuffix, groups.DNSuffix, "groupConfig.dnSuffix", maxLDAPText)
+	refused.Optional(&to.GroupConfig.ObjectFilter, groups.ObjectFilter, "groupConfig.objectFilter", maxLDAPText)
+	refused.Optional(&to.GroupConfig.MembersRDN, groups.MembersRDN, "groupConfig.membersRdn", maxName)
 	refused.Add(configureConnection(to, in, isNew))
 	refused.Add(configureReferrals(a, in, isNew))
 	return refused.First()

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -146,18 +148,6 @@ func delegated(found store.Candidate) bool {
 	return found.PasswordHash == "" && (found.ProviderID == ldap || found.ProviderID == ad)
 }
 
-// traceHeaders carry the trace of a login to the agent.
-type traceHeaders map[string]string
-
-func (h traceHeaders) Get(name string) string { return h[name] }
-func (h traceHeaders) Set(name, value string) { h[name] = value }
-func (h traceHeaders) Keys() (names []string) {
-	for name := range h {
-		names = append(names, name)
-	}
-	return names
-}
-
 // delegate lets the agent of a mirror compare a password. It returns the errors
 // 9000 to 9006 (docs/interface/connectors.md#delegated-logins), and
 // apierr.WrongPassword.
@@ -179,7 +169,7 @@ func (s *Service) delegate(ctx context.Context, found store.Candidate, password 
 	check := id.New(s.now())
 	result, end := s.checks.login(check)
 	defer end()
-	trace := traceHeaders{}
+	trace := propagation.MapCarrier{} // of the login, for the agent
 	telemetry.Carry(ctx, trace)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: to.AgentID, ID: check, ExternalID: to.ExternalID,

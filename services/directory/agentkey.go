@@ -49,11 +49,7 @@ func (s *Service) CreateAgentKey(ctx context.Context, at id.Ref, in NewAgentKey)
 
 // AgentKeys returns a page of the keys of an agent, without secrets.
 func (s *Service) AgentKeys(ctx context.Context, at id.Ref, query list.Query) (list.Page[store.AgentKey], error) {
-	agent, err := s.Agent(ctx, at)
-	if err != nil {
-		return list.Page[store.AgentKey]{}, err
-	}
-	return s.store.ListAgentKeys(ctx, at.Tenant, at.ID, query.Of(agent.CreatedAt, agent.ModifiedAt))
+	return list.PageOf(ctx, s.Agent, s.store.ListAgentKeys, at, query)
 }
 
 // DeleteAgentKey removes a key of an agent.

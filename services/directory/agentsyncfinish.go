@@ -15,11 +15,7 @@ import (
 
 // Refusals returns a page of the entries that the last syncs could not take.
 func (s *Service) Refusals(ctx context.Context, at id.Ref, query list.Query) (list.Page[store.Refusal], error) {
-	agent, err := s.Agent(ctx, at)
-	if err != nil {
-		return list.Page[store.Refusal]{}, err
-	}
-	return s.store.ListRefusals(ctx, at.Tenant, at.ID, query.Of(agent.CreatedAt, agent.ModifiedAt))
+	return list.PageOf(ctx, s.Agent, s.store.ListRefusals, at, query)
 }
 
 // reasonOf is what a refused entry is listed with.

@@ -41,28 +41,19 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 			return err
 		}
 		var refused field.Refusals
-		for _, status := range []struct {
-			in   field.Text
-			name string
-			to   *string
-		}{
-			{in.VerificationEmailStatus, "verificationEmailStatus", &p.VerificationEmailStatus},
-			{in.VerificationSuccessEmailStatus, "verificationSuccessEmailStatus", &p.VerificationSuccessEmailStatus},
-			{in.WelcomeEmailStatus, "welcomeEmailStatus", &p.WelcomeEmailStatus},
-		} {
-			*status.to, err = field.Enum(status.in, status.name, *status.to, directoryapi.Enabled, directoryapi.Disabled)
+		status := func(to *string, in field.Text, name string) {
+			refused.Enum(to, in, name, directoryapi.Enabled, directoryapi.Disabled)
+		}
+		status(&p.VerificationEmailStatus, in.VerificationEmailStatus, "verificationEmailStatus")
+		status(&p.VerificationSuccessEmailStatus, in.VerificationSuccessEmailStatus, "verificationSuccessEmailStatus")
+		status(&p.WelcomeEmailStatus, in.WelcomeEmailStatus, "welcomeEmailStatus")
+		if in.EmailDomainWhitelist.Present {
+			p.EmailDomainWhitelist, err = domainList("emailDomainWhitelist", in.EmailDomainWhitelist.Or([]string{}))
 			refused.Add(err)
 		}
-		for _, domains := range []struct {
-			in   field.List
-			name string
-			to   *[]string
-		}{{in.EmailDomainWhitelist, "emailDomainWhitelist", &p.EmailDomainWhitelist}, {in.EmailDomainBlacklist, "emailDomainBlacklist",
-			&p.EmailDomainBlacklist}} {
-			if domains.in.Present {
-				*domains.to, err = domainList(domains.name, domains.in.Or([]string{}))
-				refused.Add(err)
-			}
+		if in.EmailDomainBlacklist.Present {
+			p.EmailDomainBlacklist, err = domainList("emailDomainBlacklist", in.EmailDomainBlacklist.Or([]string{}))
+			refused.Add(err)
 		}
 		if err := refused.First(); err != nil {
 			return err

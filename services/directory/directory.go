@@ -56,11 +56,7 @@ func (s *Service) Directory(ctx context.Context, in directoryapi.Ref) (directory
 
 // TenantDirectories returns a page of the directories of a tenant.
 func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
-	owner, err := s.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[directoryapi.Directory]{}, err
-	}
-	return s.store.ListDirectories(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Tenant, s.store.ListDirectories, tenant, query)
 }
 
 // NewDirectory makes a directory of any type from a client's body, with

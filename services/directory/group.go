@@ -20,11 +20,7 @@ func (s *Service) Group(ctx context.Context, in directoryapi.Ref) (directoryapi.
 
 // TenantGroups returns a page of all the groups of a tenant.
 func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	owner, err := s.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[directoryapi.Group]{}, err
-	}
-	return s.store.TenantGroups(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Tenant, s.store.TenantGroups, tenant, query)
 }
 
 // DirectoryGroups returns a page of the groups of a directory.
@@ -38,11 +34,7 @@ func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query l
 
 // AccountGroups returns a page of the groups that an account is a member of.
 func (s *Service) AccountGroups(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
-	if err != nil {
-		return list.Page[directoryapi.Group]{}, err
-	}
-	return s.store.AccountGroups(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Account, s.store.AccountGroups, account, query)
 }
 
 // ListGroups returns a page of the groups of the stores, each once: those of a

@@ -33,26 +33,15 @@ func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.
 	if err != nil {
 		return out, err
 	}
-	creation, err := s.store.CreationPolicy(ctx, directory.Tenant, directory.ID)
+	registrar, err := s.store.Registrar(ctx, directory.Tenant, directory.ID)
 	if err != nil {
 		return out, err
 	}
-	fields, err := s.store.ListFields(ctx, directory.Tenant, d.SchemaID, list.Query{Limit: list.MaxLimit})
-	if err != nil {
-		return out, err
-	}
-	for _, f := range fields.Items {
-		switch f.Name {
-		case store.GivenName:
-			out.GivenNameRequired = f.Required
-		case store.Surname:
-			out.SurnameRequired = f.Required
-		}
-	}
+	out.GivenNameRequired, out.SurnameRequired = registrar.GivenNameRequired, registrar.SurnameRequired
 	out.Directory, out.MinLength, out.MaxLength = d.Name, policy.MinLength, policy.MaxLength
 	out.MinLowerCase, out.MinUpperCase, out.MinNumeric = policy.MinLowerCase, policy.MinUpperCase, policy.MinNumeric
 	out.MinSymbol, out.MinDiacritic = policy.MinSymbol, policy.MinDiacritic
-	out.VerificationEmail = creation.VerificationEmailStatus == directoryapi.Enabled
+	out.VerificationEmail = registrar.VerificationEmailStatus == directoryapi.Enabled && !d.Mirror()
 	out.ResetEmail = policy.ResetEmailStatus == directoryapi.Enabled
 	out.Builtin, out.Mirror = d.Builtin, d.Mirror()
 	return out, nil
@@ -80,14 +69,14 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 	}
 	if in.Groups {
 		if out.Groups, err = allPages(func(q list.Query) (list.Page[directoryapi.Group], error) {
-			return s.store.AccountGroups(ctx, in.Tenant, in.ID, q)
+			return s.store.AccountGroups(ctx, in.Ref, q)
 		}); err != nil {
 			return out, err
 		}
 	}
 	if in.Memberships {
 		memberships, err := allPages(func(q list.Query) (list.Page[store.Membership], error) {
-			return s.store.AccountMemberships(ctx, in.Tenant, in.ID, q)
+			return s.store.AccountMemberships(ctx, in.Ref, q)
 		})
 		if err != nil {
 			return out, err
@@ -97,7 +86,7 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 		}
 	}
 	if in.CustomData {
-		resource, err := s.AccountData().Read(ctx, in.Ref)
+		resource, err := s.CustomData().Accounts.Read(ctx, in.Ref)
 		if err != nil {
 			return out, err
 		}

@@ -139,9 +139,9 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 	case a.HomeStatus != directoryapi.Enabled || a.StoreStatus != directoryapi.Enabled:
 		return p.unlinked("the default account store is disabled")
 	case in.ByEmail:
+		// An account that has not proved its email may have taken the address of another.
 		if i := slices.IndexFunc(a.Counterparts, func(c store.Counterpart) bool {
-			return c.Inside && a.SameEmail(c) && bothVerified(a,
-				c)
+			return c.Inside && a.SameEmail(c) && hasProvedEmail(a.Account) && hasProvedEmail(c.Account)
 		}); i >= 0 {
 			return p.leadsTo(a.Counterparts[i].Account, directoryapi.Matched,
 				"the default account store has an account of the same email, and both are verified")
@@ -157,12 +157,6 @@ func decideLink(in directoryapi.LinkAccount, a store.Arrival) linkPlan {
 		return p.unlinked("the default account store mirrors another, where its accounts are made")
 	}
 	return p.leadsTo(copyOf(a), directoryapi.Provisioned, "a copy of the account is made in the default account store")
-}
-
-// bothVerified reports whether both have proved their email. An account that has not may
-// have taken the address of another.
-func bothVerified(a store.Arrival, c store.Counterpart) bool {
-	return hasProvedEmail(a.Account) && hasProvedEmail(c.Account)
 }
 
 // hasProvedEmail reports whether a mail, an administrator or the provider has verified

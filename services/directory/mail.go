@@ -44,11 +44,11 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 		mail.ResetTokenTTL = policy.ResetTokenTTL
 	}
 	bodies := mail.Template.TextBody + mail.Template.HTMLBody
-	if mail.AccountData, err = printed(ctx, s.AccountData(), id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
+	if mail.AccountData, err = printed(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
 		"account.customData."); err != nil {
 		return mail, err
 	}
-	mail.DirectoryData, err = printed(ctx, s.DirectoryData(), at, bodies, "account.directory.customData.")
+	mail.DirectoryData, err = printed(ctx, s.CustomData().Directories, at, bodies, "account.directory.customData.")
 	return mail, err
 }
 

@@ -58,8 +58,8 @@ func (w world) mail(t *testing.T, workflow directoryapi.Workflow) (directoryapi.
 func TestAMailBringsTheDataThatItsTemplateNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.PolicyChange{})
-	w.merge(t, w.AccountData(), w.account.ID, `{"plan":"gold","secret":"s3cret","limits":{"seats":1}}`)
-	w.merge(t, w.DirectoryData(), w.directory, `{"phone":"+1 555","secret":"s3cret"}`)
+	w.merge(t, w.CustomData().Accounts, w.account.ID, `{"plan":"gold","secret":"s3cret","limits":{"seats":1}}`)
+	w.merge(t, w.CustomData().Directories, w.directory, `{"phone":"+1 555","secret":"s3cret"}`)
 	mail, err := w.mail(t, directoryapi.Reset)
 	if err != nil || len(mail.AccountData)+len(mail.DirectoryData) > 0 {
 		t.Errorf("the default template brings %v and %v, %v", mail.AccountData, mail.DirectoryData, err)

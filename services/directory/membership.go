@@ -25,20 +25,12 @@ func (s *Service) Membership(ctx context.Context, in id.Ref) (store.Membership, 
 
 // AccountMemberships returns a page of the memberships of an account.
 func (s *Service) AccountMemberships(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Membership], error) {
-	owner, err := s.store.Account(ctx, account.Tenant, account.ID)
-	if err != nil {
-		return list.Page[store.Membership]{}, err
-	}
-	return s.store.AccountMemberships(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Account, s.store.AccountMemberships, account, query)
 }
 
 // GroupMemberships returns a page of the memberships of a group.
 func (s *Service) GroupMemberships(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Membership], error) {
-	owner, err := s.store.Group(ctx, group.Tenant, group.ID)
-	if err != nil {
-		return list.Page[store.Membership]{}, err
-	}
-	return s.store.GroupMemberships(ctx, group.Tenant, group.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Group, s.store.GroupMemberships, group, query)
 }
 
 // NewMembership puts an account into a group of its directory

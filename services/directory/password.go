@@ -34,22 +34,18 @@ const formerPasswords = 24
 // changePassword does, except that nothing was used before.
 func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccount) (hash string, err error) {
 	if in.HashedPassword {
-		return s.importedPassword(in.Account.Password)
+		if err := given(in.Account.Password); err != nil {
+			return "", err
+		}
+		if hash, err = pwhash.ParseImported(in.Account.Password.Value, s.Alias()); err != nil {
+			return "", apierr.Format.Because("the password is not a hash that can be imported: %s", err)
+		}
+		return hash, nil
 	}
 	if _, err := s.checkPassword(ctx, in.Tenant, in.Directory, in.Account.Password); err != nil {
 		return "", err
 	}
 	return s.passwords.Hash(ctx, in.Tenant, secure.Secret(in.Account.Password.Value))
-}
-
-func (s *Service) importedPassword(in field.Text) (stored string, err error) {
-	if err := given(in); err != nil {
-		return "", err
-	}
-	if stored, err = pwhash.ParseImported(in.Value, s.Alias()); err != nil {
-		return "", apierr.Format.Because("the password is not a hash that can be imported: %s", err)
-	}
-	return stored, nil
 }
 
 // changePassword checks another password of an account against the policy of

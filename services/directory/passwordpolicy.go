@@ -28,10 +28,9 @@ func (s *Service) PasswordPolicy(ctx context.Context, directory id.Ref) (store.P
 // UpdatePasswordPolicy changes what the body names. That of a mirror is
 // apierr.MirroredProperty.
 func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in PasswordPolicyChange) (store.PasswordPolicy, error) {
-	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) (err error) {
+	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
 		var refused field.Refusals
-		p.ResetTokenTTL, err = field.Whole(in.ResetTokenTTL, "resetTokenTtl", p.ResetTokenTTL, 1, maxResetTokenTTL)
-		refused.Add(err)
+		refused.Whole(&p.ResetTokenTTL, in.ResetTokenTTL, "resetTokenTtl", 1, maxResetTokenTTL)
 		refused.Enum(&p.ResetEmailStatus, in.ResetEmailStatus, "resetEmailStatus", directoryapi.Enabled, directoryapi.Disabled)
 		refused.Enum(
 			&p.ResetSuccessEmailStatus, in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", directoryapi.Enabled, directoryapi.Disabled,

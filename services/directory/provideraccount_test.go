@@ -58,7 +58,7 @@ func TestMappingRulesRunAtEachLogin(t *testing.T) {
 	}
 	data := func(account id.ID) string {
 		t.Helper()
-		resource, err := svc.AccountData().Read(t.Context(), id.Ref{Tenant: tenant, ID: account})
+		resource, err := svc.CustomData().Accounts.Read(t.Context(), id.Ref{Tenant: tenant, ID: account})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,15 +34,11 @@ func (s *Service) SAMLTenant(ctx context.Context, in directoryapi.SAMLDirectory)
 	return directoryapi.SAMLTenant{Tenant: tenant}, err
 }
 
-func (s *Service) notSAML(directory id.ID) error {
-	return apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
-}
-
 // samlProvider returns the provider of a SAML directory, or apierr.NotSAML.
 func (s *Service) samlProvider(ctx context.Context, tenant, directory id.ID) (store.AccountProvider, error) {
 	p, err := s.store.AccountProvider(ctx, tenant, directory)
 	if errors.Is(err, apierr.NotFound) || err == nil && p.ProviderID != "saml" {
-		err = s.notSAML(directory)
+		err = apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
 	}
 	return p, err
 }

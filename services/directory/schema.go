@@ -25,11 +25,7 @@ func (s *Service) Schema(ctx context.Context, at id.Ref) (store.Schema, error) {
 
 // SchemaFields returns a page of the fields of a schema.
 func (s *Service) SchemaFields(ctx context.Context, schema id.Ref, query list.Query) (list.Page[store.Field], error) {
-	owner, err := s.Schema(ctx, schema)
-	if err != nil {
-		return list.Page[store.Field]{}, err
-	}
-	return s.store.ListFields(ctx, schema.Tenant, schema.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.Schema, s.store.ListFields, schema, query)
 }
 
 // Field returns a field of a schema, or apierr.NotFound.

@@ -61,5 +61,9 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 
 var _ directoryapi.Contract = (*Service)(nil)
 
+// CustomData is the customData of tenants, directories, groups and accounts, each a
+// resource of its own (docs/interface/custom-data.md#owners).
+func (s *Service) CustomData() store.CustomData { return s.store.CustomData(s.now) }
+
 // Alias is the word that names the product on the wire.
 func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }

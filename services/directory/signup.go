@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"net/netip"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -81,16 +80,11 @@ func (s *Service) insertSignUp(ctx context.Context, v store.SignUp) (mailed bool
 	return mailed, err
 }
 
-// addressHash is what is kept of the network that asks. An IPv6 network of 64 bits
-// counts as one, because a client that has one of its addresses can have them all.
+// addressHash is what is kept of the network that asks.
 func (s *Service) addressHash(ctx context.Context) string {
-	address := caller.From(ctx).Address.Unmap().WithZone("")
-	if !address.IsValid() {
+	network := caller.From(ctx).Network()
+	if !network.IsValid() {
 		return ""
-	}
-	network := netip.PrefixFrom(address, address.BitLen())
-	if address.Is6() {
-		network, _ = address.Prefix(64)
 	}
 	_, key := s.ring.Derive("directory.sign-up address")
 	return hex.EncodeToString([]byte(secure.Derive(key, network.String())))

@@ -32,6 +32,13 @@ func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 	return s.ProviderAccount(ctx, user)
 }
 
+// NewProviderAccount is SocialAccount for a client's body.
+func (s *Service) NewProviderAccount(
+	ctx context.Context, directory id.Ref, login directoryapi.SocialLogin,
+) (directoryapi.ProvidedAccount, error) {
+	return s.SocialAccount(ctx, directoryapi.SocialAccount{Tenant: directory.Tenant, Directory: directory.ID, Login: login})
+}
+
 // checkLogin refuses a login that the provider of the directory is not asked about.
 func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 	if !directoryapi.IsSocial(p.ProviderID) || field.Fold(p.ProviderID) != in.Provider {
@@ -66,12 +73,6 @@ func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSoc
 
 // client is a provider as its client reads it.
 func client(p store.Provider) connect.Provider {
-	text := func(value *string) string {
-		if value == nil {
-			return ""
-		}
-		return *value
-	}
 	s := p.Settings
 	return connect.Provider{
 		ID: p.ProviderID, ClientID: text(s.ClientID), ClientSecret: p.ClientSecret, RedirectURI: text(s.RedirectURI), Scope: s.Scope,

@@ -28,26 +28,16 @@ type StrengthChange struct {
 // password could meet the outcome: apierr.StrengthContradicts. That of a mirror
 // is apierr.MirroredProperty.
 func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in StrengthChange) (store.PasswordPolicy, error) {
-	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) (err error) {
+	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
 		var refused field.Refusals
-		for _, bound := range []struct {
-			in          field.Int
-			name        string
-			to          *int
-			least, most int
-		}{
-			{in.MinLength, "minLength", &p.MinLength, 1, maxPassword},
-			{in.MaxLength, "maxLength", &p.MaxLength, 1, maxPassword},
-			{in.MinLowerCase, "minLowerCase", &p.MinLowerCase, 0, maxPassword},
-			{in.MinUpperCase, "minUpperCase", &p.MinUpperCase, 0, maxPassword},
-			{in.MinNumeric, "minNumeric", &p.MinNumeric, 0, maxPassword},
-			{in.MinSymbol, "minSymbol", &p.MinSymbol, 0, maxPassword},
-			{in.MinDiacritic, "minDiacritic", &p.MinDiacritic, 0, maxPassword},
-			{in.PreventReuse, "preventReuse", &p.PreventReuse, 0, maxPreventReuse},
-		} {
-			*bound.to, err = field.Whole(bound.in, bound.name, *bound.to, bound.least, bound.most)
-			refused.Add(err)
-		}
+		refused.Whole(&p.MinLength, in.MinLength, "minLength", 1, maxPassword)
+		refused.Whole(&p.MaxLength, in.MaxLength, "maxLength", 1, maxPassword)
+		refused.Whole(&p.MinLowerCase, in.MinLowerCase, "minLowerCase", 0, maxPassword)
+		refused.Whole(&p.MinUpperCase, in.MinUpperCase, "minUpperCase", 0, maxPassword)
+		refused.Whole(&p.MinNumeric, in.MinNumeric, "minNumeric", 0, maxPassword)
+		refused.Whole(&p.MinSymbol, in.MinSymbol, "minSymbol", 0, maxPassword)
+		refused.Whole(&p.MinDiacritic, in.MinDiacritic, "minDiacritic", 0, maxPassword)
+		refused.Whole(&p.PreventReuse, in.PreventReuse, "preventReuse", 0, maxPreventReuse)
 		if err := refused.First(); err != nil {
 			return err
 		}

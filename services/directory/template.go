@@ -112,7 +112,9 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if err := s.applyTemplate(&t, in); err != nil {
+		refused := in.applyText(&t)
+		s.applyDefaults(&t, in, &refused)
+		if err := refused.First(); err != nil {
 			return err
 		}
 		if err := checkMacros(t); err != nil {
@@ -122,13 +124,6 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 		return tx.UpdateTemplate(ctx, t)
 	})
 	return s.complete(t), err
-}
-
-// applyTemplate writes the members of a body into a template and checks them.
-func (s *Service) applyTemplate(t *directoryapi.EmailTemplate, in TemplateChange) error {
-	refused := in.applyText(t)
-	s.applyDefaults(t, in, &refused)
-	return refused.First()
 }
 
 // applyText writes the texts of a body into a template and returns what is refused
@@ -148,16 +143,8 @@ func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (refused field
 			refused.Add(checkLine(text.name, *text.to))
 		}
 	}
-	for _, body := range []struct {
-		in   field.Text
-		name string
-		to   *string
-	}{{in.TextBody, "textBody", &t.TextBody}, {in.HTMLBody, "htmlBody", &t.HTMLBody}} {
-		if body.in.Present {
-			*body.to, err = field.Verbatim(body.in, body.name, maxTemplateBody)
-			refused.Add(err)
-		}
-	}
+	refused.Verbatim(&t.TextBody, in.TextBody, "textBody", maxTemplateBody, false)
+	refused.Verbatim(&t.HTMLBody, in.HTMLBody, "htmlBody", maxTemplateBody, false)
 	return refused
 }
 

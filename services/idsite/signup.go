@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -37,7 +38,8 @@ const keyTries = 16
 // ids come from the key's id; so a sign-up that broke off is completed by the
 // next, and two replicas that start together make one tenant. It returns the
 // errors of the services: apierr.Exists for a key that has another secret,
-// apierr.Unavailable for a service that is away.
+// apierr.Unavailable for a service that is away. A key that was deleted since is not made
+// again, so that one that has leaked can be revoked.
 //
 // The owner has no password until it is reset by mail.
 func (s *Service) SignUp(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
@@ -71,15 +73,27 @@ func (s *Service) makeTenant(ctx context.Context, seed string, named func(string
 		TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now,
 		ModifiedAt: now,
 	}
-	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) }); err != nil {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) })
+	if err == nil {
+		site, err = s.store.TenantSite(ctx, tenant.ID)
+	}
+	if err != nil {
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
 	// The key comes last: a key that works means a whole tenant.
-	key.Tenant, key.Account = tenant.ID, named("owner")
-	if _, err := s.peers.OAuth.EnsureKey(ctx, key); err != nil {
+	key.Tenant, key.Account, key.WasMade = tenant.ID, named("owner"), site.KeyMade
+	_, err = s.peers.OAuth.EnsureKey(ctx, key)
+	switch {
+	case site.KeyMade && errors.Is(err, apierr.NotFound):
+		slog.WarnContext(ctx, "the first API key of the tenant was deleted, and is not made again", "key", key.ID, "tenant", tenant.ID)
+		return tenant, nil
+	case err != nil:
 		return tenant, fmt.Errorf("make the API key: %w", err)
+	case site.KeyMade:
+		return tenant, nil
 	}
-	return tenant, nil
+	slog.InfoContext(ctx, "made the first API key of a tenant", "key", key.ID, "tenant", tenant.ID)
+	return tenant, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.NoteKey(ctx, tenant.ID) })
 }
 
 // SignUpOn reports whether everybody may sign a tenant up.

@@ -110,6 +110,27 @@ func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
 	}
 }
 
+// The configuration of a deployment keeps the key: whoever has it from there must not have
+// it back at the next start.
+func TestAFirstKeyThatWasDeletedIsNotMadeAgain(t *testing.T) {
+	d := idsitetest.New(now)
+	svc, _ := newService(t, d)
+	for range 2 {
+		if _, err := svc.SignUp(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := in
+	other.KeySecret = "another0another0another0another0"
+	if _, err := svc.SignUp(t.Context(), other); !errors.Is(err, apierr.Exists) {
+		t.Errorf("another secret: %v", err)
+	}
+	d.OAuth.DeleteKey(in.KeyID)
+	if _, err := svc.SignUp(t.Context(), in); err != nil || len(d.OAuth.Keys()) != 0 {
+		t.Errorf("the keys are %v, %v", d.OAuth.Keys(), err)
+	}
+}
+
 func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		t.Run(fmt.Sprintf("at call %d", step), func(t *testing.T) {

@@ -1,6 +1,7 @@
 package mfa
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -58,7 +59,7 @@ func (s *Service) NewChallenge(ctx context.Context, factor id.Ref, in NewChallen
 		return store.Challenge{}, err
 	}
 	var c store.Challenge
-	var fault error
+	var fault error // of a transaction that is committed
 	err = s.hold(ctx, factor.Tenant, f.AccountID, func(tx *store.Tx) (err error) {
 		if f, err = tx.LockFactor(ctx, factor.Tenant, factor.ID); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (s *Service) NewChallenge(ctx context.Context, factor id.Ref, in NewChallen
 		fault, err = s.try(ctx, tx, &f, &c, code)
 		return err
 	})
-	return c, outcome(err, fault)
+	return c, cmp.Or(err, fault)
 }
 
 // issue creates a challenge of a factor whose account the transaction has locked.
@@ -129,7 +130,7 @@ func (s *Service) answer(ctx context.Context, at id.Ref, code string) (store.Cha
 	if err != nil {
 		return c, err
 	}
-	var fault error
+	var fault error // of a transaction that is committed
 	err = s.hold(ctx, at.Tenant, c.AccountID, func(tx *store.Tx) (err error) {
 		if c, err = tx.LockChallenge(ctx, at.Tenant, at.ID, s.now()); err != nil {
 			return err
@@ -148,15 +149,7 @@ func (s *Service) answer(ctx context.Context, at id.Ref, code string) (store.Cha
 		fault, err = s.try(ctx, tx, &f, &c, code)
 		return err
 	})
-	return c, outcome(err, fault)
-}
-
-// outcome is the error of a transaction, or the fault of one that was committed.
-func outcome(err, fault error) error {
-	if err != nil {
-		return err
-	}
-	return fault
+	return c, cmp.Or(err, fault)
 }
 
 // answerable returns why a challenge accepts no answer.

@@ -19,11 +19,7 @@ func (s *Service) Factor(ctx context.Context, at id.Ref) (store.Factor, error) {
 
 // AccountFactors returns a page of the factors of an account.
 func (s *Service) AccountFactors(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Factor], error) {
-	owner, err := s.directory.Account(ctx, account)
-	if err != nil {
-		return list.Page[store.Factor]{}, err
-	}
-	page, err := s.store.AccountFactors(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	page, err := list.PageOf(ctx, s.directory.Account, s.store.AccountFactors, account, query)
 	for i := range page.Items {
 		if page.Items[i], err = s.shown(page.Items[i], err); err != nil {
 			return page, err
@@ -156,10 +152,9 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorText) (s
 
 // apply writes the members of a body into a factor, checks them, and renews the
 // image of an authenticator.
-func (in FactorText) apply(f *store.Factor) (err error) {
+func (in FactorText) apply(f *store.Factor) error {
 	var refused field.Refusals
-	f.Status, err = status(in.Status, f.Status)
-	refused.Add(err)
+	refused.Enum(&f.Status, in.Status, "status", store.Enabled, store.Disabled)
 	if f.Type != store.Authenticator {
 		refused.Add(unused(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
 		return refused.First()

@@ -19,7 +19,7 @@ import (
 // FactorsOf returns the factors of an account without what would pass their
 // challenges.
 func (s *Service) FactorsOf(ctx context.Context, account id.Ref) (out mfaapi.AccountFactors, err error) {
-	page, err := s.store.AccountFactors(ctx, account.Tenant, account.ID, list.Query{Limit: list.MaxLimit})
+	page, err := s.store.AccountFactors(ctx, account, list.Query{Limit: list.MaxLimit})
 	if err != nil {
 		return out, err
 	}

@@ -25,21 +25,13 @@ func (s *Service) Phone(ctx context.Context, at id.Ref) (store.Phone, error) {
 
 // AccountPhones returns a page of the phones of an account.
 func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Phone], error) {
-	owner, err := s.directory.Account(ctx, account)
-	if err != nil {
-		return list.Page[store.Phone]{}, err
-	}
-	return s.store.AccountPhones(ctx, account.Tenant, account.ID, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directory.Account, s.store.AccountPhones, account, query)
 }
 
 // TenantPhones returns a page of all the phones of a tenant. A tenant sees no
 // other one: apierr.NotFound.
 func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
-	owner, err := s.directory.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[store.Phone]{}, err
-	}
-	return s.store.TenantPhones(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.directory.Tenant, s.store.TenantPhones, tenant, query)
 }
 
 // PhoneText is the body that creates or updates a phone.
@@ -131,8 +123,7 @@ func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
 	}
 	refused.Optional(&p.Name, in.Name, "name", 255)
 	refused.Optional(&p.Description, in.Description, "description", 1000)
-	p.Status, err = status(in.Status, p.Status)
-	refused.Add(err)
+	refused.Enum(&p.Status, in.Status, "status", store.Enabled, store.Disabled)
 	refused.Enum(&p.VerificationStatus, in.VerificationStatus, "verificationStatus", store.Verified, store.Unverified)
 	return refused.First()
 }

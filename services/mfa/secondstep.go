@@ -135,12 +135,10 @@ func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed
 		}
 		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, step{})
 	}
-	begun, err := s.readStep(ctx, in.Tenant, in.State)
+	begun, err := s.stepOf(ctx, in.Tenant, in.Application, in.State)
 	switch {
 	case err != nil:
 		return mfaapi.Redeemed{}, err
-	case begun.Application != in.Application:
-		return mfaapi.Redeemed{}, apierr.Reference.Because("the state is for another application")
 	case begun.LoggedIn:
 		return mfaapi.Redeemed{}, apierr.Reference.Because("the state is of a user who was logged in already")
 	case begun.Challenge.IsZero():

@@ -13,7 +13,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -54,11 +53,6 @@ func (s *Service) hold(ctx context.Context, tenant, account id.ID, fn func(*stor
 		}
 		return fn(tx)
 	})
-}
-
-// status reads the member status of a body.
-func status(in field.Text, fallback string) (string, error) {
-	return field.Enum(in, "status", fallback, store.Enabled, store.Disabled)
 }
 
 // unused refuses members of a body that a resource of its type does not have.

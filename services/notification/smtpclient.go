@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
@@ -137,8 +138,8 @@ func (c *smtpClient) Close() {
 // of the server's answer are kept: its text may repeat the mail, and with it the
 // token.
 func classify(err error) error {
-	var failure *gomail.SendError
-	if !errors.As(err, &failure) {
+	failure, ok := errors.AsType[*gomail.SendError](err)
+	if !ok {
 		return errBroken
 	}
 	code, status := failure.ErrorCode(), failure.EnhancedStatusCode()
@@ -162,12 +163,5 @@ func classify(err error) error {
 }
 
 func isASCII(texts []string) bool {
-	for _, text := range texts {
-		for i := range len(text) {
-			if text[i] > 127 {
-				return false
-			}
-		}
-	}
-	return true
+	return !strings.ContainsFunc(strings.Join(texts, ""), func(r rune) bool { return r > unicode.MaxASCII })
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/textproto"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,12 +126,7 @@ func (c *smtpClient) login(session *smtp.Client) error {
 }
 
 func hasWord(list, word string) bool {
-	for offered := range strings.FieldsSeq(list) {
-		if strings.EqualFold(offered, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields(list), func(offered string) bool { return strings.EqualFold(offered, word) })
 }
 
 // localName is the host name for EHLO.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"regexp"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -59,11 +57,7 @@ func (s *Service) SMTPServer(ctx context.Context, at id.Ref) (store.SMTPServer, 
 // one. A caller's own tenant is the only one that exists to it: any other is
 // apierr.NotFound.
 func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SMTPServer], error) {
-	owner, err := s.peers.Directory.Tenant(ctx, tenant)
-	if err != nil {
-		return list.Page[store.SMTPServer]{}, err
-	}
-	return s.store.ListSMTPServers(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return list.PageOf(ctx, s.peers.Directory.Tenant, s.store.ListSMTPServers, tenant, query)
 }
 
 // errSecondServer refuses a server for a tenant that has one.
@@ -173,9 +167,9 @@ func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err
 	refused.Optional(&v.Description, in.Description, "description", maxDescription)
 	refused.Required(&v.Username, in.Username, "username", maxCredential, isNew)
 	if in.Password.Present || isNew {
-		password, err := readPassword(in.Password)
+		password, err := field.Verbatim(in.Password, "password", maxCredential)
 		refused.Add(err)
-		v.PasswordSealed = s.ring.Seal(password, smtpPasswordPurpose(v.ID))
+		v.PasswordSealed = s.ring.Seal(secure.Secret(password), smtpPasswordPurpose(v.ID))
 	}
 	if in.Host.Present || isNew {
 		v.Host, err = readHost(in.Host)
@@ -184,25 +178,13 @@ func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err
 	if !in.Port.Present && isNew {
 		refused.Add(apierr.Required.Because("port is required"))
 	}
-	v.Port, err = field.Whole(in.Port, "port", v.Port, 1, maxPort)
-	refused.Add(err)
+	refused.Whole(&v.Port, in.Port, "port", 1, maxPort)
 	if in.SecurityProtocol.Present {
 		v.SecurityProtocol, err = readSecurity(in.SecurityProtocol)
 		refused.Add(err)
 	}
 	refused.Enum(&v.Status, in.Status, "status", store.Enabled, store.Disabled)
 	return refused.First()
-}
-
-// readPassword reads a password as it is: blanks at its ends belong to it.
-func readPassword(in field.Text) (secure.Secret, error) {
-	if strings.TrimSpace(in.Or("")) == "" {
-		return "", apierr.Required.Because("password is required; it cannot be null, empty or blank")
-	}
-	if n := utf8.RuneCountInString(in.Value); n > maxCredential {
-		return "", apierr.TooLong.Because("password has %d characters; at most %d are allowed", n, maxCredential)
-	}
-	return secure.Secret(in.Value), nil
 }
 
 func readSecurity(in field.Text) (*string, error) {

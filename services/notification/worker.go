@@ -334,10 +334,8 @@ func withGrace(ctx context.Context, grace time.Duration) (longer context.Context
 
 // wait waits, or ends early with ctx.
 func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -153,7 +153,8 @@ func newKey(ring *secure.Keyring, now time.Time, in oauthapi.EnsureKey) store.Ke
 }
 
 // EnsureKey creates an API key with a given id and secret. It is idempotent: another
-// secret or account for the same id is apierr.Exists.
+// secret or account for the same id is apierr.Exists. One that was made before and
+// deleted since is apierr.NotFound.
 func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthapi.Key, error) {
 	if !isKeyID(in.ID) {
 		return oauthapi.Key{}, apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxKeyID)
@@ -164,12 +165,17 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 	if in.Secret == "" {
 		return oauthapi.Key{}, apierr.Required.Because("the secret of an API key cannot be empty")
 	}
-	k := newKey(s.ring, s.now(), in)
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
-	if !errors.Is(err, apierr.Exists) {
-		return k.Key, err
+	if !in.WasMade {
+		k := newKey(s.ring, s.now(), in)
+		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+		if !errors.Is(err, apierr.Exists) {
+			return k.Key, err
+		}
 	}
 	own, err := s.Key(ctx, in.Tenant, in.ID)
+	if in.WasMade && errors.Is(err, apierr.NotFound) {
+		return oauthapi.Key{}, apierr.NotFound.Because("the API key %q was deleted", in.ID)
+	}
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return oauthapi.Key{}, err
 	}

@@ -56,7 +56,7 @@ func (s *Site) folder(name string) string {
 	s.Helper()
 	dir := filepath.Join(s.Dir, name)
 	s.Must(os.MkdirAll(dir, 0o700))
-	s.give(dir)
+	s.Must(harness.Give(dir))
 	return dir
 }
 
@@ -64,7 +64,7 @@ func (s *Site) folder(name string) string {
 func (s *Site) Write(path, text string) {
 	s.Helper()
 	s.Must(os.WriteFile(path, []byte(text), 0o600))
-	s.give(path)
+	s.Must(harness.Give(path))
 }
 
 // certificate issues a certificate for names into a folder of a server.
@@ -72,14 +72,8 @@ func (s *Site) certificate(dir string, names ...string) (cert, key string) {
 	s.Helper()
 	cert, key, err := s.Authority.Issue(dir, names...)
 	s.Must(err)
-	s.give(cert)
-	s.give(key)
+	s.Must(harness.Give(cert, key))
 	return cert, key
-}
-
-func (s *Site) give(path string) {
-	s.Helper()
-	s.Must(harness.Give(path))
 }
 
 // start starts a server that refuses to run as root, and ends it with the test.

@@ -14,15 +14,12 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// brokerSettings are those of a broker that is a controller too. Clients connect
-// with SASL and TLS; an event is acknowledged when two of three brokers have it.
-const brokerSettings = `process.roles=broker,controller
-node.id=%[1]d
+// brokerSettings are those of a broker of the cluster. Clients connect with SASL and
+// TLS; an event is acknowledged when two of three brokers have it.
+const brokerSettings = `node.id=%[1]d
 controller.quorum.voters=%[2]s
-controller.listener.names=CONTROLLER
 listeners=CLIENT://%[3]s,BROKER://%[4]s,CONTROLLER://%[5]s
 advertised.listeners=CLIENT://%[6]s,BROKER://%[4]s
-inter.broker.listener.name=BROKER
 listener.security.protocol.map=CLIENT:SASL_SSL,BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
 listener.name.client.sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.client.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
@@ -31,10 +28,6 @@ listener.name.client.ssl.keystore.location=%[7]s
 log.dirs=%[8]s
 default.replication.factor=3
 min.insync.replicas=2
-auto.create.topics.enable=false
-broker.heartbeat.interval.ms=500
-broker.session.timeout.ms=4000
-group.initial.rebalance.delay.ms=0
 offsets.topic.replication.factor=3
 offsets.topic.num.partitions=3
 transaction.state.log.replication.factor=3

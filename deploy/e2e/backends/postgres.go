@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -98,10 +97,8 @@ pool_mode = `+mode+`
 default_pool_size = 3
 server_tls_sslmode = verify-full
 server_tls_ca_file = `+s.Authority.CAFile+"\n")
-	program := "pgbouncer"
-	if _, err := os.Stat("/usr/sbin/pgbouncer"); err == nil {
-		program = "/usr/sbin/pgbouncer"
-	}
+	program, err := harness.Program("pgbouncer", "pgbouncer")
+	s.Must(err)
 	b := &PgBouncer{Address: address}
 	b.Daemon = s.start(name, func(context.Context) error { return accepts(address) }, program, filepath.Join(dir, "pgbouncer.ini"))
 	return b

@@ -2,6 +2,7 @@ package connectors_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,16 +13,22 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
-	"github.com/doorward/doorward/deploy/e2e/connectors"
 )
 
 // providerServer serves a provider's endpoints with a certificate of the authority.
 func providerServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	server, err := connectors.NewTLSServer(t, authority, handler)
+	cert, key, err := authority.Issue(t.TempDir(), "127.0.0.1", "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server
 }

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,9 +49,9 @@ var keycloakJava = []string{
 // StartKeycloak runs the distribution that setup.sh has fetched, on a port of
 // 127.0.0.1, with its database in memory.
 func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority) (*Keycloak, error) {
-	java, err := exec.LookPath("java")
+	java, err := harness.Program("java", "connectors")
 	if err != nil {
-		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh connectors", err)
+		return nil, err
 	}
 	distribution, err := harness.Fetched("keycloak")
 	if err != nil {
@@ -67,11 +66,8 @@ func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority
 			return nil, fmt.Errorf("make Keycloak's home: %w", err)
 		}
 	}
-	realm, err := json.Marshal(e2e.Object{"realm": "doorward", "enabled": true, "sslRequired": "none"})
-	if err != nil {
-		return nil, fmt.Errorf("encode the realm: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "data", "import", "doorward.json"), realm, 0o644); err != nil {
+	realm := e2e.Object{"realm": "doorward", "enabled": true, "sslRequired": "none"}
+	if err := e2e.WriteJSON(filepath.Join(dir, "data", "import", "doorward.json"), realm); err != nil {
 		return nil, fmt.Errorf("write the realm: %w", err)
 	}
 	cert, key, err := authority.Issue(dir, "localhost", "127.0.0.1")
@@ -191,25 +187,18 @@ type Upload struct {
 // Admin calls the realm's administration. The answer is nil where there is none.
 func (k *Keycloak) Admin(t testing.TB, method, path string, body any) any {
 	t.Helper()
-	answer, err := k.admin(t.Context(), method, path, body)
-	must(t, err)
-	return answer
-}
-
-func (k *Keycloak) admin(ctx context.Context, method, path string, body any) (answer any, err error) {
-	token, err := k.token(ctx, k.URL+"/realms/master/protocol/openid-connect/token", url.Values{
+	token, err := k.token(t.Context(), k.URL+"/realms/master/protocol/openid-connect/token", url.Values{
 		"grant_type": {"password"}, "client_id": {"admin-cli"}, "username": {"admin"}, "password": {k.password},
 	})
-	if err != nil {
-		return nil, err
-	}
+	must(t, err)
 	header := http.Header{"Authorization": {"Bearer " + token}}
 	if upload, ok := body.(Upload); ok {
 		header.Set("Content-Type", upload.ContentType)
 		body = upload.Body
 	}
-	err = k.call(ctx, e2e.Request{Method: method, URL: k.URL + "/admin" + Realm + path, Header: header, Body: body}, &answer)
-	return answer, err
+	var answer any
+	must(t, k.call(t.Context(), e2e.Request{Method: method, URL: k.URL + "/admin" + Realm + path, Header: header, Body: body}, &answer))
+	return answer
 }
 
 func (k *Keycloak) token(ctx context.Context, address string, form url.Values) (string, error) {

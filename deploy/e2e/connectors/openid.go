@@ -3,7 +3,6 @@ package connectors
 import (
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -31,10 +30,8 @@ type OpenID struct {
 // StartOpenID runs the provider for one test.
 func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatalf("%v; run deploy/setup/setup.sh connectors", err)
-	}
+	node, err := harness.Program("node", "connectors")
+	must(t, err)
 	modules, err := harness.Fetched("oidc-provider")
 	must(t, err)
 	dir := t.TempDir()
@@ -44,9 +41,8 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	must(t, os.WriteFile(script, openidScript, 0o644))
 	port := strconv.Itoa(harness.FreePort())
 	o := &OpenID{Issuer: "https://localhost:" + port}
-	if o.client, err = trusting(authority); err != nil {
-		t.Fatal(err)
-	}
+	o.client, err = trusting(authority)
+	must(t, err)
 	o.Daemon = harness.NewDaemon("openid", filepath.Join(dir, "openid.log"),
 		answersOK(o.client, o.Issuer+"/.well-known/openid-configuration"), node, script)
 	o.Setenv("MODULES="+modules, "PORT="+port, "ISSUER="+o.Issuer, "CERT="+cert, "KEY="+key)

@@ -15,6 +15,7 @@ import (
 
 	_ "embed"
 
+	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
@@ -43,9 +44,8 @@ type SAMLUser struct {
 
 // SAMLOptions says how the identity provider protects what it says.
 type SAMLOptions struct {
-	SignResponse  bool   `json:"sign_response"`
-	SignAssertion bool   `json:"sign_assertion"`
-	EncryptFor    string `json:"encrypt_for"` // a certificate in PEM; empty encrypts nothing
+	SignResponse, SignAssertion bool
+	EncryptFor                  string // a certificate in PEM; empty encrypts nothing
 }
 
 // NewPySAML prepares a key pair and an address.
@@ -74,24 +74,18 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 	t.Helper()
 	venv, err := harness.Fetched("pysaml2")
 	must(t, err)
-	_, err = tool("xmlsec1")
+	_, err = harness.Program("xmlsec1", "connectors")
 	must(t, err)
 	for name, content := range map[string][]byte{"pysaml.py": pysamlScript, "other.xml": metadata} {
 		must(t, os.WriteFile(p.path(name), content, 0o644))
 	}
 	cert, key, err := p.authority.Issue(p.dir, "localhost", "127.0.0.1")
 	must(t, err)
-	settings, err := json.Marshal(struct {
-		SAMLOptions
-		Address     string   `json:"address"`
-		Port        int      `json:"port"`
-		Cert        string   `json:"cert"`
-		Key         string   `json:"key"`
-		SigningCert string   `json:"signing_cert"`
-		SigningKey  string   `json:"signing_key"`
-		Metadata    []string `json:"metadata"`
-		User        SAMLUser `json:"user"`
-	}{options, p.URL, p.port, cert, key, p.path("signing.pem"), p.path("signing.key"), []string{p.path("other.xml")}, user})
+	settings, err := json.Marshal(e2e.Object{
+		"address": p.URL, "port": p.port, "cert": cert, "key": key, "metadata": []string{p.path("other.xml")}, "user": user,
+		"signing_cert": p.path("signing.pem"), "signing_key": p.path("signing.key"), "sign_response": options.SignResponse,
+		"sign_assertion": options.SignAssertion, "encrypt_for": options.EncryptFor,
+	})
 	must(t, err)
 	client, err := trusting(p.authority)
 	must(t, err)

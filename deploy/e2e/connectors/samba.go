@@ -62,7 +62,7 @@ const smbConf = `[global]
 // controller. Add, Modify and Delete change it; Tool is samba-tool on its database.
 func StartSamba(t testing.TB, authority *harness.Authority, ldif string) *Samba {
 	t.Helper()
-	program, err := tool("samba")
+	program, err := harness.Program("samba", "connectors")
 	must(t, err)
 	dir, host := t.TempDir(), loopback(t, 389, 636, 3268, 3269)
 	for _, name := range []string{"state", "cache", "lock", "private", "bind-dns", "pid", "ncalrpc"} {

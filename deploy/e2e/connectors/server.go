@@ -2,13 +2,9 @@ package connectors
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -45,22 +41,9 @@ func serve(t testing.TB, server *harness.Daemon) {
 	})
 }
 
-// tool finds a program that setup.sh installs.
-func tool(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/sbin"} { // off a user's PATH
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%s is not installed; run deploy/setup/setup.sh connectors", name)
-}
-
 // command runs a program to its end, with standard input, and returns what it printed.
 func command(ctx context.Context, env []string, input, name string, args ...string) (string, error) {
-	path, err := tool(name)
+	path, err := harness.Program(name, "connectors")
 	if err != nil {
 		return "", err
 	}
@@ -87,20 +70,4 @@ func trusting(a *harness.Authority) (*e2e.Client, error) {
 // answersOK is the probe of such a server.
 func answersOK(client *e2e.Client, address string) func(context.Context) error {
 	return func(ctx context.Context) error { return harness.AnswersOK(ctx, client.HTTP, address) }
-}
-
-// NewTLSServer serves a handler on 127.0.0.1 with a certificate of the authority.
-func NewTLSServer(t testing.TB, a *harness.Authority, handler http.Handler) (*httptest.Server, error) {
-	cert, key, err := a.Issue(t.TempDir(), "127.0.0.1", "localhost")
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("read a certificate: %w", err)
-	}
-	server := httptest.NewUnstartedServer(handler)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	server.StartTLS()
-	return server, nil
 }

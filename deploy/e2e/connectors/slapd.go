@@ -92,7 +92,7 @@ o: Example
 // too; memberOf is kept for what comes later, by Add and Modify.
 func StartSlapd(t testing.TB, authority *harness.Authority, ldif string) *Slapd {
 	t.Helper()
-	program, err := tool("slapd")
+	program, err := harness.Program("slapd", "connectors")
 	must(t, err)
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "db"), 0o700))

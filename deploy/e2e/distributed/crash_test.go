@@ -45,18 +45,10 @@ func TestWithoutRedisEverythingStillWorks(t *testing.T) {
 	})
 }
 
-// victim is a process that can be killed and comes back with the same data.
-type victim interface {
-	Kill() error
-	Start(ctx context.Context) error
-}
-
-var _ = []victim{(*harness.Daemon)(nil), (*harness.Kafka)(nil)}
-
-// whileRegistering kills the victim in the middle of registrations, does what
-// the test wants to see while it is away, lets it come back, and holds the
+// whileRegistering kills a process in the middle of registrations, does what the test
+// wants to see while it is away, lets it come back with the same data, and holds the
 // service to its promises.
-func whileRegistering(t *testing.T, victim victim, away func(*e2e.Load)) {
+func whileRegistering(t *testing.T, victim *harness.Daemon, away func(*e2e.Load)) {
 	t.Helper()
 	site := client.NewVerificationSite(t)
 	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)

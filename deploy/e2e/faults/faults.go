@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
@@ -48,7 +49,7 @@ var allFaults = []fault{
 	{"memory limit hit", memoryLimit},
 	{"certificate of a gateway expired", expiredCertificate},
 	{"Redis wiped (FLUSHALL)", func(s *suite, _ *rand.Rand) event {
-		return event{target: "redis", begin: s.flushRedis, end: nothing}
+		return event{target: "redis", begin: s.flushRedis, end: func(context.Context) error { return nil }}
 	}},
 	{"Redis killed, started again empty", func(s *suite, r *rand.Rand) event {
 		return killed(s, r, "redis", s.shape.Redis)
@@ -59,15 +60,13 @@ var allFaults = []fault{
 	{"Kafka stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event {
 		return stopped(r, "kafka", s.shape.Kafka)
 	}},
-	{"PostgreSQL killed, started again", func(s *suite, r *rand.Rand) event { return killed(s, r, "postgres", currentDatabase{s}) }},
-	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", currentDatabase{s}) }},
+	{"PostgreSQL killed, started again", func(s *suite, r *rand.Rand) event { return killed(s, r, "postgres", s.database) }},
+	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", s.database) }},
 	{"PostgreSQL killed, its standby promoted", promotedStandby},
-	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", currentDatabase{s}) }},
+	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", s.database) }},
 	{"tenant moved to another database", movedTenant},
 	{"disk of Kafka full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "kafka", s.shape.Kafka) }},
 }
-
-func nothing(context.Context) error { return nil }
 
 // seconds draws a time.
 func seconds(r *rand.Rand, least, most int) time.Duration {
@@ -81,14 +80,6 @@ type server interface {
 	Signal(os.Signal) error
 	Ended() bool
 }
-
-// currentDatabase is the PostgreSQL that is the primary at the moment.
-type currentDatabase struct{ *suite }
-
-func (d currentDatabase) Start(ctx context.Context) error { return d.database.Start(ctx) }
-func (d currentDatabase) Kill() error                     { return d.database.Kill() }
-func (d currentDatabase) Signal(signal os.Signal) error   { return d.database.Signal(signal) }
-func (d currentDatabase) Ended() bool                     { return d.database.Ended() }
 
 // process draws one of the product's processes.
 func (s *suite) process(r *rand.Rand) *harness.Daemon {
@@ -175,7 +166,7 @@ func jumpedClock(s *suite, r *rand.Rand) event {
 }
 
 // memoryAllowed is less than any process of the product needs.
-const memoryAllowed = 7 << 20
+const memoryAllowed = "7M"
 
 // memoryLimit starts a process again with less memory than it needs, and starts it
 // again as often as it is killed for it.
@@ -189,7 +180,7 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 	return event{
 		target: victim.Name, lasts: seconds(r, 8, 12),
 		begin: func(ctx context.Context) error {
-			killed = s.memory.kills()
+			killed = kills(s.memory)
 			undo = victim.Wrap(s.memory.Wrapper()...)
 			if err := restart(); err != nil {
 				return err
@@ -205,7 +196,7 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 		end: func(ctx context.Context) error {
 			s.meanwhile = nil
 			undo()
-			s.t.Logf("the kernel killed %s %d times", victim.Name, s.memory.kills()-killed)
+			s.t.Logf("the kernel killed %s %d times", victim.Name, kills(s.memory)-killed)
 			return errors.Join(s.network.refuse(to(victim.Name)), victim.Kill(), victim.Start(ctx), s.network.accept(to(victim.Name)))
 		},
 	}
@@ -278,7 +269,7 @@ func (s *suite) flushRedis(ctx context.Context) error {
 	if err := s.network.each(to("redis"), func(proxy *toxiproxy.Proxy) error { address = proxy.Upstream; return nil }); err != nil {
 		return err
 	}
-	return harness.AskRedis(ctx, address, "FLUSHALL", "+OK")
+	return harness.InRedis(address, func(client kv.Client) error { return client.FlushAll(ctx).Err() })
 }
 
 // fullDisk leaves no space to the server. What ends for it is started again, and

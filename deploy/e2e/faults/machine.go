@@ -48,24 +48,10 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-// memory is a control group whose processes are killed by the kernel when they
-// need more memory than it allows.
-type memory struct{ harness.ControlGroup }
-
-func newMemory(bytes int) (*memory, error) {
-	allowed := strconv.Itoa(bytes)
-	group, err := harness.NewControlGroup("memory", harness.Limit{File: "memory.limit_in_bytes", Value: allowed},
-		harness.Limit{File: "memory.max", Value: allowed})
-	if err != nil {
-		return nil, err
-	}
-	return &memory{group}, nil
-}
-
-// kills is how many processes the kernel has killed in the group.
-func (m *memory) kills() (kills int) {
+// kills is how many processes the kernel has killed in a group for their memory.
+func kills(group harness.ControlGroup) (kills int) {
 	for _, file := range []string{"memory.oom_control", "memory.events"} { // of version 1 and 2
-		raw, _ := os.ReadFile(m.Path(file))
+		raw, _ := os.ReadFile(group.Path(file))
 		for line := range strings.Lines(string(raw)) {
 			if number, ok := strings.CutPrefix(line, "oom_kill "); ok {
 				kills, _ = strconv.Atoi(strings.TrimSpace(number))

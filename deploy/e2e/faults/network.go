@@ -104,14 +104,7 @@ func (n *network) cut(match func(link) bool) error {
 // restore removes the faults. Connections that were cut are closed by it.
 func (n *network) restore(ctx context.Context, match func(link) bool) error {
 	return n.each(match, func(proxy *toxiproxy.Proxy) error {
-		for _, stream := range []string{"upstream", "downstream"} {
-			if proxy.Toxics.GetToxic(stream) == nil {
-				continue
-			}
-			if err := proxy.Toxics.RemoveToxic(ctx, stream); err != nil {
-				return err
-			}
-		}
+		proxy.Toxics.ResetToxics(ctx)
 		return nil
 	})
 }

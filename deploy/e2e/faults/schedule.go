@@ -33,8 +33,8 @@ type suite struct {
 	shape     *harness.Distributed
 	database  *harness.Postgres
 	databases int
-	disks     map[string]string // by the server whose data is there; empty where none can be made
-	memory    *memory           // nil where none can be made
+	disks     map[string]string    // by the server whose data is there; empty where none can be made
+	memory    harness.ControlGroup // with memoryAllowed; "" where none can be made
 	client    *e2e.Client
 	site      e2e.Site
 	load      *load
@@ -99,13 +99,13 @@ func (s *suite) prepareHost() {
 		harness.AtEnd(s.t, func() error { return unmountDisk(dir) })
 		s.disks[name] = dir
 	}
-	memory, err := newMemory(memoryAllowed)
-	if err != nil {
+	var err error
+	if s.memory, err = harness.NewControlGroup("memory", harness.Limit{File: "memory.limit_in_bytes", Value: memoryAllowed},
+		harness.Limit{File: "memory.max", Value: memoryAllowed}); err != nil {
 		s.t.Logf("no memory can be limited here: %v", err)
 		return
 	}
-	s.memory = memory
-	harness.AtEnd(s.t, memory.Remove)
+	harness.AtEnd(s.t, s.memory.Remove)
 }
 
 // possible leaves out what this machine does not allow, and what only does not name.
@@ -114,7 +114,7 @@ func (s *suite) possible(faults []fault, only string) []fault {
 		if !strings.Contains(f.name, only) {
 			return true
 		}
-		impossible := strings.HasPrefix(f.name, "disk") && len(s.disks) < 2 || strings.HasPrefix(f.name, "memory") && s.memory == nil
+		impossible := strings.HasPrefix(f.name, "disk") && len(s.disks) < 2 || strings.HasPrefix(f.name, "memory") && s.memory == ""
 		if impossible {
 			s.t.Logf("left out: %s", f.name)
 		}

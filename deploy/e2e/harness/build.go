@@ -76,6 +76,16 @@ func Root() (string, error) {
 	}
 }
 
+// Program finds a program that a part of deploy/setup/setup.sh installs.
+func Program(name, part string) (string, error) {
+	for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/sbin"} { // some are off a user's PATH
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed; run deploy/setup/setup.sh %s", name, part)
+}
+
 // Fetched is the folder of something that deploy/setup/setup.sh has fetched.
 func Fetched(name string) (string, error) {
 	root, err := Root()

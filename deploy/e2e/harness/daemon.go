@@ -40,6 +40,8 @@ type Daemon struct {
 	dir  string // working directory; empty for the log's folder
 	log  string // path of the log file, appended to over restarts
 
+	stopStatus int // with which it may end on SIGTERM, besides 0
+
 	// ready returns nil once the daemon serves.
 	ready func(ctx context.Context) error
 
@@ -80,7 +82,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 	err = e2e.AwaitFor(ctx, readyLimit, d.Name+" to be ready", func(ctx context.Context) error {
 		select {
 		case <-running.done:
-			return e2e.Final(fmt.Errorf("the process ended: %w", exitError(running.err)))
+			return e2e.Final(fmt.Errorf("the process ended: %s", running.cmd.ProcessState))
 		default:
 		}
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -237,8 +239,8 @@ func (d *Daemon) Kill() error {
 }
 
 // Stop asks the process to end with SIGTERM, waits for it, and returns an error
-// unless it ended with status 0. A process that does not end in time is killed,
-// and that is an error too.
+// unless it ended with status 0, or another that it is known for. A process that does
+// not end in time is killed, and that is an error too.
 func (d *Daemon) Stop(ctx context.Context) error {
 	if d == nil {
 		return nil
@@ -257,7 +259,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	defer cancel()
 	select {
 	case <-running.done:
-		if running.err != nil {
+		if running.err != nil && running.cmd.ProcessState.ExitCode() != d.stopStatus {
 			return fmt.Errorf("%s did not stop well: %w\n%s", d.Name, running.err, d.Tail())
 		}
 		return nil
@@ -298,15 +300,6 @@ func tail(path string, most int64) ([]byte, error) {
 	}
 	from := max(0, info.Size()-most)
 	return io.ReadAll(io.NewSectionReader(file, from, most))
-}
-
-// exitError returns a process that ended well, when it should not have ended at
-// all, a reason too.
-func exitError(err error) error {
-	if err == nil {
-		return errors.New("exit status 0")
-	}
-	return err
 }
 
 // environment is what a child gets from ours: enough to find programs and

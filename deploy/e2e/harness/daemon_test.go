@@ -8,22 +8,9 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-)
 
-// folder is where one test puts its processes, removed when it ends.
-func folder(t *testing.T) Config {
-	t.Helper()
-	dir, remove, err := Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := remove(); err != nil {
-			t.Error(err)
-		}
-	})
-	return Config{Dir: dir}
-}
+	"github.com/doorward/doorward/pkg/kv"
+)
 
 func stopWell(t *testing.T, daemon interface{ Stop(context.Context) error }) {
 	t.Helper()
@@ -33,7 +20,7 @@ func stopWell(t *testing.T, daemon interface{ Stop(context.Context) error }) {
 }
 
 func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
-	server, address, err := startRedis(t.Context(), folder(t))
+	server, address, err := startRedis(t.Context(), Config{Dir: TestFolder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +28,7 @@ func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := AskRedis(t.Context(), address, "PING", "+PONG"); err == nil {
+	if err := InRedis(address, func(client kv.Client) error { return client.Ping(t.Context()).Err() }); err == nil {
 		t.Fatal("a killed server answers")
 	}
 	if err := server.Start(t.Context()); err != nil {
@@ -51,14 +38,14 @@ func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
 
 func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 	began := time.Now()
-	broker, err := startKafka(t.Context(), folder(t))
+	broker, address, err := startKafka(t.Context(), Config{Dir: TestFolder(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stopWell(t, broker) })
 	t.Logf("Kafka was ready after %s", time.Since(began))
 
-	client := kafka.Client{Addr: kafka.TCP(broker.Address)}
+	client := kafka.Client{Addr: kafka.TCP(address)}
 	created, err := client.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{
 		Topics: []kafka.TopicConfig{{Topic: "kept", NumPartitions: 1, ReplicationFactor: 1}},
 	})
@@ -79,7 +66,7 @@ func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("after kill -9 it was ready again after %s", time.Since(killed))
-	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{broker.Address}, Topic: "kept", MaxWait: 100 * time.Millisecond})
+	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{address}, Topic: "kept", MaxWait: 100 * time.Millisecond})
 	defer reader.Close()
 	message, err := reader.ReadMessage(t.Context())
 	if err != nil {
@@ -91,7 +78,7 @@ func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 }
 
 func TestAProcessThatEndsIsNotWaitedFor(t *testing.T) {
-	config := folder(t)
+	config := Config{Dir: TestFolder(t)}
 	short := &Daemon{
 		Name:  "short",
 		path:  "/bin/sh",

@@ -21,8 +21,7 @@ import (
 // of the gateway, behind one address, and the servers they share.
 type Distributed struct {
 	// Kafka and Redis are nil when the environment named others.
-	Kafka *Kafka
-	Redis *Daemon
+	Kafka, Redis *Daemon
 
 	laps      []Lap
 	config    Config
@@ -130,12 +129,9 @@ func (d *Distributed) startKafka(ctx context.Context, p *plan) error {
 	if p.kafka = d.given("KAFKA_BROKERS"); p.kafka != "" {
 		return nil
 	}
-	broker, err := startKafka(ctx, d.config, p.kafkaListeners...)
-	if err != nil {
-		return err
-	}
-	d.Kafka, p.kafka = broker, broker.Address
-	return nil
+	var err error
+	d.Kafka, p.kafka, err = startKafka(ctx, d.config, p.kafkaListeners...)
+	return err
 }
 
 // together runs the functions at the same time and gathers their errors.
@@ -254,12 +250,7 @@ func (d *Distributed) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, together(
 		func() error { return d.mailbox.Stop(ctx) },
 		func() error { return d.Redis.Stop(ctx) },
-		func() error {
-			if d.Kafka == nil {
-				return nil
-			}
-			return d.Kafka.Stop(ctx)
-		},
+		func() error { return d.Kafka.Stop(ctx) },
 		func() error {
 			if d.postgres == nil {
 				return nil
@@ -271,11 +262,8 @@ func (d *Distributed) Stop(ctx context.Context) error {
 
 // Logs writes the ends of all logs, the shared servers first.
 func (d *Distributed) Logs(w io.Writer) {
-	for _, daemon := range []*Daemon{d.Redis, d.mailbox} {
+	for _, daemon := range []*Daemon{d.Redis, d.mailbox, d.Kafka} {
 		fmt.Fprintln(w, daemon.Tail())
-	}
-	if d.Kafka != nil {
-		fmt.Fprintln(w, d.Kafka.Tail())
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.processes)) {
 		for _, process := range d.processes[name] {

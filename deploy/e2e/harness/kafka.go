@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,33 +13,27 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Kafka is one real broker that is its own controller (KRaft), on loopback,
-// with its log in the shape's folder.
-type Kafka struct {
-	*Daemon
-
-	// Address is the broker's host and port.
-	Address string
-}
-
-// kafkaSettings is a broker for one machine: nothing is replicated, a new group
-// is balanced at once, topics exist only because the product made them, and a
+// brokerSettings are those of every broker, which is a controller too (KRaft): a new
+// group is balanced at once, topics exist only because the product made them, and a
 // broker that was killed is let in again after 4 s instead of 9.
-const kafkaSettings = `process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@%[2]s
+const brokerSettings = `process.roles=broker,controller
 controller.listener.names=CONTROLLER
-listeners=BROKER://%[1]s,CONTROLLER://%[2]s%[4]s
-advertised.listeners=BROKER://%[1]s%[5]s
 inter.broker.listener.name=BROKER
-listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT%[6]s
-num.network.threads=%[7]d
-log.dirs=%[3]s
-num.partitions=6
 auto.create.topics.enable=false
 broker.heartbeat.interval.ms=500
 broker.session.timeout.ms=4000
 group.initial.rebalance.delay.ms=0
+`
+
+// kafkaSettings are those of the broker of a shape, for one machine: nothing is replicated.
+const kafkaSettings = `node.id=1
+controller.quorum.voters=1@%[2]s
+listeners=BROKER://%[1]s,CONTROLLER://%[2]s%[4]s
+advertised.listeners=BROKER://%[1]s%[5]s
+listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT%[6]s
+num.network.threads=%[7]d
+log.dirs=%[3]s
+num.partitions=6
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=6
 transaction.state.log.replication.factor=1
@@ -56,8 +49,8 @@ type kafkaListener struct{ process, address, advertised string }
 // Broker is one process of Kafka, from the jars that deploy/setup/setup.sh has fetched.
 type Broker struct {
 	Name     string
-	Dir      string // of its settings and its log
-	Settings string
+	Dir      string   // of its settings and its log
+	Settings string   // besides those of every broker
 	Format   []string // further arguments of the command that formats its storage
 	Memory   string   // such as 512m
 
@@ -74,16 +67,16 @@ const clusterID = "ZG9vcndhcmQgZTJlIG9uZQ"
 
 // Prepare writes the settings, formats the storage, and returns what starts.
 func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
-	java, err := exec.LookPath("java")
+	java, err := Program("java", "kafka")
 	if err != nil {
-		return nil, fmt.Errorf("%w; run deploy/setup/setup.sh kafka", err)
+		return nil, err
 	}
 	jars, err := Fetched("kafka")
 	if err != nil {
 		return nil, err
 	}
 	settings := filepath.Join(b.Dir, b.Name+".properties")
-	if err := os.WriteFile(settings, []byte(b.Settings), 0o600); err != nil {
+	if err := os.WriteFile(settings, []byte(brokerSettings+b.Settings), 0o600); err != nil {
 		return nil, fmt.Errorf("write the broker's settings: %w", err)
 	}
 	// Little memory, and compiled for a quick start rather than for a long run.
@@ -99,11 +92,14 @@ func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
 	if out, err := format.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("format the broker's storage: %w\n%s", err, out)
 	}
-	return NewDaemon(b.Name, filepath.Join(b.Dir, b.Name+".log"), b.answers, java, append(flags, "kafka.Kafka", settings)...), nil
+	broker := NewDaemon(b.Name, filepath.Join(b.Dir, b.Name+".log"), b.answers, java, append(flags, "kafka.Kafka", settings)...)
+	broker.stopStatus = 143 // of Java
+	return broker, nil
 }
 
-// startKafka starts the broker of a shape.
-func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) (*Kafka, error) {
+// startKafka starts the broker of a shape, with its log in the shape's folder. It
+// returns the broker and its address.
+func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) (*Daemon, string, error) {
 	address := FreeAddress()
 	controller := FreeAddress()
 	threads := 3 // of each listener, which is Kafka's default
@@ -120,19 +116,9 @@ func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) 
 		Settings: fmt.Sprintf(kafkaSettings, address, controller, config.path("kafka"), listen, advertised, protocols, threads),
 	}.Prepare(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return &Kafka{daemon, address}, daemon.Start(ctx)
-}
-
-// Stop takes the broker's own status for a stop on SIGTERM, 143, as a good end.
-func (k *Kafka) Stop(ctx context.Context) error {
-	err := k.Daemon.Stop(ctx)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 143 {
-		return nil
-	}
-	return err
+	return daemon, address, daemon.Start(ctx)
 }
 
 // answers asks the broker for the cluster.

@@ -44,7 +44,7 @@ func beParent(config Config) {
 
 func TestChildrenDieWithAParentThatIsKilled(t *testing.T) {
 	parent := exec.CommandContext(t.Context(), os.Args[0])
-	parent.Env = append(os.Environ(), parentEnv+"="+folder(t).Dir)
+	parent.Env = append(os.Environ(), parentEnv+"="+TestFolder(t))
 	parent.Stderr = os.Stderr
 	out, err := parent.StdoutPipe()
 	if err != nil {

@@ -13,28 +13,22 @@ import (
 // nothing comes through them, as in a network that is cut. All other sessions go on.
 // restore lets those go on too.
 func (d *Distributed) FreezeNotifications(ctx context.Context) (restore func() error, err error) {
-	frozen, err := d.listeners(ctx)
+	var frozen []int
+	err = InDatabase(ctx, d.wired.database, func(db *pgx.Conn) (err error) {
+		// An error of the query comes with its rows.
+		rows, _ := db.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
+		frozen, err = pgx.CollectRows(rows, pgx.RowTo[int])
+		return err
+	})
+	if err == nil && len(frozen) == 0 {
+		err = errors.New("no process listens for notifications")
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(frozen) == 0 {
-		return nil, errors.New("no process listens for notifications")
 	}
 	restore = func() error { return signalAll(frozen, syscall.SIGCONT) }
 	if err := signalAll(frozen, syscall.SIGSTOP); err != nil {
 		return nil, errors.Join(err, restore())
 	}
 	return restore, nil
-}
-
-// listeners are the process ids of the sessions that listen.
-func (d *Distributed) listeners(ctx context.Context) (pids []int, err error) {
-	err = InDatabase(ctx, d.wired.database, func(db *pgx.Conn) error {
-		rows, err := db.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
-		if err == nil {
-			pids, err = pgx.CollectRows(rows, pgx.RowTo[int])
-		}
-		return err
-	})
-	return pids, err
 }

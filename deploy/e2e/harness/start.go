@@ -56,12 +56,12 @@ func TestFolder(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	AtEnd(t, func() error {
 		if t.Failed() {
 			t.Logf("logs and data are kept in %s", dir)
-		} else if err := remove(); err != nil {
-			t.Error(err)
+			return nil
 		}
+		return remove()
 	})
 	return dir
 }
@@ -74,13 +74,11 @@ func TestDistributed(t testing.TB, config Config) (*Distributed, *e2e.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	AtEnd(t, func() error {
 		if t.Failed() {
 			shape.Logs(os.Stderr)
 		}
-		if err := shape.Stop(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
+		return shape.Stop(context.WithoutCancel(ctx))
 	})
 	client, err := e2e.OpenClient(shape.KeyFile())
 	if err != nil {

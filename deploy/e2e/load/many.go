@@ -32,7 +32,7 @@ func many(ctx context.Context, s *site, o options) error {
 			fmt.Printf("%s: %-8s processor time %s µs, p50 %s ms, p99 %s ms; load average %s\n", when, kind, spread(used), spread(p50),
 				spread(p99), loadAverage())
 		}
-		s.printMemory(when)
+		fmt.Printf("%s: memory in MiB, resident: %s\n", when, listed(s.memory(), "%.0f"))
 		return ctx.Err()
 	}
 	s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: share, rate: 20, most: 100})
@@ -91,8 +91,4 @@ func (s *site) processorTime() (seconds float64) {
 func processes() []procfs.ProcStat {
 	own := os.Getpid()
 	return slices.DeleteFunc(harness.Processes(own), func(p procfs.ProcStat) bool { return p.PID == own })
-}
-
-func (s *site) printMemory(when string) {
-	fmt.Printf("%s: memory in MiB, resident: %s\n", when, listed(s.memory(), "%.0f"))
 }

@@ -112,6 +112,9 @@ type Application struct {
 	ModifiedAt             time.Time `json:"modifiedAt"`
 }
 
+// Times are those of the pages of what hangs on the application.
+func (a Application) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
+
 // DomainName is the host name of the application's Client API in a deployment
 // with that suffix; empty where it has none. Pages of https://<DomainName> may
 // call that Client API whatever AuthorizedOriginURIs says.

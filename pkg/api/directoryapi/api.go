@@ -170,6 +170,9 @@ type Tenant struct {
 	ModifiedAt time.Time `json:"modifiedAt"`
 }
 
+// Times are those of the pages of what hangs on the tenant.
+func (t Tenant) Times() (createdAt, modifiedAt time.Time) { return t.CreatedAt, t.ModifiedAt }
+
 // The kinds of account store, as they stand in an href.
 const (
 	Directories = "directories"
@@ -194,6 +197,9 @@ type Directory struct {
 	ModifiedAt  time.Time `json:"modifiedAt"`
 }
 
+// Times are those of the pages of what hangs on the directory.
+func (d Directory) Times() (createdAt, modifiedAt time.Time) { return d.CreatedAt, d.ModifiedAt }
+
 // Mirror reports whether the directory is a read-only copy of one elsewhere.
 func (d Directory) Mirror() bool { return d.ProviderID != Native }
 
@@ -208,6 +214,9 @@ type Group struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	ModifiedAt  time.Time `json:"modifiedAt"`
 }
+
+// Times are those of the pages of what hangs on the group.
+func (g Group) Times() (createdAt, modifiedAt time.Time) { return g.CreatedAt, g.ModifiedAt }
 
 // NewGroup is the body that creates a group.
 type NewGroup struct {
@@ -246,6 +255,9 @@ type Account struct {
 	// VerificationToken is what VerificationSealed holds, where it is shown.
 	VerificationToken secure.Secret `json:"verificationToken,omitempty" db:"-"`
 }
+
+// Times are those of the pages of what hangs on the account.
+func (a Account) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
 
 // FullName joins the parts of the name that are there.
 func (a Account) FullName() string {

@@ -27,7 +27,8 @@ type API interface {
 	ManagementKey(context.Context, ManagementKey) (Key, error)
 
 	// EnsureKey creates an API key with a given id and secret. It is idempotent:
-	// another secret or account for the same id is apierr.Exists.
+	// another secret or account for the same id is apierr.Exists. One that was made
+	// before is not made again: apierr.NotFound where it was deleted since.
 	EnsureKey(context.Context, EnsureKey) (Key, error)
 }
 
@@ -70,4 +71,5 @@ type EnsureKey struct {
 	Account id.ID         `json:"account"`
 	ID      string        `json:"id"`
 	Secret  secure.Secret `json:"secret"`
+	WasMade bool          `json:"wasMade,omitempty"` // before, so that it is not created
 }

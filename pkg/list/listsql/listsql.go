@@ -6,6 +6,7 @@ package listsql
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ func (b *builder) where(query list.Query) string {
 // finds nothing. One without a column is not stored beside the others.
 func (b *builder) anywhere(text string) string {
 	var texts []string
-	for _, name := range b.names() {
+	for _, name := range slices.Sorted(maps.Keys(b.spec)) {
 		a := b.spec[name]
 		if a.Kind != list.Text || a.NoFind || (a.Column == "" && a.Search == "") {
 			continue
@@ -205,15 +206,6 @@ func orderBy(sorts []sort, key string) string {
 		direction = s.direction
 	}
 	return " ORDER BY " + strings.Join(append(parts, key+direction), ", ")
-}
-
-func (b *builder) names() []string {
-	names := make([]string, 0, len(b.spec))
-	for name := range b.spec {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // folded is the SQL of the attribute's normal form.

@@ -52,8 +52,8 @@ const (
 	session = "/session/v1"
 )
 
-// New makes a checker. The address of the deployment does not matter to it.
-func New(alias string) (*Checker, error) {
+// newChecker makes a checker. The address of the deployment does not matter to it.
+func newChecker(alias string) (*Checker, error) {
 	d, err := openapi.New(openapi.Deployment{Base: "https://localhost:8443/v1", Alias: alias})
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ var checkers sync.Map // func() (*Checker, error), by alias
 // For returns the checker of deployments with an alias; "service" is that of
 // one that names none.
 func For(alias string) (*Checker, error) {
-	made, _ := checkers.LoadOrStore(alias, sync.OnceValues(func() (*Checker, error) { return New(alias) }))
+	made, _ := checkers.LoadOrStore(alias, sync.OnceValues(func() (*Checker, error) { return newChecker(alias) }))
 	return made.(func() (*Checker, error))()
 }
 

@@ -2,6 +2,7 @@ package directoryview
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 
@@ -10,14 +11,47 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
-	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// ReadNewAccount reads a request that creates an account, by a directory or by
-// an application. social is the login at a provider in its place, if the body has
-// one. The caller fills in the tenant and the directory.
-func ReadNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
+// CreateAccount makes an account in the resource of the path and answers 201. Where the
+// body has a login at a provider, it answers with the account of that: 201 for a new
+// one, 200 otherwise.
+func (v Views) CreateAccount(
+	create func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error),
+	provide func(context.Context, id.Ref, directoryapi.SocialLogin) (directoryapi.ProvidedAccount, error),
+) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		in, social, err := readNewAccount(c)
+		if err != nil {
+			return err
+		}
+		made := directoryapi.ProvidedAccount{IsNew: true}
+		if social != nil {
+			made, err = provide(c.UserContext(), at, *social)
+		} else {
+			made.Account, err = create(c.UserContext(), at, in)
+		}
+		if err != nil {
+			return err
+		}
+		view := v.Account(made.Account)
+		if made.IsNew {
+			return rest.Created(c, view.Self(), view)
+		}
+		c.Set(fiber.HeaderLocation, view.Self())
+		return rest.OK(c, view)
+	}
+}
+
+// readNewAccount reads what the body and the query say of a new account. social is the
+// login at a provider in its place, if the body has one.
+func readNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
 	var body struct {
 		directoryapi.NewAccount
 		ProviderData field.Of[providerData] `json:"providerData"`
@@ -25,7 +59,7 @@ func ReadNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *direct
 	if err := rest.Body[AccountView](c, &body); err != nil {
 		return in, nil, err
 	}
-	in = directoryapi.CreateAccount{Account: body.NewAccount, Workflow: true}
+	in = directoryapi.CreateAccount{Account: body.NewAccount}
 	if body.ProviderData.Given() && !body.ProviderData.Value.isLink {
 		if social, err = body.ProviderData.Value.login(); err != nil {
 			return in, nil, err
@@ -34,12 +68,8 @@ func ReadNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *direct
 	if err := given(c, "registrationWorkflowEnabled", "passwordFormat"); err != nil {
 		return in, nil, err
 	}
-	switch workflow := c.Query("registrationWorkflowEnabled"); {
-	case workflow == "" || strings.EqualFold(workflow, "true"):
-	case strings.EqualFold(workflow, "false"):
-		in.Workflow = false
-	default:
-		return in, nil, apierr.ParameterInvalid.Because("registrationWorkflowEnabled is true or false, not %q", workflow)
+	if in.Workflow, err = rest.Flag(c, "registrationWorkflowEnabled", true); err != nil {
+		return in, nil, err
 	}
 	if c.Context().QueryArgs().Has("passwordFormat") {
 		if format := c.Query("passwordFormat"); !strings.EqualFold(format, "mcf") {
@@ -60,15 +90,4 @@ func given(c *fiber.Ctx, options ...string) error {
 		}
 	}
 	return nil
-}
-
-// Provided answers a login at a provider with its account: 201 for a new one, 200
-// otherwise.
-func Provided(c *fiber.Ctx, base href.Base, out directoryapi.ProvidedAccount) error {
-	view := Account(base, out.Account)
-	if out.IsNew {
-		return rest.Created(c, view.Self(), view)
-	}
-	c.Set(fiber.HeaderLocation, view.Self())
-	return rest.OK(c, view)
 }

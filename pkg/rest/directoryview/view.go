@@ -4,6 +4,7 @@
 package directoryview
 
 import (
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
@@ -54,22 +55,40 @@ type AccountView struct {
 	Factors                href.Link  `json:"factors"`
 }
 
+// Views renders what the two services share; the views of each embed it.
+type Views struct {
+	base  href.Base
+	alias alias.Alias
+}
+
+// New makes the views of a deployment.
+func New(base href.Base, word alias.Alias) Views { return Views{base, word} }
+
+// ProviderID returns a providerId as clients of this deployment know it: that of cloud
+// directories is the alias, unless the alias is the neutral word (docs/interface/conventions.md#the-alias).
+func (v Views) ProviderID(providerID string) string {
+	if providerID == directoryapi.Native && v.alias != alias.Neutral {
+		return string(v.alias)
+	}
+	return providerID
+}
+
 // Account renders an account.
-func Account(base href.Base, a directoryapi.Account) AccountView {
-	self := base.To("accounts", a.ID)
+func (v Views) Account(a directoryapi.Account) AccountView {
+	self := v.base.To("accounts", a.ID)
 	link := func(below string) href.Link { return href.Link{Href: self + "/" + below} }
-	v := AccountView{
-		AccountAttributes: Attributes(base, a),
-		Directory:         base.Link("directories", a.DirectoryID), Tenant: base.Link("tenants", a.TenantID),
+	view := AccountView{
+		AccountAttributes: Attributes(v.base, a),
+		Directory:         v.base.Link("directories", a.DirectoryID), Tenant: v.base.Link("tenants", a.TenantID),
 		CustomData: link("customData"), ProviderData: link("providerData"), Groups: link("groups"),
 		GroupMemberships: link("groupMemberships"), Applications: link("applications"), APIKeys: link("apiKeys"),
 		AccessTokens: link("accessTokens"), RefreshTokens: link("refreshTokens"), LinkedAccounts: link("linkedAccounts"),
 		AccountLinks: link("accountLinks"), Phones: link("phones"), Factors: link("factors"),
 	}
 	if a.VerificationToken != "" {
-		v.EmailVerificationToken = &href.Link{Href: base.Path("accounts", "emailVerificationTokens", a.VerificationToken.Reveal())}
+		view.EmailVerificationToken = &href.Link{Href: v.base.Path("accounts", "emailVerificationTokens", a.VerificationToken.Reveal())}
 	}
-	return v
+	return view
 }
 
 // GroupView is the representation of a group.
@@ -88,13 +107,13 @@ type GroupView struct {
 }
 
 // Group renders a group.
-func Group(base href.Base, g directoryapi.Group) GroupView {
-	link := func(below string) href.Link { return base.Link(directoryapi.Groups, g.ID, below) }
+func (v Views) Group(g directoryapi.Group) GroupView {
+	link := func(below string) href.Link { return v.base.Link(directoryapi.Groups, g.ID, below) }
 	return GroupView{
-		Head: rest.NewHead(base.To(directoryapi.Groups, g.ID), g.CreatedAt, g.ModifiedAt),
+		Head: rest.NewHead(v.base.To(directoryapi.Groups, g.ID), g.CreatedAt, g.ModifiedAt),
 		Name: g.Name, Description: g.Description, Status: g.Status,
-		CustomData: link("customData"), Directory: base.Link(directoryapi.Directories, g.DirectoryID), Tenant: base.Link("tenants", g.TenantID),
-		Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
+		CustomData: link("customData"), Directory: v.base.Link(directoryapi.Directories, g.DirectoryID),
+		Tenant: v.base.Link("tenants", g.TenantID), Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
 		Applications: link("applications"), AccountStoreMappings: link("accountStoreMappings"),
 	}
 }

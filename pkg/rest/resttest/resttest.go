@@ -64,10 +64,8 @@ func (c *Client) As(from caller.Caller) *Client {
 
 // With returns a client of the same app and caller that also sends a header.
 func (c *Client) With(name, value string) *Client {
-	header := c.header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
+	header := http.Header{}
+	maps.Copy(header, c.header)
 	header.Set(name, value)
 	other := *c
 	other.header = header

@@ -4,9 +4,11 @@
 package ldaptest
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,8 +43,8 @@ type Server struct {
 
 	listener net.Listener
 	serving  sync.WaitGroup
-	mu       sync.Mutex
-	open     map[net.Conn]bool
+	open     context.Context // until stop ends all connections
+	stop     context.CancelFunc
 }
 
 // Start listens until the test ends.
@@ -59,16 +61,13 @@ func (s *Server) Listen() (err error) {
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
-	s.open = map[net.Conn]bool{}
+	s.open, s.stop = context.WithCancel(context.Background())
 	s.serving.Go(func() {
 		for {
 			conn, err := s.listener.Accept()
 			if err != nil {
 				return
 			}
-			s.mu.Lock()
-			s.open[conn] = true
-			s.mu.Unlock()
 			s.serving.Go(func() { s.serve(conn) })
 		}
 	})
@@ -78,11 +77,7 @@ func (s *Server) Listen() (err error) {
 // Stop refuses connections from now on, and ends those that are open.
 func (s *Server) Stop() {
 	_ = s.listener.Close()
-	s.mu.Lock()
-	for conn := range s.open {
-		_ = conn.Close()
-	}
-	s.mu.Unlock()
+	s.stop()
 	s.serving.Wait()
 }
 
@@ -108,13 +103,9 @@ func (c *connection) endSearch() {
 
 func (s *Server) serve(conn net.Conn) {
 	c := &connection{Conn: conn}
-	defer func() {
-		c.endSearch()
-		_ = conn.Close()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.open, conn)
-	}()
+	defer c.endSearch()
+	defer conn.Close()
+	defer context.AfterFunc(s.open, func() { _ = conn.Close() })()
 	for {
 		message, err := ber.ReadPacket(conn)
 		if err != nil || len(message.Children) < 2 {
@@ -268,28 +259,13 @@ func entryPacket(entry Entry) *ber.Packet {
 func matches(filter *ber.Packet, attributes map[string][]string) bool {
 	compare := func(is func(value, want string) bool) bool {
 		name, want := filter.Children[0].Data.String(), filter.Children[1].Data.String()
-		for _, value := range attributes[name] {
-			if is(strings.ToLower(value), strings.ToLower(want)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(attributes[name], func(value string) bool { return is(strings.ToLower(value), strings.ToLower(want)) })
 	}
 	switch filter.Tag {
 	case ldap.FilterAnd:
-		for _, part := range filter.Children {
-			if !matches(part, attributes) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(filter.Children, func(part *ber.Packet) bool { return !matches(part, attributes) })
 	case ldap.FilterOr:
-		for _, part := range filter.Children {
-			if matches(part, attributes) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(filter.Children, func(part *ber.Packet) bool { return matches(part, attributes) })
 	case ldap.FilterEqualityMatch:
 		return compare(func(value, want string) bool { return value == want })
 	case ldap.FilterGreaterOrEqual:

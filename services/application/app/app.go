@@ -85,7 +85,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Consume(data.Outbox(), cfg.Events, application.Sources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
-	applicationrest.Mount(s.HTTP, svc, s.Base, s.Alias)
+	applicationrest.Mount(s.HTTP, svc, s.Base)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 

@@ -1,16 +1,9 @@
 package rest
 
 import (
-	"strings"
-
-	"github.com/gofiber/fiber/v2"
-
-	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/application"
 )
 
@@ -65,26 +58,6 @@ type refusalView struct {
 	DeveloperMessage string `json:"developerMessage"`
 }
 
-// wantsExplanation reads the parameter that asks what an attempt would do.
-func wantsExplanation(c *fiber.Ctx) (bool, error) {
-	switch explain := c.Query("explain"); {
-	case strings.EqualFold(explain, "true"):
-		return true, nil
-	case explain != "" && !strings.EqualFold(explain, "false"):
-		return false, apierr.ParameterInvalid.Because("explain is true or false, not %q", explain)
-	}
-	return false, nil
-}
-
-// explainLogin answers with what an attempt would do.
-func explainLogin(c *fiber.Ctx, svc *application.Service, v views, at id.Ref, in application.LoginAttempt) error {
-	e, err := svc.Explain(c.UserContext(), at, in)
-	if err != nil {
-		return err
-	}
-	return rest.OK(c, v.explanation(e))
-}
-
 func (v views) explanation(e application.Explanation) explanationView {
 	view := explanationView{Login: e.Login, AccountStores: make([]consultedStoreView, len(e.Stores))}
 	for i, store := range e.Stores {
@@ -111,7 +84,7 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 	view := consultedStoreView{AccountStore: v.accountStore(s.Store()), Outcome: s.Outcome}
 	if s.Name != "" {
 		view.Name, view.Status = &s.Name, &s.Status
-		provider := v.provider(s.Provider)
+		provider := v.ProviderID(s.Provider)
 		view.ProviderID = &provider
 	}
 	if !s.OrganizationID.IsZero() {
@@ -131,13 +104,4 @@ func refusal(e *apierr.Error) *refusalView {
 		return nil
 	}
 	return &refusalView{Status: e.Status, Code: e.Code, Message: e.Message, DeveloperMessage: e.DeveloperMessage()}
-}
-
-// provider is a providerId as clients of this deployment know it: that of cloud
-// directories is the alias (docs/interface/conventions.md#the-alias).
-func (v views) provider(providerID string) string {
-	if providerID == directoryapi.Native && v.alias != alias.Neutral {
-		return string(v.alias)
-	}
-	return providerID
 }

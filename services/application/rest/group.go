@@ -3,7 +3,6 @@ package rest
 import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/rest/directoryview"
 )
 
 // groupAttributes are those that groups are searched and sorted by. The
@@ -14,8 +13,4 @@ var groupAttributes = list.Spec{
 	"status":      {Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
 	"createdAt":   {Kind: list.Time},
 	"modifiedAt":  {Kind: list.Time},
-}
-
-func (v views) group(g directoryapi.Group) directoryview.GroupView {
-	return directoryview.Group(v.base, g)
 }

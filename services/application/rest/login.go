@@ -21,12 +21,16 @@ func attemptLogin(svc *application.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		explain, err := wantsExplanation(c)
+		explain, err := rest.Flag(c, "explain", false)
 		if err != nil {
 			return err
 		}
 		if explain {
-			return explainLogin(c, svc, v, at, in)
+			e, err := svc.Explain(c.UserContext(), at, in)
+			if err != nil {
+				return err
+			}
+			return rest.OK(c, v.explanation(e))
 		}
 		a, err := svc.Attempt(c.UserContext(), at, in)
 		if err != nil {

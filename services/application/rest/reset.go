@@ -26,20 +26,6 @@ func (v views) reset(application id.ID, r directoryapi.PasswordReset) resetView 
 	}
 }
 
-// askVerification answers 202 without a body: the mail follows.
-func askVerification(svc *application.Service) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		at, in, err := rest.RefAndBody[application.NewVerification, struct{}](c)
-		if err != nil {
-			return err
-		}
-		if err := svc.AskVerification(c.UserContext(), at, in); err != nil {
-			return err
-		}
-		return rest.Accepted(c)
-	}
-}
-
 // askReset answers 200, not 201 (docs/interface/accounts.md#password-reset).
 func askReset(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {

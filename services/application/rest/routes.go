@@ -9,19 +9,21 @@ import (
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/store"
 )
 
 // views renders resources: one method per noun, in the noun's file.
 type views struct {
+	directoryview.Views
 	base  href.Base
 	alias alias.Alias
 }
 
 // Mount adds the service's endpoints to its app.
-func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.Alias) {
-	v := views{base, word}
+func Mount(app *fiber.App, svc *application.Service, base href.Base) {
+	v := views{directoryview.New(base, svc.Alias()), base, svc.Alias()}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))
@@ -34,13 +36,13 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.
 	v1.Get("/applications/:id", rest.Get(svc.Application, v.application))
 	v1.Post("/applications/:id", rest.Update(svc.UpdateApplication, v.application))
 	v1.Delete("/applications/:id", rest.Delete(svc.DeleteApplication))
-	v1.Get("/applications/:id/accounts", rest.List(accountAttributes, svc.ListAccounts(store.ApplicationKind), v.account))
-	v1.Post("/applications/:id/accounts", createAccount(svc.NewAccount(store.ApplicationKind), svc.NewProviderAccount, v))
-	v1.Get("/applications/:id/groups", rest.List(groupAttributes, svc.ListGroups(store.ApplicationKind), v.group))
-	v1.Post("/applications/:id/groups", rest.Create(svc.NewGroup(store.ApplicationKind), v.group))
+	v1.Get("/applications/:id/accounts", rest.List(accountAttributes, svc.ListAccounts(store.ApplicationKind), v.Account))
+	v1.Post("/applications/:id/accounts", v.CreateAccount(svc.NewAccount(store.ApplicationKind), svc.NewProviderAccount))
+	v1.Get("/applications/:id/groups", rest.List(groupAttributes, svc.ListGroups(store.ApplicationKind), v.Group))
+	v1.Post("/applications/:id/groups", rest.Create(svc.NewGroup(store.ApplicationKind), v.Group))
 	v1.Get("/applications/:id/accountStoreMappings", rest.List(store.Mappings, svc.ApplicationMappings, v.mapping))
 	v1.Post("/applications/:id/loginAttempts", attemptLogin(svc, v))
-	v1.Post("/applications/:id/verificationEmails", askVerification(svc))
+	v1.Post("/applications/:id/verificationEmails", rest.Accept(svc.AskVerification))
 	v1.Post("/applications/:id/passwordResetTokens", askReset(svc, v))
 	v1.Get("/applications/:id/passwordResetTokens/:token", reset(svc, v))
 	v1.Post("/applications/:id/passwordResetTokens/:token", spendReset(svc, v))
@@ -55,10 +57,10 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.
 	v1.Get("/organizations/:id", rest.Get(svc.Organization, v.organization))
 	v1.Post("/organizations/:id", rest.Update(svc.UpdateOrganization, v.organization))
 	v1.Delete("/organizations/:id", rest.Delete(svc.DeleteOrganization))
-	v1.Get("/organizations/:id/accounts", rest.List(accountAttributes, svc.ListAccounts(store.OrganizationKind), v.account))
-	v1.Post("/organizations/:id/accounts", createAccount(svc.NewAccount(store.OrganizationKind), svc.NewOrganizationProviderAccount, v))
-	v1.Get("/organizations/:id/groups", rest.List(groupAttributes, svc.ListGroups(store.OrganizationKind), v.group))
-	v1.Post("/organizations/:id/groups", rest.Create(svc.NewGroup(store.OrganizationKind), v.group))
+	v1.Get("/organizations/:id/accounts", rest.List(accountAttributes, svc.ListAccounts(store.OrganizationKind), v.Account))
+	v1.Post("/organizations/:id/accounts", v.CreateAccount(svc.NewAccount(store.OrganizationKind), svc.NewOrganizationProviderAccount))
+	v1.Get("/organizations/:id/groups", rest.List(groupAttributes, svc.ListGroups(store.OrganizationKind), v.Group))
+	v1.Post("/organizations/:id/groups", rest.Create(svc.NewGroup(store.OrganizationKind), v.Group))
 	v1.Get("/organizations/:id/accountStoreMappings", rest.List(store.Mappings, svc.OrganizationMappings, v.organizationMapping))
 	rest.CustomData(v1, "organizations", svc.CustomData(store.OrganizationKind))
 
@@ -86,7 +88,7 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base, word alias.
 		rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
 	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.Create(svc.CreateSAMLRegistration, v.registration))
 	v1.Post("/samlIdentityProviders/:id/authnVerifications", verifyAuthnRequest(svc, v))
-	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(svc, v))
+	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(svc))
 	v1.Get("/samlServiceProviderRegistrations/:id", rest.Get(svc.SAMLRegistration, v.registration))
 	v1.Post("/samlServiceProviderRegistrations/:id", rest.Update(svc.UpdateSAMLRegistration, v.registration))
 	v1.Delete("/samlServiceProviderRegistrations/:id", rest.Delete(svc.DeleteSAMLRegistration))

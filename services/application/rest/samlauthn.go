@@ -43,13 +43,13 @@ func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
 }
 
 // createSAMLResponse answers 200, as verifyAuthnRequest does.
-func createSAMLResponse(svc *application.Service, v views) fiber.Handler {
+func createSAMLResponse(svc *application.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, in, err := rest.RefAndBody[application.SAMLResponseRequest, struct{}](c)
 		if err != nil {
 			return err
 		}
-		signed, err := svc.NewSAMLResponse(c.UserContext(), at, in, v.entityID)
+		signed, err := svc.NewSAMLResponse(c.UserContext(), at, in)
 		if err != nil {
 			return err
 		}

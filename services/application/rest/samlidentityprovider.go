@@ -2,7 +2,6 @@ package rest
 
 import (
 	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/saml"
@@ -49,14 +48,9 @@ func (v views) identityProvider(p application.SAMLIdentityProvider) identityProv
 func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMetadataView {
 	return identityMetadataView{
 		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
-		EntityID: v.entityID(p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
+		EntityID: application.SAMLEntityID(v.alias, p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
 		X509SigningCert: v.base.Link("x509certificates", p.CertificateID), IdentityProvider: v.base.Link("samlIdentityProviders", p.ID),
 	}
-}
-
-// entityID is the name in SAML of an application as an identity provider.
-func (v views) entityID(of id.ID) string {
-	return application.SAMLEntityID(v.alias, of)
 }
 
 // identityDescriptor is the metadata in XML.

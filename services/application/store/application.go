@@ -54,18 +54,18 @@ func (s *Store) ApplicationOfSAMLPolicy(ctx context.Context, tenant, policy id.I
 }
 
 // ListApplications returns a page of the tenant's applications.
-func (s *Store) ListApplications(ctx context.Context, tenant id.ID, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Store) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
-		`FROM applications a WHERE a.tenant_id = $1`, "a.id", tenant)
+		`FROM applications a WHERE a.tenant_id = $1`, "a.id", tenant.Tenant)
 }
 
 // ListStoreApplications returns a page of the applications that a store is mapped
 // to.
-func (s *Store) ListStoreApplications(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[applicationapi.Application],
+func (s *Store) ListStoreApplications(ctx context.Context, store id.Ref, query list.Query) (list.Page[applicationapi.Application],
 	error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
-			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", tenant, store)
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", store.Tenant, store.ID)
 }
 
 // ListReachingApplications returns a page of the applications that one of the stores

@@ -171,32 +171,21 @@ const (
 // accounts are and how they are linked; apierr.NotFound when there is no such
 // application. CachedLoginOrder has it afterwards.
 func (s *Store) LoginOrder(ctx context.Context, tenant, application id.ID) (LoginOrder, error) {
-	rows, err := s.loginOrders.Refresh(ctx, id.Ref{Tenant: tenant, ID: application}, func(ctx context.Context) ([]loginOrderRow, error) {
-		return pg.All[loginOrderRow](ctx, s.db, loginOrderQuery, tenant, application)
-	})
-	if err != nil {
-		return LoginOrder{}, err
-	}
-	return newLoginOrder(rows)
+	return newLoginOrder(s.loginOrders.Refresh(ctx, id.Ref{Tenant: tenant, ID: application},
+		func(ctx context.Context) ([]loginOrderRow, error) {
+			return pg.All[loginOrderRow](ctx, s.db, loginOrderQuery, tenant, application)
+		}))
 }
 
 // BuiltinLoginOrder is LoginOrder for the built-in application of a tenant.
 func (s *Store) BuiltinLoginOrder(ctx context.Context, tenant id.ID) (LoginOrder, error) {
-	rows, err := pg.All[loginOrderRow](ctx, s.db, builtinLoginOrderQuery, tenant)
-	if err != nil {
-		return LoginOrder{}, err
-	}
-	return newLoginOrder(rows)
+	return newLoginOrder(pg.All[loginOrderRow](ctx, s.db, builtinLoginOrderQuery, tenant))
 }
 
 // CachedLoginOrder is LoginOrder from the cache: what this process changes shows at once,
 // what another changes a moment later.
 func (s *Store) CachedLoginOrder(ctx context.Context, tenant, application id.ID) (LoginOrder, error) {
-	rows, err := s.loginOrders.All(ctx, id.Ref{Tenant: tenant, ID: application})
-	if err != nil {
-		return LoginOrder{}, err
-	}
-	return newLoginOrder(rows)
+	return newLoginOrder(s.loginOrders.All(ctx, id.Ref{Tenant: tenant, ID: application}))
 }
 
 // LoginOrderChanges returns the applications and organizations that have changed since a
@@ -212,16 +201,18 @@ func (s *Store) LoginOrderAndCounters(ctx context.Context, tenant, application i
 	var counters []Counter
 	pg.QueueAll(&batch, &rows, loginOrderQuery, tenant, application)
 	pg.QueueAll(&batch, &counters, countersQuery, tenant, of.Login, of.Address)
-	if err := pg.ExecBatch(ctx, s.db, &batch); err != nil {
-		return LoginOrder{}, nil, err
-	}
-	order, err := newLoginOrder(rows)
+	err := pg.ExecBatch(ctx, s.db, &batch)
+	order, err := newLoginOrder(rows, err)
 	return order, counters, err
 }
 
-func newLoginOrder(rows []loginOrderRow) (LoginOrder, error) {
-	if len(rows) == 0 {
-		return LoginOrder{}, apierr.NotFound
+// newLoginOrder makes the login order of rows, or returns the error that they were read with.
+func newLoginOrder(rows []loginOrderRow, err error) (LoginOrder, error) {
+	if err == nil && len(rows) == 0 {
+		err = apierr.NotFound
+	}
+	if err != nil {
+		return LoginOrder{}, err
 	}
 	order := LoginOrder{Status: rows[0].Status, Linking: Linking{Rules: rows[0].Rules}}
 	for _, r := range rows {

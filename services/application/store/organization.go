@@ -29,6 +29,9 @@ type Organization struct {
 	ModifiedAt             time.Time
 }
 
+// Times are those of the pages of what hangs on the organization.
+func (o Organization) Times() (createdAt, modifiedAt time.Time) { return o.CreatedAt, o.ModifiedAt }
+
 // Ref names the organization.
 func (o Organization) Ref() id.Ref { return id.Ref{Tenant: o.TenantID, ID: o.ID} }
 
@@ -63,22 +66,17 @@ func (s *Store) OrganizationOfKey(ctx context.Context, tenant id.ID, key string)
 }
 
 // ListOrganizations returns a page of the tenant's organizations.
-func (s *Store) ListOrganizations(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Organization], error) {
+func (s *Store) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[Organization], error) {
 	return listsql.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
-		`FROM organizations o WHERE o.tenant_id = $1`, "o.id", tenant)
+		`FROM organizations o WHERE o.tenant_id = $1`, "o.id", tenant.Tenant)
 }
 
 // ListStoreOrganizations returns a page of the organizations that a store is mapped
 // to.
-func (s *Store) ListStoreOrganizations(ctx context.Context, tenant, store id.ID, query list.Query) (list.Page[Organization], error) {
+func (s *Store) ListStoreOrganizations(ctx context.Context, store id.Ref, query list.Query) (list.Page[Organization], error) {
 	return listsql.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1 AND o.id IN (
-			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", tenant, store)
-}
-
-// NameKeyTaken reports whether the tenant has an organization of that key.
-func (s *Store) NameKeyTaken(ctx context.Context, tenant id.ID, key string) (bool, error) {
-	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM organizations WHERE tenant_id = $1 AND name_key = $2)`, tenant, key)
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", store.Tenant, store.ID)
 }
 
 // OrganizationTaken reports whether the tenant has an organization of that name or

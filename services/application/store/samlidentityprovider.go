@@ -25,6 +25,11 @@ type SAMLIdentityProvider struct {
 	ModifiedAt         time.Time
 }
 
+// Times are those of the pages of what hangs on the identity provider.
+func (p SAMLIdentityProvider) Times() (createdAt, modifiedAt time.Time) {
+	return p.CreatedAt, p.ModifiedAt
+}
+
 const (
 	identityProviderColumns = `SELECT tenant_id, id, application_id, status, signature_algorithm, certificate_id, certificate,
 		private_key_sealed,

@@ -62,9 +62,9 @@ func (s *Store) SAMLServiceProviderOfEntity(ctx context.Context, tenant id.ID, e
 }
 
 // ListSAMLServiceProviders returns a page of the tenant's service providers.
-func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SAMLServiceProvider], error) {
+func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[SAMLServiceProvider], error) {
 	return listsql.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
-		`FROM saml_service_providers p WHERE p.tenant_id = $1`, "p.id", tenant)
+		`FROM saml_service_providers p WHERE p.tenant_id = $1`, "p.id", tenant.Tenant)
 }
 
 // LockSAMLServiceProvider reads a service provider that the transaction will

@@ -62,7 +62,7 @@ type Client struct {
 
 // New makes a client. endpoints are those of the social providers, by their ids.
 func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.Time) *Client {
-	return &Client{http: newHTTP(guard.Transport()), endpoints: endpoints, documents: newDocuments(), now: now}
+	return &Client{http: newHTTP(guard.Transport()), endpoints: endpoints, documents: &documents{kept: map[string]document{}}, now: now}
 }
 
 // AuthorizationRequest begins a login in a browser (RFC 6749, section 4.1.1).

@@ -262,7 +262,7 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 // back with.
 func follow(t *testing.T, c *Client, address string) string {
 	t.Helper()
-	answer, _, err := c.call(t.Context(), c.http, address, nil)
+	answer, _, err := c.call(t.Context(), address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

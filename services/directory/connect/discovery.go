@@ -96,8 +96,6 @@ type document struct {
 	until   time.Time
 }
 
-func newDocuments() *documents { return &documents{kept: map[string]document{}} }
-
 type statusError int
 
 func (s statusError) Error() string { return statusText(int(s)) }
@@ -115,7 +113,7 @@ func (c *Client) document(ctx context.Context, address string, fresh bool) ([]by
 	fetched := d.flights.DoChan(address, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
-		answer, body, err := c.call(ctx, c.http, address, nil)
+		answer, body, err := c.call(ctx, address, nil)
 		if err != nil {
 			return nil, err
 		}

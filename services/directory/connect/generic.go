@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -65,7 +64,7 @@ func (s *session) resource(ctx context.Context) (map[string]any, json.RawMessage
 	case "access_token", "oauth_token":
 		return s.get(ctx, withQuery(s.provider.Resource, kind, s.tokens.AccessToken.Reveal()), nil)
 	}
-	return s.get(ctx, s.provider.Resource, func(h http.Header) { bearer(s.tokens.AccessToken)(h) })
+	return s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 }
 
 // isOfOtherClient reports whether an access token is a JWT that names another client

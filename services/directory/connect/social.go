@@ -158,7 +158,7 @@ func (s *session) github(ctx context.Context) (directoryapi.ProviderAccount, err
 	}
 	splitName(&u, text(object, "name"))
 	u.EmailVerified = u.Email != "" // only a verified one can be on the public profile
-	answer, body, err := s.call(ctx, s.http, strings.TrimSuffix(s.provider.Resource, "/")+"/emails", bearer(s.tokens.AccessToken))
+	answer, body, err := s.call(ctx, strings.TrimSuffix(s.provider.Resource, "/")+"/emails", bearer(s.tokens.AccessToken))
 	if err != nil {
 		return u, s.failed(err)
 	}

@@ -130,7 +130,7 @@ func (l *limited) enter(ctx context.Context, name string) (leave func(), err err
 func (s *session) get(
 	ctx context.Context, address string, header func(http.Header),
 ) (object map[string]any, kept json.RawMessage, err error) {
-	answer, body, err := s.call(ctx, s.http, address, header)
+	answer, body, err := s.call(ctx, address, header)
 	if err != nil {
 		return nil, nil, s.failed(err)
 	}
@@ -144,7 +144,7 @@ func (s *session) get(
 	return object, body, nil
 }
 
-func (c *Client) call(ctx context.Context, with *http.Client, address string, header func(http.Header)) (*http.Response, []byte, error) {
+func (c *Client) call(ctx context.Context, address string, header func(http.Header)) (*http.Response, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, nil, err
@@ -154,7 +154,7 @@ func (c *Client) call(ctx context.Context, with *http.Client, address string, he
 	if header != nil {
 		header(request.Header)
 	}
-	answer, err := with.Do(request)
+	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, nil, err
 	}

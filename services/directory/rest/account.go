@@ -7,46 +7,14 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
 )
 
-func (v views) account(a directoryapi.Account) directoryview.AccountView {
-	return directoryview.Account(v.base, a)
-}
-
-// createAccount reads what the body and the query say of a new account.
-func createAccount(svc *directory.Service, v views) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		at, err := rest.Ref(c)
-		if err != nil {
-			return err
-		}
-		in, social, err := directoryview.ReadNewAccount(c)
-		if err != nil {
-			return err
-		}
-		if social != nil {
-			out, err := svc.SocialAccount(c.UserContext(), directoryapi.SocialAccount{Tenant: at.Tenant, Directory: at.ID, Login: *social})
-			if err != nil {
-				return err
-			}
-			return directoryview.Provided(c, v.base, out)
-		}
-		in.Tenant, in.Directory = at.Tenant, at.ID
-		a, err := svc.NewAccount(c.UserContext(), in)
-		if err != nil {
-			return err
-		}
-		return rest.Created(c, v.base.To("accounts", a.ID), v.account(a))
-	}
-}
-
 // updateAccount refuses a hash in place of a password, which only a new
 // account can have (docs/interface/accounts.md#password-hashes): it would become the password.
 func updateAccount(svc *directory.Service, v views) fiber.Handler {
-	update := rest.Update(svc.UpdateAccount, v.account)
+	update := rest.Update(svc.UpdateAccount, v.Account)
 	return func(c *fiber.Ctx) error {
 		if c.Context().QueryArgs().Has("passwordFormat") {
 			return apierr.QueryUnsupported.Because("passwordFormat is for new accounts; the password of an account is changed in plain text")

@@ -42,19 +42,6 @@ func unstored(c *fiber.Ctx, view any) error {
 	return nil
 }
 
-func syncAgent(svc *directory.Service) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		at, in, err := rest.RefAndBody[directory.Sync, struct{}](c)
-		if err != nil {
-			return err
-		}
-		if err := svc.Sync(c.UserContext(), at, in); err != nil {
-			return err
-		}
-		return rest.Accepted(c)
-	}
-}
-
 type refusalView struct {
 	ExternalID *string `json:"externalId"`
 	Name       string  `json:"name"`

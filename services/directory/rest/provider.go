@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"github.com/doorward/doorward/pkg/alias"
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/rest"
@@ -24,7 +22,7 @@ type providerView struct {
 func (v views) provider(p store.Provider) providerView {
 	view := providerView{
 		Head:       rest.NewHead(v.base.To("directories", p.DirectoryID, "provider"), p.CreatedAt, p.ModifiedAt),
-		ProviderID: v.named(p.ProviderID), ProviderType: v.named(p.ProviderType),
+		ProviderID: v.ProviderID(p.ProviderID), ProviderType: v.ProviderID(p.ProviderType),
 		ProviderSettings: p.Settings, ClientSecret: p.ClientSecret.Reveal(),
 		Agent: v.base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.base.OptionalLink("samlServiceProviderMetadatas",
 			p.MetadataID),
@@ -36,13 +34,4 @@ func (v views) provider(p store.Provider) providerView {
 	}
 	view.AttributeStatementMappingRules = rules
 	return view
-}
-
-// named returns a providerId as clients of this deployment know it: that of cloud
-// directories is the alias, unless the alias is the neutral word (docs/interface/conventions.md#the-alias).
-func (v views) named(providerID string) string {
-	if providerID == directoryapi.Native && v.alias != alias.Neutral {
-		return string(v.alias)
-	}
-	return providerID
 }

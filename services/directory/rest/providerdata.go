@@ -16,7 +16,7 @@ func (v views) providerData(d store.ProviderData) map[string]any {
 	}
 	maps.Copy(view, map[string]any{
 		"href": v.base.To("accounts", d.AccountID, "providerData"), "createdAt": rest.Time(d.CreatedAt), "modifiedAt": rest.Time(d.ModifiedAt),
-		"providerId": v.named(d.ProviderID),
+		"providerId": v.ProviderID(d.ProviderID),
 	})
 	return view
 }

@@ -11,63 +11,65 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 // views renders resources: one method per noun, in the noun's file.
 type views struct {
+	directoryview.Views
 	base  href.Base
 	alias alias.Alias
 }
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
-	v := views{base, svc.Alias()}
+	v := views{directoryview.New(base, svc.Alias()), base, svc.Alias()}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/current", v.currentTenant)
 	v1.Get("/tenants/:id", rest.Get(svc.Tenant, v.tenant))
 	v1.Post("/tenants/:id", rest.Update(svc.UpdateTenant, v.tenant))
 	v1.Get("/tenants/:id/directories", rest.List(store.Directories, svc.TenantDirectories, v.directory))
-	v1.Get("/tenants/:id/accounts", rest.List(store.DirectoryAccounts, svc.TenantAccounts, v.account))
-	v1.Get("/tenants/:id/groups", rest.List(store.Groups, svc.TenantGroups, v.group))
+	v1.Get("/tenants/:id/accounts", rest.List(store.DirectoryAccounts, svc.TenantAccounts, v.Account))
+	v1.Get("/tenants/:id/groups", rest.List(store.Groups, svc.TenantGroups, v.Group))
 	v1.Get("/tenants/:id/agents", rest.List(store.Agents, svc.TenantAgents, v.agent))
 	v1.Post("/tenants/:id/invitations", invite(svc, v))
-	rest.CustomData(v1, "tenants", svc.TenantData())
+	rest.CustomData(v1, "tenants", svc.CustomData().Tenants)
 
 	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
 	v1.Get("/directories/:id", rest.Get(svc.Directory, v.directory))
 	v1.Post("/directories/:id", rest.Update(svc.UpdateDirectory, v.directory))
 	v1.Delete("/directories/:id", rest.Delete(svc.RemoveDirectory))
-	v1.Get("/directories/:id/accounts", rest.List(store.DirectoryAccounts, svc.DirectoryAccounts, v.account))
-	v1.Post("/directories/:id/accounts", createAccount(svc, v))
-	v1.Get("/directories/:id/groups", rest.List(store.DirectoryGroups, svc.DirectoryGroups, v.group))
-	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.group))
+	v1.Get("/directories/:id/accounts", rest.List(store.DirectoryAccounts, svc.DirectoryAccounts, v.Account))
+	v1.Post("/directories/:id/accounts", v.CreateAccount(svc.NewAccount, svc.NewProviderAccount))
+	v1.Get("/directories/:id/groups", rest.List(store.DirectoryGroups, svc.DirectoryGroups, v.Group))
+	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.Group))
 	v1.Get("/directories/:id/provider", rest.Get(svc.Provider, v.provider))
 	v1.Post("/directories/:id/provider", rest.Update(svc.UpdateProvider, v.provider))
-	rest.CustomData(v1, "directories", svc.DirectoryData())
+	rest.CustomData(v1, "directories", svc.CustomData().Directories)
 
-	v1.Get("/groups/:id", rest.Get(svc.Group, v.group))
-	v1.Post("/groups/:id", rest.Update(svc.UpdateGroup, v.group))
+	v1.Get("/groups/:id", rest.Get(svc.Group, v.Group))
+	v1.Post("/groups/:id", rest.Update(svc.UpdateGroup, v.Group))
 	v1.Delete("/groups/:id", rest.Delete(svc.DeleteGroup))
-	v1.Get("/groups/:id/accounts", rest.List(store.Accounts, svc.GroupAccounts, v.account))
+	v1.Get("/groups/:id/accounts", rest.List(store.Accounts, svc.GroupAccounts, v.Account))
 	v1.Get("/groups/:id/accountMemberships", rest.List(store.Memberships, svc.GroupMemberships, v.membership))
-	rest.CustomData(v1, "groups", svc.GroupData())
+	rest.CustomData(v1, "groups", svc.CustomData().Groups)
 	v1.Post("/groupMemberships", rest.CreateOwn(svc.NewMembership, v.membership))
 	v1.Get("/groupMemberships/:id", rest.Get(svc.Membership, v.membership))
 	v1.Delete("/groupMemberships/:id", rest.Delete(svc.DeleteMembership))
 
 	v1.Post("/accounts/emailVerificationTokens/:token", verify(svc, v))
-	v1.Get("/accounts/:id", rest.Get(svc.Account, v.account))
+	v1.Get("/accounts/:id", rest.Get(svc.Account, v.Account))
 	v1.Post("/accounts/:id", updateAccount(svc, v))
 	v1.Delete("/accounts/:id", rest.Delete(svc.DeleteAccount))
-	v1.Get("/accounts/:id/groups", rest.List(store.Groups, svc.AccountGroups, v.group))
+	v1.Get("/accounts/:id/groups", rest.List(store.Groups, svc.AccountGroups, v.Group))
 	v1.Get("/accounts/:id/groupMemberships", rest.List(store.Memberships, svc.AccountMemberships, v.membership))
 	v1.Get("/accounts/:id/accountLinks", rest.List(store.AccountLinks, svc.AccountLinks, v.accountLink))
-	v1.Get("/accounts/:id/linkedAccounts", rest.List(store.Accounts, svc.LinkedAccounts, v.account))
+	v1.Get("/accounts/:id/linkedAccounts", rest.List(store.Accounts, svc.LinkedAccounts, v.Account))
 	v1.Get("/accounts/:id/providerData", rest.Get(svc.ProviderData, v.providerData))
-	rest.CustomData(v1, "accounts", svc.AccountData())
+	rest.CustomData(v1, "accounts", svc.CustomData().Accounts)
 	v1.Post("/accountLinks", linkBody(rest.CreateOwn(svc.NewAccountLink, v.accountLink)))
 	v1.Get("/accountLinks/:id", rest.Get(svc.AccountLink, v.accountLink))
 	v1.Delete("/accountLinks/:id", rest.Delete(svc.DeleteAccountLink))
@@ -103,7 +105,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Post("/agents/:id/keys", createAgentKey(svc, v))
 	v1.Delete("/agents/:id/keys/:key", deleteAgentKey(svc))
 	v1.Get("/agents/:id/configuration", agentConfiguration(svc))
-	v1.Post("/agents/:id/sync", syncAgent(svc))
+	v1.Post("/agents/:id/sync", rest.Accept(svc.Sync))
 	v1.Get("/agents/:id/refusals", rest.List(store.Refusals, svc.Refusals, v.refusal))
 	v1.Get("/agents/:id/authentications", agentChecks(svc))
 	v1.Post("/agents/:id/authentications/:check", answerCheck(svc))

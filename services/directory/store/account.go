@@ -126,9 +126,10 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
 }
 
 // TenantAccounts returns a page of all accounts of a tenant.
-func (s *Store) TenantAccounts(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Store) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	return listsql.SelectParts[directoryapi.Account](ctx, s.db, listsql.Parts{
-		Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1", Args: []any{tenant},
+		Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1",
+		Args: []any{tenant.Tenant},
 		Parts: []listsql.Part{{
 			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
 			Where: "a.tenant_id = $1 AND a.directory_id = part.id",

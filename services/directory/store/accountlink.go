@@ -42,18 +42,19 @@ func (s *Store) AccountLink(ctx context.Context, tenant, link id.ID) (AccountLin
 }
 
 // AccountLinks returns a page of the links that have the account at one end.
-func (s *Store) AccountLinks(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[AccountLink], error) {
+func (s *Store) AccountLinks(ctx context.Context, account id.Ref, query list.Query) (list.Page[AccountLink], error) {
 	return listsql.Select[AccountLink](ctx, s.db, AccountLinks, query, accountLinkColumns,
-		`FROM `+liveLinks+` WHERE l.tenant_id = $1 AND (l.left_account_id = $2 OR l.right_account_id = $2)`, "l.id", tenant, account)
+		`FROM `+liveLinks+` WHERE l.tenant_id = $1 AND (l.left_account_id = $2 OR l.right_account_id = $2)`, "l.id", account.Tenant, account.ID)
 }
 
 // LinkedAccounts returns a page of the accounts at the other ends of an account's
 // links.
-func (s *Store) LinkedAccounts(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Store) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	return listsql.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns,
 		`FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id IN (
 		SELECT l.right_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
-		UNION ALL SELECT l.left_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2)`, "a.id", tenant, account)
+		UNION ALL SELECT l.left_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2)`, "a.id",
+		account.Tenant, account.ID)
 }
 
 // Reach is a link as one of its accounts sees it.

@@ -35,9 +35,9 @@ func (s *Store) AgentKey(ctx context.Context, tenant id.ID, key string) (AgentKe
 }
 
 // ListAgentKeys returns a page of the keys of an agent.
-func (s *Store) ListAgentKeys(ctx context.Context, tenant, agent id.ID, query list.Query) (list.Page[AgentKey], error) {
+func (s *Store) ListAgentKeys(ctx context.Context, agent id.Ref, query list.Query) (list.Page[AgentKey], error) {
 	return listsql.Select[AgentKey](ctx, s.db, AgentKeys, query, agentKeyColumns,
-		`FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2`, "id", tenant, agent)
+		`FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2`, "id", agent.Tenant, agent.ID)
 }
 
 // InsertAgentKey adds a key to an agent that is there.

@@ -138,7 +138,7 @@ func (s *Store) RefusalsAfter(ctx context.Context, a Agent, kind, after string, 
 }
 
 // ListRefusals returns a page of the entries that were not taken.
-func (s *Store) ListRefusals(ctx context.Context, tenant, agent id.ID, query list.Query) (list.Page[Refusal], error) {
+func (s *Store) ListRefusals(ctx context.Context, agent id.Ref, query list.Query) (list.Page[Refusal], error) {
 	return listsql.Select[Refusal](ctx, s.db, Refusals, query, refusalColumns,
-		`FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2`, "external_id", tenant, agent)
+		`FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2`, "external_id", agent.Tenant, agent.ID)
 }

@@ -13,26 +13,20 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// The customData of the owners that this service has.
-
-// TenantData is the customData of tenants.
-func (s *Store) TenantData(now func() time.Time) customdata.Owners {
-	return customdatastore.Owners{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"}
+// CustomData is the customData of the owners that this service has. That of groups and
+// accounts can be searched.
+type CustomData struct {
+	Tenants, Directories, Groups, Accounts customdata.Owners
 }
 
-// DirectoryData is the customData of directories.
-func (s *Store) DirectoryData(now func() time.Time) customdata.Owners {
-	return customdatastore.Owners{DB: s.db, Now: now, Table: "directories", ID: "id"}
-}
-
-// GroupData is the customData of groups, which can be searched.
-func (s *Store) GroupData(now func() time.Time) customdata.Owners {
-	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_groups", ID: "id", Changed: groupValues.replace}
-}
-
-// AccountData is the customData of accounts, which can be searched.
-func (s *Store) AccountData(now func() time.Time) customdata.Owners {
-	return customdatastore.Owners{DB: s.db, Now: now, Table: "live_accounts", ID: "id", Changed: accountValues.replace}
+// CustomData returns the customData of the owners.
+func (s *Store) CustomData(now func() time.Time) CustomData {
+	return CustomData{
+		Tenants:     customdatastore.Owners{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"},
+		Directories: customdatastore.Owners{DB: s.db, Now: now, Table: "directories", ID: "id"},
+		Groups:      customdatastore.Owners{DB: s.db, Now: now, Table: "live_groups", ID: "id", Changed: groupValues.replace},
+		Accounts:    customdatastore.Owners{DB: s.db, Now: now, Table: "live_accounts", ID: "id", Changed: accountValues.replace},
+	}
 }
 
 // MergeData adds to the customData of an owner that the transaction has locked

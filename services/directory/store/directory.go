@@ -30,9 +30,9 @@ func (s *Store) Directory(ctx context.Context, tenant, directory id.ID) (directo
 }
 
 // ListDirectories returns a page of the tenant's directories.
-func (s *Store) ListDirectories(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Directory], error) {
+func (s *Store) ListDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
 	return listsql.Select[directoryapi.Directory](ctx, s.db, Directories, query, directoryColumns,
-		`FROM directories WHERE tenant_id = $1`, "id", tenant)
+		`FROM directories WHERE tenant_id = $1`, "id", tenant.Tenant)
 }
 
 // LockDirectory reads a directory that the transaction will change.

@@ -37,9 +37,9 @@ func (s *Store) Group(ctx context.Context, tenant, group id.ID) (directoryapi.Gr
 }
 
 // TenantGroups returns a page of the tenant's groups.
-func (s *Store) TenantGroups(ctx context.Context, tenant id.ID, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Store) TenantGroups(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 	return s.listGroups(ctx, query, []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
-		Where: ofPart}}, tenant)
+		Where: ofPart}}, tenant.Tenant)
 }
 
 // StoreGroups returns a page of the groups of the directories together with the
@@ -78,10 +78,10 @@ func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsq
 }
 
 // AccountGroups returns a page of the groups that an account is a member of.
-func (s *Store) AccountGroups(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Store) AccountGroups(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 	return listsql.Select[directoryapi.Group](ctx, s.db, Groups, byName(query), groupColumns,
 		`FROM group_memberships m JOIN groups g ON g.tenant_id = m.tenant_id AND g.id = m.group_id
-		WHERE m.tenant_id = $1 AND m.account_id = $2`, "g.id", tenant, account)
+		WHERE m.tenant_id = $1 AND m.account_id = $2`, "g.id", account.Tenant, account.ID)
 }
 
 // GroupsOutside returns those of the groups that are in none of the directories.

@@ -35,15 +35,15 @@ func (s *Store) Membership(ctx context.Context, tenant, membership id.ID) (Membe
 }
 
 // AccountMemberships returns a page of the memberships of an account.
-func (s *Store) AccountMemberships(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Membership], error) {
+func (s *Store) AccountMemberships(ctx context.Context, account id.Ref, query list.Query) (list.Page[Membership], error) {
 	return listsql.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
-		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2`, "m.id", tenant, account)
+		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2`, "m.id", account.Tenant, account.ID)
 }
 
 // GroupMemberships returns a page of the memberships of a group.
-func (s *Store) GroupMemberships(ctx context.Context, tenant, group id.ID, query list.Query) (list.Page[Membership], error) {
+func (s *Store) GroupMemberships(ctx context.Context, group id.Ref, query list.Query) (list.Page[Membership], error) {
 	return listsql.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
-		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2`, "m.id", tenant, group)
+		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2`, "m.id", group.Tenant, group.ID)
 }
 
 // InsertMembership puts an account into a group. One that is in it already is

@@ -20,6 +20,9 @@ type Schema struct {
 	ModifiedAt  time.Time
 }
 
+// Times are those of the pages of what hangs on the schema.
+func (s Schema) Times() (createdAt, modifiedAt time.Time) { return s.CreatedAt, s.ModifiedAt }
+
 // The names of the fields of every schema.
 const (
 	GivenName = "givenName"
@@ -59,9 +62,9 @@ func (s *Store) Schema(ctx context.Context, tenant, schema id.ID) (Schema, error
 }
 
 // ListFields returns a page of the fields of a schema.
-func (s *Store) ListFields(ctx context.Context, tenant, schema id.ID, query list.Query) (list.Page[Field], error) {
+func (s *Store) ListFields(ctx context.Context, schema id.Ref, query list.Query) (list.Page[Field], error) {
 	return listsql.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1 AND d.schema_id = $2`,
-		"f.name", tenant, schema)
+		"f.name", schema.Tenant, schema.ID)
 }
 
 // Field returns a field, or apierr.NotFound.

@@ -66,7 +66,7 @@ func TestADirectoryFromBeforeSchemasGetsItsFields(t *testing.T) {
 	}
 
 	data := store.New(open(store.Migrations()), func() time.Time { return now })
-	page, err := data.ListFields(t.Context(), tenant, schema, list.First())
+	page, err := data.ListFields(t.Context(), id.Ref{Tenant: tenant, ID: schema}, list.First())
 	if err != nil || page.Size != 2 || page.Items[0].Name != store.GivenName || page.Items[1].Name != store.Surname {
 		t.Fatalf("the fields are %+v, %v", page, err)
 	}

@@ -42,6 +42,7 @@ type Site struct {
 	SessionTTI              string   `db:"session_tti"` // ISO 8601 duration
 	SessionTTL              string   `db:"session_ttl"` // ISO 8601 duration
 	SessionCookiePersistent bool
+	KeyMade                 bool // the first API key of the tenant, which may have been deleted since
 	CreatedAt               time.Time
 	ModifiedAt              time.Time
 }
@@ -52,7 +53,7 @@ func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
 const siteColumns = `tenant_id, id, coalesce(default_domain, domain_name) AS default_domain, domain_name, tls_public_cert, tls_private_key,
 	tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, git_fetched_at, authorized_origin_uris,
 		authorized_redirect_uris,
-	logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, created_at, modified_at`
+	logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
 
 // Sites are searched and sorted by these attributes.
 var Sites = list.Spec{
@@ -96,6 +97,12 @@ func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
 		VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
 	return err
+}
+
+// NoteKey notes that the first API key of a tenant was made.
+func (tx *Tx) NoteKey(_ context.Context, tenant id.ID) error {
+	tx.Queue(`UPDATE id_sites SET key_made = true WHERE tenant_id = $1`, tenant)
+	return nil
 }
 
 // LockSite reads a site that the transaction will change.

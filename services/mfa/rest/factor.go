@@ -1,11 +1,8 @@
 package rest
 
 import (
-	"strings"
-
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -55,11 +52,8 @@ func createFactor(svc *mfa.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		switch challenge := c.Query("challenge"); {
-		case strings.EqualFold(challenge, "true"):
-			in.Asked = true
-		case challenge != "" && !strings.EqualFold(challenge, "false"):
-			return apierr.ParameterInvalid.Because("challenge is true or false, not %q", challenge)
+		if in.Asked, err = rest.Flag(c, "challenge", false); err != nil {
+			return err
 		}
 		f, err := svc.NewFactor(c.UserContext(), at, in)
 		if err != nil {

@@ -64,9 +64,9 @@ func (s *Store) Factor(ctx context.Context, tenant, factor id.ID) (Factor, error
 }
 
 // AccountFactors returns a page of the factors of an account.
-func (s *Store) AccountFactors(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Factor], error) {
+func (s *Store) AccountFactors(ctx context.Context, account id.Ref, query list.Query) (list.Page[Factor], error) {
 	return listsql.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`,
-		"f.id", tenant, account)
+		"f.id", account.Tenant, account.ID)
 }
 
 // UsableFactor is a factor that a login can ask for, with the number of its

@@ -45,14 +45,14 @@ func (s *Store) Phone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
 }
 
 // AccountPhones returns a page of the phones of an account.
-func (s *Store) AccountPhones(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[Phone], error) {
+func (s *Store) AccountPhones(ctx context.Context, account id.Ref, query list.Query) (list.Page[Phone], error) {
 	return listsql.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1 AND p.account_id = $2`, "p.id",
-		tenant, account)
+		account.Tenant, account.ID)
 }
 
 // TenantPhones returns a page of all the phones of a tenant.
-func (s *Store) TenantPhones(ctx context.Context, tenant id.ID, query list.Query) (list.Page[Phone], error) {
-	return listsql.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1`, "p.id", tenant)
+func (s *Store) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[Phone], error) {
+	return listsql.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1`, "p.id", tenant.Tenant)
 }
 
 // LockPhone reads a phone that the transaction will change.

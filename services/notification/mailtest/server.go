@@ -5,21 +5,21 @@ package mailtest
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"log"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
-)
 
-// awaitTimeout bounds the wait for mail.
-const awaitTimeout = 30 * time.Second
+	"github.com/doorward/doorward/pkg/worktest"
+)
 
 // Behaviour is how a server differs from one that takes everything. A nil
 // function agrees.
@@ -51,9 +51,8 @@ type Server struct {
 	mu          sync.Mutex
 	behaviour   Behaviour
 	taken       []Message
-	more        chan struct{} // closed and made again when taken grows
-	connections int           // ever made
-	open        int           // of them
+	connections int // ever made
+	open        int // of them
 }
 
 // Start runs a server on the address; an empty one means any free port. It ends
@@ -67,7 +66,7 @@ func Start(t testing.TB, address string, behaviour Behaviour) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Address: listener.Addr().String(), behaviour: behaviour, more: make(chan struct{})}
+	s := &Server{Address: listener.Addr().String(), behaviour: behaviour}
 	s.smtp = smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -76,21 +75,18 @@ func Start(t testing.TB, address string, behaviour Behaviour) *Server {
 		return &session{server: s, conn: c}, nil
 	}))
 	s.smtp.Domain, s.smtp.EnableSMTPUTF8, s.smtp.AllowInsecureAuth = "mail.test", true, true
-	s.smtp.ErrorLog = silent{}
+	s.smtp.ErrorLog = log.New(io.Discard, "", 0) // of clients that break off, as tests make them
 	if behaviour.Implicit {
 		listener = tls.NewListener(listener, behaviour.TLS)
 	} else {
 		s.smtp.TLSConfig = behaviour.TLS
 	}
 	s.listener = listener
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.smtp.Serve(listener)
-	}()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.smtp.Serve(listener) })
 	t.Cleanup(func() {
 		s.Stop()
-		<-done
+		serving.Wait()
 	})
 	return s
 }
@@ -133,20 +129,8 @@ func (s *Server) Taken() []Message {
 // Await waits until the server has got n messages, and returns them.
 func (s *Server) Await(t testing.TB, n int) []Message {
 	t.Helper()
-	limit := time.After(awaitTimeout)
-	for {
-		s.mu.Lock()
-		taken, more := slices.Clone(s.taken), s.more
-		s.mu.Unlock()
-		if len(taken) >= n {
-			return taken
-		}
-		select {
-		case <-more:
-		case <-limit:
-			t.Fatalf("the mail server has got %d messages, want %d", len(taken), n)
-		}
-	}
+	worktest.Await(t, fmt.Sprintf("%d messages at the mail server", n), func() bool { return len(s.Taken()) >= n })
+	return s.Taken()
 }
 
 func (s *Server) now() Behaviour {
@@ -159,8 +143,6 @@ func (s *Server) take(m Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken = append(s.taken, m)
-	close(s.more)
-	s.more = make(chan struct{})
 }
 
 type session struct {
@@ -247,10 +229,3 @@ func (s *session) Logout() error {
 	s.server.open--
 	return nil
 }
-
-// silent drops the server's complaints about clients that break off, as tests
-// make them.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-func (silent) Println(...any)        {}

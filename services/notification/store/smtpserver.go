@@ -68,8 +68,9 @@ func (s *Store) SMTPServer(ctx context.Context, tenant, server id.ID) (SMTPServe
 
 // ListSMTPServers returns a page of the tenant's servers, of which there is at
 // most one.
-func (s *Store) ListSMTPServers(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SMTPServer], error) {
-	return listsql.Select[SMTPServer](ctx, s.db, SMTPServers, query, smtpServerColumns, `FROM smtp_servers WHERE tenant_id = $1`, "id", tenant)
+func (s *Store) ListSMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[SMTPServer], error) {
+	return listsql.Select[SMTPServer](ctx, s.db, SMTPServers, query, smtpServerColumns, `FROM smtp_servers WHERE tenant_id = $1`, "id",
+		tenant.Tenant)
 }
 
 // HasSMTPServer reports whether the tenant has a server.

@@ -13,9 +13,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -128,13 +126,7 @@ func (n tenant) account(t *testing.T, directory id.ID, email, status string) id.
 	}))(t).ID
 }
 
-var issued atomic.Int64
-
-// newID makes ids that sort in the order of their making, within a millisecond
-// too.
-func newID() id.ID {
-	return id.New(time.Now().Add(time.Duration(issued.Add(1)) * time.Millisecond))
-}
+var newID = directorysuite.NewID
 
 // must takes an answer that has to come.
 func must[T any](answer T, err error) func(*testing.T) T {

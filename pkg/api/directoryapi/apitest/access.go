@@ -31,7 +31,7 @@ func accesses(t *testing.T, s Subject) {
 		{"a disabled account", idle.ID, []id.ID{open}, apierr.TokenAccountDisabled},
 		{"an unverified account", unverified.ID, []id.ID{open}, apierr.TokenAccountDisabled},
 		{"a deleted account", deleted.ID, []id.ID{gone}, apierr.TokenAccountDisabled},
-		{"an account that never was", newID(), []id.ID{open}, apierr.TokenAccountDisabled},
+		{"an account that never was", NewID(), []id.ID{open}, apierr.TokenAccountDisabled},
 		{"another tenant's account", other.owner.ID, []id.ID{other.administrators}, apierr.TokenAccountDisabled},
 		{"an account in a disabled store", shut.ID, []id.ID{open, closed}, apierr.TokenStoreDisabled},
 		{"an account in none of the stores", jo.ID, []id.ID{second, closed}, apierr.TokenAccountUnreachable},

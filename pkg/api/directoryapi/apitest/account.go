@@ -80,7 +80,7 @@ func accounts(t *testing.T, s Subject) {
 		}
 	})
 	t.Run("a directory that is not there", func(t *testing.T) {
-		refuse(s.API.CreateAccount(t.Context(), n.newAccount(newID(), "jo@example.test")))(t, apierr.NotFound)
+		refuse(s.API.CreateAccount(t.Context(), n.newAccount(NewID(), "jo@example.test")))(t, apierr.NotFound)
 	})
 	t.Run("a directory of another tenant", func(t *testing.T) {
 		refuse(s.API.CreateAccount(t.Context(), n.newAccount(other.administrators, "jo@example.test")))(t, apierr.NotFound)
@@ -89,7 +89,7 @@ func accounts(t *testing.T, s Subject) {
 		closed := n.directory(t, "Closed")
 		s.DisableDirectory(t, n.ref(closed))
 		refuse(s.API.CreateAccount(t.Context(), n.newAccount(closed, "jo@example.test", func(in *directoryapi.CreateAccount) {
-			in.Application = newID()
+			in.Application = NewID()
 		})))(t, apierr.AccountStoreDisabled)
 	})
 	t.Run("where emails are proven", func(t *testing.T) {
@@ -110,6 +110,6 @@ func accounts(t *testing.T, s Subject) {
 		})
 	})
 	t.Run("one that never was is not found", func(t *testing.T) {
-		refuse(s.API.Account(t.Context(), n.ref(newID())))(t, apierr.NotFound)
+		refuse(s.API.Account(t.Context(), n.ref(NewID())))(t, apierr.NotFound)
 	})
 }

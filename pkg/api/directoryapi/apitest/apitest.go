@@ -115,7 +115,7 @@ func newTenant(t *testing.T, s Subject) tenant {
 
 func newSignUp() directoryapi.SignUp {
 	return directoryapi.SignUp{
-		Tenant: newID(), Directory: newID(), Owner: newID(), Key: "calm-" + strings.Map(letter, strings.ToLower(rand.Text())),
+		Tenant: NewID(), Directory: NewID(), Owner: NewID(), Key: "calm-" + strings.Map(letter, strings.ToLower(rand.Text())),
 		DirectoryName: "Service Administrators", Email: "owner@example.test", Password: Password,
 	}
 }
@@ -130,9 +130,9 @@ func letter(r rune) rune {
 
 var issued atomic.Int64
 
-// newID makes ids that sort in the order of their making, within a millisecond
-// too.
-func newID() id.ID {
+// NewID makes ids that differ from all others of the suites, and sort in the order of
+// their making, within a millisecond too.
+func NewID() id.ID {
 	return id.New(time.Now().Add(time.Duration(issued.Add(1)) * time.Millisecond))
 }
 
@@ -141,7 +141,7 @@ func (n tenant) ref(v id.ID) directoryapi.Ref { return directoryapi.Ref{Tenant: 
 // directory makes a directory of that name.
 func (n tenant) directory(t *testing.T, name string) id.ID {
 	t.Helper()
-	v := newID()
+	v := NewID()
 	must(n.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: v, Name: name}))(t)
 	return v
 }
@@ -155,7 +155,7 @@ func (n tenant) account(t *testing.T, directory id.ID, email string, with ...fun
 
 func (n tenant) newAccount(directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.CreateAccount {
 	in := directoryapi.CreateAccount{
-		Tenant: n.id, ID: newID(), Directory: directory, Workflow: true,
+		Tenant: n.id, ID: NewID(), Directory: directory, Workflow: true,
 		Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(Password)},
 	}
 	for _, change := range with {

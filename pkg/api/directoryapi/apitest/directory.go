@@ -11,7 +11,7 @@ func directories(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 
 	t.Run("a new one is enabled", func(t *testing.T) {
-		in := directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "Shop Directory"}
+		in := directoryapi.CreateDirectory{Tenant: n.id, ID: NewID(), Name: "Shop Directory"}
 		made := must(s.API.CreateDirectory(t.Context(), in))(t)
 		read := must(s.API.Directory(t.Context(), n.ref(in.ID)))(t)
 		for what, d := range map[string]directoryapi.Directory{"made": made, "read": read} {
@@ -25,7 +25,7 @@ func directories(t *testing.T, s Subject) {
 			equal(t, "the directory", must(s.API.CreateDirectory(t.Context(), in))(t), made)
 		})
 		t.Run("its name is taken, in any case", func(t *testing.T) {
-			refuse(s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "SHOP directory"}))(t,
+			refuse(s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: NewID(), Name: "SHOP directory"}))(t,
 				apierr.Exists)
 		})
 		t.Run("its name is free in another tenant", func(t *testing.T) {
@@ -41,7 +41,7 @@ func directories(t *testing.T, s Subject) {
 	})
 	t.Run("of parallel calls for one name one succeeds", func(t *testing.T) {
 		once(t, 4, apierr.Exists, func(int) error {
-			_, err := s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: newID(), Name: "Contended"})
+			_, err := s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: NewID(), Name: "Contended"})
 			return err
 		})
 	})
@@ -59,7 +59,7 @@ func directories(t *testing.T, s Subject) {
 		must(s.API.Account(t.Context(), n.ref(n.owner.ID)))(t)
 	})
 	t.Run("one that never was is not found", func(t *testing.T) {
-		refuse(s.API.Directory(t.Context(), n.ref(newID())))(t, apierr.NotFound)
-		refuse(s.API.DeleteDirectory(t.Context(), n.ref(newID())))(t, apierr.NotFound)
+		refuse(s.API.Directory(t.Context(), n.ref(NewID())))(t, apierr.NotFound)
+		refuse(s.API.DeleteDirectory(t.Context(), n.ref(NewID())))(t, apierr.NotFound)
 	})
 }

@@ -73,7 +73,7 @@ func explainedLogins(t *testing.T, s Subject) {
 		})
 	}
 	t.Run("stores have their names", func(t *testing.T) {
-		in := []directoryapi.Store{ofDirectory(first), ofGroup(idle), ofDirectory(closed), ofDirectory(first), ofDirectory(newID()),
+		in := []directoryapi.Store{ofDirectory(first), ofGroup(idle), ofDirectory(closed), ofDirectory(first), ofDirectory(NewID()),
 			ofGroup(first), ofDirectory(other.administrators)}
 		got := must(s.API.ExplainLogin(t.Context(), directoryapi.ExplainLogin{Tenant: n.id, Stores: in, Login: "jo"}))(t)
 		want := map[directoryapi.Store]directoryapi.NamedStore{

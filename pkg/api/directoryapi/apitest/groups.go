@@ -19,7 +19,7 @@ func (n tenant) group(t *testing.T, directory id.ID, name string) id.ID {
 }
 
 func (n tenant) newGroup(directory id.ID, name string) directoryapi.CreateGroup {
-	return directoryapi.CreateGroup{Tenant: n.id, ID: newID(), Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)}}
+	return directoryapi.CreateGroup{Tenant: n.id, ID: NewID(), Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)}}
 }
 
 // inGroup is a change of a new account.
@@ -93,7 +93,7 @@ func groups(t *testing.T, s Subject) {
 		}
 	})
 	t.Run("a directory that is not there", func(t *testing.T) {
-		refuse(s.API.CreateGroup(t.Context(), n.newGroup(newID(), "Editors")))(t, apierr.NotFound)
+		refuse(s.API.CreateGroup(t.Context(), n.newGroup(NewID(), "Editors")))(t, apierr.NotFound)
 	})
 	t.Run("a directory of another tenant", func(t *testing.T) {
 		refuse(s.API.CreateGroup(t.Context(), n.newGroup(other.administrators, "Editors")))(t, apierr.NotFound)
@@ -136,7 +136,7 @@ func groupLists(t *testing.T, s Subject) {
 		{"a directory and a group of another", []directoryapi.Store{ofDirectory(second), ofGroup(editors)}, list.First(), 2,
 			[]string{"editors", "Readers"}},
 		{"none of no store", nil, list.First(), 0, nil},
-		{"none of a store that is not there", []directoryapi.Store{ofDirectory(newID()), ofGroup(newID())}, list.First(), 0, nil},
+		{"none of a store that is not there", []directoryapi.Store{ofDirectory(NewID()), ofGroup(NewID())}, list.First(), 0, nil},
 		{"none where the kind is another", []directoryapi.Store{ofGroup(first), ofDirectory(writers)}, list.First(), 0, nil},
 		{"none of another tenant's stores", []directoryapi.Store{ofDirectory(other.administrators), ofGroup(foreign)}, list.First(), 0, nil},
 		{"a page in the middle", both, query(func(q *list.Query) { q.Offset, q.Limit = 1, 1 }), 3, []string{"Readers"}},
@@ -188,7 +188,7 @@ func groupMembers(t *testing.T, s Subject) {
 			directoryapi.Store{Kind: directoryapi.Directories, ID: d}, directoryapi.Store{Kind: directoryapi.Groups, ID: editors})
 	})
 	t.Run("an account that is not there has no stores", func(t *testing.T) {
-		refuse(s.API.StoresOf(t.Context(), n.ref(newID())))(t, apierr.NotFound)
+		refuse(s.API.StoresOf(t.Context(), n.ref(NewID())))(t, apierr.NotFound)
 	})
 }
 

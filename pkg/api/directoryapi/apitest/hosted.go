@@ -18,7 +18,7 @@ func hostedLogins(t *testing.T, s Subject) {
 
 	t.Run("directories of a login are in the order of the request", func(t *testing.T) {
 		found := must(s.API.LoginDirectories(t.Context(), directoryapi.LoginDirectories{
-			Tenant: n.id, Directories: []id.ID{second, newID(), first, other.administrators},
+			Tenant: n.id, Directories: []id.ID{second, NewID(), first, other.administrators},
 		}))(t)
 		if len(found.Items) != 2 {
 			t.Fatalf("the directories are %+v", found.Items)
@@ -49,7 +49,7 @@ func hostedLogins(t *testing.T, s Subject) {
 
 func pendingSignUps(t *testing.T, s Subject) {
 	email := newEmail()
-	in := directoryapi.RequestSignUp{Tenant: newID(), Account: newID(), Owner: directoryapi.NewAccount{
+	in := directoryapi.RequestSignUp{Tenant: NewID(), Account: NewID(), Owner: directoryapi.NewAccount{
 		Email: field.Some(email), GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some(Password),
 	}}
 	begin := newSignUp()

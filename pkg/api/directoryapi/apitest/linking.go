@@ -285,7 +285,7 @@ func followed(t *testing.T, s Subject) {
 		leads(t, gone.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
 	})
 	t.Run("an account that is gone", func(t *testing.T) {
-		refuse(h.API.LinkedAccount(t.Context(), h.ask(newID(), true, true)))(t, apierr.NoSuchAccount)
+		refuse(h.API.LinkedAccount(t.Context(), h.ask(NewID(), true, true)))(t, apierr.NoSuchAccount)
 	})
 }
 
@@ -345,7 +345,7 @@ func groupHomes(t *testing.T, s Subject) {
 	})
 	t.Run("a group that is gone", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
-		h.store.ID = newID()
+		h.store.ID = NewID()
 		leads(t, h.in(t, from.ID, true, true), directoryapi.Unlinked, from.ID)
 	})
 }

@@ -33,7 +33,7 @@ func lists(t *testing.T, s Subject) {
 			[]string{"ann0", "bob0", "ann1", "bob1", "ann2", "bob2", "idle"}},
 		{"each once, though a store is named twice", []id.ID{first, first}, list.First(), 4, []string{"ann0", "ann1", "ann2", "idle"}},
 		{"none of no store", nil, list.First(), 0, nil},
-		{"none of a store that is not there", []id.ID{newID()}, list.First(), 0, nil},
+		{"none of a store that is not there", []id.ID{NewID()}, list.First(), 0, nil},
 		{"none of another tenant's store", []id.ID{other.administrators}, list.First(), 0, nil},
 		{"a page in the middle", []id.ID{first, second}, query(func(q *list.Query) { q.Offset, q.Limit = 2, 3 }), 7,
 			[]string{"ann1", "bob1", "ann2"}},

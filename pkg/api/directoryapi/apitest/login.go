@@ -43,7 +43,7 @@ func logins(t *testing.T, s Subject) {
 		{"an empty login", "", Password, []id.ID{first}, id.ID{}, apierr.NoSuchAccount},
 		{"a login that no account can have", "jo\x00", Password, []id.ID{first}, id.ID{}, apierr.NoSuchAccount},
 		{"no store", "jo@example.test", Password, nil, id.ID{}, apierr.NoSuchAccount},
-		{"a store that is not there", "jo@example.test", Password, []id.ID{newID()}, id.ID{}, apierr.NoSuchAccount},
+		{"a store that is not there", "jo@example.test", Password, []id.ID{NewID()}, id.ID{}, apierr.NoSuchAccount},
 		{"another tenant's store", "owner@example.test", Password, []id.ID{other.administrators}, id.ID{}, apierr.NoSuchAccount},
 		{"a wrong password", "jo@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"no password", "jo@example.test", "", []id.ID{first}, id.ID{}, apierr.WrongPassword},

@@ -39,7 +39,7 @@ func mails(t *testing.T, s Subject) {
 		refuse(s.API.Mail(t.Context(), mail("birthday")))(t, apierr.NotFound)
 	})
 	t.Run("an account that is gone", func(t *testing.T) {
-		refuse(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: n.id, Account: newID(), Workflow: directoryapi.Reset}))(t, apierr.NotFound)
+		refuse(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: n.id, Account: NewID(), Workflow: directoryapi.Reset}))(t, apierr.NotFound)
 	})
 	t.Run("an account of another tenant", func(t *testing.T) {
 		refuse(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: other.id, Account: account.ID, Workflow: directoryapi.Reset}))(t,

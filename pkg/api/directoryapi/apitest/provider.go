@@ -16,7 +16,7 @@ func providerAccounts(t *testing.T, s Subject) {
 	at := s.Mirror(t, n.id)
 	user := func(externalID, email string, with ...func(*directoryapi.ProviderAccount)) directoryapi.ProviderAccount {
 		in := directoryapi.ProviderAccount{
-			Tenant: n.id, Directory: at, Account: newID(), ExternalID: externalID, Email: email, EmailVerified: true, GivenName: "Jo",
+			Tenant: n.id, Directory: at, Account: NewID(), ExternalID: externalID, Email: email, EmailVerified: true, GivenName: "Jo",
 			UserInfo: json.RawMessage(`{"id":"` + externalID + `"}`),
 		}
 		for _, change := range with {

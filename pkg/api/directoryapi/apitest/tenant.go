@@ -37,14 +37,14 @@ func signUps(t *testing.T, s Subject) {
 		owner := must(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: in.Tenant, ID: in.Tenant}))(t)
 		equal(t, "the owner", owner.ID, in.Owner)
 		equal(t, "the email", owner.Email, in.Email)
-		refuse(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: newID(), ID: in.Tenant}))(t, apierr.NotFound)
-		unknown := newID()
+		refuse(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: NewID(), ID: in.Tenant}))(t, apierr.NotFound)
+		unknown := NewID()
 		refuse(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)
 	})
 	t.Run("a tenant is found by itself alone", func(t *testing.T) {
 		equal(t, "the tenant", must(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: in.Tenant, ID: in.Tenant}))(t), made.Tenant)
-		refuse(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: newID(), ID: in.Tenant}))(t, apierr.NotFound)
-		unknown := newID()
+		refuse(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: NewID(), ID: in.Tenant}))(t, apierr.NotFound)
+		unknown := NewID()
 		refuse(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)
 	})
 	t.Run("a repeated call returns what the first made", func(t *testing.T) {

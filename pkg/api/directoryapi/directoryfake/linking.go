@@ -38,7 +38,7 @@ func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) 
 			}
 			return d.leads(to, in.Store, directoryapi.Followed)
 		}
-		if home.Status != directoryapi.Enabled || !d.isOpen(in.Store) || d.countLinks(from) >= maxLinks {
+		if home.Status != directoryapi.Enabled || !d.isOpen(in.Store) || len(d.linksOf(from)) >= maxLinks {
 			return itself, nil
 		}
 		known := d.knownAs(from, home.ID)
@@ -89,8 +89,6 @@ func (d *Service) linksOf(of *account) (others []id.ID) {
 	return others
 }
 
-func (d *Service) countLinks(of *account) int { return len(d.linksOf(of)) }
-
 // knownAs returns the accounts of a directory that bear the user name or the email
 // of another.
 func (d *Service) knownAs(from *account, directory id.ID) (known []*account) {
@@ -123,7 +121,7 @@ func (d *Service) match(
 	in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount,
 ) (directoryapi.LinkedAccount, error) {
 	out, err := d.leads(to, in.Store, directoryapi.Matched)
-	if err == nil && (d.countLinks(to) >= maxLinks || d.linkedIn(to, from.DirectoryID) != nil) {
+	if err == nil && (len(d.linksOf(to)) >= maxLinks || d.linkedIn(to, from.DirectoryID) != nil) {
 		return itself, nil
 	}
 	if err == nil && !in.DryRun {

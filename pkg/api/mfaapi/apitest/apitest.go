@@ -297,7 +297,4 @@ func wrong(code string) string {
 	return "0" + code[1:]
 }
 
-var issued atomic.Int64
-
-// newID makes ids that differ from all others of the suite.
-func newID() id.ID { return id.New(time.Now().Add(time.Duration(issued.Add(1)) * time.Millisecond)) }
+var newID = directorysuite.NewID

@@ -112,6 +112,17 @@ func ensure(t *testing.T, s Surroundings) {
 	other.Tenant = s.EndUser // a tenant that is not this one
 	refused(t, s, other, apierr.Exists)
 
+	t.Run("not again, when it was made before", func(t *testing.T) {
+		before := in
+		before.WasMade = true
+		if key, err := s.API.EnsureKey(t.Context(), before); err != nil || !same(key, first) {
+			t.Errorf("it returns %+v, %v", key, err)
+		}
+		before.Secret = "another"
+		refused(t, s, before, apierr.Exists)
+		before.ID = secure.KeyID()
+		refused(t, s, before, apierr.NotFound)
+	})
 	t.Run("once, however many ask at the same time", func(t *testing.T) {
 		in := oauthapi.EnsureKey{Tenant: s.Tenant, Account: s.Administrator, ID: secure.KeyID(), Secret: secret}
 		var group sync.WaitGroup

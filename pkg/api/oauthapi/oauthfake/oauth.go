@@ -68,6 +68,9 @@ func (s *Service) EnsureKey(_ context.Context, in oauthapi.EnsureKey) (oauthapi.
 			return oauthapi.Key{}, apierr.Required
 		}
 		k, ok := s.keys[in.ID]
+		if !ok && in.WasMade {
+			return oauthapi.Key{}, apierr.NotFound
+		}
 		if !ok {
 			k = key{secret: in.Secret, Key: oauthapi.Key{
 				TenantID: in.Tenant, ID: in.ID, AccountID: in.Account, Status: directoryapi.Enabled, CreatedAt: s.now(), ModifiedAt: s.now(),
@@ -79,6 +82,13 @@ func (s *Service) EnsureKey(_ context.Context, in oauthapi.EnsureKey) (oauthapi.
 		}
 		return k.Key, nil
 	})
+}
+
+// DeleteKey deletes a key.
+func (s *Service) DeleteKey(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, name)
 }
 
 // Keys returns what was asked of EnsureKey, by the ids of the keys.
