@@ -45,7 +45,8 @@ func TestTheDashboardsFitGrafanasSchema(t *testing.T) {
 // names a route that there is.
 func TestTheRouteOfLongPollsIsThatOfTheDirectory(t *testing.T) {
 	route := regexp.MustCompile(`"(/v1/[^"]+)"`).FindStringSubmatch(answered)[1]
-	if !strings.Contains(text(t, "../../services/directory/rest/routes.go"), `v1.Get("`+strings.TrimPrefix(route, "/v1")+`", agentChecks(svc))`) {
+	routes := text(t, "../../services/directory/rest/routes.go")
+	if !strings.Contains(routes, `v1.Get("`+strings.TrimPrefix(route, "/v1")+`", agentChecks(svc))`) {
 		t.Errorf("the long poll is not at %s", route)
 	}
 	rules := text(t, "../helm/doorward/alerts.yml")
