@@ -187,7 +187,7 @@ chart: ## the Helm chart renders what the processes know, and lets through what 
 .PHONY: alerts
 alerts: ## each alert fires when it should and is silent when it should not
 	@$(SETUP) prometheus
-	@promtool check rules deploy/prometheus/alerts.yml
+	@promtool check rules deploy/helm/doorward/alerts.yml
 	@promtool test rules deploy/prometheus/alerts_test.yml
 
 .PHONY: collector

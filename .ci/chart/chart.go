@@ -109,6 +109,8 @@ func newObject(kind meta.TypeMeta) Object {
 		return new(autoscaling.HorizontalPodAutoscaler)
 	case "batch/v1 Job":
 		return new(batch.Job)
+	case "monitoring.coreos.com/v1 PrometheusRule":
+		return new(monitoring.PrometheusRule)
 	case "monitoring.coreos.com/v1 ServiceMonitor":
 		return new(monitoring.ServiceMonitor)
 	case "networking.k8s.io/v1 NetworkPolicy":

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	autoscaling "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -256,6 +258,38 @@ func TestMigrationsAreAHookBeforeTheRelease(t *testing.T) {
 	}
 }
 
+func TestTheToolboxIsAJobOnlyWhereItHasArguments(t *testing.T) {
+	each(t, func(t *testing.T, objects []Object) {
+		job := of[*batch.Job](objects)["toolbox"]
+		if !strings.HasSuffix(t.Name(), "production") {
+			if job != nil || of[*networking.NetworkPolicy](objects)["toolbox"] != nil {
+				t.Error("a release has a toolbox by default")
+			}
+			return
+		}
+		if job == nil || len(job.Annotations) > 0 {
+			t.Fatalf("%+v", job)
+		}
+		container := job.Spec.Template.Spec.Containers[0]
+		if want := []string{"deadletters", "retry", "--group", "doorward.notification"}; !slices.Equal(container.Args, want) ||
+			!strings.Contains(container.Image, "/doorward:") {
+			t.Errorf("%s %v", container.Image, container.Args)
+		}
+		if job.Spec.Template.Spec.ServiceAccountName != "" {
+			t.Error("the toolbox has rights in the cluster")
+		}
+	})
+	page, err := os.ReadFile("../../docs/runbooks/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--show-only templates/toolbox.yaml", `--set-string "toolbox.args={`} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page of the runbooks does not say %s", want)
+		}
+	}
+}
+
 func TestImagesAreOfAReleaseOrADigest(t *testing.T) {
 	digests := 0
 	each(t, func(t *testing.T, objects []Object) {
@@ -319,6 +353,9 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		good + "processes: { mfa: { resources: { limits: { memory: lots } } } }":                         "memory",
 		good + "database: { services: { gateway: { name: a, key: b } } }":                                "gateway",
 		good + "redis: { networks: [everywhere] }":                                                       "networks",
+		good + "networkPolicy: { dns: { to: [] } }":                                                      "dns",
+		good + "networkPolicy: { dns: { ports: [domain] } }":                                             "dns",
+		good + "toolbox: { args: doctor }":                                                               "toolbox",
 		good + "monitoring: { tracesEndpoint: collector }":                                               "tracesEndpoint",
 		good + "image: { digests: { oauth: latest } }":                                                   "digests",
 		good + "image: { pullPolicy: Sometimes }":                                                        "pullPolicy",

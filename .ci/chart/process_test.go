@@ -36,8 +36,11 @@ func help(t *testing.T, process string) (variables []variable) {
 	t.Helper()
 	arguments := []string{"--help"}
 	binary := process
-	if process == "migrate" {
+	switch process {
+	case "migrate":
 		binary, arguments = "doorward", []string{"migrate", "--help"}
+	case "toolbox": // doctor reads what the other commands read
+		binary, arguments = "doorward", []string{"doctor", "--help"}
 	}
 	out, err := exec.Command(filepath.Join(os.Getenv(binEnv), binary), arguments...).Output()
 	if err != nil {
@@ -60,7 +63,7 @@ func knows(variables []variable, name string) bool {
 var ofRuntime = []string{"GOMEMLIMIT", "SSL_CERT_DIR"}
 
 func TestEachProcessIsGivenWhatItRequiresAndNothingThatItDoesNotKnow(t *testing.T) {
-	known := map[string][]variable{"migrate": help(t, "migrate")}
+	known := map[string][]variable{"migrate": help(t, "migrate"), "toolbox": help(t, "toolbox")}
 	for _, process := range processes {
 		known[process] = help(t, process)
 	}
@@ -209,6 +212,27 @@ func TestThePoliciesLetProcessesReachTheServersThatTheyUse(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestThePoliciesLetDNSThroughWhereItIs(t *testing.T) {
+	each(t, func(t *testing.T, objects []Object) {
+		want := "kube-system 53/UDP 53/TCP"
+		if strings.HasSuffix(t.Name(), "texts") {
+			want = "openshift-dns 5353/UDP 5353/TCP"
+		}
+		for name, policy := range of[*networking.NetworkPolicy](objects) {
+			var got string
+			for _, peer := range policy.Spec.Egress[0].To {
+				got += peer.NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"]
+			}
+			for _, port := range policy.Spec.Egress[0].Ports {
+				got += " " + port.Port.String() + "/" + string(*port.Protocol)
+			}
+			if got != want {
+				t.Errorf("%s asks %s, want %s", name, got, want)
+			}
+		}
+	})
 }
 
 func contains(t *testing.T, block *networking.IPBlock, address string) bool {

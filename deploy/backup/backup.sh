@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # backup.sh holds the commands of docs/backup.md: a base backup of PostgreSQL, and a
-# data directory as it was at a time. make backup-drill tries them.
+# data directory as it was at a time. make backup-drill tests them.
 #
 #   backup.sh settings WAL              print what postgresql.conf needs to archive into WAL
 #   backup.sh base URL BASE             make a base backup
+#   backup.sh prune BASE WAL            delete of WAL what BASE, the oldest one kept, does not need
 #   backup.sh restore BASE WAL TIME DATA
 #
 # Run it as the user of PostgreSQL. PGBIN is the folder of its programs, where they
@@ -27,6 +28,12 @@ base() {
 	pg_verifybackup "$base"
 }
 
+prune() {
+	local base=$1 wal=$2 first
+	first=$(sed -nE 's/^START WAL LOCATION: .* \(file ([0-9A-F]{24})\)$/\1/p' "$base/backup_label")
+	pg_archivecleanup "$wal" "$first"
+}
+
 restore() {
 	local base=$1 wal=$2 time=${3/%Z/+00} data=$4 # PostgreSQL knows no Z here
 	cp --archive "$base" "$data"
@@ -40,7 +47,7 @@ END
 }
 
 case "${1:-} $#" in
-'settings 2' | 'base 3' | 'restore 5') "$@" ;;
+'settings 2' | 'base 3' | 'prune 3' | 'restore 5') "$@" ;;
 *)
 	sed -nE '2,/^set/s/^# ?//p' "$0" >&2
 	exit 2

@@ -13,6 +13,10 @@ func perService(expression string) (queries []query) {
 	return queries
 }
 
+// answered selects the requests that are answered at once. The long polls of directory
+// agents wait for a login, so their latency says nothing.
+const answered = `{route!="/v1/agents/:id/authentications"}`
+
 func one(expression, legend string) []query { return []query{{expression, legend}} }
 
 var dashboards = []dashboard{
@@ -33,8 +37,8 @@ var dashboards = []dashboard{
 			}},
 			{"Processes", []panel{
 				{title: "Processes by version", unit: "short", queries: one(`count by (version) (doorward_build_info)`, "{{version}}")},
-				{title: "Time until the certificate ends", unit: "s", kind: "stat",
-					queries: one(`min(doorward_certificate_not_after_timestamp_seconds) - time()`, "left")},
+				{title: "Time until a certificate ends", unit: "s", kind: "stat",
+					queries: one(`min by (process) (doorward_certificate_not_after_timestamp_seconds) - time()`, "{{process}}")},
 			}},
 			{"Traffic", []panel{
 				{title: "Requests by service", unit: "reqps",
@@ -45,9 +49,10 @@ var dashboards = []dashboard{
 				{title: "Latency by service, 99th percentile", unit: "s",
 
 					queries: perService(`histogram_quantile(0.99, sum by (le) (` +
-						`rate(doorward_SERVICE_request_duration_seconds_bucket[$__rate_interval])))`)},
+						`rate(doorward_SERVICE_request_duration_seconds_bucket` + answered + `[$__rate_interval])))`)},
 				{title: "Slowest routes, 99th percentile", unit: "s", queries: one(
-					`topk(10, histogram_quantile(0.99, sum by (le, route) (rate(doorward_gateway_request_duration_seconds_bucket[$__rate_interval]))))`,
+					`topk(10, histogram_quantile(0.99, sum by (le, route) (`+
+						`rate(doorward_gateway_request_duration_seconds_bucket`+answered+`[$__rate_interval]))))`,
 					"{{route}}")},
 				{title: "Answers by status", unit: "reqps",
 
@@ -100,6 +105,12 @@ var dashboards = []dashboard{
 					queries: one(`sum by (workflow, result) (rate(doorward_notification_mails_total[$__rate_interval]))`, "{{workflow}} {{result}}")},
 				{title: "Text messages by result", unit: "reqps",
 					queries: one(`sum by (result) (rate(doorward_notification_texts_total[$__rate_interval])) or vector(0)`, "{{result}}")},
+				{title: "Attempts to send a mail that fail", unit: "percentunit", queries: one(
+					`(sum(rate(doorward_notification_mails_total{result=~"failed|postponed"}[15m])) or vector(0))`+
+						` / sum(rate(doorward_notification_mails_total[15m]))`,
+					"failed or postponed")},
+				{title: "Age of the oldest delivery that waits", unit: "s",
+					queries: one(`max(doorward_notification_oldest_delivery_seconds)`, "age")},
 				{title: "Deliveries that wait", unit: "short", queries: one(`max(doorward_notification_deliveries_waiting)`, "waiting")},
 				{title: "Mail servers of tenants whose circuit breaker is open", unit: "short",
 					queries: one(`max(doorward_notification_smtp_circuit_open)`, "open")},
@@ -160,7 +171,7 @@ var dashboards = []dashboard{
 					about: "A point leads to the trace of a request, whose span names its tenant.",
 
 					queries: one(`histogram_quantile(0.99, sum by (le) (`+
-						`rate(doorward_gateway_request_duration_seconds_bucket[$__rate_interval])))`, "gateway")},
+						`rate(doorward_gateway_request_duration_seconds_bucket`+answered+`[$__rate_interval])))`, "gateway")},
 			}},
 		},
 	},

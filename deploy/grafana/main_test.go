@@ -41,6 +41,20 @@ func TestTheDashboardsFitGrafanasSchema(t *testing.T) {
 	}
 }
 
+// Latency is measured without the long polls of directory agents: whatever selects them
+// names a route that there is.
+func TestTheRouteOfLongPollsIsThatOfTheDirectory(t *testing.T) {
+	route := regexp.MustCompile(`"(/v1/[^"]+)"`).FindStringSubmatch(answered)[1]
+	routes := text(t, "../../services/directory/rest/routes.go")
+	if !strings.Contains(routes, `v1.Get("`+strings.TrimPrefix(route, "/v1")+`", agentChecks(svc))`) {
+		t.Errorf("the long poll is not at %s", route)
+	}
+	rules := text(t, "../helm/doorward/alerts.yml")
+	if n := strings.Count(rules, `_bucket{le=~"1(\\.0)?",route!="`+route+`"}`); n != 4 {
+		t.Errorf("%d rules of slow requests leave long polls out, want 4", n)
+	}
+}
+
 func TestPanelsDoNotOverlap(t *testing.T) {
 	for _, d := range dashboards {
 		taken := map[[2]int]int{}
@@ -60,7 +74,7 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 }
 
 func TestEachAlertHasATestAndARunbook(t *testing.T) {
-	rules, err := os.ReadFile("../prometheus/alerts.yml")
+	rules, err := os.ReadFile("../helm/doorward/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}

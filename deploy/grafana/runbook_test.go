@@ -11,6 +11,7 @@ import (
 
 var (
 	greped       = regexp.MustCompile(`grep (-i )?'?([^'|]+?)'? *(?:\||$)`)
+	either       = regexp.MustCompile(` -e '([^']+)'`)
 	deployed     = regexp.MustCompile(`(?:deployment/doorward-|/component=)(\w+)`)
 	selected     = regexp.MustCompile(`--selector ([^= ]+)=(\S+)`)
 	doorward     = regexp.MustCompile(`^doorward (\w+)(?: (\w+))?(.*)$`)
@@ -36,6 +37,16 @@ func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	// The message about a delivery is put together from its kind and its result.
+	if !strings.Contains(messages.String(), `c.name+" "+result`) {
+		t.Error("the messages about deliveries are other ones")
+	}
+	for _, kind := range []string{"mail", "text"} {
+		if !strings.Contains(messages.String(), `name: "`+kind+`"`) {
+			t.Errorf("no delivery is of the kind %s", kind)
+		}
+		messages.WriteString("\n" + kind + " failed\n" + kind + " postponed\n")
 	}
 	for page, commands := range commandsOfRunbooks(t) {
 		for _, command := range commands {
@@ -73,6 +84,11 @@ func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 					t.Errorf("%s: no log message has %q", page, what)
 				}
 			}
+			for _, what := range either.FindAllStringSubmatch(command, -1) {
+				if !strings.Contains(messages.String(), what[1]) {
+					t.Errorf("%s: no log message has %q", page, what[1])
+				}
+			}
 			if found := doorward.FindStringSubmatch(command); found != nil {
 				for _, verb := range found[1:3] {
 					if verb != "" && !strings.Contains(program, `Use: "`+verb+`"`) && !strings.Contains(program, `add("`+verb+`"`) {
@@ -98,6 +114,9 @@ func commandsOfRunbooks(t *testing.T) map[string][]string {
 	}
 	found := map[string][]string{}
 	for _, page := range pages {
+		if filepath.Base(page) == "README.md" {
+			continue // whose commands prepare those of the others
+		}
 		_, commands, has := strings.Cut(text(t, page), "```\n")
 		if commands, _, _ = strings.Cut(commands, "\n```"); has {
 			found[filepath.Base(page)] = strings.Split(commands, "\n")

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 root=$PWD
 
 command -v prometheus >/dev/null || { echo 'observe: Prometheus is missing; run: deploy/setup/setup.sh prometheus' >&2; exit 1; }
-promtool check rules deploy/prometheus/alerts.yml >/dev/null
+promtool check rules deploy/helm/doorward/alerts.yml >/dev/null
 mkdir -p .work/observe/datasources .work/observe/dashboards
 
 cat >.work/observe/datasources/doorward.yaml <<END

@@ -57,6 +57,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	base := client.Register(t, accounts) // is in the base backup
 	baseToken := tokens(base)
 	d.run(filepath.Join(d.root, "deploy/backup/backup.sh"), "base", database, d.path("base"))
+	d.prune()
 
 	logged := client.Register(t, accounts) // is in the archived log
 	loggedToken := tokens(logged)
@@ -190,6 +191,26 @@ func newDrill(t *testing.T, dir string) *drill {
 		}
 	})
 	return d
+}
+
+// prune deletes the archived log before the base backup, and nothing that the restore needs.
+func (d *drill) prune() {
+	d.Helper()
+	if failed := strings.TrimSpace(d.query(`SELECT failed_count FROM pg_stat_archiver`)); failed != "0" {
+		d.Fatalf("%s files could not be archived", failed)
+	}
+	segments := func() []string {
+		found, err := filepath.Glob(d.path("wal/" + strings.Repeat("[0-9A-F]", 24)))
+		if err != nil {
+			d.Fatal(err)
+		}
+		return found
+	}
+	before := segments()
+	d.run(filepath.Join(d.root, "deploy/backup/backup.sh"), "prune", d.path("base"), d.path("wal"))
+	if after := segments(); len(before) < 2 || len(after) == 0 || after[0] == before[0] {
+		d.Fatalf("of %v are left %v", before, after)
+	}
 }
 
 func (d *drill) path(name string) string { return filepath.Join(d.dir, name) }

@@ -35,7 +35,7 @@ type chartProcess struct {
 }
 
 // startChart renders the chart for the servers of the plan, opens an address for
-// each of its Services but the gateway's, and runs its Job of migrations.
+// each of its Services but the gateway's, and runs its Job of migrations, then the doctor.
 func (d *Distributed) startChart(ctx context.Context, p *plan) error {
 	values, err := d.chartValues(ctx, p)
 	if err != nil {
@@ -57,18 +57,20 @@ func (d *Distributed) startChart(ctx context.Context, p *plan) error {
 		addresses = append(addresses, "//"+service.Address, "//"+front.listener.Addr().String())
 	}
 	d.chart.addresses = strings.NewReplacer(addresses...)
-	job, err := d.chart.process("migrate")
-	if err != nil {
-		return err
-	}
-	env, err := d.chartEnvironment(p, job)
-	if err != nil {
-		return err
-	}
-	migrate := exec.CommandContext(ctx, filepath.Join(d.config.Bin, job.Program), job.Args...)
-	migrate.Env = environment(env...)
-	if out, err := migrate.CombinedOutput(); err != nil {
-		return fmt.Errorf("run the chart's migrations: %w\n%s", err, out)
+	for _, name := range []string{"migrate", "toolbox"} {
+		job, err := d.chart.process(name)
+		if err != nil {
+			return err
+		}
+		env, err := d.chartEnvironment(p, job)
+		if err != nil {
+			return err
+		}
+		command := exec.CommandContext(ctx, filepath.Join(d.config.Bin, job.Program), job.Args...)
+		command.Env = environment(env...)
+		if out, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("run the chart's Job %s: %w\n%s", name, err, out)
+		}
 	}
 	return nil
 }
@@ -101,6 +103,7 @@ func (d *Distributed) chartValues(ctx context.Context, p *plan) (map[string]any,
 			"ownerEmail": "owner@example.test",
 		},
 		"drainSeconds": 1,
+		"toolbox":      object{"args": []string{"doctor"}},
 		"processes":    processes,
 	}, nil
 }

@@ -29,7 +29,8 @@ const dataLimit = 90 * time.Second
 // what would have to be. Each other selector of a dashboard or an alert finds data
 // while the product is used.
 var inFaultsOnly = map[string]string{
-	`{status=~"5.."}`: "a service fails, or PostgreSQL is away",
+	`{status=~"5.."}`:              "a service fails, or PostgreSQL is away",
+	`{result=~"failed|postponed"}`: "the mail server is away, or refuses mails",
 }
 
 func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
@@ -91,6 +92,7 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 		if uses++; uses%10 == 1 { // a number receives 20 messages an hour
 			number := fmt.Sprintf("+1267555%04d", uses)
 			factor = client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
+			client.Register(t, site.Application.Link(t, "accounts")) // which sends a mail
 		}
 		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
 		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))
@@ -152,7 +154,7 @@ rule_files: [%s]
 scrape_configs:
   - job_name: doorward
     static_configs: [{ targets: [%q] }]
-`, filepath.Join(root, "deploy/prometheus/alerts.yml"), target)
+`, filepath.Join(root, "deploy/helm/doorward/alerts.yml"), target)
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,9 @@ func runRunbooks(t *testing.T, root, bin, prometheus string, shape *harness.Stan
 	}
 	counts := map[string]int{}
 	for _, page := range pages {
+		if filepath.Base(page) == "README.md" {
+			continue // whose commands need a cluster
+		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

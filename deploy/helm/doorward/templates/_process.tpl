@@ -22,6 +22,7 @@ oauth: [database, kafka]
 notification: [database, kafka, mail]
 idsite: [database]
 migrate: [database]
+toolbox: [database, redis, kafka]
 {{- end }}
 
 {{- define "doorward.selector" -}}
@@ -67,7 +68,7 @@ DOORWARD_INTERNAL_SECRET: {{ toJson $v.secrets.internalSecret }}
 DOORWARD_INTERNAL_SECRET_ACCEPTED: {{ toJson $v.secrets.internalSecretAccepted }}
 {{- end }}
 {{- end }}
-{{- if eq .process "migrate" }}
+{{- if has .process (list "migrate" "toolbox") }}
 DATABASE_URL: {{ toJson $v.database.url }}
 {{- range $service, $url := $v.database.services }}
 {{ upper $service }}_DATABASE_URL: {{ toJson $url }}
@@ -86,6 +87,12 @@ DATABASE_URL: {{ toJson $v.database.url }}
 DATABASE_URLS: {{ toJson $v.database.shards }}
 {{- end }}
 {{- end }}
+{{- if eq .process "toolbox" }}
+DOORWARD_MASTER_KEY: {{ toJson $v.secrets.masterKey }}
+{{- if eq $v.tls.mode "certificate" }}
+DOORWARD_TLS_CERT: {{ dict "name" $v.tls.secret "key" "tls.crt" | toJson }}
+{{- end }}
+{{- end }}
 {{- if has "redis" $servers }}
 REDIS_URL: {{ toJson $v.redis.url }}
 {{- end }}
@@ -98,7 +105,7 @@ DOORWARD_SMTP_URL: {{ toJson $v.mail.url }}
 DOORWARD_SMS_TWILIO_AUTH_TOKEN: {{ toJson $v.sms.authToken }}
 {{- end }}
 {{- end }}
-{{- if and $v.internalTLS.secret (not (has .process (list "gateway" "migrate"))) }}
+{{- if and $v.internalTLS.secret (not (has .process (list "gateway" "migrate" "toolbox"))) }}
 DOORWARD_INTERNAL_TLS_CERT: {{ dict "name" $v.internalTLS.secret "key" "tls.crt" | toJson }}
 DOORWARD_INTERNAL_TLS_KEY: {{ dict "name" $v.internalTLS.secret "key" "tls.key" | toJson }}
 {{- end }}
@@ -116,7 +123,7 @@ DOORWARD_BOOTSTRAP_KEY_SECRET: {{ toJson $v.bootstrap.keySecret }}
 {{- define "doorward.plain" -}}
 {{- $v := .root.Values -}}
 {{- $servers := index (include "doorward.servers" .root | fromYaml) .process -}}
-{{- if ne .process "migrate" }}
+{{- if not (has .process (list "migrate" "toolbox")) }}
 DOORWARD_BASE_URL: {{ required "baseUrl is missing: set it to the public address, https://host/v1" $v.baseUrl | quote }}
 DOORWARD_ALIAS: {{ $v.alias | quote }}
 DOORWARD_DRAIN: "{{ $v.drainSeconds }}s"
