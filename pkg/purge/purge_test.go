@@ -69,7 +69,7 @@ func TestTheAgeIsThatOfThePurges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				go func() { _ = c.worker(t.Context()) }()
-				time.Sleep(20 * time.Hour)
+				<-time.After(20 * time.Hour)
 				if found := age(t); found < c.least || found > c.most {
 					t.Errorf("after 20 hours the age is %s, want %s to %s", found, c.least, c.most)
 				}
