@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// The URL limit, the body limits and the timeouts of a request
+// The URL limit, the body limits (http.MaxBytesReader elsewhere) and the timeouts of a request
 // (docs/interface/limits.md#request-size).
 const (
 	maxURL  = 16 << 10
@@ -37,7 +37,8 @@ const (
 	maxTenantQueue  = 8               // of one tenant that are read, wait or are forwarded at a time
 	bodyQueueTime   = 5 * time.Second // for which each waits
 
-	// maxHeaders is less than what a service reads, which gets more headers.
+	// maxHeaders is the header limit (MaxHeaderBytes of net/http). It is less than what a
+	// service reads, which gets more headers.
 	maxHeaders = 38 << 10
 
 	maxLargeBodies       = 6 // at a time in this process

@@ -26,7 +26,7 @@ const (
 )
 
 // certificates finds the certificate of a custom domain of a tenant by the name that the
-// client sends (RFC 6066, section 3). All other names have the deployment's.
+// client sends (SNI, RFC 6066, section 3). All other names have the deployment's.
 type certificates struct {
 	idsite idsiteapi.API
 	rings  secure.Keyrings

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// checkFraming refuses a request whose headers two readers could take for different
-// requests (RFC 9112, section 11.2), and a compressed body, whose true size
-// nobody checked.
+// checkFraming prevents request smuggling: it refuses a request whose headers two readers
+// could take for different requests (RFC 9112, section 11.2), and a compressed body, whose
+// decompressed size nobody has checked.
 func (g *Gateway) checkFraming(x *exchange) error {
 	h := &x.Request().Header
 	if c, ok := x.Context().Conn().(*conn); !wellFramed(h) || ok && c.headers.folded {

@@ -57,7 +57,7 @@ func textSubject(kind byte, text []byte) subject {
 	return subject{kind, [16]byte(sum[:])}
 }
 
-// Budget is the rate limit of one subject.
+// Budget is the concurrency and rate limit of one subject.
 type Budget struct {
 	InFlight  int // requests at a time
 	PerSecond int // requests in a second, which may come at once; 0: any number

@@ -20,7 +20,7 @@ import (
 const (
 	// usageChannel is where the gateways of a deployment publish their counters.
 	usageChannel = "doorward:gateway:usage"
-	// publishInterval is how often, while there are requests. Several gateways
+	// publishInterval is how often a gateway publishes them while there are requests. Several gateways
 	// together may exceed a limit for so long.
 	publishInterval = 100 * time.Millisecond
 	// peerTTL is how long the counters of another gateway are added.
@@ -46,8 +46,9 @@ func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
 }
 
 // sync publishes the local counters and adds those of the other gateways. While
-// Redis is unavailable each gateway has its limits alone: a line of the log says so when that
-// begins and each minute, one when it ends, and doorward_gateway_limits_shared is 0.
+// Redis is unavailable the limits do not fail open: each gateway applies them alone. A line of
+// the log says so when that begins and each minute, one when it ends, and
+// doorward_gateway_limits_shared is 0.
 func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 	gauge, err := l.gauge()
 	if err != nil {

@@ -25,7 +25,7 @@ type Pair struct {
 	Key   secure.Secret
 }
 
-// Certificate is that of the address of a process.
+// Certificate is the TLS certificate that a process serves; it is reloaded.
 type Certificate struct {
 	read    func() (Pair, error)
 	pair    Pair

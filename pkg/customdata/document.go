@@ -1,5 +1,6 @@
-// Package customdata keeps the keys and values that clients attach to tenants, applications,
-// directories, groups, organizations and accounts (docs/interface/custom-data.md). Document is
+// Package customdata is custom data: the keys and values that clients attach to tenants,
+// applications, directories, groups, organizations and accounts
+// (docs/interface/custom-data.md). Document is
 // what is kept and how it changes, parse.go reads it from a body and checks it, leaf.go finds
 // what can be searched in it. Package customdatastore keeps it in the schema of a service,
 // package rest has its endpoints.

@@ -300,6 +300,7 @@ func number(name, value string, least int) (int, error) {
 	return n, nil
 }
 
+// parseOrder reads the sort order, orderBy: attributes of the Spec that are not NoSort.
 func parseOrder(value string, spec Spec) ([]Order, error) {
 	var order []Order
 	for statement := range strings.SplitSeq(value, ",") {

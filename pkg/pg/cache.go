@@ -18,8 +18,8 @@ const (
 )
 
 // Cache holds the rows of resources that are read with every request and hardly
-// ever change. PostgreSQL reports each change (listen.go): triggers notify a
-// channel with the tenant and the id that changed.
+// ever change. Cache invalidation: PostgreSQL reports each change (listen.go), triggers
+// notify a channel with the tenant and the id that changed.
 // The process that makes a change calls ForgetAfter, and sees it at once. While nothing
 // listens, the cache holds nothing.
 type Cache[Row any] struct {

@@ -36,7 +36,7 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 }
 
 // Repeat is Every for work that purges nothing, and may pause for long:
-// doorward_purge_age_seconds does not have its age.
+// doorward_purge_age_seconds does not count it.
 func Repeat(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return repeat(ctx, pause, nil, failure, work) }
 }

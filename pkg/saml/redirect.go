@@ -46,8 +46,8 @@ func (r LoginRequest) Redirect(pair KeyPair, algorithm, relayState string) (stri
 	return redirect(r.Destination, request.Element(), pair, algorithm, relayState)
 }
 
-// LogoutRequest informs an identity provider that a user has logged out (SAML 2.0
-// profiles, section 4.4.4.1).
+// LogoutRequest is that of single logout (SLO): it informs an identity provider that a user
+// has logged out (SAML 2.0 profiles, section 4.4.4.1).
 type LogoutRequest struct {
 	Issuer       string // entity id of the service provider
 	Destination  string // of the identity provider

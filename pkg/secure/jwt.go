@@ -29,10 +29,10 @@ func SignJWT(header map[string]any, claims Claims, key Secret) (string, error) {
 // whose last character was changed is another one, and refused.
 var parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
-// ParseJWT verifies a token with HS256 alone, whatever its header asks for, and
-// returns its header and claims. key finds the secret by the header and the
+// ParseJWT verifies a token with HS256 alone, whatever alg its header asks for (none, or
+// another one: algorithm confusion), and returns its header and claims. key finds the secret by the header and the
 // claims, neither of which is verified at that moment. Times are not checked:
-// the caller knows in which order its errors go.
+// the caller checks them, in the order that its errors require.
 func ParseJWT(text string, key func(header map[string]any, claims Claims) (Secret, error)) (map[string]any, Claims, error) {
 	claims := Claims{}
 	token, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Keyring seals the secrets that must be read back: API key secrets, SMTP
-// passwords, mail tokens in events. The first key seals; every key opens, so
+// Keyring seals the secrets that must be read back (encryption at rest): API key secrets,
+// SMTP passwords, mail tokens in events. A master key encrypts the values themselves: there
+// is no envelope encryption with a KEK and data keys below it. The first key seals; every key opens, so
 // that a new key can be put in front and the older ones dropped once nothing
 // is sealed under them.
 type Keyring struct {

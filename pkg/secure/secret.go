@@ -9,7 +9,7 @@ import (
 	"log/slog"
 )
 
-// Secret is text that must not be shown: formatting and logging print "***".
+// Secret is text that is redacted: formatting and logging print "***".
 // JSON carries the value, because secrets travel between services.
 type Secret string
 

@@ -75,6 +75,7 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(about))
 	otel.SetMeterProvider(meters)
 	t.close = append(t.close, meters.Shutdown)
+	// Exemplars need OpenMetrics.
 	t.Metrics = scrape(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	return t, nil
 }

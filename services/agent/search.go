@@ -17,7 +17,8 @@ const (
 	maxReferrals = 3 // that lead to one another
 )
 
-// each calls take for every entry that a search finds, a page at a time.
+// each calls take for every entry that a search finds, a page at a time (paged results,
+// RFC 2696).
 func (s *server) each(ctx context.Context, base, filter string, attributes []string, take func(*ldap.Entry) error) error {
 	return s.eachAt(ctx, s.address(), base, filter, attributes, take, 0)
 }

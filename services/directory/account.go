@@ -356,7 +356,7 @@ func text(s *string) string {
 	return *s
 }
 
-// DeleteAccount removes an account, and lets the other services drop what they
+// DeleteAccount removes an account (erasure, GDPR), and lets the other services drop what they
 // hold of it. The tenant's owner is refused: apierr.OwnerKept.
 func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {

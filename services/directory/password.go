@@ -133,8 +133,8 @@ func given(password field.Text) error {
 	return nil
 }
 
-// checkStrength refuses a password that the policy finds too weak, and says all
-// that it lacks: too short is 2007, else too long 2008, else a missing class of
+// checkStrength applies the password policy: it refuses a password whose strength
+// (complexity) is below it, and says all that it lacks: too short is 2007, else too long 2008, else a missing class of
 // characters 400 (docs/interface/accounts.md#password-policy). Characters are
 // counted in Unicode's normal form C, as they are hashed: a password is as long
 // whatever keyboard it was typed on.

@@ -158,8 +158,8 @@ func (s *Service) samlAccount(
 	return out, err
 }
 
-// useAssertion refuses the replay of an assertion. What beside queues goes to the server
-// with it.
+// useAssertion prevents assertion replay: an assertion is used once. Statements that beside
+// queues are sent in the same round trip.
 func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login, beside func(*store.Tx)) error {
 	digest := sha256.Sum256([]byte(login.AssertionID))
 	var used *[]store.SAMLAssertion

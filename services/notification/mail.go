@@ -81,8 +81,8 @@ func hours(n int) string {
 	return strconv.Itoa(n) + " hours"
 }
 
-// compose writes the mail. Macros stand in bodies only; what stands in a header
-// is one line. It fails for an address that no mail can be sent to.
+// compose renders the mail from its email template: macros (pkg/macro) in place of Go's
+// html/template. Macros stand in bodies only; what stands in a header is one line. It fails for an address that no mail can be sent to.
 func (s *Service) compose(l mailContent, from origin, now time.Time) (*gomail.Msg, error) {
 	to, err := mailbox(l.Account.Email)
 	if err != nil {

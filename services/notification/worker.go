@@ -24,7 +24,7 @@ import (
 
 const (
 	// maxAge ends the retries of a delivery: one that fails at this age becomes FAILED.
-	// There is no dead letter of a mail.
+	// Mails have no dead-letter queue.
 	maxAge = 72 * time.Hour
 	// leaseTime is how long a dead worker keeps a delivery, unless Config.LeaseTime says
 	// otherwise; a running worker renews it.

@@ -233,8 +233,8 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 	return account, apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
 }
 
-// Validate returns a token of either kind that is valid; its resource shows the
-// kind to the client. The errors and their order are those of
+// Validate is token introspection (in place of RFC 7662): it returns a token of either
+// kind that is valid; its resource shows the kind to the client. The errors and their order are those of
 // docs/interface/errors.md#failed-validation, with apierr.NotFound for the
 // application and apierr.Unauthorized for the caller's API key.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {

@@ -31,7 +31,7 @@ func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig))
 
 // AdminKey creates an API key of the owner of a tenant and writes it to out as
 // JSON. It works on the database, whether the product runs or not: it is for a
-// tenant that has no usable administrator's key left.
+// tenant that is locked out: no usable administrator's key is left (break-glass access).
 func AdminKey(ctx context.Context, source *env.Source, tenant string, out io.Writer) (err error) {
 	stop, err := openData(ctx, source)
 	if err != nil {

@@ -93,7 +93,7 @@ func (d databases) sealed() []sealedSchema {
 	}
 }
 
-// RotateKeys seals what is sealed under a former master key again, under the first
+// RotateKeys is the key rotation. It seals what is sealed under a former master key again, under the first
 // one of DOORWARD_MASTER_KEY, and writes its progress to out. When it is cut short,
 // the next call does the rest. In a data folder, which no process may use meanwhile,
 // it first makes a new key, unless there is a rest to do.

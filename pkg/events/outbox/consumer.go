@@ -30,7 +30,7 @@ const (
 	// lock for example, is logged and retried. One that deletes in batches goes on where
 	// it was.
 	handlerTimeout = time.Minute
-	// lagInterval is how often doorward_events_lag is read from the broker.
+	// lagInterval is how often the consumer lag (doorward_events_lag) is read from the broker.
 	lagInterval = 15 * time.Second
 )
 

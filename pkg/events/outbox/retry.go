@@ -10,7 +10,8 @@ import (
 // doubles it, up to a hundredfold.
 var firstDelay = 100 * time.Millisecond
 
-// backoff returns the delay after the n-th failure in a row, counted from 0.
+// backoff returns the delay after the n-th failure in a row, counted from 0: exponential
+// backoff with an upper bound.
 func backoff(n int) time.Duration {
 	return min(firstDelay<<min(n, 10), 100*firstDelay)
 }

@@ -231,6 +231,8 @@ func (h *handlers) page(c *fiber.Ctx, status int, p pages.Page) error {
 	return c.Status(status).Send(body)
 }
 
+// pageHeaders sets the security headers of a page: no frames (clickjacking), no sniffing, no
+// caching.
 func pageHeaders(c *fiber.Ctx, policy, referrer string) {
 	c.Set(fiber.HeaderContentSecurityPolicy, policy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY")

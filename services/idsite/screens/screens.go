@@ -25,7 +25,7 @@ import (
 //go:embed static
 var embedded embed.FS
 
-// Languages are those of the texts, the first being the fallback.
+// Languages are the locales of the texts (localisation, i18n), the first being the fallback.
 var Languages = []string{"en", "de", "es", "fr", "ja"}
 
 var matcher = language.NewMatcher(tags())
