@@ -179,6 +179,7 @@ var scpLike = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:]+$`)
 
 var hexColor = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
+// applyLook sets the branding (theme) of the built-in pages: logo and accent color.
 func applyLook(site *store.Site, in SiteChange) error {
 	if in.LogoURL.Given() {
 		u, err := url.Parse(in.LogoURL.Value)

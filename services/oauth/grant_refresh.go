@@ -10,7 +10,8 @@ import (
 )
 
 // refreshGrant returns a new access token for a refresh token (RFC 6749, section 6).
-// Refresh token rotation (RFC 9700): none; the text and expiry of the token stay the same.
+// Refresh token rotation (RFC 9700): none, and so no detection of token reuse. The text and
+// the expiry of the token stay the same.
 // Any number of refreshes may run concurrently; each returns another access token, and a
 // revocation ends them all.
 func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, error) {
