@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 	"regexp"
 	"strings"
@@ -9,20 +8,12 @@ import (
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
-	"go.opentelemetry.io/otel"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/telemetry/metrictest"
 )
-
-// reader reads the meters of all gateways of this process.
-var reader = func() *sdkmetric.ManualReader {
-	reader := sdkmetric.NewManualReader()
-	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	return reader
-}()
 
 // counted returns how many refusals were counted for a reason.
 func counted(t *testing.T, _ *site, reason string) (n int64) {
@@ -37,18 +28,11 @@ func counted(t *testing.T, _ *site, reason string) (n int64) {
 	return n
 }
 
-func measured(t *testing.T, name string) (found []metricdata.Metrics) {
+func measured(t *testing.T, name string) []metricdata.Metrics {
 	t.Helper()
-	var all metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &all); err != nil {
+	found, err := metrictest.Find(t.Context(), name)
+	if err != nil {
 		t.Fatal(err)
-	}
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if m.Name == name {
-				found = append(found, m)
-			}
-		}
 	}
 	return found
 }

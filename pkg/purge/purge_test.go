@@ -8,11 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/doorward/doorward/pkg/purge"
+	"github.com/doorward/doorward/pkg/telemetry/metrictest"
 )
 
 func TestAPurgeThatFailsIsMadeUpForByTheNext(t *testing.T) {
@@ -29,28 +28,17 @@ func TestAPurgeThatFailsIsMadeUpForByTheNext(t *testing.T) {
 	}
 }
 
-// metrics reads the metrics of the tests' process.
-var metrics = func() *sdkmetric.ManualReader {
-	reader := sdkmetric.NewManualReader()
-	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	return reader
-}()
-
 // age returns the value of doorward_purge_age_seconds.
 func age(t *testing.T) time.Duration {
 	t.Helper()
-	var all metricdata.ResourceMetrics
-	if err := metrics.Collect(t.Context(), &all); err != nil {
+	found, err := metrictest.Find(t.Context(), "doorward_purge_age_seconds")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if gauge, ok := m.Data.(metricdata.Gauge[float64]); ok && m.Name == "doorward_purge_age_seconds" {
-				return time.Duration(gauge.DataPoints[0].Value * float64(time.Second))
-			}
-		}
+	if len(found) == 0 {
+		return 0
 	}
-	return 0
+	return time.Duration(found[0].Data.(metricdata.Gauge[float64]).DataPoints[0].Value * float64(time.Second))
 }
 
 func TestTheAgeIsThatOfThePurges(t *testing.T) {

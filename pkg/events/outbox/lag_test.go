@@ -7,38 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/telemetry/metrictest"
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
-// metrics reads the metrics of the tests' process.
-var metrics = func() *sdkmetric.ManualReader {
-	reader := sdkmetric.NewManualReader()
-	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	return reader
-}()
-
 // lagOf returns the sum of doorward_events_lag of a group, or -1 where it is not reported.
 func lagOf(ctx context.Context, group string) int64 {
-	var all metricdata.ResourceMetrics
-	_ = metrics.Collect(ctx, &all) // databases of other tests have been closed
+	found, _ := metrictest.Find(ctx, "doorward_events_lag") // databases of other tests have been closed
 	sum := int64(-1)
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			gauge, ok := m.Data.(metricdata.Gauge[int64])
-			if !ok || m.Name != "doorward_events_lag" {
-				continue
-			}
-			for _, point := range gauge.DataPoints {
-				if of, _ := point.Attributes.Value("group"); of.AsString() == group {
-					sum = max(0, sum) + point.Value
-				}
+	for _, m := range found {
+		for _, point := range m.Data.(metricdata.Gauge[int64]).DataPoints {
+			if of, _ := point.Attributes.Value("group"); of.AsString() == group {
+				sum = max(0, sum) + point.Value
 			}
 		}
 	}
