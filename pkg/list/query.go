@@ -135,7 +135,7 @@ func (q Query) Of(createdAt, modifiedAt time.Time) Query {
 	return q
 }
 
-// Owner is what a collection hangs on: a tenant, a directory, an account.
+// Owner is the parent resource of a collection: a tenant, a directory, an account.
 type Owner interface {
 	Times() (createdAt, modifiedAt time.Time)
 }

@@ -15,8 +15,9 @@ import (
 const signUpTimeout = 30 * time.Second
 
 // Ensure signs the first tenant up, with its first administrator (bootstrap admin), and
-// tries again until it is done or ctx ends: the other services may start later than this one. It fails at once, with
-// what the operator has to change, for a configuration that they refuse.
+// tries again until it is done or ctx ends: the other services may start later than this
+// one. It fails at once, with what the operator has to change, for a configuration that
+// they refuse.
 func (s *Service) Ensure(ctx context.Context, in Bootstrap) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := s.tryOnce(ctx, in)

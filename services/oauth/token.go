@@ -233,7 +233,7 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 	return account, apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
 }
 
-// Validate is token introspection (in place of RFC 7662): it returns a token of either
+// Validate is token introspection (in place of RFC 7662). It returns a token of either
 // kind that is valid; its resource shows the kind to the client. The errors and their order are those of
 // docs/interface/errors.md#failed-validation, with apierr.NotFound for the
 // application and apierr.Unauthorized for the caller's API key.

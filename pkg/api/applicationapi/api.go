@@ -112,7 +112,7 @@ type Application struct {
 	ModifiedAt             time.Time `json:"modifiedAt"`
 }
 
-// Times are those of the pages of what hangs on the application.
+// Times returns the times of the collections below the application.
 func (a Application) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
 
 // DomainName is the host name of the application's Client API in a deployment

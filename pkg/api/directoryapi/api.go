@@ -167,7 +167,7 @@ type Tenant struct {
 	ModifiedAt time.Time `json:"modifiedAt"`
 }
 
-// Times are those of the pages of what hangs on the tenant.
+// Times returns the times of the collections below the tenant.
 func (t Tenant) Times() (createdAt, modifiedAt time.Time) { return t.CreatedAt, t.ModifiedAt }
 
 // The kinds of account store, as they stand in an href.
@@ -194,7 +194,7 @@ type Directory struct {
 	ModifiedAt  time.Time `json:"modifiedAt"`
 }
 
-// Times are those of the pages of what hangs on the directory.
+// Times returns the times of the collections below the directory.
 func (d Directory) Times() (createdAt, modifiedAt time.Time) { return d.CreatedAt, d.ModifiedAt }
 
 // Mirror reports whether the directory is a read-only copy of one elsewhere.
@@ -212,7 +212,7 @@ type Group struct {
 	ModifiedAt  time.Time `json:"modifiedAt"`
 }
 
-// Times are those of the pages of what hangs on the group.
+// Times returns the times of the collections below the group.
 func (g Group) Times() (createdAt, modifiedAt time.Time) { return g.CreatedAt, g.ModifiedAt }
 
 // NewGroup is the body that creates a group.
@@ -253,7 +253,7 @@ type Account struct {
 	VerificationToken secure.Secret `json:"verificationToken,omitempty" db:"-"`
 }
 
-// Times are those of the pages of what hangs on the account.
+// Times returns the times of the collections below the account.
 func (a Account) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
 
 // FullName joins the parts of the name that are there.

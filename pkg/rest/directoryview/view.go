@@ -57,36 +57,33 @@ type AccountView struct {
 
 // Views renders what the two services share; the views of each embed it.
 type Views struct {
-	base  href.Base
-	alias alias.Alias
+	Base  href.Base
+	Alias alias.Alias
 }
-
-// New makes the views of a deployment.
-func New(base href.Base, word alias.Alias) Views { return Views{base, word} }
 
 // ProviderID returns a providerId as clients of this deployment know it: that of cloud
 // directories is the alias, unless the alias is the neutral word (docs/interface/conventions.md#the-alias).
 func (v Views) ProviderID(providerID string) string {
-	if providerID == directoryapi.Native && v.alias != alias.Neutral {
-		return string(v.alias)
+	if providerID == directoryapi.Native && v.Alias != alias.Neutral {
+		return string(v.Alias)
 	}
 	return providerID
 }
 
 // Account renders an account.
 func (v Views) Account(a directoryapi.Account) AccountView {
-	self := v.base.To("accounts", a.ID)
+	self := v.Base.To("accounts", a.ID)
 	link := func(below string) href.Link { return href.Link{Href: self + "/" + below} }
 	view := AccountView{
-		AccountAttributes: Attributes(v.base, a),
-		Directory:         v.base.Link("directories", a.DirectoryID), Tenant: v.base.Link("tenants", a.TenantID),
+		AccountAttributes: Attributes(v.Base, a),
+		Directory:         v.Base.Link("directories", a.DirectoryID), Tenant: v.Base.Link("tenants", a.TenantID),
 		CustomData: link("customData"), ProviderData: link("providerData"), Groups: link("groups"),
 		GroupMemberships: link("groupMemberships"), Applications: link("applications"), APIKeys: link("apiKeys"),
 		AccessTokens: link("accessTokens"), RefreshTokens: link("refreshTokens"), LinkedAccounts: link("linkedAccounts"),
 		AccountLinks: link("accountLinks"), Phones: link("phones"), Factors: link("factors"),
 	}
 	if a.VerificationToken != "" {
-		view.EmailVerificationToken = &href.Link{Href: v.base.Path("accounts", "emailVerificationTokens", a.VerificationToken.Reveal())}
+		view.EmailVerificationToken = &href.Link{Href: v.Base.Path("accounts", "emailVerificationTokens", a.VerificationToken.Reveal())}
 	}
 	return view
 }
@@ -108,12 +105,12 @@ type GroupView struct {
 
 // Group renders a group.
 func (v Views) Group(g directoryapi.Group) GroupView {
-	link := func(below string) href.Link { return v.base.Link(directoryapi.Groups, g.ID, below) }
+	link := func(below string) href.Link { return v.Base.Link(directoryapi.Groups, g.ID, below) }
 	return GroupView{
-		Head: rest.NewHead(v.base.To(directoryapi.Groups, g.ID), g.CreatedAt, g.ModifiedAt),
+		Head: rest.NewHead(v.Base.To(directoryapi.Groups, g.ID), g.CreatedAt, g.ModifiedAt),
 		Name: g.Name, Description: g.Description, Status: g.Status,
-		CustomData: link("customData"), Directory: v.base.Link(directoryapi.Directories, g.DirectoryID),
-		Tenant: v.base.Link("tenants", g.TenantID), Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
+		CustomData: link("customData"), Directory: v.Base.Link(directoryapi.Directories, g.DirectoryID),
+		Tenant: v.Base.Link("tenants", g.TenantID), Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
 		Applications: link("applications"), AccountStoreMappings: link("accountStoreMappings"),
 	}
 }

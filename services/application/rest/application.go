@@ -34,19 +34,19 @@ type applicationView struct {
 }
 
 func (v views) application(a applicationapi.Application) applicationView {
-	link := func(below string) href.Link { return v.base.Link("applications", a.ID, below) }
+	link := func(below string) href.Link { return v.Base.Link("applications", a.ID, below) }
 	return applicationView{
-		Head: rest.NewHead(v.base.To("applications", a.ID), a.CreatedAt, a.ModifiedAt),
+		Head: rest.NewHead(v.Base.To("applications", a.ID), a.CreatedAt, a.ModifiedAt),
 		Name: a.Name, Description: a.Description, Status: a.Status,
 		AuthorizedCallbackURIs: a.AuthorizedCallbackURIs, AuthorizedOriginURIs: a.AuthorizedOriginURIs,
-		Tenant:                     v.base.Link("tenants", a.TenantID),
-		DefaultAccountStoreMapping: v.base.OptionalLink("accountStoreMappings", a.DefaultAccountStore),
-		DefaultGroupStoreMapping:   v.base.OptionalLink("accountStoreMappings", a.DefaultGroupStore),
+		Tenant:                     v.Base.Link("tenants", a.TenantID),
+		DefaultAccountStoreMapping: v.Base.OptionalLink("accountStoreMappings", a.DefaultAccountStore),
+		DefaultGroupStoreMapping:   v.Base.OptionalLink("accountStoreMappings", a.DefaultGroupStore),
 		Accounts:                   link("accounts"), Groups: link("groups"), AccountStoreMappings: link("accountStoreMappings"),
 		LoginAttempts: link("loginAttempts"), PasswordResetTokens: link("passwordResetTokens"), VerificationEmails: link("verificationEmails"),
 		AuthTokens: link("authTokens"), APIKeys: link("apiKeys"), CustomData: link("customData"),
-		OAuthPolicy: v.base.Link("oAuthPolicies", a.ID), SAMLPolicy: v.base.Link("samlPolicies", a.SAMLPolicyID),
-		WebConfig:            v.base.Link("applicationWebConfigs", a.WebConfigID),
-		AccountLinkingPolicy: v.base.Link("accountLinkingPolicies", a.AccountLinkingPolicyID),
+		OAuthPolicy: v.Base.Link("oAuthPolicies", a.ID), SAMLPolicy: v.Base.Link("samlPolicies", a.SAMLPolicyID),
+		WebConfig:            v.Base.Link("applicationWebConfigs", a.WebConfigID),
+		AccountLinkingPolicy: v.Base.Link("accountLinkingPolicies", a.AccountLinkingPolicyID),
 	}
 }

@@ -66,16 +66,16 @@ func (v views) explanation(e application.Explanation) explanationView {
 	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, Refusal: refusal(e.Refusal), AfterPassword: refusal(e.AfterPassword)}
 	if e.Found != nil {
 		view.Decision.AccountStore = v.accountStore(e.Found.Store)
-		view.Decision.Account = v.base.OptionalLink("accounts", e.Found.Account.ID)
+		view.Decision.Account = v.Base.OptionalLink("accounts", e.Found.Account.ID)
 	}
 	policy := e.Linking.Policy
 	view.Linking = linkingView{
-		Policy: v.base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status, Provisioning: policy.AutomaticProvisioning,
+		Policy: v.Base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status, Provisioning: policy.AutomaticProvisioning,
 		Matching: policy.MatchingProperty,
 		Default:  v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome, Refusal: refusal(e.Linking.Refusal), Reason: e.Linking.Reason,
 	}
 	if e.Linking.Account != nil {
-		view.Linking.Account = v.base.OptionalLink("accounts", e.Linking.Account.ID)
+		view.Linking.Account = v.Base.OptionalLink("accounts", e.Linking.Account.ID)
 	}
 	return view
 }
@@ -88,7 +88,7 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 		view.ProviderID = &provider
 	}
 	if !s.OrganizationID.IsZero() {
-		view.Organization = &organizationOnTheWay{Href: v.base.To("organizations", s.OrganizationID), NameKey: s.NameKey,
+		view.Organization = &organizationOnTheWay{Href: v.Base.To("organizations", s.OrganizationID), NameKey: s.NameKey,
 			Status: s.OrganizationStatus}
 	}
 	return view
@@ -96,7 +96,7 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 
 // accountStore is the link to a store; null for none.
 func (v views) accountStore(s directoryapi.Store) *href.Link {
-	return v.base.OptionalLink(s.Kind, s.ID)
+	return v.Base.OptionalLink(s.Kind, s.ID)
 }
 
 func refusal(e *apierr.Error) *refusalView {

@@ -21,11 +21,11 @@ type linkingPolicyView struct {
 
 func (v views) linkingPolicy(p store.LinkingPolicy) linkingPolicyView {
 	view := linkingPolicyView{
-		Head:   rest.NewHead(v.base.To("accountLinkingPolicies", p.ID), p.CreatedAt, p.ModifiedAt),
+		Head:   rest.NewHead(v.Base.To("accountLinkingPolicies", p.ID), p.CreatedAt, p.ModifiedAt),
 		Status: p.Status, AutomaticProvisioning: p.AutomaticProvisioning, MatchingProperty: p.MatchingProperty,
-		Tenant: v.base.Link("tenants", p.TenantID),
+		Tenant: v.Base.Link("tenants", p.TenantID),
 	}
-	owner := v.base.Link(string(p.OwnerKind), p.OwnerID)
+	owner := v.Base.Link(string(p.OwnerKind), p.OwnerID)
 	if p.OwnerKind == store.OrganizationKind {
 		view.Organization = &owner
 		return view

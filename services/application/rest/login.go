@@ -36,7 +36,7 @@ func attemptLogin(svc *application.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		link := v.base.Link("accounts", a.ID)
+		link := v.Base.Link("accounts", a.ID)
 		return rest.Updated(c, link.Href, loginView{Account: link})
 	}
 }

@@ -28,18 +28,18 @@ type organizationMappingView struct {
 }
 
 func (v views) mapping(m store.Mapping) mappingView {
-	return mappingView{v.mappingHead("accountStoreMappings", m), v.base.Link(string(m.OwnerKind), m.OwnerID),
-		v.base.Link(m.StoreKind, m.StoreID)}
+	return mappingView{v.mappingHead("accountStoreMappings", m), v.Base.Link(string(m.OwnerKind), m.OwnerID),
+		v.Base.Link(m.StoreKind, m.StoreID)}
 }
 
 func (v views) organizationMapping(m store.Mapping) organizationMappingView {
-	return organizationMappingView{v.mappingHead("organizationAccountStoreMappings", m), v.base.Link(string(m.OwnerKind), m.OwnerID),
-		v.base.Link(m.StoreKind, m.StoreID)}
+	return organizationMappingView{v.mappingHead("organizationAccountStoreMappings", m), v.Base.Link(string(m.OwnerKind), m.OwnerID),
+		v.Base.Link(m.StoreKind, m.StoreID)}
 }
 
 func (v views) mappingHead(collection string, m store.Mapping) mappingHead {
 	return mappingHead{
-		Head:      rest.NewHead(v.base.To(collection, m.ID), m.CreatedAt, m.ModifiedAt),
+		Head:      rest.NewHead(v.Base.To(collection, m.ID), m.CreatedAt, m.ModifiedAt),
 		ListIndex: m.ListIndex, IsDefaultAccountStore: m.IsDefaultAccountStore, IsDefaultGroupStore: m.IsDefaultGroupStore,
 	}
 }

@@ -23,14 +23,14 @@ type organizationView struct {
 }
 
 func (v views) organization(o store.Organization) organizationView {
-	link := func(below string) href.Link { return v.base.Link("organizations", o.ID, below) }
+	link := func(below string) href.Link { return v.Base.Link("organizations", o.ID, below) }
 	return organizationView{
-		Head: rest.NewHead(v.base.To("organizations", o.ID), o.CreatedAt, o.ModifiedAt),
+		Head: rest.NewHead(v.Base.To("organizations", o.ID), o.CreatedAt, o.ModifiedAt),
 		Name: o.Name, NameKey: o.NameKey, Description: o.Description, Status: o.Status,
-		Tenant:                     v.base.Link("tenants", o.TenantID),
-		DefaultAccountStoreMapping: v.base.OptionalLink("organizationAccountStoreMappings", o.DefaultAccountStore),
-		DefaultGroupStoreMapping:   v.base.OptionalLink("organizationAccountStoreMappings", o.DefaultGroupStore),
+		Tenant:                     v.Base.Link("tenants", o.TenantID),
+		DefaultAccountStoreMapping: v.Base.OptionalLink("organizationAccountStoreMappings", o.DefaultAccountStore),
+		DefaultGroupStoreMapping:   v.Base.OptionalLink("organizationAccountStoreMappings", o.DefaultGroupStore),
 		Accounts:                   link("accounts"), Groups: link("groups"), AccountStoreMappings: link("accountStoreMappings"),
-		CustomData: link("customData"), AccountLinkingPolicy: v.base.Link("accountLinkingPolicies", o.AccountLinkingPolicyID),
+		CustomData: link("customData"), AccountLinkingPolicy: v.Base.Link("accountLinkingPolicies", o.AccountLinkingPolicyID),
 	}
 }

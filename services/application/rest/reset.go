@@ -21,8 +21,8 @@ type resetView struct {
 
 func (v views) reset(application id.ID, r directoryapi.PasswordReset) resetView {
 	return resetView{
-		Href:  v.base.To("applications", application, "passwordResetTokens", r.Token.Reveal()),
-		Email: r.Account.Email, Account: v.base.Link("accounts", r.Account.ID),
+		Href:  v.Base.To("applications", application, "passwordResetTokens", r.Token.Reveal()),
+		Email: r.Account.Email, Account: v.Base.Link("accounts", r.Account.ID),
 	}
 }
 

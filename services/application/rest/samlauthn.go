@@ -36,7 +36,7 @@ func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
 			return err
 		}
 		return rest.OK(c, authnVerificationView{
-			verified.RelayState, v.base.Link("registeredSamlServiceProviders", verified.ServiceProvider),
+			verified.RelayState, v.Base.Link("registeredSamlServiceProviders", verified.ServiceProvider),
 			verified.RequestID, rest.Time(verified.IssuedAt),
 		})
 	}

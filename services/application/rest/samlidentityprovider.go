@@ -38,18 +38,18 @@ func (v views) identityProvider(p application.SAMLIdentityProvider) identityProv
 		Head:   v.identityHead("samlIdentityProviders", p),
 		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: p.SignatureAlgorithm,
 		SHAFingerprint:  saml.Fingerprint(p.Certificate),
-		X509SigningCert: v.base.Link("x509certificates", p.CertificateID), Metadata: v.base.Link("samlIdentityProviderMetadatas", p.ID),
-		AttributeStatementMappingRules:   v.base.Link(string(mappingrule.AttributeStatement), p.ID),
-		RegisteredSAMLServiceProviders:   v.base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),
-		SAMLServiceProviderRegistrations: v.base.Link("samlIdentityProviders", p.ID, "samlServiceProviderRegistrations"),
+		X509SigningCert: v.Base.Link("x509certificates", p.CertificateID), Metadata: v.Base.Link("samlIdentityProviderMetadatas", p.ID),
+		AttributeStatementMappingRules:   v.Base.Link(string(mappingrule.AttributeStatement), p.ID),
+		RegisteredSAMLServiceProviders:   v.Base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),
+		SAMLServiceProviderRegistrations: v.Base.Link("samlIdentityProviders", p.ID, "samlServiceProviderRegistrations"),
 	}
 }
 
 func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMetadataView {
 	return identityMetadataView{
 		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
-		EntityID: application.SAMLEntityID(v.alias, p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
-		X509SigningCert: v.base.Link("x509certificates", p.CertificateID), IdentityProvider: v.base.Link("samlIdentityProviders", p.ID),
+		EntityID: application.SAMLEntityID(v.Alias, p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
+		X509SigningCert: v.Base.Link("x509certificates", p.CertificateID), IdentityProvider: v.Base.Link("samlIdentityProviders", p.ID),
 	}
 }
 
@@ -59,7 +59,7 @@ func (v views) identityDescriptor(p application.SAMLIdentityProvider) ([]byte, e
 }
 
 func (v views) identityHead(kind string, p application.SAMLIdentityProvider) rest.Head {
-	return rest.NewHead(v.base.To(kind, p.ID), p.CreatedAt, p.ModifiedAt)
+	return rest.NewHead(v.Base.To(kind, p.ID), p.CreatedAt, p.ModifiedAt)
 }
 
 // loginEndpoint is nil for the console.

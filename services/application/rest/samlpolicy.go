@@ -34,22 +34,22 @@ type relayStateView struct {
 func (v views) samlPolicy(a applicationapi.Application) samlPolicyView {
 	return samlPolicyView{
 		Head:             v.satellite("samlPolicies", a),
-		ServiceProvider:  v.base.Link("samlServiceProviders", a.SAMLPolicyID),
-		IdentityProvider: v.base.Link("samlIdentityProviders", a.SAMLPolicyID),
+		ServiceProvider:  v.Base.Link("samlServiceProviders", a.SAMLPolicyID),
+		IdentityProvider: v.Base.Link("samlIdentityProviders", a.SAMLPolicyID),
 	}
 }
 
 func (v views) ownServiceProvider(a applicationapi.Application) ownServiceProviderView {
 	return ownServiceProviderView{
 		Head:                  v.satellite("samlServiceProviders", a),
-		SSOInitiationEndpoint: v.base.Link("applications", a.ID, "saml", "sso", "idpRedirect"),
-		DefaultRelayStates:    v.base.Link("samlServiceProviders", a.SAMLPolicyID, "defaultRelayStates"),
+		SSOInitiationEndpoint: v.Base.Link("applications", a.ID, "saml", "sso", "idpRedirect"),
+		DefaultRelayStates:    v.Base.Link("samlServiceProviders", a.SAMLPolicyID, "defaultRelayStates"),
 	}
 }
 
 // satellite is the head of what is as old as its application and never changes.
 func (v views) satellite(kind string, a applicationapi.Application) rest.Head {
-	return rest.NewHead(v.base.To(kind, a.SAMLPolicyID), a.CreatedAt, a.CreatedAt)
+	return rest.NewHead(v.Base.To(kind, a.SAMLPolicyID), a.CreatedAt, a.CreatedAt)
 }
 
 // createRelayState answers 200, not 201: a relay state has no address.

@@ -18,9 +18,9 @@ type registrationView struct {
 
 func (v views) registration(r store.SAMLRegistration) registrationView {
 	return registrationView{
-		Head:   rest.NewHead(v.base.To("samlServiceProviderRegistrations", r.ID), r.CreatedAt, r.ModifiedAt),
+		Head:   rest.NewHead(v.Base.To("samlServiceProviderRegistrations", r.ID), r.CreatedAt, r.ModifiedAt),
 		Status: r.Status, DefaultRelayState: r.DefaultRelayState,
-		ServiceProvider:  v.base.Link("registeredSamlServiceProviders", r.ServiceProviderID),
-		IdentityProvider: v.base.Link("samlIdentityProviders", r.IdentityProviderID),
+		ServiceProvider:  v.Base.Link("registeredSamlServiceProviders", r.ServiceProviderID),
+		IdentityProvider: v.Base.Link("samlIdentityProviders", r.IdentityProviderID),
 	}
 }

@@ -21,8 +21,8 @@ type serviceProviderView struct {
 
 func (v views) serviceProvider(p store.SAMLServiceProvider) serviceProviderView {
 	return serviceProviderView{
-		Head: rest.NewHead(v.base.To("registeredSamlServiceProviders", p.ID), p.CreatedAt, p.ModifiedAt),
+		Head: rest.NewHead(v.Base.To("registeredSamlServiceProviders", p.ID), p.CreatedAt, p.ModifiedAt),
 		Name: p.Name, Description: p.Description, AssertionConsumerServiceURL: p.AssertionConsumerServiceURL, EntityID: p.EntityID,
-		NameIDFormat: p.NameIDFormat, EncodedX509Certificate: p.EncodedX509Certificate, Tenant: v.base.Link("tenants", p.TenantID),
+		NameIDFormat: p.NameIDFormat, EncodedX509Certificate: p.EncodedX509Certificate, Tenant: v.Base.Link("tenants", p.TenantID),
 	}
 }

@@ -29,7 +29,7 @@ type Organization struct {
 	ModifiedAt             time.Time
 }
 
-// Times are those of the pages of what hangs on the organization.
+// Times returns the times of the collections below the organization.
 func (o Organization) Times() (createdAt, modifiedAt time.Time) { return o.CreatedAt, o.ModifiedAt }
 
 // Ref names the organization.

@@ -25,7 +25,7 @@ type SAMLIdentityProvider struct {
 	ModifiedAt         time.Time
 }
 
-// Times are those of the pages of what hangs on the identity provider.
+// Times returns the times of the collections below the identity provider.
 func (p SAMLIdentityProvider) Times() (createdAt, modifiedAt time.Time) {
 	return p.CreatedAt, p.ModifiedAt
 }

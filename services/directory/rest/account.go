@@ -31,7 +31,7 @@ func verify(svc *directory.Service, v views) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		link := href.Link{Href: v.base.To("accounts", a.ID)}
+		link := href.Link{Href: v.Base.To("accounts", a.ID)}
 		return rest.Updated(c, link.Href, link)
 	}
 }

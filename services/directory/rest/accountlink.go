@@ -19,8 +19,8 @@ type accountLinkView struct {
 
 func (v views) accountLink(l store.AccountLink) accountLinkView {
 	return accountLinkView{
-		Head:        rest.NewHead(v.base.To("accountLinks", l.ID), l.CreatedAt, l.CreatedAt),
-		LeftAccount: v.base.Link("accounts", l.LeftAccountID), RightAccount: v.base.Link("accounts", l.RightAccountID),
+		Head:        rest.NewHead(v.Base.To("accountLinks", l.ID), l.CreatedAt, l.CreatedAt),
+		LeftAccount: v.Base.Link("accounts", l.LeftAccountID), RightAccount: v.Base.Link("accounts", l.RightAccountID),
 	}
 }
 

@@ -34,9 +34,9 @@ func lastSync(l *store.LastSync) *lastSyncView {
 
 func (v views) agent(a store.Agent) agentView {
 	return agentView{
-		Head: rest.NewHead(v.base.To("agents", a.ID), a.CreatedAt, a.ModifiedAt),
+		Head: rest.NewHead(v.Base.To("agents", a.ID), a.CreatedAt, a.ModifiedAt),
 		ID:   a.ID.String(), Status: a.Status, Config: a.Config, LastSync: lastSync(a.LastSync),
-		Directory: v.base.Link("directories", a.DirectoryID), Download: v.base.Link("agents", a.ID,
-			"download"), Tenant: v.base.Link("tenants", a.TenantID),
+		Directory: v.Base.Link("directories", a.DirectoryID), Download: v.Base.Link("agents", a.ID,
+			"download"), Tenant: v.Base.Link("tenants", a.TenantID),
 	}
 }

@@ -19,8 +19,8 @@ type agentKeyView struct {
 
 func (v views) agentKey(k store.AgentKey) agentKeyView {
 	return agentKeyView{
-		Head: rest.NewHead(v.base.To("agents", k.AgentID, "keys", k.ID), k.CreatedAt, k.CreatedAt),
-		ID:   k.ID, Name: k.Name, Secret: k.Secret.Reveal(), Agent: v.base.Link("agents", k.AgentID),
+		Head: rest.NewHead(v.Base.To("agents", k.AgentID, "keys", k.ID), k.CreatedAt, k.CreatedAt),
+		ID:   k.ID, Name: k.Name, Secret: k.Secret.Reveal(), Agent: v.Base.Link("agents", k.AgentID),
 	}
 }
 

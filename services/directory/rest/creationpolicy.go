@@ -21,14 +21,14 @@ type creationPolicyView struct {
 }
 
 func (v views) creationPolicy(p store.CreationPolicy) creationPolicyView {
-	link := func(below string) href.Link { return v.base.Link("accountCreationPolicies", p.DirectoryID, below) }
+	link := func(below string) href.Link { return v.Base.Link("accountCreationPolicies", p.DirectoryID, below) }
 	return creationPolicyView{
-		Head:                    rest.NewHead(v.base.To("accountCreationPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
+		Head:                    rest.NewHead(v.Base.To("accountCreationPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
 		VerificationEmailStatus: p.VerificationEmailStatus, VerificationSuccessEmailStatus: p.VerificationSuccessEmailStatus,
 		WelcomeEmailStatus: p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist, EmailDomainBlacklist: p.EmailDomainBlacklist,
 		VerificationEmailTemplates:        link("verificationEmailTemplates"),
 		VerificationSuccessEmailTemplates: link("verificationSuccessEmailTemplates"),
 		WelcomeEmailTemplates:             link("welcomeEmailTemplates"),
-		Directory:                         v.base.Link("directories", p.DirectoryID), Tenant: v.base.Link("tenants", p.TenantID),
+		Directory:                         v.Base.Link("directories", p.DirectoryID), Tenant: v.Base.Link("tenants", p.TenantID),
 	}
 }

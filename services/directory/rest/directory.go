@@ -26,13 +26,13 @@ type directoryView struct {
 }
 
 func (v views) directory(d directoryapi.Directory) directoryView {
-	link := func(below string) href.Link { return v.base.Link("directories", d.ID, below) }
+	link := func(below string) href.Link { return v.Base.Link("directories", d.ID, below) }
 	return directoryView{
-		Head: rest.NewHead(v.base.To("directories", d.ID), d.CreatedAt, d.ModifiedAt),
-		Name: d.Name, Description: d.Description, Status: d.Status, Tenant: v.base.Link("tenants", d.TenantID),
+		Head: rest.NewHead(v.Base.To("directories", d.ID), d.CreatedAt, d.ModifiedAt),
+		Name: d.Name, Description: d.Description, Status: d.Status, Tenant: v.Base.Link("tenants", d.TenantID),
 		Accounts: link("accounts"), Groups: link("groups"), Provider: link("provider"), CustomData: link("customData"),
-		AccountCreationPolicy: v.base.Link("accountCreationPolicies", d.ID), PasswordPolicy: v.base.Link("passwordPolicies", d.ID),
-		AccountSchema: v.base.Link("schemas", d.SchemaID), Applications: link("applications"), ApplicationMappings: link("applicationMappings"),
+		AccountCreationPolicy: v.Base.Link("accountCreationPolicies", d.ID), PasswordPolicy: v.Base.Link("passwordPolicies", d.ID),
+		AccountSchema: v.Base.Link("schemas", d.SchemaID), Applications: link("applications"), ApplicationMappings: link("applicationMappings"),
 		Organizations: link("organizations"), OrganizationMappings: link("organizationMappings"),
 	}
 }

@@ -15,7 +15,7 @@ type membershipView struct {
 
 func (v views) membership(m store.Membership) membershipView {
 	return membershipView{
-		Head:    rest.NewHead(v.base.To("groupMemberships", m.ID), m.CreatedAt, m.CreatedAt),
-		Account: v.base.Link("accounts", m.AccountID), Group: v.base.Link(directoryapi.Groups, m.GroupID),
+		Head:    rest.NewHead(v.Base.To("groupMemberships", m.ID), m.CreatedAt, m.CreatedAt),
+		Account: v.Base.Link("accounts", m.AccountID), Group: v.Base.Link(directoryapi.Groups, m.GroupID),
 	}
 }

@@ -19,12 +19,12 @@ type passwordPolicyView struct {
 }
 
 func (v views) passwordPolicy(p store.PasswordPolicy) passwordPolicyView {
-	link := func(below string) href.Link { return v.base.Link("passwordPolicies", p.DirectoryID, below) }
+	link := func(below string) href.Link { return v.Base.Link("passwordPolicies", p.DirectoryID, below) }
 	return passwordPolicyView{
-		Head:          rest.NewHead(v.base.To("passwordPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
+		Head:          rest.NewHead(v.Base.To("passwordPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
 		ResetTokenTTL: p.ResetTokenTTL, ResetEmailStatus: p.ResetEmailStatus, ResetSuccessEmailStatus: p.ResetSuccessEmailStatus,
 		Strength: link("strength"), ResetEmailTemplates: link("resetEmailTemplates"),
 		ResetSuccessEmailTemplates: link("resetSuccessEmailTemplates"),
-		Directory:                  v.base.Link("directories", p.DirectoryID), Tenant: v.base.Link("tenants", p.TenantID),
+		Directory:                  v.Base.Link("directories", p.DirectoryID), Tenant: v.Base.Link("tenants", p.TenantID),
 	}
 }

@@ -21,13 +21,13 @@ type providerView struct {
 
 func (v views) provider(p store.Provider) providerView {
 	view := providerView{
-		Head:       rest.NewHead(v.base.To("directories", p.DirectoryID, "provider"), p.CreatedAt, p.ModifiedAt),
+		Head:       rest.NewHead(v.Base.To("directories", p.DirectoryID, "provider"), p.CreatedAt, p.ModifiedAt),
 		ProviderID: v.ProviderID(p.ProviderID), ProviderType: v.ProviderID(p.ProviderType),
 		ProviderSettings: p.Settings, ClientSecret: p.ClientSecret.Reveal(),
-		Agent: v.base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.base.OptionalLink("samlServiceProviderMetadatas",
+		Agent: v.Base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.Base.OptionalLink("samlServiceProviderMetadatas",
 			p.MetadataID),
 	}
-	rules := v.base.OptionalLink(string(p.MappingRulesKind), p.MappingRulesID)
+	rules := v.Base.OptionalLink(string(p.MappingRulesKind), p.MappingRulesID)
 	if p.MappingRulesKind == mappingrule.UserInfo {
 		view.UserInfoMappingRules = rules
 		return view

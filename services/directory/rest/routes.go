@@ -6,7 +6,6 @@ package rest
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/mappingrule"
@@ -17,15 +16,11 @@ import (
 )
 
 // views renders resources: one method per noun, in the noun's file.
-type views struct {
-	directoryview.Views
-	base  href.Base
-	alias alias.Alias
-}
+type views struct{ directoryview.Views }
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
-	v := views{directoryview.New(base, svc.Alias()), base, svc.Alias()}
+	v := views{directoryview.Views{Base: base, Alias: svc.Alias()}}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/current", v.currentTenant)

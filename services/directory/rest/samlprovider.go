@@ -17,10 +17,10 @@ type samlMetadataView struct {
 
 func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 	return samlMetadataView{
-		Head:                                 rest.NewHead(v.base.To("samlServiceProviderMetadatas", p.ID), p.CreatedAt, p.ModifiedAt),
-		EntityID:                             directory.SAMLEntityID(v.alias, p.DirectoryID),
-		AssertionConsumerServicePostEndpoint: v.base.Link("directories", p.DirectoryID, "saml", "sso", "post"),
-		X509SigningCert:                      v.base.Link("x509certificates", p.CertificateID),
+		Head:                                 rest.NewHead(v.Base.To("samlServiceProviderMetadatas", p.ID), p.CreatedAt, p.ModifiedAt),
+		EntityID:                             directory.SAMLEntityID(v.Alias, p.DirectoryID),
+		AssertionConsumerServicePostEndpoint: v.Base.Link("directories", p.DirectoryID, "saml", "sso", "post"),
+		X509SigningCert:                      v.Base.Link("x509certificates", p.CertificateID),
 	}
 }
 
@@ -28,6 +28,6 @@ func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 func (v views) samlDescriptor(p store.SAMLServiceProvider) ([]byte, error) {
 	view := v.samlMetadata(p)
 	return saml.ServiceProviderMetadata(
-		view.EntityID, p.Certificate, view.AssertionConsumerServicePostEndpoint.Href, v.base.Host()+"/sso/logout",
+		view.EntityID, p.Certificate, view.AssertionConsumerServicePostEndpoint.Href, v.Base.Host()+"/sso/logout",
 	)
 }

@@ -14,8 +14,8 @@ type schemaView struct {
 
 func (v views) schema(s store.Schema) schemaView {
 	return schemaView{
-		Head:   rest.NewHead(v.base.To("schemas", s.ID), s.CreatedAt, s.ModifiedAt),
-		Fields: v.base.Link("schemas", s.ID, "fields"), Directory: v.base.Link("directories", s.DirectoryID),
+		Head:   rest.NewHead(v.Base.To("schemas", s.ID), s.CreatedAt, s.ModifiedAt),
+		Fields: v.Base.Link("schemas", s.ID, "fields"), Directory: v.Base.Link("directories", s.DirectoryID),
 	}
 }
 
@@ -28,7 +28,7 @@ type fieldView struct {
 
 func (v views) field(f store.Field) fieldView {
 	return fieldView{
-		Head: rest.NewHead(v.base.To("fields", f.ID), f.CreatedAt, f.ModifiedAt),
-		Name: f.Name, Required: f.Required, Schema: v.base.Link("schemas", f.SchemaID),
+		Head: rest.NewHead(v.Base.To("fields", f.ID), f.CreatedAt, f.ModifiedAt),
+		Name: f.Name, Required: f.Required, Schema: v.Base.Link("schemas", f.SchemaID),
 	}
 }

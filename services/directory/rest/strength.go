@@ -21,7 +21,7 @@ type strengthView struct {
 // with the times of the policy.
 func (v views) strength(p store.PasswordPolicy) strengthView {
 	return strengthView{
-		Head:      rest.NewHead(v.base.To("passwordPolicies", p.DirectoryID, "strength"), p.CreatedAt, p.ModifiedAt),
+		Head:      rest.NewHead(v.Base.To("passwordPolicies", p.DirectoryID, "strength"), p.CreatedAt, p.ModifiedAt),
 		MinLength: p.MinLength, MaxLength: p.MaxLength, MinLowerCase: p.MinLowerCase, MinUpperCase: p.MinUpperCase,
 		MinNumeric: p.MinNumeric, MinSymbol: p.MinSymbol, MinDiacritic: p.MinDiacritic, PreventReuse: p.PreventReuse,
 	}

@@ -24,7 +24,7 @@ type modelView struct {
 
 func (v views) template(t directoryapi.EmailTemplate) templateView {
 	view := templateView{
-		Head: rest.NewHead(v.base.To("emailTemplates", t.ID), t.CreatedAt, t.ModifiedAt),
+		Head: rest.NewHead(v.Base.To("emailTemplates", t.ID), t.CreatedAt, t.ModifiedAt),
 		Name: t.Name, Description: t.Description, FromName: t.FromName, FromEmailAddress: t.FromEmailAddress,
 		Subject: t.Subject, MimeType: t.MimeType, TextBody: t.TextBody, HTMLBody: t.HTMLBody,
 	}

@@ -10,7 +10,7 @@ import (
 
 // currentTenant leads to the tenant of the caller's key.
 func (v views) currentTenant(c *fiber.Ctx) error {
-	return rest.Redirect(c, v.base.To("tenants", rest.Caller(c).Tenant))
+	return rest.Redirect(c, v.Base.To("tenants", rest.Caller(c).Tenant))
 }
 
 type tenantView struct {
@@ -31,9 +31,9 @@ type tenantView struct {
 }
 
 func (v views) tenant(t directoryapi.Tenant) tenantView {
-	link := func(below string) href.Link { return v.base.Link("tenants", t.ID, below) }
+	link := func(below string) href.Link { return v.Base.Link("tenants", t.ID, below) }
 	return tenantView{
-		Head: rest.NewHead(v.base.To("tenants", t.ID), t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key,
+		Head: rest.NewHead(v.Base.To("tenants", t.ID), t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key,
 		CustomData: link("customData"), Organizations: link("organizations"), Applications: link("applications"),
 		Directories: link("directories"),
 		Accounts:    link("accounts"), Agents: link("agents"), Groups: link("groups"), IDSites: link("idSites"), SMTPServers: link("smtpServers"),

@@ -31,7 +31,7 @@ type Agent struct {
 	ModifiedAt     time.Time
 }
 
-// Times are those of the pages of what hangs on the agent.
+// Times returns the times of the collections below the agent.
 func (a Agent) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
 
 // AgentConfig says where the server is and how an agent reads it. Its JSON is

@@ -20,7 +20,7 @@ type Schema struct {
 	ModifiedAt  time.Time
 }
 
-// Times are those of the pages of what hangs on the schema.
+// Times returns the times of the collections below the schema.
 func (s Schema) Times() (createdAt, modifiedAt time.Time) { return s.CreatedAt, s.ModifiedAt }
 
 // The names of the fields of every schema.
