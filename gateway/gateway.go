@@ -37,7 +37,7 @@ type Config struct {
 	Upstreams Upstreams
 	Keys      oauthapi.API
 
-	// Proxied says that a load balancer in front ends TLS and says in
+	// Proxied says that a load balancer in front terminates TLS and says in
 	// X-Forwarded-Proto how the client came.
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.

@@ -34,7 +34,7 @@ const (
 )
 
 // Listen puts TLS on a listener. Without a certificate the connections stay
-// plain, for a load balancer that ends TLS.
+// plain, for a load balancer that terminates TLS.
 //
 // Accept returns at once: the handshake, and the refusal of a client that does
 // not use TLS, belong to the connection's own goroutine.

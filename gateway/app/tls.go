@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// TLS says who ends TLS, and with which certificate.
+// TLS says where TLS is terminated, and with which certificate.
 type TLS struct {
-	Mode        string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway ends TLS; proxy: a trusted load"`
+	Mode        string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway terminates TLS; proxy: a trusted load"`
 	_           env.More      `help:"balancer in front does, and says so in X-Forwarded-Proto"`
 	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM, for DOORWARD_TLS=certificate; renewed files"`
 	_           env.More      `help:"are used within a minute"`
@@ -20,7 +20,7 @@ type TLS struct {
 	Reload      env.Reload
 }
 
-// open returns nil where a load balancer ends TLS.
+// open returns nil where a load balancer terminates TLS.
 func (c TLS) open(p *run.Process) (*certificate.Certificate, error) {
 	switch c.Mode {
 	case "proxy":
@@ -31,7 +31,7 @@ func (c TLS) open(p *run.Process) (*certificate.Certificate, error) {
 	}
 	if c.Certificate == "" || c.Key == "" {
 		return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: name the PEM files with DOORWARD_TLS_CERT_FILE and " +
-			"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that ends TLS")
+			"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that terminates TLS")
 	}
 	own, err := certificate.Open(p, func() (certificate.Pair, error) {
 		var again TLS

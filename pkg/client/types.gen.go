@@ -118,7 +118,7 @@ type Account struct {
 	Username *string `json:"username"`
 }
 
-// AccountChange What changes of a account; what is absent stays.
+// AccountChange The members that change; what is absent stays.
 type AccountChange struct {
 	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
 	CustomData *CustomDataChange `json:"customData,omitempty"`
@@ -193,7 +193,7 @@ type AccountCreationPolicy struct {
 	WelcomeEmailTemplates *EmailTemplateCollection `json:"welcomeEmailTemplates,omitempty"`
 }
 
-// AccountCreationPolicyChange What changes of a account creation policy; what is absent stays.
+// AccountCreationPolicyChange The members that change; what is absent stays.
 type AccountCreationPolicyChange struct {
 	// EmailDomainBlacklist Domains that are refused.
 	EmailDomainBlacklist *[]string `json:"emailDomainBlacklist,omitempty"`
@@ -262,7 +262,7 @@ type AccountLinkingPolicy struct {
 	Tenant *Tenant `json:"tenant,omitempty"`
 }
 
-// AccountLinkingPolicyChange What changes of a account linking policy; what is absent stays.
+// AccountLinkingPolicyChange The members that change; what is absent stays.
 type AccountLinkingPolicyChange struct {
 	// AutomaticProvisioning Whether a login makes an account in the default account store and links it.
 	AutomaticProvisioning *string `json:"automaticProvisioning,omitempty"`
@@ -301,7 +301,7 @@ type AccountStoreMapping struct {
 	ModifiedAt ModifiedAt `json:"modifiedAt"`
 }
 
-// AccountStoreMappingChange What changes of a account store mapping; what is absent stays.
+// AccountStoreMappingChange The members that change; what is absent stays.
 type AccountStoreMappingChange struct {
 	// IsDefaultAccountStore Whether new accounts are stored here.
 	IsDefaultAccountStore *bool `json:"isDefaultAccountStore,omitempty"`
@@ -769,7 +769,7 @@ type ApiKey struct {
 	Tenant *Tenant `json:"tenant,omitempty"`
 }
 
-// ApiKeyChange What changes of a API key; what is absent stays.
+// ApiKeyChange The members that change; what is absent stays.
 type ApiKeyChange struct {
 	// Description What the key is for.
 	Description *string `json:"description,omitempty"`
@@ -859,7 +859,7 @@ type Application struct {
 	WebConfig *WebConfig `json:"webConfig,omitempty"`
 }
 
-// ApplicationChange What changes of a application; what is absent stays.
+// ApplicationChange The members that change; what is absent stays.
 type ApplicationChange struct {
 	// AuthorizedCallbackUris Addresses that a login may lead back to. One `*` may stand for the left-most label of the host. All together have at most 4000 characters.
 	AuthorizedCallbackUris *[]string `json:"authorizedCallbackUris,omitempty"`
@@ -910,7 +910,7 @@ type AttributeStatementMappingRules struct {
 	ModifiedAt ModifiedAt `json:"modifiedAt"`
 }
 
-// AttributeStatementMappingRulesChange What changes of a attribute statement mapping rules; what is absent stays.
+// AttributeStatementMappingRulesChange The members that change; what is absent stays.
 type AttributeStatementMappingRulesChange struct {
 	// Items The rules, replaced as a whole.
 	Items *[]AttributeStatementMappingRule `json:"items,omitempty"`
@@ -1048,7 +1048,7 @@ type Directory struct {
 	Tenant *Tenant `json:"tenant,omitempty"`
 }
 
-// DirectoryChange What changes of a directory; what is absent stays.
+// DirectoryChange The members that change; what is absent stays.
 type DirectoryChange struct {
 	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
 	CustomData *CustomDataChange `json:"customData,omitempty"`
@@ -1111,7 +1111,7 @@ type EmailTemplate struct {
 	TextBody string `json:"textBody"`
 }
 
-// EmailTemplateChange What changes of a email template; what is absent stays.
+// EmailTemplateChange The members that change; what is absent stays.
 type EmailTemplateChange struct {
 	// DefaultModel What the macros of a mail with a link stand for.
 	DefaultModel *EmailModel `json:"defaultModel,omitempty"`
@@ -1240,7 +1240,7 @@ type Factor struct {
 	VerificationStatus string `json:"verificationStatus"`
 }
 
-// FactorChange What changes of a factor; what is absent stays.
+// FactorChange The members that change; what is absent stays.
 type FactorChange struct {
 	// AccountName Of an authenticator: the name that the app shows, without a colon; the account's user name unless it is sent.
 	AccountName *string `json:"accountName,omitempty"`
@@ -1276,7 +1276,7 @@ type Field struct {
 	Schema *Link `json:"schema,omitempty"`
 }
 
-// FieldChange What changes of a field; what is absent stays.
+// FieldChange The members that change; what is absent stays.
 type FieldChange struct {
 	// Required Whether a new account must have it.
 	Required *bool `json:"required,omitempty"`
@@ -1327,7 +1327,7 @@ type Group struct {
 	Tenant *Tenant `json:"tenant,omitempty"`
 }
 
-// GroupChange What changes of a group; what is absent stays.
+// GroupChange The members that change; what is absent stays.
 type GroupChange struct {
 	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
 	CustomData *CustomDataChange `json:"customData,omitempty"`
@@ -1429,7 +1429,7 @@ type IdSite struct {
 	TlsStatus string `json:"tlsStatus"`
 }
 
-// IdSiteChange What changes of a ID site; what is absent stays.
+// IdSiteChange The members that change; what is absent stays.
 type IdSiteChange struct {
 	// AccentColor Color of buttons and links on the pages, such as `#2f5bea`.
 	AccentColor *string `json:"accentColor,omitempty"`
@@ -2179,7 +2179,7 @@ type OAuthPolicy struct {
 	TokenEndpoint *Link `json:"tokenEndpoint,omitempty"`
 }
 
-// OAuthPolicyChange What changes of a OAuth policy; what is absent stays.
+// OAuthPolicyChange The members that change; what is absent stays.
 type OAuthPolicyChange struct {
 	// AccessTokenTtl ISO 8601 duration from `PT1S` to `P10Y`.
 	AccessTokenTtl *string `json:"accessTokenTtl,omitempty"`
@@ -2266,7 +2266,7 @@ type OrganizationAccountStoreMapping struct {
 	Organization *Organization `json:"organization,omitempty"`
 }
 
-// OrganizationAccountStoreMappingChange What changes of a organization account store mapping; what is absent stays.
+// OrganizationAccountStoreMappingChange The members that change; what is absent stays.
 type OrganizationAccountStoreMappingChange struct {
 	// IsDefaultAccountStore Whether new accounts are stored here.
 	IsDefaultAccountStore *bool `json:"isDefaultAccountStore,omitempty"`
@@ -2281,7 +2281,7 @@ type OrganizationAccountStoreMappingChange struct {
 // OrganizationAccountStoreMappingCollection A page of a collection of organization account store mapping resources.
 type OrganizationAccountStoreMappingCollection = Collection[OrganizationAccountStoreMapping]
 
-// OrganizationChange What changes of a organization; what is absent stays.
+// OrganizationChange The members that change; what is absent stays.
 type OrganizationChange struct {
 	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
 	CustomData *CustomDataChange `json:"customData,omitempty"`
@@ -2368,7 +2368,7 @@ type PasswordPolicy struct {
 	Tenant *Tenant `json:"tenant,omitempty"`
 }
 
-// PasswordPolicyChange What changes of a password policy; what is absent stays.
+// PasswordPolicyChange The members that change; what is absent stays.
 type PasswordPolicyChange struct {
 	// ResetEmailStatus Whether a reset token is mailed.
 	ResetEmailStatus *string `json:"resetEmailStatus,omitempty"`
@@ -2428,7 +2428,7 @@ type PasswordStrength struct {
 	PreventReuse int `json:"preventReuse"`
 }
 
-// PasswordStrengthChange What changes of a password strength; what is absent stays.
+// PasswordStrengthChange The members that change; what is absent stays.
 type PasswordStrengthChange struct {
 	// MaxLength Greatest number of characters.
 	MaxLength *int `json:"maxLength,omitempty"`
@@ -2485,7 +2485,7 @@ type Phone struct {
 	VerificationStatus string `json:"verificationStatus"`
 }
 
-// PhoneChange What changes of a phone; what is absent stays.
+// PhoneChange The members that change; what is absent stays.
 type PhoneChange struct {
 	// Description What the phone is.
 	Description *string `json:"description,omitempty"`
@@ -2787,7 +2787,7 @@ type SamlIdentityProvider struct {
 	X509SigningCert *Link `json:"x509SigningCert,omitempty"`
 }
 
-// SamlIdentityProviderChange What changes of a SAML identity provider; what is absent stays.
+// SamlIdentityProviderChange The members that change; what is absent stays.
 type SamlIdentityProviderChange struct {
 	// SignatureAlgorithm How responses are signed. A change makes a new key and certificate.
 	SignatureAlgorithm *string `json:"signatureAlgorithm,omitempty"`
@@ -2950,7 +2950,7 @@ type SamlServiceProviderRegistration struct {
 	Status string `json:"status"`
 }
 
-// SamlServiceProviderRegistrationChange What changes of a SAML service provider registration; what is absent stays.
+// SamlServiceProviderRegistrationChange The members that change; what is absent stays.
 type SamlServiceProviderRegistrationChange struct {
 	// DefaultRelayState Relay state of a login that brings none.
 	DefaultRelayState *string `json:"defaultRelayState,omitempty"`
@@ -3025,7 +3025,7 @@ type SmtpServer struct {
 	Username string `json:"username"`
 }
 
-// SmtpServerChange What changes of a SMTP server; what is absent stays.
+// SmtpServerChange The members that change; what is absent stays.
 type SmtpServerChange struct {
 	// Description What the server is.
 	Description *string `json:"description,omitempty"`
@@ -3118,7 +3118,7 @@ type Tenant struct {
 	SmtpServers *SmtpServerCollection `json:"smtpServers,omitempty"`
 }
 
-// TenantChange What changes of a tenant; what is absent stays.
+// TenantChange The members that change; what is absent stays.
 type TenantChange struct {
 	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
 	CustomData *CustomDataChange `json:"customData,omitempty"`
@@ -3238,7 +3238,7 @@ type WebConfig struct {
 	VerifyEmail DerivedEndpoint `json:"verifyEmail"`
 }
 
-// WebConfigChange What changes of a web config; what is absent stays.
+// WebConfigChange The members that change; what is absent stays.
 type WebConfigChange struct {
 	// ChangePassword An endpoint of the Client API.
 	ChangePassword *DerivedEndpoint `json:"changePassword,omitempty"`

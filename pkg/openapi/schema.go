@@ -200,7 +200,7 @@ func bodyDescription(r *resource, kind string) string {
 	if kind == "create" {
 		return "What a new " + words(r.Name) + " is made of."
 	}
-	return "What changes of a " + words(r.Name) + "; what is absent stays."
+	return "The members that change; what is absent stays."
 }
 
 // example is one representation of the resource, made of its fields' examples.

@@ -1,5 +1,6 @@
 // Package telemetry sets up what an operator sees: JSON logs that carry the
-// request and trace ids, OpenTelemetry traces, and Prometheus metrics.
+// request and trace ids, OpenTelemetry traces, and Prometheus metrics. The metrics of a
+// service or package are registered by otel.Meter in its metrics.go.
 package telemetry
 
 import (

@@ -116,8 +116,9 @@ func (s *Service) withoutExcluded(p linkPlan, reaches []store.Reach) linkPlan {
 	return p
 }
 
-// decideLink is the table of docs/interface/account-linking.md#outcome-at-login. In a disabled store
-// nothing new is made: only a link that is there leads to it.
+// decideLink is the account linking of a login across directories, the table of
+// docs/interface/account-linking.md#outcome-at-login. In a disabled store nothing new is
+// made: only a link that is there leads to it.
 func decideLink(in directoryapi.LinkAccount, a store.LinkCandidate) linkPlan {
 	p := linkPlan{candidate: a}
 	switch {

@@ -70,8 +70,9 @@ func checkAdmission(found store.Candidate) error {
 	return nil
 }
 
-// rehash stores the password under the configured cost. A login does not fail
-// because of it: the next one tries again.
+// rehash stores the password by argon2id under the configured cost, in place of an
+// imported hash or one of another cost. A login does not fail because of it: the next one
+// tries again.
 func (s *Service) rehash(ctx context.Context, found store.Candidate, password secure.Secret) {
 	hash, err := s.passwords.Hash(ctx, found.TenantID, password)
 	if err == nil {

@@ -109,7 +109,7 @@ func (s *Service) isAsStated(user store.ProviderUser, stated userFacts) bool {
 // errUnsettled is that of a name that another account may have.
 var errUnsettled = errors.New("the account may take another name")
 
-// findUser returns the account that the provider knows by the user's id, or else the one of
+// findUser is the account linking inside one directory: it returns the account that the provider knows by the user's id, or else the one of
 // the user's email where both sides have verified it, or apierr.NotFound. An account of that
 // email which the user cannot have is apierr.Exists: without a verified address an attacker
 // may have created it in advance (account pre-hijacking).

@@ -19,12 +19,6 @@ import (
 // requestTimeout bounds the requests to other services.
 const requestTimeout = 15 * time.Second
 
-// mailBackoff returns the delay after the n-th failure of a mail: 5 s, doubled up to an hour;
-// some eighty attempts until maxAge.
-func mailBackoff(failures int) time.Duration {
-	return min(5*time.Second<<min(failures-1, 20), time.Hour)
-}
-
 // mailChannel is the channel of mails. A process that dies between the mail server's answer
 // and its record leaves one mail per worker to be sent again, under the same Message-ID.
 func (s *Service) mailChannel() *channel {

@@ -20,12 +20,6 @@ const (
 	textTimeout = 20 * time.Second
 )
 
-// textBackoff returns the delay after the n-th failure of a text: 1 s, doubled up
-// to 30 s. A code is valid for five minutes, and its user waits.
-func textBackoff(failures int) time.Duration {
-	return min(time.Second<<min(failures-1, 20), 30*time.Second)
-}
-
 // errNoAnswer ends a text of which it is not known whether the provider accepted
 // it.
 var errNoAnswer = errors.New("there is no answer of the provider")

@@ -29,9 +29,9 @@ type searched struct {
 	passwords bool // those that have a password, here or in their source, before the others
 }
 
-// FindLogin returns the account of a login whose password is to be compared: in the
-// first of the stores that has one, by its user name before its email;
-// apierr.NotFound when none has. Accounts without a password come after all
+// FindLogin looks up a login name, which is a user name or an email: it returns the account
+// whose password is to be compared, in the first of the stores that has one, or
+// apierr.NotFound. A directory has a name once, be it the user name or the email. Accounts without a password come after all
 // others: the copy that a login has made of an account (LinkedAccount) must not
 // keep that account from its next login. It is one query, however many stores
 // there are.
