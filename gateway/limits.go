@@ -118,8 +118,8 @@ func tooFast(kind byte, budget Budget, wait time.Duration) *limited {
 	}
 }
 
-// Limits is the rate limiter, which answers 429. It counts requests by subject: exactly for this process and, through
-// Gateway.Sync, within a moment for all gateways together.
+// Limits is the rate limiter, which answers 429. It counts requests by subject, exactly
+// within this process; Gateway.Sync shares the counts with the other gateways.
 type Limits struct {
 	self    [16]byte // this gateway among the others
 	now     func() time.Time

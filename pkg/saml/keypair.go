@@ -1,7 +1,3 @@
-// Package saml makes what the service shows of itself to the other parties of
-// SAML 2.0: a key pair with its certificate, and metadata (metadata.go). The
-// service is a service provider for a directory, and an identity provider for an
-// application.
 package saml
 
 import (

@@ -51,7 +51,7 @@ func (s *server) check(ctx context.Context, c Check) CheckResult {
 	}
 	result := resultOf(ctx, err)
 	if result.Result == "ERROR" {
-		slog.WarnContext(ctx, "password check failed", "code", result.Code, "error", err.Error())
+		slog.WarnContext(ctx, "checking a password at the directory server failed", "code", result.Code, "error", err.Error())
 	}
 	return result
 }

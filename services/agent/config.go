@@ -1,6 +1,6 @@
 // Package agent connects an LDAP server or Active Directory to Doorward. It runs beside the
 // directory server and calls outward only: it sends accounts and groups (sync.go), checks
-// passwords at logins (check.go), and reports its status (agent.go). server.go and search.go
+// passwords at logins (check.go), and reports its status (agent.go). ldap.go and search.go
 // are the LDAP client, doorward.go the HTTPS client.
 package agent
 

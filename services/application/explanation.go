@@ -123,7 +123,7 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 		e.AfterPassword = found.Refusal
 		return nil
 	}
-	err = s.wantOpen(ctx, order.Open(), *found.Found)
+	err = s.checkOpen(ctx, order.Open(), *found.Found)
 	if errors.Is(err, apierr.OrganizationDisabled) {
 		e.AfterPassword, err = apierr.From(err), nil
 	}

@@ -30,7 +30,7 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 	}
 	out := applicationapi.LoginStores{Status: order.Status, HasOrganizations: slices.ContainsFunc(order.Mapped,
 		func(mapped store.MappedStore) bool { return !mapped.OrganizationID.IsZero() })}
-	order, err = s.open(ctx, application, order, where)
+	order, err = s.searchable(ctx, application, order, where)
 	if errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
 		return out, nil
 	}
@@ -77,7 +77,7 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 	if where == (directoryapi.StoreName{}) {
 		return s.newAccount(ctx, application, applications.accounts, account)
 	}
-	order, err := s.searched(ctx, application, where)
+	order, err := s.loginOrder(ctx, application, where)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}

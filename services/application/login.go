@@ -116,7 +116,7 @@ func (s *Service) checkLogin(
 	a := s.newAttempt(ctx, application.Tenant, login)
 	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.pair)
 	if err == nil {
-		order, err = s.open(ctx, application, order, where)
+		order, err = s.searchable(ctx, application, order, where)
 	}
 	if err == nil {
 		err = s.throttle(ctx, &a, counters)
@@ -128,7 +128,7 @@ func (s *Service) checkLogin(
 		Tenant: application.Tenant, Stores: order.Stores(), Login: login, Password: password,
 	})
 	if err == nil {
-		err = s.wantOpen(ctx, order.Open(), in)
+		err = s.checkOpen(ctx, order.Open(), in)
 	}
 	if err := s.record(ctx, a, err); err != nil {
 		return applicationapi.LoggedIn{}, err
@@ -182,9 +182,9 @@ func inDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a dir
 	return *in.Read, slices.Contains(order.Open(), directoryapi.Store{Kind: directoryapi.Directories, ID: in.Read.DirectoryID})
 }
 
-// wantOpen refuses an account that is reached through disabled organizations alone.
+// checkOpen refuses an account that is reached through disabled organizations alone.
 // Only a request with its password sees that.
-func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in directoryapi.Authenticated) error {
+func (s *Service) checkOpen(ctx context.Context, open []directoryapi.Store, in directoryapi.Authenticated) error {
 	if slices.Contains(open, in.Store) {
 		return nil
 	}
@@ -198,21 +198,21 @@ func (s *Service) wantOpen(ctx context.Context, open []directoryapi.Store, in di
 	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
 }
 
-// searched returns the account store order of a login (the priority of account stores):
+// loginOrder returns the account store order of a login (the priority of account stores):
 // the account stores of the application by their listIndex, organizations expanded into
 // theirs, or the one account store that where names.
-func (s *Service) searched(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.LoginOrder, error) {
+func (s *Service) loginOrder(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.LoginOrder, error) {
 	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return order, err
 	}
-	return s.open(ctx, application, order, where)
+	return s.searchable(ctx, application, order, where)
 }
 
-// open returns the part of an application's login order in which a login is looked for. A
-// disabled application reaches nothing: its answer, and the work for it, are those
+// searchable returns the part of an application's login order in which a login is looked
+// up. A disabled application reaches nothing: its answer, and the work for it, are those
 // of an unknown login.
-func (s *Service) open(
+func (s *Service) searchable(
 	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, where directoryapi.StoreName,
 ) (store.LoginOrder, error) {
 	if order.Status != directoryapi.Enabled {
@@ -228,18 +228,20 @@ func (s *Service) narrowed(
 ) (store.LoginOrder, error) {
 	switch {
 	case where.Href != "":
-		return s.at(ctx, application, order, where.Href)
+		return s.narrowedByHref(ctx, application, order, where.Href)
 	case where.NameKey != "":
-		return s.keyed(ctx, application, order, where.NameKey)
+		return s.narrowedByKey(ctx, application, order, where.NameKey)
 	case len(order.Mapped) == 0:
 		return order, apierr.NoStores.Because("the application has no account stores")
 	}
 	return order, nil
 }
 
-// at narrows a login order to the store of an href. One that exists and is not mapped
+// narrowedByHref narrows a login order to the store of an href. One that exists and is not mapped
 // to the application itself is apierr.NotMapped, any other Reference.
-func (s *Service) at(ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string) (store.LoginOrder, error) {
+func (s *Service) narrowedByHref(
+	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string,
+) (store.LoginOrder, error) {
 	unknown := apierr.Reference.Because("accountStore: there is no account store %q", named)
 	ref, ok := s.base.Parse(named)
 	if !ok || !slices.Contains(storeKinds, ref.Kind) {
@@ -255,7 +257,7 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, order st
 	})
 	switch {
 	case len(narrow.Mapped) > 0 && isOrganization:
-		return wantOrganization(narrow)
+		return checkOrganization(narrow)
 	case len(narrow.Mapped) > 0:
 		return narrow, nil
 	}
@@ -269,8 +271,11 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, order st
 	return narrow, apierr.NotMapped.Because("the account store %q is not mapped to the application", named)
 }
 
-// keyed narrows a login order to the organization of a key, as at does for an href.
-func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string) (store.LoginOrder, error) {
+// narrowedByKey narrows a login order to the organization of a key, as narrowedByHref does
+// for an href.
+func (s *Service) narrowedByKey(
+	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string,
+) (store.LoginOrder, error) {
 	unknown := apierr.Reference.Because("accountStore: there is no organization with the nameKey %q", named)
 	key, err := hostLabel(field.Some(named), "nameKey")
 	if err != nil {
@@ -278,7 +283,7 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, order
 	}
 	narrow := order.Within(func(p store.MappedStore) bool { return p.NameKey == key })
 	if len(narrow.Mapped) > 0 {
-		return wantOrganization(narrow)
+		return checkOrganization(narrow)
 	}
 	_, err = s.store.OrganizationOfKey(ctx, application.Tenant, key)
 	if errors.Is(err, apierr.NotFound) {
@@ -290,9 +295,9 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, order
 	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
 }
 
-// wantOrganization returns the login order of an organization that a login names. It
+// checkOrganization returns the login order of an organization that a login names. It
 // refuses that of one that is disabled or has no stores.
-func wantOrganization(order store.LoginOrder) (store.LoginOrder, error) {
+func checkOrganization(order store.LoginOrder) (store.LoginOrder, error) {
 	order = order.Organization()
 	switch {
 	case order.Mapped[0].OrganizationStatus != directoryapi.Enabled:

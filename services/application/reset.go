@@ -79,7 +79,7 @@ func (s *Service) asked(
 	if err != nil {
 		return nil, err
 	}
-	order, err := s.searched(ctx, application, where)
+	order, err := s.loginOrder(ctx, application, where)
 	switch {
 	case errors.Is(err, apierr.NoStores), errors.Is(err, apierr.OrgNoStores), errors.Is(err, apierr.OrganizationDisabled):
 		return nil, nil

@@ -42,7 +42,7 @@ func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderL
 // LoginOrder is that of the account store that the login names.
 func (s *Service) providerDirectory(ctx context.Context, in applicationapi.ProviderLogin) (store.LoginOrder, directoryapi.Store, error) {
 	where := directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey}
-	order, err := s.searched(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
+	order, err := s.loginOrder(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
 	if err != nil && !errors.Is(err, apierr.NoStores) && !errors.Is(err, apierr.OrgNoStores) {
 		return order, directoryapi.Store{}, err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // Config is what a deployment sets: the domain of Client APIs, and the login
-// throttle (lockout, brute-force protection): how many logins may fail before the
+// throttle (rate limit of logins, lockout, brute-force protection): how many logins may fail before the
 // next are refused.
 type Config struct {
 	Suffix   string        // domain of the applications' Client APIs

@@ -117,7 +117,8 @@ func draw(text string) ([]byte, error) {
 
 // acceptedStep returns the time step, later than last, of a code (RFC 6238: SHA-1,
 // 30 seconds, 6 digits), or 0. The caller stores it as last, so that each code is
-// accepted once and a TOTP replay is refused.
+// accepted once and a TOTP replay is refused; totp.Validate of the library does not tell
+// the step.
 func acceptedStep(secret secure.Secret, code string, now time.Time, last int64) (accepted int64, err error) {
 	current := now.Unix() / stepSeconds
 	for step := current - skew; step <= current+skew; step++ {

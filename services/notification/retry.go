@@ -15,8 +15,8 @@ const (
 	// maxAge ends the retries of a delivery: one that fails at this age becomes FAILED.
 	// Mails have no dead-letter queue.
 	maxAge = 72 * time.Hour
-	// retryDelay is the delay before a retry of a delivery that failed for a reason outside of
-	// it.
+	// retryDelay is the delay before a retry of a delivery whose server or database was
+	// unavailable, which does not count as a failure of it.
 	retryDelay = 5 * time.Second
 )
 

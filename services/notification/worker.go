@@ -126,7 +126,7 @@ func (s *Service) work(ctx context.Context, c *channel, sender sender, found *at
 		switch {
 		case err != nil:
 			if ctx.Err() == nil {
-				slog.WarnContext(ctx, c.name+" delivery failed, retrying", "error", err.Error())
+				slog.WarnContext(ctx, "taking the next "+c.name+" failed, retrying", "error", err.Error())
 			}
 			_ = wait(ctx, min(time.Second<<min(failures, 10), retryDelay))
 			failures++

@@ -10,7 +10,7 @@ import (
 )
 
 // refreshGrant returns a new access token for a refresh token (RFC 6749, section 6).
-// Refresh token rotation (RFC 9700): none, and so no detection of token reuse. The text and
+// Refresh token rotation (RFC 9700): none, and so no detection of refresh token reuse. The text and
 // the expiry of the token stay the same.
 // Any number of refreshes may run concurrently; each returns another access token, and a
 // revocation ends them all.

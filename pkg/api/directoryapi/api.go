@@ -200,7 +200,8 @@ func (d Directory) Times() (createdAt, modifiedAt time.Time) { return d.CreatedA
 // Mirror reports whether the directory is a read-only copy of one elsewhere.
 func (d Directory) Mirror() bool { return d.ProviderID != Native }
 
-// Group is a named set of accounts of one directory.
+// Group is a named set of accounts of one directory. What a new field of it touches:
+// docs/howto.md#add-a-field.
 type Group struct {
 	TenantID    id.ID     `json:"tenantId"`
 	ID          id.ID     `json:"id"`

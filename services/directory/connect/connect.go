@@ -1,9 +1,9 @@
 // Package connect is social login (identity federation by OAuth 2.0 and OpenID Connect). It
-// fetches the user of a login from the provider of a directory:
-// social providers (social.go, twitter.go), OAuth 2.0 providers that tenants have
-// configured (generic.go), and OpenID Connect providers by their discovery document
-// (discovery.go, idtoken.go). transport.go bounds every call, endpoints.go has the
-// addresses of the social providers.
+// fetches the user of a login from the provider of a directory: social providers (google.go,
+// facebook.go, github.go, linkedin.go, twitter.go; social.go has what they share), OAuth 2.0
+// providers that tenants have configured (generic.go), and OpenID Connect providers by their
+// discovery document (discovery.go, idtoken.go). transport.go bounds every call,
+// endpoints.go has the addresses of the social providers.
 package connect
 
 import (

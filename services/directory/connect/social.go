@@ -2,10 +2,6 @@ package connect
 
 import (
 	"cmp"
-	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -81,39 +77,6 @@ func splitName(u *directoryapi.ProviderAccount, name string) {
 	u.GivenName = name
 }
 
-func (s *session) google(ctx context.Context) (directoryapi.ProviderAccount, error) {
-	if s.login.Code == "" {
-		if err := s.checkOwnToken(ctx); err != nil {
-			return directoryapi.ProviderAccount{}, err
-		}
-	}
-	object, kept, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
-	if err != nil {
-		return directoryapi.ProviderAccount{}, err
-	}
-	if err := s.checkSameUser(text(object, "id", "sub")); err != nil {
-		return directoryapi.ProviderAccount{}, err
-	}
-	hd, own := s.provider.HD, cmp.Or(text(object, "hd"), text(s.claims, "hd"))
-	if hd != "" && hd != "*" && !strings.EqualFold(hd, own) {
-		return directoryapi.ProviderAccount{}, s.refuse("the user does not belong to the hosted domain " + hd)
-	}
-	return s.user(object, kept)
-}
-
-// checkOwnToken refuses an access token that was issued to another client: the operator of
-// that one could log in as any of its users.
-func (s *session) checkOwnToken(ctx context.Context) error {
-	info, _, err := s.get(ctx, withQuery(s.provider.TokenInfo, "access_token", s.tokens.AccessToken.Reveal()), nil)
-	if err != nil {
-		return err
-	}
-	if audience := text(info, "aud", "audience", "azp", "issued_to"); audience != s.provider.ClientID {
-		return s.otherClient()
-	}
-	return nil
-}
-
 func (s *session) otherClient() error {
 	return apierr.ProviderOtherClient.Because(
 		"the token of the provider %q was issued to another client than that of the directory", s.provider.ID)
@@ -126,74 +89,4 @@ func (s *session) checkSameUser(subject string) error {
 		return s.refuse("its id token and its user object are about different users")
 	}
 	return nil
-}
-
-// facebookFields are asked for by name: without them the answer has the id and the
-// name alone.
-const facebookFields = "id,name,email,first_name,middle_name,last_name"
-
-func (s *session) facebook(ctx context.Context) (directoryapi.ProviderAccount, error) {
-	proof := hmac.New(sha256.New, []byte(s.provider.ClientSecret.Reveal()))
-	proof.Write([]byte(s.tokens.AccessToken.Reveal()))
-	// With the proof, a token that was issued to another client is refused.
-	address := withQuery(s.provider.Resource, "fields", facebookFields, "appsecret_proof", hex.EncodeToString(proof.Sum(nil)))
-	object, kept, err := s.get(ctx, address, bearer(s.tokens.AccessToken))
-	if err != nil {
-		return directoryapi.ProviderAccount{}, err
-	}
-	u, err := s.user(object, kept)
-	u.EmailVerified = u.Email != "" // it shares none that is not confirmed
-	splitName(&u, text(object, "name"))
-	return u, err
-}
-
-func (s *session) github(ctx context.Context) (directoryapi.ProviderAccount, error) {
-	object, kept, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
-	if err != nil {
-		return directoryapi.ProviderAccount{}, err
-	}
-	u, err := s.user(object, kept)
-	if err != nil {
-		return u, err
-	}
-	splitName(&u, text(object, "name"))
-	u.EmailVerified = u.Email != "" // only a verified one can be on the public profile
-	answer, body, err := s.call(ctx, strings.TrimSuffix(s.provider.Resource, "/")+"/emails", bearer(s.tokens.AccessToken))
-	if err != nil {
-		return u, s.failed(err)
-	}
-	var emails []struct {
-		Email    string `json:"email"`
-		Primary  bool   `json:"primary"`
-		Verified bool   `json:"verified"`
-	}
-	if answer.StatusCode != http.StatusOK || json.Unmarshal(body, &emails) != nil {
-		return u, nil // the token's scope has no emails
-	}
-	best := -1
-	for _, e := range emails {
-		rank := 0
-		if e.Primary {
-			rank++
-		}
-		if e.Verified {
-			rank += 2
-		}
-		if e.Email != "" && rank > best {
-			best, u.Email, u.EmailVerified = rank, e.Email, e.Verified
-		}
-	}
-	return u, nil
-}
-
-func (s *session) linkedin(ctx context.Context) (directoryapi.ProviderAccount, error) {
-	object, kept, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
-	if err != nil {
-		return directoryapi.ProviderAccount{}, err
-	}
-	u, err := s.user(object, kept)
-	if _, stated := object["email_verified"]; !stated {
-		u.EmailVerified = u.Email != "" // the older user object has confirmed ones alone
-	}
-	return u, err
 }

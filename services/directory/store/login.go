@@ -23,8 +23,8 @@ type Candidate struct {
 	StoreStatus     string
 }
 
-// searched is which accounts a login leads to.
-type searched struct {
+// criteria are which accounts a login leads to.
+type criteria struct {
 	natives   bool // not those of mirror directories
 	passwords bool // those that have a password, here or in their source, before the others
 }
@@ -36,20 +36,20 @@ type searched struct {
 // keep that account from its next login. It is one query, however many stores
 // there are.
 func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, searched{passwords: true})
+	return s.find(ctx, tenant, stores, login, criteria{passwords: true})
 }
 
 // FindAddressee is FindLogin whether or not the accounts have a password.
 func (s *Store) FindAddressee(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, searched{})
+	return s.find(ctx, tenant, stores, login, criteria{})
 }
 
 // FindNative is FindAddressee without the accounts of mirror directories.
 func (s *Store) FindNative(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, searched{natives: true})
+	return s.find(ctx, tenant, stores, login, criteria{natives: true})
 }
 
-func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string, among searched) (Candidate, error) {
+func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string, among criteria) (Candidate, error) {
 	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
 		return Candidate{}, apierr.NotFound // no account can have it
 	}

@@ -11,30 +11,14 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
-	"github.com/doorward/doorward/pkg/deployment"
-	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/oauth"
 	oauthrest "github.com/doorward/doorward/services/oauth/rest"
 	"github.com/doorward/doorward/services/oauth/store"
 )
-
-// Config is the service's environment.
-type Config struct {
-	Service     service.Config
-	Events      outbox.Config
-	Database    secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	_           env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
-	ClientAPI   deployment.ClientAPI
-	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service's replicas, http://host:port"`
-	Application []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas, http://host:port"`
-	MFA         []string `env:"DOORWARD_MFA_URL" help:"comma-separated addresses of the mfa service's replicas, http://host:port"`
-}
 
 // Peers are the services that this one asks.
 type Peers = oauth.Peers

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
+)
+
+// Config is the service's environment.
+type Config struct {
+	Service  service.Config
+	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
+	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
+
+	Suffix     string   `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
+	_          env.More `help:"<tenant key>.id.<suffix>"`
+	ClientAPI  deployment.ClientAPI
+	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"whether anyone can create a tenant at /register"`
+	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start;"`
+	_          env.More      `help:"letters and digits"`
+	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl"`
+	_          env.More      `help:"rand -hex 24"`
+	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
+
+	Outbound outbound.Config
+
+	Peers Addresses
+}
+
+// Addresses are where the peers are, for a service in a process of its own.
+type Addresses struct {
+	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port, comma separated"`
+	Application []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas"`
+	OAuth       []string `env:"DOORWARD_OAUTH_URL" help:"addresses of the oauth service's replicas"`
+	MFA         []string `env:"DOORWARD_MFA_URL" help:"addresses of the mfa service's replicas"`
+}
+
+// check refuses what would make half a tenant.
+func (c Config) check() error {
+	switch {
+	case (c.KeyID == "") != (c.KeySecret == ""):
+		return errors.New("DOORWARD_BOOTSTRAP_KEY_ID and DOORWARD_BOOTSTRAP_KEY_SECRET go together: set both or neither")
+	case c.KeyID != "" && len(c.KeySecret) < 32:
+		return errors.New("DOORWARD_BOOTSTRAP_KEY_SECRET must have at least 32 characters; make one with: openssl rand -hex 24")
+	case field.Email("email", c.OwnerEmail) != nil:
+		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none", c.OwnerEmail)
+	}
+	return deployment.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix)
+}

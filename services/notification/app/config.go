@@ -1,0 +1,61 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/doorward/doorward/pkg/deployment"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events/outbox"
+	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/services/notification"
+)
+
+// Config is the service's environment.
+type Config struct {
+	Service  service.Config
+	Sender   deployment.Sender
+	Events   outbox.Config
+	Database secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
+	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
+
+	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
+	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
+
+	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"SMTP server that sends all mail, smtp://[user:password@]host:port"`
+	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
+	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process sends at once"`
+	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"timeout of sending one mail"`
+
+	SMS      SMS
+	Outbound outbound.Config
+
+	// LeaseTime is how long a mail or a text stays with a process that died, where
+	// it is not zero. It has no variable: tests set it.
+	LeaseTime time.Duration
+}
+
+// leave reads how mails and texts leave.
+func (c Config) leave(common deployment.Common) (cfg notification.Config, err error) {
+	if cfg.Server, err = notification.ParseServer(c.SMTP); err != nil {
+		return cfg, fmt.Errorf("DOORWARD_SMTP_URL is %w", err)
+	}
+	if cfg.From, err = c.Sender.Open(common); err != nil {
+		return cfg, err
+	}
+	cfg.FromNamed = c.Sender.Name != ""
+	if c.Timeout <= 0 {
+		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
+	}
+	if cfg.Reach, err = c.Outbound.Open(); err != nil {
+		return cfg, err
+	}
+	if cfg.Provider, err = c.SMS.provider(); err != nil {
+		return cfg, err
+	}
+	cfg.Senders, cfg.Timeout, cfg.TextSenders = c.Senders, c.Timeout, c.SMS.Senders
+	cfg.LeaseTime = c.LeaseTime
+	return cfg, nil
+}
