@@ -76,12 +76,12 @@ agent: ## build the directory agent for all systems, and its archive .work/agent
 
 .PHONY: test
 test: ## test all modules on a private PostgreSQL; a skipped test is a failure
-	@$(SETUP) postgresql chromium
+	@$(SETUP) postgresql chromium xmlsec1
 	@.ci/test $(ARGS) $(call packages,$(PARTS))
 
 .PHONY: race
 race: ## run the same tests under the race detector
-	@$(SETUP) postgresql chromium
+	@$(SETUP) postgresql chromium xmlsec1
 	@.ci/test -race $(ARGS) $(call packages,$(PARTS))
 
 .PHONY: fuzz
