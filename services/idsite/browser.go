@@ -226,8 +226,15 @@ func (p *Page) register(ctx context.Context, kind string, at id.ID, in directory
 	if account.Status != directoryapi.Enabled {
 		return Answer{Pending: true}, nil
 	}
-	p.flow.NameKey, p.flow.AccountStore = where.NameKey, where.AccountStore.Href
-	answer, err := p.passed(ctx, applicationapi.LoggedIn{Account: account}, registered, true)
+	logged := applicationapi.LoggedIn{Account: account}
+	if where.NameKey != "" || where.AccountStore.Href != "" {
+		stores, err := p.svc.organization(ctx, where)
+		if err != nil {
+			return Answer{}, err
+		}
+		logged.Organization = stores.Organization
+	}
+	answer, err := p.passed(ctx, logged, registered, true)
 	answer.Created = &account
 	return answer, err
 }
