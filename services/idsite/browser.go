@@ -387,7 +387,7 @@ func (p *Page) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi
 		return mfaapi.Challenged{}, Answer{}, err
 	}
 	challenged, err := p.svc.peers.MFA.ChallengeFactor(ctx, mfaapi.ChallengeFactor{
-		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Factor: factor, Code: code,
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Factor: factor, Code: code, Types: p.flow.FactorTypes,
 	})
 	if err != nil {
 		return challenged, Answer{}, err
@@ -401,7 +401,7 @@ func (p *Page) AnswerChallenge(ctx context.Context, challenge id.ID, code string
 		return mfaapi.Challenged{}, Answer{}, err
 	}
 	challenged, err := p.svc.peers.MFA.AnswerFactor(ctx, mfaapi.AnswerFactor{
-		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code,
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code, Types: p.flow.FactorTypes,
 	})
 	if errors.Is(err, apierr.NotFound) {
 		err = errForbidden

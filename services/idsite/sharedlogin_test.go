@@ -104,6 +104,34 @@ func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 	}
 }
 
+// Whoever knew the password may have enrolled a factor when the account had none.
+func TestAFactorThatWasLeftUnverifiedPassesNoLogin(t *testing.T) {
+	l := newLogin(t)
+	request := map[string]any{"require_mfa": []string{mfaapi.SMS, mfaapi.Authenticator}}
+	open := func() *idsite.Page {
+		page := l.open(t, pageOf(t, l.begin(t, request, idsite.Visit{}).Location))
+		l.logIn(t, page)
+		return page
+	}
+	page := open()
+	planted, err := page.EnrollFactor(t.Context(), l.user.ID, mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	challenge, _, err := page.Challenge(t.Context(), planted.Factor.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := l.peers.MFA.Sent(l.userRef())
+	l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
+	if _, _, err := open().Challenge(t.Context(), planted.Factor.ID, ""); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the factor is challenged: %v", err)
+	}
+	if _, answer, err := open().AnswerChallenge(t.Context(), challenge.ID, code); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("its code passes the second step: %+v, %v", answer, err)
+	}
+}
+
 // A session proves the types of factors that it was begun with, and no others.
 func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 	l := newLogin(t)
