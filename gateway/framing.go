@@ -17,8 +17,8 @@ func (g *Gateway) checkFraming(x *exchange) error {
 	h := &x.Request().Header
 	if c, ok := x.Context().Conn().(*conn); !wellFramed(h) || ok && c.headers.folded {
 		x.Context().SetConnectionClose()
-		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, one of Content-Length and Transfer-Encoding: chunked, " +
-			"no folded lines, no bare carriage return or line feed")
+		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, a name with or without a port, one of " +
+			"Content-Length and Transfer-Encoding: chunked, no folded lines, no bare carriage return or line feed")
 	}
 	if encoding := h.Peek(fiber.HeaderContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
 		return apierr.ContentType.Because("send the body without Content-Encoding")
@@ -36,7 +36,9 @@ func wellFramed(h *fasthttp.RequestHeader) bool {
 		case !colon:
 			continue
 		case len(name) == 4 && bytes.EqualFold(name, []byte("host")):
-			hosts++
+			if hosts++; !isHost(bytes.TrimSpace(value)) {
+				return false
+			}
 		case len(name) == 14 && bytes.EqualFold(name, []byte("content-length")):
 			lengths++
 		case len(name) == 17 && bytes.EqualFold(name, []byte("transfer-encoding")):
@@ -50,6 +52,13 @@ func wellFramed(h *fasthttp.RequestHeader) bool {
 	}
 	return hosts == 1 && lengths+encodings <= 1
 }
+
+// hostCharacters are those of a name, an IP address and a port.
+const hostCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:[]"
+
+// isHost reports whether a Host has the characters of one alone (RFC 9112, section 3.2):
+// behind an @, for one, a browser would look for another.
+func isHost(host []byte) bool { return len(bytes.Trim(host, hostCharacters)) == 0 }
 
 // header returns the value of a header as it was received, several joined by
 // commas. The name is in lower case. What proxies say is read so: the server adds

@@ -129,6 +129,8 @@ func TestAmbiguousRequestsAreRefusedAndTheConnectionCloses(t *testing.T) {
 		"the identity encoding":   post + "Transfer-Encoding: identity\r\nContent-Length: 0\r\n\r\n" + hidden,
 		"two hosts":               post + "Host: other.example\r\nContent-Length: 0\r\n\r\n" + hidden,
 		"no host":                 "GET /v1/accounts/1 HTTP/1.1\r\nAuthorization: " + as(keyID, keySecret).Get("Authorization") + "\r\n\r\n" + hidden,
+		"a host with a user":      "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost:443@evil.example\r\n\r\n" + hidden,
+		"a host with a path":      "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost:443/x\r\n\r\n" + hidden,
 		"a folded line":           post + "X-A: b\r\n c\r\nContent-Length: 0\r\n\r\n" + hidden,
 		"a bare line feed":        post + "X-A: b\nContent-Length: 0\r\n\r\n" + hidden,
 		"a length that is none":   post + "Content-Length: +5\r\n\r\n" + hidden,

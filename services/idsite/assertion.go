@@ -28,11 +28,10 @@ const (
 // outcome is what an assertion says of a login or a logout
 // (docs/interface/id-site.md#assertions).
 type outcome struct {
-	status       string
-	account      id.ID // zero: a logout without a session
-	organization id.ID // zero: that of the flow, if there is one
-	isNew        bool
-	issuer       string // empty: the domain of the hosted pages
+	status  string
+	account id.ID // zero: a logout without a session
+	isNew   bool
+	issuer  string // empty: the domain of the hosted pages
 }
 
 // returnTo is where the browser goes with an assertion: the callback with
@@ -49,18 +48,8 @@ func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, j
 	if f.FactorPassed {
 		claims["amr"] = []string{"pwd", "mfa"} // RFC 8176
 	}
-	if o.organization.IsZero() {
-		o.organization = f.OrganizationID
-	}
-	if o.organization.IsZero() && (f.NameKey != "" || f.AccountStore != "") && o.status != loggedOut {
-		stores, err := s.organization(ctx, whereOf(f))
-		if err != nil {
-			return "", err
-		}
-		o.organization = stores.Organization
-	}
-	if !o.organization.IsZero() {
-		claims["org"] = s.cfg.Base.To("organizations", o.organization)
+	if !f.OrganizationID.IsZero() {
+		claims["org"] = s.cfg.Base.To("organizations", f.OrganizationID)
 	}
 	return s.signReturn(ctx, f, claims)
 }

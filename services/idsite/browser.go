@@ -226,8 +226,15 @@ func (p *Page) register(ctx context.Context, kind string, at id.ID, in directory
 	if account.Status != directoryapi.Enabled {
 		return Answer{Pending: true}, nil
 	}
-	p.flow.NameKey, p.flow.AccountStore = where.NameKey, where.AccountStore.Href
-	answer, err := p.passed(ctx, applicationapi.LoggedIn{Account: account}, registered, true)
+	logged := applicationapi.LoggedIn{Account: account}
+	if where.NameKey != "" || where.AccountStore.Href != "" {
+		stores, err := p.svc.organization(ctx, where)
+		if err != nil {
+			return Answer{}, err
+		}
+		logged.Organization = stores.Organization
+	}
+	answer, err := p.passed(ctx, logged, registered, true)
 	answer.Created = &account
 	return answer, err
 }
@@ -380,7 +387,7 @@ func (p *Page) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi
 		return mfaapi.Challenged{}, Answer{}, err
 	}
 	challenged, err := p.svc.peers.MFA.ChallengeFactor(ctx, mfaapi.ChallengeFactor{
-		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Factor: factor, Code: code,
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Factor: factor, Code: code, Types: p.flow.FactorTypes,
 	})
 	if err != nil {
 		return challenged, Answer{}, err
@@ -394,7 +401,7 @@ func (p *Page) AnswerChallenge(ctx context.Context, challenge id.ID, code string
 		return mfaapi.Challenged{}, Answer{}, err
 	}
 	challenged, err := p.svc.peers.MFA.AnswerFactor(ctx, mfaapi.AnswerFactor{
-		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code,
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code, Types: p.flow.FactorTypes,
 	})
 	if errors.Is(err, apierr.NotFound) {
 		err = errForbidden

@@ -45,6 +45,11 @@ func (s *Service) ClientOf(ctx context.Context, label string) (*Client, error) {
 	return &Client{s, app, config}, nil
 }
 
+// Origin is the address of the Client API where it has a host of its own.
+func (c *Client) Origin() string {
+	return c.svc.originOf(c.Application.DomainName(c.svc.cfg.ClientSuffix))
+}
+
 // AllowsOrigin reports whether pages of an origin may call the Client API and have
 // cookies of it.
 func (c *Client) AllowsOrigin(origin, self string) bool {

@@ -310,8 +310,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 		}
 	}
 	return s.returnTo(ctx, f, store.Site{}, id.New(s.now()).String(), outcome{
-		status: authenticated, account: f.AccountID, organization: admitted.Organization, isNew: isNew,
-		issuer: s.cfg.Base.To("applications", f.ApplicationID),
+		status: authenticated, account: f.AccountID, isNew: isNew, issuer: s.cfg.Base.To("applications", f.ApplicationID),
 	})
 }
 
@@ -394,6 +393,5 @@ func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.S
 	if err != nil {
 		return "", err
 	}
-	f.NameKey = ""
 	return s.returnTo(ctx, f, site, id.New(s.now()).String(), outcome{status: loggedOut, account: account})
 }

@@ -104,6 +104,34 @@ func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 	}
 }
 
+// Whoever knew the password may have enrolled a factor when the account had none.
+func TestAFactorThatWasLeftUnverifiedPassesNoLogin(t *testing.T) {
+	l := newLogin(t)
+	request := map[string]any{"require_mfa": []string{mfaapi.SMS, mfaapi.Authenticator}}
+	open := func() *idsite.Page {
+		page := l.open(t, pageOf(t, l.begin(t, request, idsite.Visit{}).Location))
+		l.logIn(t, page)
+		return page
+	}
+	page := open()
+	planted, err := page.EnrollFactor(t.Context(), l.user.ID, mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	challenge, _, err := page.Challenge(t.Context(), planted.Factor.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := l.peers.MFA.Sent(l.userRef())
+	l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
+	if _, _, err := open().Challenge(t.Context(), planted.Factor.ID, ""); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the factor is challenged: %v", err)
+	}
+	if _, answer, err := open().AnswerChallenge(t.Context(), challenge.ID, code); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("its code passes the second step: %+v, %v", answer, err)
+	}
+}
+
 // A session proves the types of factors that it was begun with, and no others.
 func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 	l := newLogin(t)
@@ -204,6 +232,73 @@ func TestTheOrganizationOfALogin(t *testing.T) {
 			t.Errorf("%s: the assertion says %s", what, claims)
 		}
 	}
+}
+
+// An application takes the organization of an assertion for the one that the user belongs
+// to. Who logs in or registers elsewhere than the request says is not of its organization.
+func TestTheOrganizationOfALoginElsewhere(t *testing.T) {
+	l := newLogin(t)
+	applications := l.peers.Applications
+	acme := directoryapi.Directory{TenantID: l.tenant.ID, ID: id.New(l.clock.Now()), Name: "Acme", Status: directoryapi.Enabled}
+	l.peers.Directories.InsertDirectory(acme)
+	applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", acme.ID)
+	other := apiBase.To("organizations", applications.NewOrganization(l.tenant.ID, l.app.ID, "other", l.user.DirectoryID))
+	request := map[string]any{"onk": "acme"}
+	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + idsitetest.Password.Reveal()))
+	for named, want := range map[string]string{apiBase.To("directories", l.user.DirectoryID): "", other: strconv.Quote(other)} {
+		page := l.open(t, pageOf(t, l.begin(t, request, idsite.Visit{}).Location))
+		answer, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{Href: named})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, claims, _ := assertion(t, answer.Redirect); string(claims["org"]) != want {
+			t.Errorf("a login at %s is of the organization %s, want %q", named, claims["org"], want)
+		}
+	}
+	for _, factors := range []string{"", mfaapi.SMS} {
+		if factors != "" {
+			request["require_mfa"] = factors
+		}
+		page := l.open(t, pageOf(t, l.begin(t, request, idsite.Visit{}).Location))
+		account := directoryapi.NewAccount{
+			Email: field.Some("new" + factors + "@example.test"), Password: field.Some(idsitetest.Password.Reveal()),
+		}
+		answer, err := page.Register(t.Context(), "applications", l.app.ID, account, directoryapi.StoreName{Href: other})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if factors != "" {
+			answer = l.passFactor(t, page, answer.Account)
+		}
+		if _, claims, _ := assertion(t, answer.Redirect); string(claims["org"]) != strconv.Quote(other) {
+			t.Errorf("a registration in another organization, require_mfa %q: the assertion says %s", factors, claims)
+		}
+	}
+}
+
+// passFactor enrolls a phone in a login whose first step has passed, and passes the second
+// step with it.
+func (l *login) passFactor(t *testing.T, page *idsite.Page, account id.ID) idsite.Answer {
+	t.Helper()
+	token, err := page.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page = l.open(t, token)
+	enrolled, err := page.EnrollFactor(t.Context(), account, mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	challenge, _, err := page.Challenge(t.Context(), enrolled.Factor.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := l.peers.MFA.Sent(id.Ref{Tenant: l.tenant.ID, ID: account})
+	_, answer, err := page.AnswerChallenge(t.Context(), challenge.ID, code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
 }
 
 // This service signs the assertion of a failure with a key of the tenant, and its issuer

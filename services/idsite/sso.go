@@ -425,7 +425,6 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 			}
 		}
 	}
-	f.NameKey, f.AccountStore = "", ""
 	return s.returnTo(ctx, f, r.site, id.New(s.now()).String(), ended)
 }
 

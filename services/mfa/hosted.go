@@ -63,7 +63,7 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 			return mfaapi.EnrolledFactor{}, err
 		}
 		if !begun.Factor.IsZero() || !begun.Challenge.IsZero() {
-			return mfaapi.EnrolledFactor{}, apierr.Forbidden.Because("the account has a factor; this login must use it")
+			return mfaapi.EnrolledFactor{}, errHasFactor
 		}
 		if !slices.Contains(begun.Types, strings.ToLower(in.Type)) {
 			return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(begun.Types, ", "))
@@ -74,7 +74,7 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 			return mfaapi.EnrolledFactor{}, err
 		}
 		if slices.ContainsFunc(factors.Items, func(f mfaapi.AccountFactor) bool { return f.Usable && slices.Contains(begun.Types, f.Type) }) {
-			return mfaapi.EnrolledFactor{}, apierr.Forbidden.Because("the account has a factor; this login must use it")
+			return mfaapi.EnrolledFactor{}, errHasFactor
 		}
 	}
 	body := NewFactor{Type: field.Some(in.Type), Asked: in.Challenge, ByUser: true}
@@ -103,11 +103,41 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 	return out, nil
 }
 
+// errHasFactor keeps the password alone from adding a factor, or from using one that it
+// added before there was another.
+var errHasFactor = apierr.Forbidden.Because("the account has a factor; this login must use it")
+
+// mayPass refuses, in the second step of a login, a factor that was never verified where
+// the account has another, of the types that the login allows, that can be used.
+func (s *Service) mayPass(ctx context.Context, account id.Ref, factor id.ID, types []string) error {
+	factors, err := s.FactorsOf(ctx, account)
+	if err != nil {
+		return err
+	}
+	other := false
+	for _, f := range factors.Items {
+		if f.ID == factor && f.VerificationStatus == store.Verified {
+			return nil
+		}
+		other = other || f.ID != factor && f.Usable && slices.Contains(types, f.Type)
+	}
+	if other {
+		return errHasFactor
+	}
+	return nil
+}
+
 // stateOf reads a state that was made for an application.
 func (s *Service) stateOf(ctx context.Context, tenant, application id.ID, state secure.Secret) (loginState, error) {
 	begun, err := s.readState(ctx, tenant, state)
 	if err == nil && begun.Application != application {
 		err = apierr.Reference.Because("the state is for another application")
+	}
+	if err == nil && !begun.LoggedIn && !begun.Factor.IsZero() {
+		err = s.mayPass(ctx, id.Ref{Tenant: tenant, ID: begun.Account}, begun.Factor, begun.Types)
+	}
+	if errors.Is(err, errHasFactor) {
+		err = apierr.CodeExpired.Because("another factor of the account was verified since the first step; log in again")
 	}
 	return begun, err
 }
@@ -135,6 +165,9 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 	if err == nil && f.AccountID != in.Account {
 		err = apierr.NotFound
 	}
+	if err == nil && len(in.Types) > 0 {
+		err = s.mayPass(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, in.Factor, in.Types)
+	}
 	if err != nil {
 		return mfaapi.Challenged{}, err
 	}
@@ -160,6 +193,9 @@ func (s *Service) AnswerFactor(ctx context.Context, in mfaapi.AnswerFactor) (mfa
 	c, err := s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
 	if err == nil && c.AccountID != in.Account {
 		err = apierr.NotFound
+	}
+	if err == nil && len(in.Types) > 0 {
+		err = s.mayPass(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, c.FactorID, in.Types)
 	}
 	if err == nil {
 		c, err = s.AnswerChallenge(ctx, at, Answer{Code: field.Some(in.Code)})

@@ -24,13 +24,16 @@ type Hosted interface {
 
 	// ChallengeFactor creates a challenge of a factor, or with a code answers it
 	// at once. A State names the factor. It returns the errors of a new challenge,
-	// and of State as EnrollFactor does.
+	// and of State as EnrollFactor does. In the second step of a login, a factor that was
+	// never verified is apierr.Forbidden, with a State CodeExpired, where the account has
+	// another that can be used: whoever knew the password earlier may have enrolled it.
 	ChallengeFactor(context.Context, ChallengeFactor) (Challenged, error)
 
 	// AnswerFactor compares a code with a challenge of the account. A wrong
 	// code is Challenged.Status FAILED and no error. It returns apierr.NotFound
 	// for a challenge that is not the account's, CodeExpired, ChallengeFinished,
-	// ChallengeFailures, FactorDisabled and PhoneDisabled.
+	// ChallengeFailures, FactorDisabled and PhoneDisabled, and Forbidden as
+	// ChallengeFactor does.
 	AnswerFactor(context.Context, AnswerFactor) (Challenged, error)
 }
 
@@ -84,14 +87,16 @@ type ChallengeFactor struct {
 	Account     id.ID         `json:"account,omitzero"` // where State is empty
 	Factor      id.ID         `json:"factor,omitzero"`  // where State is empty
 	Code        string        `json:"code,omitempty"`   // with a State that has a challenge: answers that
+	Types       []string      `json:"types,omitempty"`  // of factors that the login allows; empty without one, or with a State
 }
 
 // AnswerFactor answers a challenge.
 type AnswerFactor struct {
-	Tenant    id.ID  `json:"tenant"`
-	Account   id.ID  `json:"account"`
-	Challenge id.ID  `json:"challenge"`
-	Code      string `json:"code"`
+	Tenant    id.ID    `json:"tenant"`
+	Account   id.ID    `json:"account"`
+	Challenge id.ID    `json:"challenge"`
+	Code      string   `json:"code"`
+	Types     []string `json:"types,omitempty"` // as in ChallengeFactor
 }
 
 // Challenged is a challenge after a call.

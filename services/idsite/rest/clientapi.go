@@ -95,11 +95,9 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 		return err
 	}
 	rest.SetTenant(c, client.Application.TenantID)
-	call := &clientCall{handlers: h, Client: client, self: c.Get(HostHeader)}
-	if call.self == "" {
-		call.self = h.base.Host() + "/client/" + client.Application.DNSLabel
-	} else {
-		call.self = "https://" + call.self
+	call := &clientCall{handlers: h, Client: client, self: h.base.Host() + "/client/" + client.Application.DNSLabel}
+	if c.Get(HostHeader) != "" {
+		call.self = client.Origin() // browsers are sent there: the Host is what the client wrote
 	}
 	if preflight, err := call.cors(c); preflight || err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
+	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 )
 
 const origin = "https://shop.example.test"
@@ -42,6 +43,22 @@ func newClientAPI(t testing.TB, wrap ...func(*idsite.Peers)) (client, directorya
 func (c client) call(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	return c.send(t, method, "/client/calm-otter"+path, fiber.MIMEApplicationJSON, body, header...)
+}
+
+// Who begins a login writes the Host, and who is sent to the address that is made of it may
+// be another.
+func TestTheAddressOfAClientAPIIsNotWhatTheHostSays(t *testing.T) {
+	c, user := newClientAPI(t)
+	c.peers.Directories.Mirror(t, id.Ref{Tenant: user.TenantID, ID: user.DirectoryID}, "google")
+	for host, want := range map[string]string{
+		"": base.Host() + "/client/calm-otter", "calm-otter.apps.localhost:8443@evil.example": "https://calm-otter.apps.localhost:8443",
+		"calm-otter.apps.localhost:9": "https://calm-otter.apps.localhost:8443",
+	} {
+		_, body := c.call(t, "GET", "/login", "", idsiterest.HostHeader, host)
+		if !strings.Contains(body, `"authorizeUri":"`+want+`/authorize?`) {
+			t.Errorf("with the host %q the page reads %s", host, body)
+		}
+	}
 }
 
 const signIn = `{"login":"jo@example.test","password":"` + string(idsitetest.Password) + `"}`

@@ -59,16 +59,17 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 
 func promises(t *testing.T, open func(*testing.T) Subject) {
 	for name, test := range map[string]func(*testing.T, login){
-		"a user without a factor is to enrol one":          enroll,
-		"a user with a phone gets the code":                phone,
-		"a user with an authenticator is asked for a code": authenticator,
-		"a user with several factors selects":              several,
-		"a state is for one login":                         states,
-		"a code is redeemed once":                          once,
-		"wrong codes end":                                  failures,
-		"a challenge can be redeemed by its href":          challenges,
-		"a page lists and challenges factors":              factors,
-		"a page enrolls the first factor":                  enrolls,
+		"a user without a factor is to enrol one":           enroll,
+		"a user with a phone gets the code":                 phone,
+		"a user with an authenticator is asked for a code":  authenticator,
+		"a user with several factors selects":               several,
+		"a state is for one login":                          states,
+		"a code is redeemed once":                           once,
+		"wrong codes end":                                   failures,
+		"a challenge can be redeemed by its href":           challenges,
+		"a page lists and challenges factors":               factors,
+		"a page enrolls the first factor":                   enrolls,
+		"a factor that was left unverified passes no login": planted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)

@@ -77,3 +77,43 @@ func enrolls(t *testing.T, l login) {
 		t.Errorf("the password alone adds a second factor: %v", err)
 	}
 }
+
+// planted is a factor that whoever knew the password enrolled before the account had another.
+func planted(t *testing.T, l login) {
+	in := mfaapi.EnrollFactor{
+		Tenant: l.tenant, Application: l.application, State: l.demand(t).State, Type: "SMS", Number: number, Challenge: true,
+	}
+	made, err := l.API.EnrollFactor(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := mfaapi.ChallengeFactor{
+		Tenant: l.tenant, Account: l.account, Factor: made.Factor.ID, Types: []string{mfaapi.SMS, mfaapi.Authenticator},
+	}
+	got, err := l.API.ChallengeFactor(t.Context(), page)
+	challenge := l.challenged(t, got, err, "CREATED")
+	code := l.Sent(t, l.tenant, l.account)
+	l.Authenticator(t, l.tenant, l.account, "Shop")
+
+	answer := mfaapi.AnswerFactor{Tenant: l.tenant, Account: l.account, Challenge: challenge.ID, Code: code, Types: page.Types}
+	if _, err := l.API.AnswerFactor(t.Context(), answer); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the code of a page is answered %v", err)
+	}
+	if _, err := l.API.ChallengeFactor(t.Context(), page); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("a challenge for a page ends with %v", err)
+	}
+	byState := mfaapi.ChallengeFactor{Tenant: l.tenant, Application: l.application, State: made.State, Code: code}
+	if _, err := l.API.ChallengeFactor(t.Context(), byState); !errors.Is(err, apierr.CodeExpired) {
+		t.Errorf("the code of a state is answered %v", err)
+	}
+	if _, err := l.redeem(t, made.State, code); !errors.Is(err, apierr.CodeExpired) {
+		t.Errorf("the grant is answered %v", err)
+	}
+	page.Types = []string{mfaapi.SMS}
+	if got, err = l.API.ChallengeFactor(t.Context(), page); got.Status != "CREATED" {
+		t.Errorf("where the login does not allow the other factor it is %+v, %v", got, err)
+	}
+	answer.Challenge, answer.Code, answer.Types = got.ID, l.Sent(t, l.tenant, l.account), nil
+	got, err = l.API.AnswerFactor(t.Context(), answer) // of a user who is logged in
+	l.challenged(t, got, err, "SUCCESS")
+}

@@ -64,12 +64,16 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 // ChallengeFactor creates a challenge of a factor, or answers that of a state.
 func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) (mfaapi.Challenged, error) {
 	return fault.Call(&s.Injector, &s.mu, "ChallengeFactor", func() (out mfaapi.Challenged, err error) {
-		of, demand := (*factor)(nil), mfaapi.BeginSecondStep{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+		of, demand := (*factor)(nil), mfaapi.BeginSecondStep{
+			Tenant: in.Tenant, Application: in.Application, Account: in.Account, Types: in.Types,
+		}
 		if in.State != "" {
 			begun := s.asked(mfaapi.Redeem{Tenant: in.Tenant, Application: in.Application, State: in.State})
 			switch {
 			case begun == nil || begun.factor == nil:
 				return out, apierr.Reference
+			case !s.mayPass(begun.BeginSecondStep, begun.factor):
+				return out, apierr.CodeExpired
 			case in.Code != "" && begun.isOpen:
 				return s.answer(begun, in.Code)
 			}
@@ -82,6 +86,9 @@ func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) 
 		}
 		if of == nil {
 			return out, apierr.NotFound
+		}
+		if !s.mayPass(demand, of) {
+			return out, apierr.Forbidden
 		}
 		c := s.begin(demand, of, true)
 		if in.Code != "" && of.Type == mfaapi.Authenticator {
@@ -100,7 +107,19 @@ func (s *Service) AnswerFactor(_ context.Context, in mfaapi.AnswerFactor) (mfaap
 		if i < 0 {
 			return mfaapi.Challenged{}, apierr.NotFound
 		}
-		return s.answer(s.challenges[i], in.Code)
+		c := s.challenges[i]
+		if !s.mayPass(mfaapi.BeginSecondStep{Tenant: in.Tenant, Account: in.Account, Types: in.Types}, c.factor) {
+			return mfaapi.Challenged{}, apierr.Forbidden
+		}
+		return s.answer(c, in.Code)
+	})
+}
+
+// mayPass reports whether a factor can pass a login: it is verified, or the account has no
+// other that is and that the login allows.
+func (s *Service) mayPass(in mfaapi.BeginSecondStep, of *factor) bool {
+	return !of.unverified || !slices.ContainsFunc(s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}], func(f *factor) bool {
+		return !f.unverified && slices.Contains(in.Types, f.Type)
 	})
 }
 

@@ -88,6 +88,7 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 			return mfaapi.SecondStep{}, err
 		}
 		s.demands = append(s.demands, in)
+		in.Types = types
 		var usable []*factor
 		for _, f := range s.factors[at] {
 			if !f.unverified && slices.Contains(types, f.Type) {
@@ -133,8 +134,11 @@ func (s *Service) newCode() string {
 func (s *Service) Redeem(_ context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
 	return fault.Call(&s.Injector, &s.mu, "Redeem", func() (mfaapi.Redeemed, error) {
 		c := s.asked(in)
-		if c == nil || !c.isOpen {
+		switch {
+		case c == nil || !c.isOpen:
 			return mfaapi.Redeemed{}, apierr.Reference
+		case !s.mayPass(c.BeginSecondStep, c.factor):
+			return mfaapi.Redeemed{}, apierr.CodeExpired
 		}
 		if right, err := s.check(c, in.Code); err != nil || !right {
 			return mfaapi.Redeemed{}, cmp.Or(err, error(apierr.CodeWrong))
