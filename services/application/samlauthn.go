@@ -151,10 +151,10 @@ func (in SAMLResponseRequest) check(s *Service) error {
 		given bool
 	}{
 		{"account", in.Account.Given()}, {"serviceProvider", in.ServiceProvider.Given()},
-		{"requestId", in.RequestID.Given()}, {"authnIssueInstant", in.AuthnIssueInstant.Given()},
+		{"requestId", isText(in.RequestID)}, {"authnIssueInstant", isText(in.AuthnIssueInstant)},
 	} {
 		if !required.given {
-			return apierr.Required.Because("%s is required; it cannot be null", required.name)
+			return apierr.Required.Because("%s is required; it cannot be null, empty or blank", required.name)
 		}
 	}
 	if err := saml.MessageID("requestId", in.RequestID.Value); err != nil {
@@ -166,6 +166,8 @@ func (in SAMLResponseRequest) check(s *Service) error {
 	}
 	return s.wantPast("authnIssueInstant", issued)
 }
+
+func isText(in field.Text) bool { return strings.TrimSpace(in.Or("")) != "" }
 
 // NewSAMLResponse returns the signed response that informs a service provider that
 // an account has logged in. An account that the application does not reach is

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
@@ -140,8 +141,19 @@ func (in Sync) check() (syncID string, err error) {
 		if len(g.key()) > 4*maxEntryID {
 			return "", apierr.TooLong.Because("groups[%d]: externalId has at most %d characters", i, maxEntryID)
 		}
+		if hasNUL(g.Members.Value) {
+			return "", apierr.Format.Because("groups[%d]: members must not contain the character NUL", i)
+		}
+	}
+	if hasNUL(in.DeletedAccounts.Value) || hasNUL(in.DeletedGroups.Value) {
+		return "", apierr.Format.Because("deletedAccounts and deletedGroups must not contain the character NUL")
 	}
 	return syncID, nil
+}
+
+// hasNUL reports whether one of the ids holds the character that PostgreSQL cannot keep.
+func hasNUL(ids []string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool { return strings.ContainsRune(id, 0) })
 }
 
 // takePage writes the entries of a page, a batch in a transaction.

@@ -274,6 +274,8 @@ func TestSAMLResponses(t *testing.T) {
 		{"no service provider", body(object{"serviceProvider": nil}), 2000},
 		{"no request", body(object{"requestId": nil}), 2000},
 		{"no instant", body(object{"authnIssueInstant": nil}), 2000},
+		{"an empty request", body(object{"requestId": ""}), 2000},
+		{"a blank instant", body(object{"authnIssueInstant": " "}), 2000},
 		{"what is required before what is malformed", object{"requestId": "<"}, 2000},
 		{"an id that is none", body(object{"requestId": "a<b"}), 2006},
 		{"an instant that is none", body(object{"authnIssueInstant": "yesterday"}), 2006},

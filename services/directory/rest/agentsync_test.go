@@ -129,7 +129,9 @@ func TestEntriesThatCannotBeTakenAreListed(t *testing.T) {
 		`{"accounts":[{"username":"x"}]}`: 2000, `{"groups":[{"description":"x"}]}`: 2000, `{"accounts":{}}`: 2004, `{"mood":"good"}`: 2015,
 		`{"accounts":[{"externalId":"x","mood":"good"}]}`: 2015, `{"syncId":"` + strings.Repeat("x", 101) + `"}`: 2008,
 		`{"accounts":[{"externalId":"` + strings.Repeat("x", 256) + `"}]}`: 2008, `{"groups":[{"externalId":5}]}`: 2004,
-		`{"deletedAccounts":[` + strings.Repeat(`"x",`, 10000) + `"x"]}`: 2010,
+		`{"deletedAccounts":[` + strings.Repeat(`"x",`, 10000) + `"x"]}`:   2010,
+		`{"groups":[{"externalId":"x","name":"x","members":["a\u0000"]}]}`: 2006, `{"deletedAccounts":["\u0000"]}`: 2006,
+		`{"deletedGroups":["a\u0000"]}`: 2006,
 	} {
 		b.Post(agent+"/sync", body).WantError(400, code)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
@@ -101,6 +102,14 @@ func TestKeys(t *testing.T) {
 	})
 	t.Run("a key of right shape that is not there is deleted", func(t *testing.T) {
 		want(t, 204, d.Do(t, d.Site, "DELETE", "/apiKeys/"+strings.Repeat("A", 26), nil))
+	})
+	t.Run("a key whose id the operator chose is deleted", func(t *testing.T) {
+		chosen := oauthapi.EnsureKey{Tenant: d.Tenant, Account: d.Account, ID: "FIRSTKEY", Secret: secure.Token(43)}
+		if _, err := d.Service.EnsureKey(t.Context(), chosen); err != nil {
+			t.Fatal(err)
+		}
+		want(t, 204, d.Do(t, d.Site, "DELETE", "/apiKeys/"+chosen.ID, nil))
+		refused(t, 404, 404, d.Do(t, d.Site, "GET", "/apiKeys/"+chosen.ID, nil))
 	})
 	t.Run("a deleted key is gone at once", func(t *testing.T) {
 		want(t, 204, d.Do(t, d.Site, "DELETE", path, nil))
