@@ -2060,7 +2060,7 @@ type NewSamlResponse struct {
 	// Account The account that has logged in. The application must reach it.
 	Account Reference `json:"account"`
 
-	// AuthnIssueInstant When the request was made.
+	// AuthnIssueInstant When the request was made; a number of milliseconds since 1970 is accepted too.
 	AuthnIssueInstant time.Time `json:"authnIssueInstant"`
 
 	// RequestId The id of the request.

@@ -33,6 +33,15 @@ func deflated(text string) string {
 	return base64.StdEncoding.EncodeToString(compressed.Bytes())
 }
 
+// flushed is deflated by a compressor that was flushed and not closed.
+func flushed(text string) string {
+	var compressed bytes.Buffer
+	w, _ := flate.NewWriter(&compressed, flate.BestCompression)
+	_, _ = w.Write([]byte(text))
+	_ = w.Flush()
+	return base64.StdEncoding.EncodeToString(compressed.Bytes())
+}
+
 func TestRequests(t *testing.T) {
 	plain := base64.StdEncoding.EncodeToString([]byte(request))
 	without := func(text string) string { return deflated(strings.Replace(request, text, "", 1)) }
@@ -41,6 +50,7 @@ func TestRequests(t *testing.T) {
 		refused       bool
 	}{
 		{"deflated", deflated(request), false},
+		{"deflated without a final block", flushed(request), false},
 		{"as it is posted", plain, false},
 		{"in lines", plain[:40] + "\r\n " + plain[40:], false},
 		{"without a consumer", without(` AssertionConsumerServiceURL="https://sp.test/acs"`), false},
@@ -49,6 +59,7 @@ func TestRequests(t *testing.T) {
 		{"neither", base64.StdEncoding.EncodeToString([]byte("hello")), true},
 		{"another message", deflated(strings.ReplaceAll(request, "AuthnRequest", "LogoutRequest")), true},
 		{"cut off", deflated(request[:len(request)-5]), true},
+		{"cut off without a final block", flushed(request[:len(request)-5]), true},
 		{"no id", without(`ID="_a1"`), true},
 		{"an id with markup", deflated(strings.Replace(request, "_a1", "a&lt;b", 1)), true},
 		{"another version", deflated(strings.Replace(request, `"2.0"`, `"1.1"`, 1)), true},

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,10 +139,23 @@ func (s *Service) wantPast(name string, at time.Time) error {
 // SAMLResponseRequest is the body that asks for the response to a request that
 // was verified.
 type SAMLResponseRequest struct {
-	Account           field.Link `json:"account"`
-	ServiceProvider   field.Link `json:"serviceProvider"`
-	RequestID         field.Text `json:"requestId"`
-	AuthnIssueInstant field.Text `json:"authnIssueInstant"`
+	Account           field.Link        `json:"account"`
+	ServiceProvider   field.Link        `json:"serviceProvider"`
+	RequestID         field.Text        `json:"requestId"`
+	AuthnIssueInstant field.Of[Instant] `json:"authnIssueInstant"`
+}
+
+// Instant is a time as it was sent: a datetime, or a number of milliseconds since
+// 1970, which is kept as a datetime.
+type Instant string
+
+// UnmarshalJSON reads either form.
+func (i *Instant) UnmarshalJSON(data []byte) error {
+	if since, err := strconv.ParseInt(string(data), 10, 64); err == nil {
+		*i = Instant(time.UnixMilli(since).UTC().Format(time.RFC3339Nano))
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(i))
 }
 
 // check checks what stands in the body itself: what is required, then formats.
@@ -160,9 +174,9 @@ func (in SAMLResponseRequest) check(s *Service) error {
 	if err := saml.MessageID("requestId", in.RequestID.Value); err != nil {
 		return err
 	}
-	issued, err := time.Parse(time.RFC3339, in.AuthnIssueInstant.Value)
+	issued, err := time.Parse(time.RFC3339, string(in.AuthnIssueInstant.Value))
 	if err != nil {
-		return apierr.Format.Because("authnIssueInstant must be a datetime such as 2026-11-20T20:25:00.000Z")
+		return apierr.Format.Because("authnIssueInstant must be a datetime such as 2026-11-20T20:25:00.000Z, or milliseconds since 1970")
 	}
 	return s.wantPast("authnIssueInstant", issued)
 }

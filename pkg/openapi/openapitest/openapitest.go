@@ -190,8 +190,9 @@ func (c *Checker) schema(place ...string) (*jsonschema.Schema, error) {
 
 // request checks the body of a request that succeeded. What the interface takes
 // besides what is described passes: null, numbers and booleans as text, words in
-// any letter case, and the read-only members of the resource. A form may have
-// described fields alone, although the interface ignores others.
+// any letter case, some datetimes as numbers, and the read-only members of the
+// resource. A form may have described fields alone, although the interface ignores
+// others.
 func (c *Checker) request(x Exchange, operation []string) error {
 	content := slices.Concat(operation, []string{"requestBody", "content"})
 	isForm := c.at(slices.Concat(content, []string{formType})...) != nil && !bytes.HasPrefix(bytes.TrimSpace(x.RequestBody), []byte("{"))
@@ -270,7 +271,9 @@ func accepted(failure *jsonschema.ValidationError, body any, answer map[string]a
 	}
 	switch reason := failure.ErrorKind.(type) {
 	case *kind.Type:
-		return reason.Got == "null" || reason.Got == "string" && !slices.Contains(reason.Want, "object") && !slices.Contains(reason.Want, "array")
+		isMilliseconds := reason.Got == "number" && slices.Equal(failure.InstanceLocation, inMilliseconds)
+		return reason.Got == "null" || isMilliseconds ||
+			reason.Got == "string" && !slices.Contains(reason.Want, "object") && !slices.Contains(reason.Want, "array")
 	case *kind.Enum:
 		got, _ := reason.Got.(string)
 		return slices.ContainsFunc(reason.Want, func(v any) bool { want, ok := v.(string); return ok && strings.EqualFold(want, got) })
@@ -281,6 +284,10 @@ func accepted(failure *jsonschema.ValidationError, body any, answer map[string]a
 	}
 	return false
 }
+
+// inMilliseconds is the datetime that is taken as a number, too
+// (docs/interface/applications.md#saml-identity-provider).
+var inMilliseconds = []string{"authnIssueInstant"}
 
 // at returns a value inside a body.
 func at(body any, place []string) any {

@@ -280,6 +280,9 @@ func TestSAMLResponses(t *testing.T) {
 		{"an id that is none", body(object{"requestId": "a<b"}), 2006},
 		{"an instant that is none", body(object{"authnIssueInstant": "yesterday"}), 2006},
 		{"an instant in the future", body(object{"authnIssueInstant": "2126-11-20T20:25:00Z"}), 2006},
+		{"milliseconds in the future", body(object{"authnIssueInstant": 4949468700000}), 2006},
+		{"milliseconds that are no datetime", body(object{"authnIssueInstant": 1 << 62}), 2006},
+		{"an instant of the wrong type", body(object{"authnIssueInstant": true}), 2004},
 		{"an account that is no link", body(object{"account": jo}), 2004},
 		{"an account of another kind", body(object{"account": link(wiki)}), 2014},
 		{"an unknown account", body(object{"account": link(nobody)}), 2014},
@@ -292,6 +295,7 @@ func TestSAMLResponses(t *testing.T) {
 		t.Run(scenario.what, func(t *testing.T) { c.refused(t, 400, scenario.code, "POST", path, scenario.body) })
 	}
 	c.want(t, 200, "POST", path, body(nil))
+	c.want(t, 200, "POST", path, body(object{"authnIssueInstant": 1763670300000}))
 	c.update(t, registration, object{"status": "DISABLED"})
 	c.refused(t, 400, 2021, "POST", path, body(nil))
 	c.update(t, registration, object{"status": "ENABLED"})
