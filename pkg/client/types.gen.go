@@ -1641,6 +1641,9 @@ type ModifiedAt = time.Time
 
 // NewAccount What a new account is made of.
 type NewAccount struct {
+	// AccountStore Where it is created: the directory or organization of the path, no other.
+	AccountStore *Reference `json:"accountStore,omitempty"`
+
 	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
 	CustomData *CustomDataChange `json:"customData,omitempty"`
 

@@ -92,7 +92,11 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 	refused.Required(&o.NameKey, in.NameKey, "nameKey", maxHostLabel, isNew)
 	refused.Optional(&o.Description, in.Description, "description", maxOrganizationDescription)
 	refused.Enum(&o.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-	if err := refused.First(); err != nil {
+	err = refused.First()
+	if errors.Is(err, apierr.Required) && o.NameKey == "" {
+		return apierr.From(err).Saying("Organization nameKey cannot be null, empty, or blank.") // a literal that clients compare
+	}
+	if err != nil {
 		return err
 	}
 	o.NameKey, err = hostLabel(field.Some(o.NameKey), "nameKey")

@@ -39,6 +39,9 @@ type NewPassword struct {
 // off. An anonymous caller gets no mail beyond the limit, and no error.
 func (s *Service) AskVerification(ctx context.Context, application directoryapi.Ref, in NewVerification) error {
 	login, err := field.Required(in.Login, "login", maxLogin)
+	if errors.Is(err, apierr.Required) {
+		return apierr.From(err).Saying("login property is required; it cannot be null, empty, or blank.") // a literal that clients compare
+	}
 	if err != nil {
 		return err
 	}

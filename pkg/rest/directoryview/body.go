@@ -27,7 +27,7 @@ func (v Views) CreateAccount(
 		if err != nil {
 			return err
 		}
-		in, social, err := readNewAccount(c)
+		in, social, err := v.readNewAccount(c, at)
 		if err != nil {
 			return err
 		}
@@ -51,13 +51,19 @@ func (v Views) CreateAccount(
 
 // readNewAccount reads what the body and the query say of a new account. social is the
 // login at a provider in its place, if the body has one.
-func readNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
+func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
 	var body struct {
 		directoryapi.NewAccount
 		ProviderData field.Of[providerData] `json:"providerData"`
+		AccountStore field.Link             `json:"accountStore"`
 	}
 	if err := rest.Body[AccountView](c, &body); err != nil {
 		return in, nil, err
+	}
+	if body.AccountStore.Given() {
+		if named, ok := v.Base.Parse(body.AccountStore.Value.Href); !ok || named.ID != at.ID {
+			return in, nil, apierr.Reference.Because("accountStore can only name the resource of the path, not %q", body.AccountStore.Value.Href)
+		}
 	}
 	in = directoryapi.CreateAccount{Account: body.NewAccount}
 	if body.ProviderData.Given() && !body.ProviderData.Value.isLink {

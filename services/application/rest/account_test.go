@@ -72,6 +72,31 @@ func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
 	})
 }
 
+// A client that knows the organization of a user names it in the body, too.
+func TestAnAccountNamesTheOrganizationItIsMadeIn(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	bank, people := c.organization(t, "bank"), c.directory(t, "People")
+	c.organizationMapping(t, bank, people, object{"isDefaultAccountStore": true})
+	body := func(at any) object {
+		return object{"email": "jo@example.test", "password": applicationtest.Password, "accountStore": at}
+	}
+	for what, s := range map[string]struct {
+		at   any
+		code int
+	}{
+		"another organization":              {link(c.organization(t, "other")), 2014},
+		"the directory that it would enter": {link(people), 2014},
+		"an address elsewhere":              {link("https://elsewhere.test/v1/organizations/x"), 2014},
+		"a text":                            {bank, 2004},
+	} {
+		t.Run("not "+what, func(t *testing.T) { c.refused(t, 400, s.code, "POST", bank+"/accounts", body(s.at)) })
+	}
+	if made := c.create(t, bank+"/accounts", body(link(bank))); linked(t, made, "directory") != people {
+		t.Errorf("it is %v", made)
+	}
+}
+
 func TestAccountsOfAllStoresAreListed(t *testing.T) {
 	t.Parallel()
 	c := open(t)

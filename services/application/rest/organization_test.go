@@ -97,6 +97,12 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) { c.refused(t, 400, 2000, "POST", "/organizations", body) })
 	}
+	t.Run("without a key, in words that clients compare", func(t *testing.T) {
+		refusal := c.refused(t, 400, 2000, "POST", "/organizations", object{"name": "New"})
+		if refusal["message"] != "Organization nameKey cannot be null, empty, or blank." {
+			t.Errorf("the message is %q", refusal["message"])
+		}
+	})
 	t.Run("with the name of a directory that is taken", func(t *testing.T) {
 		c.refused(t, 409, 4520, "POST", "/organizations?createDirectory=service%20ADMINISTRATORS", object{"name": "New", "nameKey": "new"})
 	})

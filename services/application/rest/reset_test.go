@@ -205,6 +205,12 @@ func TestVerificationEmails(t *testing.T) {
 	r := openResets(t)
 	r.Directories.EnableVerification(t, directoryapi.Ref{Tenant: r.tenant, ID: idOf(t, r.first)})
 	r.refusals(t, "/verificationEmails", "login")
+	t.Run("refused without a login, in words that clients compare", func(t *testing.T) {
+		refusal := r.refused(t, 400, 2000, "POST", r.shop+"/verificationEmails", object{})
+		if refusal["message"] != "login property is required; it cannot be null, empty, or blank." {
+			t.Errorf("the message is %q", refusal["message"])
+		}
+	})
 	t.Run("refused: a directory whose workflow is off", func(t *testing.T) {
 		r.refused(t, 400, 6101, "POST", r.shop+"/verificationEmails", object{"login": "jo@example.test", "accountStore": link(r.second)})
 	})

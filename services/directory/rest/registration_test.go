@@ -51,7 +51,7 @@ func TestAVerificationTokenExpires(t *testing.T) {
 	b := newBench(t)
 	token := b.Post(b.verifying()+"/accounts", jo).Want(201).Href("emailVerificationToken")
 	b.clock.Move(7*24*time.Hour + time.Millisecond)
-	b.Post(token, "").WantError(404, 404)
+	b.Post(token, "").Want(404).Golden("email_verification_refused")
 }
 
 func TestAChangedEmailEndsItsVerification(t *testing.T) {
