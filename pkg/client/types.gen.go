@@ -2145,6 +2145,10 @@ type NewVerificationEmail struct {
 	// AccountStore The only account store to ask.
 	AccountStore *StoreName `json:"accountStore,omitempty"`
 
+	// AccountStoreHref Another name of `accountStore`, for its href.
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	AccountStoreHref *string `json:"account_store,omitempty"`
+
 	// Login User name or email.
 	Login string `json:"login"`
 }

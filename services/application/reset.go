@@ -16,9 +16,10 @@ const maxLogin = 255
 
 // NewVerification is the body that asks for another verification mail.
 type NewVerification struct {
-	Login        field.Text                       `json:"login"` // user name or email
-	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
-	Anonymous    bool                             `json:"-"` // whether the caller has no API key
+	Login            field.Text                       `json:"login"` // user name or email
+	AccountStore     field.Of[directoryapi.StoreName] `json:"accountStore"`
+	AccountStoreHref field.Text                       `json:"account_store"` // another name of accountStore, for its href
+	Anonymous        bool                             `json:"-"`             // whether the caller has no API key
 }
 
 // NewReset is the body that asks for a password reset.
@@ -44,6 +45,9 @@ func (s *Service) AskVerification(ctx context.Context, application directoryapi.
 	}
 	if err != nil {
 		return err
+	}
+	if in.AccountStoreHref.Given() && !in.AccountStore.Given() {
+		in.AccountStore = field.Some(directoryapi.StoreName{Href: in.AccountStoreHref.Value})
 	}
 	stores, err := s.asked(ctx, application, in.AccountStore)
 	if err != nil {

@@ -213,10 +213,12 @@ func TestVerificationEmails(t *testing.T) {
 	})
 	t.Run("refused: a directory whose workflow is off", func(t *testing.T) {
 		r.refused(t, 400, 6101, "POST", r.shop+"/verificationEmails", object{"login": "jo@example.test", "accountStore": link(r.second)})
+		r.refused(t, 400, 6101, "POST", r.shop+"/verificationEmails", object{"login": "jo@example.test", "account_store": r.second})
 	})
 	t.Run("answered without a body", func(t *testing.T) {
 		for _, body := range []object{
 			{"login": "jo@example.test"}, {"login": "JO@example.test", "accountStore": nil}, {"login": "jo@example.test", "accountStore": link(r.first)},
+			{"login": "jo@example.test", "account_store": r.first},
 		} {
 			former := r.token(t, r.jo)
 			if a := r.want(t, 202, "POST", r.shop+"/verificationEmails", body); len(a.body) != 0 {
