@@ -13,12 +13,17 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// errNoAccount refuses an unknown login, errWrongPassword a wrong password; both with
-// the literal that clients compare (docs/interface/errors.md#texts).
+// The texts of errNoAccount and errWrongPassword are what clients compare
+// (docs/interface/errors.md#texts).
+const (
+	noAccountText = "Login attempt failed because there is no Account in the Application's associated Account Stores with the specified " +
+		"username or email."
+	wrongPasswordText = "Login attempt failed because the specified password is incorrect."
+)
+
 var (
-	errNoAccount = apierr.NoSuchAccount.Because("Login attempt failed because there is no Account in the Application's associated " +
-		"Account Stores with the specified username or email.")
-	errWrongPassword = apierr.WrongPassword.Because("Login attempt failed because the specified password is incorrect.")
+	errNoAccount     = apierr.NoSuchAccount.Because(noAccountText)     // an unknown login
+	errWrongPassword = apierr.WrongPassword.Because(wrongPasswordText) // a wrong password
 )
 
 // Authenticate checks a password. The first of the stores that holds an account
