@@ -112,7 +112,7 @@ func TestABrowserIsShownAPageOfWhatIsNotThere(t *testing.T) {
 	s := open(t)
 	browser := http.Header{"Authorization": nil, "Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
 	for path, want := range map[string]string{
-		"/errors/999": "no error has this code", "/docs/nothing": "the reference has no such page", "/nothing": "the path is unknown",
+		"/errors/999": "no error has this code", "/docs/nothing": "the reference has no such page", "/nothing": "The requested resource does not exist.",
 		"/a%5Cb": "backslash",
 	} {
 		a := s.do(t, call{method: "GET", path: path, header: browser}).want(404)

@@ -121,7 +121,7 @@ func (g *Gateway) checkMethod(x *exchange) error {
 			return apierr.NotFound.Because("the path has a backslash, a control character, an escaped slash, a broken escape or the segment . or " +
 				".., which no address has; send addresses and tokens as they were returned")
 		}
-		return apierr.NotFound.Because("the path is unknown; %s/docs lists those that exist", g.cfg.Common.Base.Host())
+		return apierr.UnknownPath
 	}
 	if !x.route.offers(x.method) {
 		refusal := *apierr.MethodNotAllowed.Because("this path offers %s", cmp.Or(x.route.allow, "no methods; its resources are below it"))

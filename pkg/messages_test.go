@@ -11,7 +11,8 @@ import (
 )
 
 // developerMessage is the one style of the texts for developers: a small first
-// letter, or a value, and no full stop. Texts may begin with a proper noun.
+// letter, or a value, and no full stop. Texts may begin with a proper noun. Those that
+// clients compare are constants, which the test does not read.
 var developerMessage = regexp.MustCompile(`^([a-z_%"\[]|(X\.509|OAuth|HTTPS?|API|JSON|JWT|SAML|SMTP|URL|GET|POST|PATCH)\b).*[^.:;,!\s]$`)
 
 func TestDeveloperMessagesHaveOneStyle(t *testing.T) {

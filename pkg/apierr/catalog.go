@@ -6,7 +6,8 @@ import "net/http"
 // a code of its own, wrongLogin for every failed login.
 const (
 	apology         = "Sorry, that did not work. Please check what was entered and try again."
-	wrongLogin      = "Invalid username or password." // a literal that clients compare
+	wrongLogin      = "Invalid username or password."          // a literal that clients compare
+	notThere        = "The requested resource does not exist." // a literal that clients compare
 	noNewAccounts   = "No new accounts can be created here at present. Please contact support."
 	noNewGroups     = "No new groups can be created here at present. Please contact support."
 	alreadyMapped   = "This account store is used here already."
@@ -40,7 +41,7 @@ var (
 	BadRequest       = define(http.StatusBadRequest, 400, apology)
 	Unauthorized     = define(http.StatusUnauthorized, 401, "Authentication is required.")
 	Forbidden        = define(http.StatusForbidden, 403, "This is not allowed.")
-	NotFound         = define(http.StatusNotFound, 404, "This was not found. If you followed a link, it may have expired or been used before.")
+	NotFound         = define(http.StatusNotFound, 404, notThere+" If you followed a link, it may have expired or been used before.")
 	MethodNotAllowed = define(http.StatusMethodNotAllowed, 1100, "This method is not supported here.")
 	TooLarge         = define(http.StatusRequestEntityTooLarge, 413, "The request is too large.")
 	ContentType      = define(http.StatusUnsupportedMediaType, 1101, "The content type is not supported.")
@@ -48,6 +49,9 @@ var (
 	Internal         = define(http.StatusInternalServerError, 500, "Something went wrong on our side. Please try again.")
 	Unavailable      = define(http.StatusServiceUnavailable, 503, "The service is busy. Please try again in a moment.")
 )
+
+// UnknownPath is the NotFound of a path that no resource has.
+var UnknownPath = NotFound.Because(notThere)
 
 // Values in a body.
 var (
@@ -67,7 +71,7 @@ var (
 	OutOfRange       = invalid(2013, "A number is too small or too large. Please check it.")
 	Reference        = invalid(2014, "Something that was chosen does not exist or cannot be used here. Please choose again.")
 	UnknownProperty  = invalid(2015, "The request has an entry that is not known here.")
-	NoSuchResource   = invalid(2016, "Nothing was found for what was entered. Please check it.")
+	NoSuchResource   = invalid(2016, "What was entered does not match a known resource. Please check it.")
 	UnusedProperty   = invalid(2017, "The request has an entry that is not supported here.")
 	MissingReference = invalid(2020, "Something that was chosen does not exist any more. Please choose again.")
 	UnusableStatus   = invalid(2021, "Something that was chosen cannot be used at present. Please choose again.")
@@ -237,7 +241,7 @@ var (
 	SMTPServerExists   = invalid(13003, "There is a mail server already. Please delete it first.")
 	PhoneNumberFixed   = invalid(13100, "A verified phone number cannot be changed. Please add the new number as another phone.")
 	PhoneNumberInvalid = invalid(13101, "That phone number is not valid. Please check it.")
-	PhoneNumberExists  = define(http.StatusConflict, 13102, "That phone number was added already.")
+	PhoneNumberExists  = define(http.StatusConflict, 13102, "An existing phone with that number already exists for this Account.")
 	MessagePlaceholder = invalid(13103, "The message must contain ${code}.")
 	CodeWrong          = invalid(13104, "That code is wrong. Please try again.")
 	PhoneHasFactor     = invalid(13105, "That phone number is in use already.")

@@ -275,7 +275,7 @@ func refusalOf(c *fiber.Ctx, err error) *apierr.Error {
 	}
 	switch own.Code {
 	case fiber.StatusNotFound:
-		return apierr.NotFound.Because("the path is unknown; take addresses from the href members of earlier answers")
+		return apierr.UnknownPath
 	case fiber.StatusMethodNotAllowed:
 		refusal := *apierr.MethodNotAllowed.Because("%s is not offered on this path; use a method of the header Allow", c.Method())
 		refusal.Allow = c.GetRespHeader(fiber.HeaderAllow)

@@ -141,7 +141,7 @@ func TestRefusalsOfTheFramework(t *testing.T) {
 
 func TestAnUnknownPathAndAnUnknownIDAreToldApart(t *testing.T) {
 	for path, want := range map[string]string{
-		"/v1/unknown":        "path is unknown",
+		"/v1/unknown":        "The requested resource does not exist.",
 		"/v1/things/nothing": `no thing has the id \"nothing\"`,
 		"/v1/gone":           "no resource",
 	} {

@@ -73,7 +73,8 @@ func readNewAccount(c *fiber.Ctx) (in directoryapi.CreateAccount, social *direct
 	}
 	if c.Context().QueryArgs().Has("passwordFormat") {
 		if format := c.Query("passwordFormat"); !strings.EqualFold(format, "mcf") {
-			return in, nil, apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", format)
+			return in, nil, apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", format).
+				Saying("The imported password designates an algorithm that is an unsupported value.")
 		}
 		in.HashedPassword = true
 	}

@@ -1,0 +1,57 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/deploy/e2e"
+)
+
+// Older clients compare the texts of some errors: docs/interface/errors.md#texts.
+func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
+	const (
+		notThere   = "The requested resource does not exist."
+		noResource = "does not match a known resource"
+		noAccount  = "Login attempt failed because there is no Account in the Application's associated Account Stores with the specified " +
+			"username or email."
+	)
+	site := client.NewSite(t)
+	accounts, resets := site.Application.Link(t, "accounts"), site.Application.Link(t, "passwordResetTokens")
+	account := client.Register(t, accounts)
+	phones := account.Link(t, "phones")
+	client.Create(t, phones, e2e.Object{"number": "+12675555555"})
+	reset := post(resets, e2e.Object{"email": "nobody@example.test"})
+	hash := func(password string) e2e.Object {
+		return e2e.Object{"email": "import@example.test", "password": password}
+	}
+	for _, c := range []struct {
+		what         string
+		status, code int
+		request      e2e.Request
+		member, text string
+		part         bool // the text may be a part
+	}{
+		{"an unknown path", 404, 404, get(account.Href() + "/foobar"), "developerMessage", notThere, false},
+		{"an unknown id", 404, 404, get(account.Href() + "0"), "message", notThere, true},
+		{"a wrong password", 400, 7100, e2e.Login(site.Application, account.Text("email"), "Wrong1234"), "developerMessage",
+			"Login attempt failed because the specified password is incorrect.", false},
+		{"an unknown login", 400, 7104, e2e.Login(site.Application, "nobody@example.test", e2e.Password), "developerMessage",
+			noAccount, false},
+		{"a reset of an unknown login", 400, 2016, reset, "message", noResource, true},
+		{"a reset of an unknown login, to the developer", 400, 2016, reset, "developerMessage", noResource, true},
+		{"a hash that is none", 400, 2006, post(accounts+"?passwordFormat=mcf", hash("$INVALID$04$AAAA")), "message",
+			"The imported password is in an invalid format.", false},
+		{"a hash of another format", 400, 2105, post(accounts+"?passwordFormat=plain", hash("$2a$08$AAAA")), "message",
+			"The imported password designates an algorithm that is an unsupported value.", false},
+		{"a short password", 400, 2007, post(accounts, hash("a")), "message", "Account password minimum length not satisfied.", false},
+		{"a phone that is there", 409, 13102, post(phones, e2e.Object{"number": "+12675555555"}), "message",
+			"An existing phone with that number already exists for this Account.", false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			got := client.Refused(t, c.status, c.code, c.request).Text(c.member)
+			if got != c.text && !(c.part && strings.Contains(got, c.text)) {
+				t.Errorf("%s is %q, want %q", c.member, got, c.text)
+			}
+		})
+	}
+}
