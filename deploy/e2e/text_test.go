@@ -21,8 +21,12 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 	phones := account.Link(t, "phones")
 	client.Create(t, phones, e2e.Object{"number": "+12675555555"})
 	reset := post(resets, e2e.Object{"email": "nobody@example.test"})
-	hash := func(password string) e2e.Object {
+	imported := func(password string) e2e.Object {
 		return e2e.Object{"email": "import@example.test", "password": password}
+	}
+	other := client.Register(t, accounts)
+	person := func(email, username string) e2e.Object {
+		return e2e.Object{"email": email, "username": username, "password": e2e.Password}
 	}
 	for _, c := range []struct {
 		what         string
@@ -33,17 +37,35 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 	}{
 		{"an unknown path", 404, 404, get(account.Href() + "/foobar"), "developerMessage", notThere, false},
 		{"an unknown id", 404, 404, get(account.Href() + "0"), "message", notThere, true},
+		{"a password reset that is none", 404, 404, get(resets + "/unknown"), "message",
+			"This password reset request does not exist. Please request a new password reset.", false},
+		{"an account without an email", 400, 2000, post(accounts, e2e.Object{"password": e2e.Password}), "message",
+			"Account email address is required; it cannot be null, empty, or blank.", false},
+		{"an account without a password", 400, 2000, post(accounts, e2e.Object{"email": "import@example.test"}), "message",
+			"Account password is required; it cannot be null, empty, or blank.", false},
+		{"an email that is there", 409, 2001, post(accounts, person(account.Text("email"), "another")), "message",
+			"Account with that email already exists.  Please choose another email.", false},
+		{"a user name that is there", 409, 2001, post(accounts, person("import@example.test", account.Text("username"))), "message",
+			"Account with that username already exists.  Please choose another username.", false},
+		{"an email that is there, by a change", 409, 2001, post(other.Href(), e2e.Object{"email": account.Text("email")}), "message",
+			"Account with that email already exists.  Please choose another email.", false},
+		{"a user name that is there, by a change", 409, 2001, post(other.Href(), e2e.Object{"username": account.Text("username")}), "message",
+			"Account with that username already exists.  Please choose another username.", false},
+		{"a password without a digit", 400, 400, post(accounts, imported("Changeme!")), "message",
+			"Password requires at least 1 numeric character.", false},
+		{"a password without a capital", 400, 400, post(accounts, imported("changeme1!")), "message",
+			"Password requires at least 1 uppercase character.", false},
 		{"a wrong password", 400, 7100, e2e.Login(site.Application, account.Text("email"), "Wrong1234"), "developerMessage",
 			"Login attempt failed because the specified password is incorrect.", false},
 		{"an unknown login", 400, 7104, e2e.Login(site.Application, "nobody@example.test", e2e.Password), "developerMessage",
 			noAccount, false},
 		{"a reset of an unknown login", 400, 2016, reset, "message", noResource, true},
 		{"a reset of an unknown login, to the developer", 400, 2016, reset, "developerMessage", noResource, true},
-		{"a hash that is none", 400, 2006, post(accounts+"?passwordFormat=mcf", hash("$INVALID$04$AAAA")), "message",
+		{"a hash that is none", 400, 2006, post(accounts+"?passwordFormat=mcf", imported("$INVALID$04$AAAA")), "message",
 			"The imported password is in an invalid format.", false},
-		{"a hash of another format", 400, 2105, post(accounts+"?passwordFormat=plain", hash("$2a$08$AAAA")), "message",
+		{"a hash of another format", 400, 2105, post(accounts+"?passwordFormat=plain", imported("$2a$08$AAAA")), "message",
 			"The imported password designates an algorithm that is an unsupported value.", false},
-		{"a short password", 400, 2007, post(accounts, hash("a")), "message", "Account password minimum length not satisfied.", false},
+		{"a short password", 400, 2007, post(accounts, imported("a")), "message", "Account password minimum length not satisfied.", false},
 		{"a phone that is there", 409, 13102, post(phones, e2e.Object{"number": "+12675555555"}), "message",
 			"An existing phone with that number already exists for this Account.", false},
 	} {

@@ -154,15 +154,24 @@ func (s *Service) created(ctx context.Context, a directoryapi.Account, err error
 		if own, mine := s.store.Account(ctx, a.TenantID, a.ID); mine == nil {
 			return s.unsealed(own)
 		}
-		err = taken(a)
+		err = s.taken(ctx, a)
 	}
 	return a, err
 }
 
-// taken is the refusal of a user name or email that the directory has.
-func taken(a directoryapi.Account) error {
-	return apierr.Exists.Because("the directory has an account with the email %q or the user name %q", a.Email, a.Username).
-		Saying("An account with that email or user name exists.")
+// taken is the refusal of an email or a user name that another account of the directory has:
+// it tells which (docs/interface/errors.md#texts).
+func (s *Service) taken(ctx context.Context, a directoryapi.Account) error {
+	member, name := "email", a.Email
+	directory := []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}
+	switch owner, err := s.store.FindAddressee(ctx, a.TenantID, directory, a.Email); {
+	case errors.Is(err, apierr.NotFound), err == nil && owner.ID == a.ID:
+		member, name = "username", a.Username
+	case err != nil:
+		return err
+	}
+	return apierr.Exists.Because("another account of the directory has the email or user name %q", name).
+		Saying("Account with that %[1]s already exists.  Please choose another %[1]s.", member)
 }
 
 // apply writes the members of a body into an account and checks them. A new
@@ -173,7 +182,7 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
 			err = field.Email("email", a.Email)
 		}
-		refused.Add(err)
+		refused.Add(required(err, "email address"))
 	}
 	switch {
 	case in.Username.Given():
@@ -204,6 +213,14 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus)
 	refused.Add(err)
 	return refused.First()
+}
+
+// required gives the refusal of a member that is missing its text (docs/interface/errors.md#texts).
+func required(err error, member string) error {
+	if !errors.Is(err, apierr.Required) {
+		return err
+	}
+	return apierr.From(err).Saying("Account %s is required; it cannot be null, empty, or blank.", member)
 }
 
 // isCustomDataAlone reports whether a body names custom data and nothing else,
@@ -278,7 +295,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 		err = s.store.Tx(ctx, func(tx *store.Tx) error { return update(tx, store.NewPassword{}) })
 	}
 	if errors.Is(err, apierr.Exists) {
-		err = taken(a)
+		err = s.taken(ctx, a)
 	}
 	if err != nil {
 		return a, err

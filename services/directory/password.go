@@ -129,7 +129,7 @@ func (s *Service) checkPassword(ctx context.Context, tenant, directory id.ID, in
 
 func given(password field.Text) error {
 	if strings.TrimSpace(password.Or("")) == "" {
-		return apierr.Required.Because("password is required; it cannot be null, empty or blank")
+		return required(apierr.Required.Because("password is required; it cannot be null, empty or blank"), "password")
 	}
 	return nil
 }
@@ -153,9 +153,9 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 		name        string
 		least, have int
 	}{
-		{"lower-case letter", p.MinLowerCase, found.Lower},
-		{"upper-case letter", p.MinUpperCase, found.Upper},
-		{"number", p.MinNumeric, found.Numeric},
+		{"lowercase character", p.MinLowerCase, found.Lower},
+		{"uppercase character", p.MinUpperCase, found.Upper},
+		{"numeric character", p.MinNumeric, found.Numeric},
 		{"symbol", p.MinSymbol, found.Symbol},
 		{"letter with a diacritic", p.MinDiacritic, found.Diacritic},
 	} {
@@ -171,8 +171,8 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	case length > most:
 		return tooLong(length, most, missing)
 	case len(missing) > 0:
-		return apierr.BadRequest.Because("password needs at least %s", field.And(missing)).
-			Saying("The password needs at least %s.", field.And(missing))
+		return apierr.BadRequest.Because("password requires at least %s", field.And(missing)).
+			Saying("Password requires at least %s.", field.And(missing))
 	}
 	return nil
 }

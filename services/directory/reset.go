@@ -19,7 +19,8 @@ import (
 const resetType = "assertion"
 
 // errNoReset refuses every token that opens no reset, with one reason for all.
-var errNoReset = apierr.NotFound.Because("the password reset token is unknown, used or expired")
+var errNoReset = apierr.NotFound.Because("the password reset token is unknown, used or expired").
+	Saying("This password reset request does not exist. Please request a new password reset.")
 
 // RequestReset makes a reset token for the account of a login, in the first store
 // that holds one; accounts of mirror directories have no password here and do
