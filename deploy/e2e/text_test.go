@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// Older clients compare the texts of some errors: docs/interface/errors.md#texts.
+// Older clients compare the texts of some errors: docs/interface/errors.md#texts-that-clients-compare.
 func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 	const (
 		notThere   = "The requested resource does not exist."

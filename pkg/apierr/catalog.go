@@ -19,6 +19,18 @@ const (
 	sourceBroken    = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
 )
 
+// compared are texts for the developer, by code, that clients compare
+// (docs/interface/errors.md#texts-that-clients-compare). A reason replaces them.
+var compared = map[int]string{
+	7100: "Login attempt failed because the specified password is incorrect.",
+	7104: "Login attempt failed because there is no Account in the Application's associated Account Stores " +
+		"with the specified username or email.",
+	13100: "Verified phone numbers cannot be modified.",
+	13101: "The provided phone number is invalid.",
+	13102: "An existing phone with that number already exists for this Account.",
+	13103: "The challenge message must include '${code}'.",
+}
+
 // catalog lists every error below by its code, in the order of definition.
 var catalog []*Error
 
@@ -39,7 +51,7 @@ func All() []*Error { return append([]*Error(nil), catalog...) }
 // no number of its own.
 var (
 	BadRequest       = define(http.StatusBadRequest, 400, apology)
-	Unauthorized     = define(http.StatusUnauthorized, 401, "Authentication is required.")
+	Unauthorized     = define(http.StatusUnauthorized, 401, "Authentication required.")
 	Forbidden        = define(http.StatusForbidden, 403, "This is not allowed.")
 	NotFound         = define(http.StatusNotFound, 404, notThere+" If you followed a link, it may have expired or been used before.")
 	MethodNotAllowed = define(http.StatusMethodNotAllowed, 1100, "This method is not supported here.")
@@ -59,7 +71,7 @@ var (
 	Exists           = define(http.StatusConflict, 2001, "That is already taken. Please choose another.")
 	Invalid          = invalid(2002, "One of the values is not valid. Please check it.")
 	Unsupported      = invalid(2003, "One of the values is not among those offered. Please choose another.")
-	WrongType        = invalid(2004, "One of the values has the wrong type. Please check it.")
+	WrongType        = invalid(2004, "One of the values is an invalid type. Please check it.")
 	Encoding         = invalid(2005, "The text has characters that cannot be read. Please enter it again.")
 	Format           = invalid(2006, "One of the values does not have the right form. Please check it.")
 	TooShort         = invalid(2007, "One of the values is too short. Please make it longer.")

@@ -115,7 +115,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		return directoryapi.Account{}, refusal
 	}
 	if err := checkDomain(to.CreationPolicy, a.Email); err != nil {
-		return directoryapi.Account{}, err
+		return directoryapi.Account{}, apierr.From(err).Saying("Cannot create the Account because your email's domain is not allowed.")
 	}
 	hash, err := s.firstPassword(ctx, in)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Service) created(ctx context.Context, a directoryapi.Account, err error
 }
 
 // taken is the refusal of an email or a user name that another account of the directory has:
-// it tells which (docs/interface/errors.md#texts).
+// it tells which (docs/interface/errors.md#texts-that-clients-compare).
 func (s *Service) taken(ctx context.Context, a directoryapi.Account) error {
 	member, name := "email", a.Email
 	directory := []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}
@@ -215,7 +215,7 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 	return refused.First()
 }
 
-// required gives the refusal of a member that is missing its text (docs/interface/errors.md#texts).
+// required gives the refusal of a member that is missing its text (docs/interface/errors.md#texts-that-clients-compare).
 func required(err error, member string) error {
 	if !errors.Is(err, apierr.Required) {
 		return err

@@ -13,19 +13,6 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// The texts of errNoAccount and errWrongPassword are what clients compare
-// (docs/interface/errors.md#texts).
-const (
-	noAccountText = "Login attempt failed because there is no Account in the Application's associated Account Stores with the specified " +
-		"username or email."
-	wrongPasswordText = "Login attempt failed because the specified password is incorrect."
-)
-
-var (
-	errNoAccount     = apierr.NoSuchAccount.Because(noAccountText)     // an unknown login
-	errWrongPassword = apierr.WrongPassword.Because(wrongPasswordText) // a wrong password
-)
-
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login with a password decides. One hash is computed whether or not an
 // account was found, and the state of an account shows only with the right password:
@@ -48,9 +35,9 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	case err != nil:
 		return directoryapi.Authenticated{}, err
 	case absent:
-		return directoryapi.Authenticated{}, errNoAccount
+		return directoryapi.Authenticated{}, apierr.NoSuchAccount
 	case !match:
-		return directoryapi.Authenticated{}, errWrongPassword
+		return directoryapi.Authenticated{}, apierr.WrongPassword
 	}
 	if err := checkAdmission(found); err != nil {
 		return directoryapi.Authenticated{}, err

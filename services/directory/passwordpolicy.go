@@ -100,19 +100,20 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 		return tooLong(utf8.RuneCountInString(password), most, nil)
 	}
 	length, found := utf8.RuneCountInString(norm.NFC.String(password)), secure.CountCharacters(password)
-	var missing []string
+	var missing, sentences []string // for the developer, and for the end user
 	for _, class := range []struct {
-		name        string
+		name, kind  string
 		least, have int
 	}{
-		{"lowercase character", p.MinLowerCase, found.Lower},
-		{"uppercase character", p.MinUpperCase, found.Upper},
-		{"numeric character", p.MinNumeric, found.Numeric},
-		{"symbol", p.MinSymbol, found.Symbol},
-		{"letter with a diacritic", p.MinDiacritic, found.Diacritic},
+		{"lower-case letter", "lowercase", p.MinLowerCase, found.Lower},
+		{"upper-case letter", "uppercase", p.MinUpperCase, found.Upper},
+		{"number", "numeric", p.MinNumeric, found.Numeric},
+		{"symbol", "symbol", p.MinSymbol, found.Symbol},
+		{"letter with a diacritic", "diacritic", p.MinDiacritic, found.Diacritic},
 	} {
 		if class.have < class.least {
 			missing = append(missing, plural(class.least, class.name))
+			sentences = append(sentences, "Password requires at least "+plural(class.least, class.kind+" character")+".")
 		}
 	}
 	switch {
@@ -123,8 +124,8 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	case length > most:
 		return tooLong(length, most, missing)
 	case len(missing) > 0:
-		return apierr.BadRequest.Because("password requires at least %s", field.And(missing)).
-			Saying("Password requires at least %s.", field.And(missing))
+		return apierr.BadRequest.Because("password needs at least %s", field.And(missing)).
+			Saying("%s", strings.Join(sentences, " "))
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (sto
 		p.ModifiedAt = s.now()
 		if p.Number != before.Number {
 			if before.VerificationStatus == store.Verified || p.VerificationStatus == store.Verified {
-				return apierr.PhoneNumberFixed.Because("change the number of a phone while it is unverified, and verify it afterwards")
+				return apierr.PhoneNumberFixed
 			}
 			if err := tx.ExpireChallenges(ctx, at.Tenant, at.ID, p.ModifiedAt); err != nil {
 				return err
@@ -109,7 +109,7 @@ func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
 // numberTaken replaces apierr.Exists by the code for a number.
 func numberTaken(p store.Phone, err error) error {
 	if errors.Is(err, apierr.Exists) {
-		return apierr.PhoneNumberExists.Because("the account has a phone with the number %s", p.Number)
+		return apierr.PhoneNumberExists
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func readNumber(in field.Text) (string, error) {
 	number, err := phonenumbers.Parse(text, homeRegion)
 	if err != nil || !phonenumbers.IsValidNumber(number) || number.GetExtension() != "" ||
 		phonenumbers.GetNumberType(number) == phonenumbers.PREMIUM_RATE {
-		return "", apierr.PhoneNumberInvalid.Because("%q is not a valid telephone number; write it in E.164, such as +12675555555", text)
+		return "", apierr.PhoneNumberInvalid
 	}
 	return phonenumbers.Format(number, phonenumbers.E164), nil
 }
