@@ -123,6 +123,10 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// IsText reports whether a text that did not come in JSON can be kept: it is UTF-8
+// without the character NUL.
+func IsText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
 // hasHalfPair reports whether well-formed JSON has an escape of half a surrogate pair
 // (RFC 8259, section 8.2), for which encoding/json would write U+FFFD. Objects that
 // are kept as they were sent may have it.

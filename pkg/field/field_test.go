@@ -189,6 +189,14 @@ func TestEnumTakesAnyCase(t *testing.T) {
 	}
 }
 
+func TestTextIsUTF8WithoutNUL(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "J\u00f6 \U0001F600": true, "\uFFFD": true, "a\x00b": false, "\xff": false, "\xed\xa0\x80": false} {
+		if got := IsText(text); got != want {
+			t.Errorf("IsText(%q) = %t", text, got)
+		}
+	}
+}
+
 func TestNamesAreJoinedInWords(t *testing.T) {
 	for want, names := range map[string][]string{"": nil, "A": {"A"}, "A or B": {"A", "B"}, "A, B or C": {"A", "B", "C"}} {
 		if got := Or(names); got != want {

@@ -85,6 +85,9 @@ func (s *Service) VerifySAMLRequest(ctx context.Context, in applicationapi.Verif
 	if err != nil {
 		return out, err
 	}
+	if !field.IsText(in.RelayState) {
+		return out, apierr.Format.Because("RelayState must be UTF-8 without the character NUL")
+	}
 	body := AuthnVerificationRequest{SAMLRequest: field.Some(in.Request)}
 	if in.RelayState != "" {
 		body.RelayState = field.Some(in.RelayState)

@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
@@ -141,19 +140,18 @@ func (in Sync) check() (syncID string, err error) {
 		if len(g.key()) > 4*maxEntryID {
 			return "", apierr.TooLong.Because("groups[%d]: externalId has at most %d characters", i, maxEntryID)
 		}
-		if hasNUL(g.Members.Value) {
+		if !areTexts(g.Members.Value) {
 			return "", apierr.Format.Because("groups[%d]: members must not contain the character NUL", i)
 		}
 	}
-	if hasNUL(in.DeletedAccounts.Value) || hasNUL(in.DeletedGroups.Value) {
+	if !areTexts(in.DeletedAccounts.Value) || !areTexts(in.DeletedGroups.Value) {
 		return "", apierr.Format.Because("deletedAccounts and deletedGroups must not contain the character NUL")
 	}
 	return syncID, nil
 }
 
-// hasNUL reports whether one of the ids holds the character that PostgreSQL cannot keep.
-func hasNUL(ids []string) bool {
-	return slices.ContainsFunc(ids, func(id string) bool { return strings.ContainsRune(id, 0) })
+func areTexts(ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { return !field.IsText(id) })
 }
 
 // takePage writes the entries of a page, a batch in a transaction.

@@ -2,8 +2,8 @@ package directory
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +20,8 @@ import (
 const (
 	maxUserInfo      = 1 << 20 // bytes
 	maxUserInfoDepth = 50
-	maxNumber        = 300 // characters
+	maxNumber        = 300  // characters
+	maxExponent      = 1000 // of a number, in either direction
 )
 
 // readUserInfo reads the user object of a provider. text is the same object as it
@@ -57,8 +58,9 @@ func cleanValue(value any, depth int) (cleaned any, fits bool) {
 	case string:
 		return strings.ReplaceAll(v, "\x00", ""), true
 	case json.Number:
-		number, err := v.Float64()
-		return v, len(v) <= maxNumber && err == nil && !math.IsInf(number, 0)
+		_, exponent, _ := strings.Cut(strings.ToLower(v.String()), "e")
+		power, err := strconv.Atoi(cmp.Or(exponent, "0"))
+		return v, len(v) <= maxNumber && err == nil && max(power, -power) <= maxExponent
 	case []any:
 		for i := range v {
 			if v[i], fits = cleanValue(v[i], depth-1); !fits {

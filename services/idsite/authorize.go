@@ -78,6 +78,9 @@ func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, b
 	if in.ResponseType != c.svc.responseType() && in.ResponseType != "service_token" {
 		return "", errResponseType
 	}
+	if in.State != nil && !field.IsText(*in.State) {
+		return "", apierr.Format.Because("state must be UTF-8 without the character NUL")
+	}
 	if in.Organization != "" && in.NameKey != "" {
 		return "", apierr.Invalid.Because("of organization_href and organization_name_key one can be given")
 	}

@@ -316,6 +316,21 @@ func TestAFailureBeginsNoSAMLLogin(t *testing.T) {
 	}
 }
 
+// A browser brings any bytes as state.
+func TestAStateThatIsNoTextIsRefused(t *testing.T) {
+	l := newLogin(t)
+	api, err := l.ClientOf(t.Context(), l.app.DNSLabel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []string{"a\x00b", "\xff"} {
+		to, _, err := api.Authorize(t.Context(), idsite.Authorize{ResponseType: "service_token", AccountStore: "x", State: &state})
+		if err != nil || !strings.HasPrefix(to, callback+"?error=invalid_request&error_description=state+must+be+UTF-8") {
+			t.Errorf("%q leads to %s, %v", state, to, err)
+		}
+	}
+}
+
 // asIdentityProvider answers for the identity provider of every application.
 type asIdentityProvider struct {
 	applicationapi.API

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -20,6 +21,8 @@ import (
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/services/application/applicationtest"
@@ -156,6 +159,24 @@ func (c *client) metadata(t *testing.T, identity string) (metadata object) {
 		t.Fatal(err)
 	}
 	return metadata
+}
+
+// A browser brings any bytes as RelayState.
+func TestARelayStateThatIsNoTextIsRefused(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	shop := c.application(t, "Shop")
+	_, _, identity := c.saml(t, shop)
+	wiki := c.serviceProvider(t, "urn:wiki")
+	c.create(t, identity+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)})
+	ref, _ := applicationtest.Base.Parse(shop)
+	in := applicationapi.VerifySAMLRequest{Tenant: c.tenant, Application: ref.ID, Request: c.authnRequest(t, "urn:wiki", "")}
+	for relayState, want := range map[string]error{"home": nil, "": nil, "a\x00b": apierr.Format, "\xff": apierr.Format} {
+		in.RelayState = relayState
+		if _, err := c.Service.VerifySAMLRequest(t.Context(), in); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", relayState, err, want)
+		}
+	}
 }
 
 func TestSAMLResponses(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -191,6 +192,11 @@ func (h *handlers) form(c *fiber.Ctx) (url.Values, error) {
 	form, err := url.ParseQuery(string(c.Body()))
 	if err != nil {
 		return nil, apierr.BadRequest.Because("the body is not a form")
+	}
+	for name, values := range form {
+		if slices.ContainsFunc(values, func(value string) bool { return !field.IsText(value) }) {
+			return nil, apierr.BadRequest.Because("the form field %q must be UTF-8 without the character NUL", name)
+		}
 	}
 	return form, nil
 }

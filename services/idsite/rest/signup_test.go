@@ -110,6 +110,21 @@ func TestASignUpIsSentByItsOwnForm(t *testing.T) {
 	}
 }
 
+func TestAFormHoldsTextAlone(t *testing.T) {
+	c := newClient(t)
+	cookie, form := c.signUpForm(t, "jo@example.test", "Changeme1")
+	for _, name := range []string{"Jo\x00", "J\xf6"} {
+		form.Set("surname", name)
+		if answer, body := c.visit(t, "POST", "/register", form, "Cookie", cookie); answer.StatusCode != 400 {
+			t.Errorf("%q answers %d: %s", name, answer.StatusCode, body)
+		}
+	}
+	form.Set("surname", "J\u00f6")
+	if answer, body := c.visit(t, "POST", "/register", form, "Cookie", cookie); answer.StatusCode != 202 {
+		t.Errorf("%d: %s", answer.StatusCode, body)
+	}
+}
+
 func TestSignUpIsOff(t *testing.T) {
 	c := newClient(t)
 	for _, method := range []string{"GET", "POST"} {
