@@ -85,9 +85,9 @@ func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) 
 }
 
 // applicationKey returns the id of an application's signing key: its web
-// config's, or where that is missing, disabled or deleted, the oldest enabled key
-// of an administrator (docs/interface/client-api.md#web-config). Without any it
-// returns apierr.NotFound.
+// config's, or where that is missing, disabled, deleted or of an account that is no longer
+// an administrator, the oldest enabled key of one
+// (docs/interface/client-api.md#web-config). Without any it returns apierr.NotFound.
 func (s *Service) applicationKey(ctx context.Context, tenant, application id.ID) (string, error) {
 	config, err := s.store.WebConfig(ctx, tenant, application)
 	if err != nil && !errors.Is(err, apierr.NotFound) {
@@ -102,10 +102,13 @@ func (s *Service) applicationKey(ctx context.Context, tenant, application id.ID)
 	}
 	if config.SigningKeyID != "" {
 		key, err := s.signingKey(ctx, tenant, config.SigningKeyID)
-		if err == nil && key.Status == directoryapi.Enabled {
-			return key.ID, nil
+		if err == nil {
+			err = s.wantAdministrator(ctx, key)
 		}
-		if err != nil && !errors.Is(err, apierr.NotFound) {
+		switch {
+		case err == nil:
+			return key.ID, nil
+		case !errors.Is(err, apierr.NotFound) && !errors.Is(err, apierr.TokenSignature):
 			return "", err
 		}
 	}

@@ -5,9 +5,14 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
@@ -100,5 +105,45 @@ func TestAChangeOfAWebConfigShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		for me(elsewhere) != want {
 			runtime.Gosched()
 		}
+	}
+}
+
+// Whoever has left knows the secret, and an assertion of the key is refused.
+func TestTheKeyOfAFormerAdministratorSignsNothing(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	former := d.NewAccount(d.Tenant, d.Administrators, "former@example.test", oauthtest.Password)
+	key, err := d.Service.CreateKey(t.Context(), d.Tenant, former, oauth.KeyText{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := oauth.WebConfigChange{SigningAPIKey: field.Some(href.Link{Href: oauthtest.Base.Path("apiKeys", key.ID)})}
+	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)},
+		chosen); err != nil {
+		t.Fatal(err)
+	}
+	signers := func() []any {
+		t.Helper()
+		form := map[string]secure.Secret{"grant_type": "password", "username": "jo@example.test", "password": oauthtest.Password}
+		tokens, err := d.Service.ClientToken(t.Context(), oauthapi.ClientForm{Tenant: d.Tenant, Application: d.Application, Form: form})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertion, err := d.Service.SignAssertion(t.Context(), oauthapi.SignAssertion{
+			Tenant: d.Tenant, Application: d.Application, Claims: []byte("{}"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, _ := open(t, tokens.Access)
+		return []any{header["kid"], assertion.KeyID}
+	}
+	if got := signers(); !slices.Equal(got, []any{key.ID, key.ID}) {
+		t.Errorf("the keys %v sign, want %s", got, key.ID)
+	}
+	d.SetStatus(d.Tenant, former, directoryapi.Disabled)
+	d.Clock.Move(time.Second)
+	if got := signers(); !slices.Equal(got, []any{d.Key, d.Key}) {
+		t.Errorf("the keys %v sign, want that of the administrator who is left, %s", got, d.Key)
 	}
 }
