@@ -268,7 +268,7 @@ func (s *Service) narrowedByHref(
 	if err != nil {
 		return narrow, err
 	}
-	return narrow, apierr.NotMapped.Because("the account store %q is not mapped to the application", named)
+	return narrow, apierr.NotMapped
 }
 
 // narrowedByKey narrows a login order to the organization of a key, as narrowedByHref does
@@ -292,7 +292,7 @@ func (s *Service) narrowedByKey(
 	if err != nil {
 		return narrow, err
 	}
-	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
+	return narrow, apierr.NotMapped
 }
 
 // checkOrganization returns the login order of an organization that a login names. It
