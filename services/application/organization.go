@@ -84,6 +84,12 @@ func organizationTaken(o store.Organization, err error) error {
 		Saying("An organization of that name or key exists.")
 }
 
+// nameKeyRequired is a text that clients compare, as is the message of errNoNameKey
+// (docs/interface/errors.md#texts-that-clients-compare).
+const nameKeyRequired = "Organization nameKey is required; it cannot be null, empty, or blank."
+
+var errNoNameKey = apierr.Required.Because(nameKeyRequired).Saying("Organization nameKey cannot be null, empty, or blank.")
+
 // applyOrganization writes the members of a body into an organization and checks
 // them.
 func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (err error) {
@@ -93,8 +99,8 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 	refused.Optional(&o.Description, in.Description, "description", maxOrganizationDescription)
 	refused.Enum(&o.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	err = refused.First()
-	if errors.Is(err, apierr.Required) && o.NameKey == "" {
-		return apierr.From(err).Saying("Organization nameKey cannot be null, empty, or blank.") // a literal that clients compare
+	if errors.Is(err, apierr.Required) && o.NameKey == "" && o.Name != "" {
+		return errNoNameKey
 	}
 	if err != nil {
 		return err

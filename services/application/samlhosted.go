@@ -86,7 +86,7 @@ func (s *Service) VerifySAMLRequest(ctx context.Context, in applicationapi.Verif
 		return out, err
 	}
 	if !field.IsText(in.RelayState) {
-		return out, apierr.Format.Because("RelayState must be UTF-8 without the character NUL")
+		return out, apierr.Format.Because("the RelayState must be UTF-8 without the character NUL")
 	}
 	body := AuthnVerificationRequest{SAMLRequest: field.Some(in.Request)}
 	if in.RelayState != "" {

@@ -165,8 +165,8 @@ func TestReasonsOfRefusedLogins(t *testing.T) {
 		"al": "Login attempt failed because there is no Account in the Application's associated Account Stores with the specified " +
 			"username or email.",
 	} {
-		if reason := apierr.From(w.login(t, w.Service, login, "wrong")).Reason; reason != want {
-			t.Errorf("of %s it is %q", login, reason)
+		if text := apierr.From(w.login(t, w.Service, login, "wrong")).DeveloperMessage(); text != want {
+			t.Errorf("of %s it is %q", login, text)
 		}
 	}
 }

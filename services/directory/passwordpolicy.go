@@ -102,50 +102,46 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	length, found := utf8.RuneCountInString(norm.NFC.String(password)), secure.CountCharacters(password)
 	var missing, sentences []string // for the developer, and for the end user
 	for _, class := range []struct {
-		name, kind  string
+		name        string
 		least, have int
 	}{
-		{"lower-case letter", "lowercase", p.MinLowerCase, found.Lower},
-		{"upper-case letter", "uppercase", p.MinUpperCase, found.Upper},
-		{"number", "numeric", p.MinNumeric, found.Numeric},
-		{"symbol", "symbol", p.MinSymbol, found.Symbol},
-		{"letter with a diacritic", "diacritic", p.MinDiacritic, found.Diacritic},
+		{"lowercase", p.MinLowerCase, found.Lower},
+		{"uppercase", p.MinUpperCase, found.Upper},
+		{"numeric", p.MinNumeric, found.Numeric},
+		{"symbol", p.MinSymbol, found.Symbol},
+		{"diacritic", p.MinDiacritic, found.Diacritic},
 	} {
 		if class.have < class.least {
-			missing = append(missing, plural(class.least, class.name))
-			sentences = append(sentences, "Password requires at least "+plural(class.least, class.kind+" character")+".")
+			missing = append(missing, characters(class.least, class.name+" "))
+			sentences = append(sentences, "Password requires at least "+missing[len(missing)-1]+".")
 		}
 	}
 	switch {
 	case length < p.MinLength:
 		return apierr.TooShort.Because("password has %s and needs at least %s",
-			plural(length, "character"), field.And(append([]string{plural(p.MinLength, "character")}, missing...))).
+			characters(length, ""), field.And(append([]string{characters(p.MinLength, "")}, missing...))).
 			Saying("Account password minimum length not satisfied.")
 	case length > most:
 		return tooLong(length, most, missing)
 	case len(missing) > 0:
-		return apierr.BadRequest.Because("password needs at least %s", field.And(missing)).
+		return apierr.BadRequest.Because("password requires at least %s", field.And(missing)).
 			Saying("%s", strings.Join(sentences, " "))
 	}
 	return nil
 }
 
 func tooLong(length, most int, missing []string) error {
-	rule := "may have at most " + plural(most, "character")
+	rule := "may have at most " + characters(most, "")
 	if len(missing) > 0 {
 		rule += " and needs at least " + field.And(missing)
 	}
-	return apierr.TooLong.Because("password has %s; it %s", plural(length, "character"), rule).Saying("The password %s.", rule)
+	return apierr.TooLong.Because("password has %s; it %s", characters(length, ""), rule).Saying("The password %s.", rule)
 }
 
-// plural is a number with its noun: "1 letter", "2 letters with a diacritic".
-func plural(n int, noun string) string {
+// characters is a number of characters of a kind: "1 numeric character", "2 characters".
+func characters(n int, kind string) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 " + kind + "character"
 	}
-	first, rest, _ := strings.Cut(noun, " ")
-	if first == "letter" && rest != "" {
-		return fmt.Sprintf("%d letters %s", n, rest)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d %scharacters", n, kind)
 }

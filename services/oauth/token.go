@@ -179,10 +179,13 @@ func (s *Service) check(ctx context.Context, tenant, application id.ID, text sec
 	return t, nil
 }
 
-// errTokenDeleted has a literal that clients compare (docs/interface/errors.md#texts-that-clients-compare).
+// tokenDeleted is a text that clients compare
+// (docs/interface/errors.md#texts-that-clients-compare).
+const tokenDeleted = "Token does not exist. This can occur if the token has been manually deleted, " +
+	"or if the token has expired and removed by %s."
+
 func (s *Service) errTokenDeleted() *apierr.Error {
-	return apierr.TokenRevoked.Because("Token does not exist. This can occur if the token has been manually deleted, "+
-		"or if the token has expired and removed by %s.", s.cfg.Alias.Product())
+	return apierr.TokenRevoked.Because(tokenDeleted, s.cfg.Alias.Product())
 }
 
 // issued reports whether a token that was presented equals the one that was

@@ -99,8 +99,9 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 	}
 	t.Run("without a key, in words that clients compare", func(t *testing.T) {
 		refusal := c.refused(t, 400, 2000, "POST", "/organizations", object{"name": "New"})
-		if refusal["message"] != "Organization nameKey cannot be null, empty, or blank." {
-			t.Errorf("the message is %q", refusal["message"])
+		if refusal["message"] != "Organization nameKey cannot be null, empty, or blank." ||
+			refusal["developerMessage"] != "Organization nameKey is required; it cannot be null, empty, or blank." {
+			t.Errorf("the messages are %q and %q", refusal["message"], refusal["developerMessage"])
 		}
 	})
 	t.Run("with the name of a directory that is taken", func(t *testing.T) {
