@@ -9,7 +9,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/changefeed"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -43,11 +42,17 @@ func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (c
 	return s.store.LoginOrderChanges(after), nil
 }
 
-// checkAccessIn is CheckAccess for the application's login order.
+// checkAccessIn is CheckAccess for the application's login order. An account whose login
+// named an organization acts as one of it: that it is reached otherwise too does not count.
 func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Access, error) {
-	account, err := s.checkAccess(ctx, in, order)
-	if err == nil {
-		err = wantStill(order, in.Organization)
+	within := order
+	if !in.Organization.IsZero() {
+		within = order.Within(func(p store.MappedStore) bool { return p.OrganizationID == in.Organization })
+	}
+	account, err := s.checkAccess(ctx, in, within)
+	if errors.Is(err, apierr.TokenAccountUnreachable) && !in.Organization.IsZero() {
+		err = apierr.TokenAccountUnreachable.Because(
+			"the account is no longer in the organization that the login named, or the application no longer reaches that")
 	}
 	known := err == nil || errors.Is(err, apierr.TokenStoreDisabled) || errors.Is(err, apierr.TokenAccountUnreachable)
 	if known && order.Status != directoryapi.Enabled {
@@ -101,19 +106,4 @@ func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (appli
 	stores := order.Stores()
 	holds := func(store directoryapi.Store) bool { return slices.Contains(stores, store) }
 	return applicationapi.Reached{Reached: slices.ContainsFunc(of.Stores, holds)}, err
-}
-
-// wantStill refuses an account whose login named an organization that the
-// application does not reach any more, or that is disabled. The zero id is none.
-func wantStill(order store.LoginOrder, organization id.ID) error {
-	at := slices.IndexFunc(order.Mapped, func(p store.MappedStore) bool { return p.OrganizationID == organization })
-	switch {
-	case organization.IsZero():
-		return nil
-	case at < 0:
-		return apierr.TokenAccountUnreachable.Because("the organization that the login named is no longer mapped to the application")
-	case order.Mapped[at].OrganizationStatus != directoryapi.Enabled:
-		return apierr.TokenStoreDisabled.Because("the organization that the login named is disabled")
-	}
-	return nil
 }

@@ -87,6 +87,11 @@ func TestTheStandingOfALoginToAnOrganization(t *testing.T) {
 	stands(organization, nil)
 	stands(unmapped, apierr.TokenAccountUnreachable)
 	stands(directory, apierr.TokenAccountUnreachable)
+	left := newOrganization(t, d, tenant) // the account is in none of its stores, as after it has left
+	mapOrganization(t, d, tenant, shop, left)
+	stands(left, apierr.TokenAccountUnreachable)
+	mapToOrganization(t, d, tenant, left, d.Directory(t, tenant, "Others"))
+	stands(left, apierr.TokenAccountUnreachable)
 	at := id.Ref{Tenant: tenant, ID: organization}
 	if _, err := d.Service.UpdateOrganization(t.Context(), at, application.NewOrganization{Status: field.Some(directoryapi.Disabled)}); err != nil {
 		t.Fatal(err)

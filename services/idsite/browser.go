@@ -338,13 +338,15 @@ func (p *Page) VerifyEmail(ctx context.Context, token secure.Secret) (directorya
 }
 
 // wantFirstStep refuses a page whose first step has not been passed, or is no longer
-// good: the account may not log in, or has another password since.
+// good: the account may not log in to the application, or has another password since.
 func (p *Page) wantFirstStep(ctx context.Context) error {
 	if p.flow.AccountID.IsZero() {
 		return errForbidden
 	}
-	_, err := p.svc.stillAdmitted(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID}, p.flow.PasswordModifiedAt)
-	if errors.Is(err, apierr.NotFound) {
+	access, err := p.svc.peers.Application.CheckAccess(ctx, applicationapi.CheckAccess{
+		Tenant: p.flow.TenantID, Application: p.flow.ApplicationID, Account: p.flow.AccountID, Organization: p.flow.OrganizationID,
+	})
+	if err == nil && !sameTime(access.PasswordModifiedAt, p.flow.PasswordModifiedAt) || err != nil && apierr.From(err).Status < 500 {
 		return errSessionOver
 	}
 	return err

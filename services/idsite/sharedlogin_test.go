@@ -104,6 +104,30 @@ func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 	}
 }
 
+// Until the second step the account may have been taken out of the application.
+func TestTheSecondStepIsForAnAccountOfTheApplication(t *testing.T) {
+	for what, end := range map[string]func(*login){
+		"the account store was taken from the application": func(l *login) {
+			l.peers.Applications.Map(id.Ref{Tenant: l.tenant.ID, ID: l.app.ID})
+		},
+		"the application was disabled": func(l *login) {
+			l.app.Status = directoryapi.Disabled
+			l.put(l.app)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := newLogin(t)
+			factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
+			page := l.open(t, pageOf(t, l.begin(t, map[string]any{"require_mfa": mfaapi.Authenticator}, idsite.Visit{}).Location))
+			l.logIn(t, page)
+			end(l)
+			if _, answer, err := page.Challenge(t.Context(), factor, l.peers.MFA.Show(l.userRef())); !errors.Is(err, apierr.SessionTimedOut) {
+				t.Errorf("the second step ends with %+v, %v", answer, err)
+			}
+		})
+	}
+}
+
 // Whoever knew the password may have enrolled a factor when the account had none.
 func TestAFactorThatWasLeftUnverifiedPassesNoLogin(t *testing.T) {
 	l := newLogin(t)

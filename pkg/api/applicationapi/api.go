@@ -61,7 +61,8 @@ type API interface {
 	// returns apierr.TokenAccountDisabled, TokenApplicationDisabled,
 	// TokenStoreDisabled or TokenAccountUnreachable; apierr.NotFound for an
 	// application that does not exist. The last two are also for an account whose
-	// login named an organization that is disabled now, or no longer mapped.
+	// login named an organization that is disabled now, or no longer mapped, or whose
+	// account stores no longer hold it, though it is reached otherwise.
 	CheckAccess(context.Context, CheckAccess) (Access, error)
 
 	// AccessChanges returns which applications and organizations have changed since a

@@ -222,6 +222,9 @@ func (s *Service) checkAccess(ctx context.Context, a *application, in applicatio
 		err = apierr.TokenAccountUnreachable
 	case o.status != directoryapi.Enabled:
 		err = apierr.TokenStoreDisabled
+	default:
+		asked.Stores = o.stores
+		access, err = s.directories.CheckAccess(ctx, asked)
 	}
 	if err != nil {
 		return directoryapi.Access{}, err
