@@ -266,7 +266,7 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, order st
 	if err != nil {
 		return narrow, err
 	}
-	return narrow, apierr.NotMapped.Because("the account store %q is not mapped to the application", named)
+	return narrow, apierr.NotMapped.Because(apierr.NotMappedReason+" It is %q.", named)
 }
 
 // keyed narrows a login order to the organization of a key, as at does for an href.
@@ -287,7 +287,7 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, order
 	if err != nil {
 		return narrow, err
 	}
-	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
+	return narrow, apierr.NotMapped.Because(apierr.NotMappedReason+" It is the organization with the nameKey %q.", named)
 }
 
 // wantOrganization returns the login order of an organization that a login names. It

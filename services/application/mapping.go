@@ -147,7 +147,7 @@ func (s *Service) createMapping(
 // that a body asks for, and notes its directory.
 func (s *Service) wantStore(ctx context.Context, to owner, m *store.Mapping, in MappingChange) error {
 	if m.StoreKind == organizations.name() && to.kind == store.OrganizationKind {
-		return apierr.OrgInsideOrg.Because("an organization cannot be an account store of an organization")
+		return apierr.OrgInsideOrg.Because(apierr.OrgInsideOrgReason)
 	}
 	at, err := s.accountStore(ctx, m.TenantID, m.Store())
 	if errors.Is(err, apierr.NotFound) {

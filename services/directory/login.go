@@ -13,8 +13,11 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// errNoAccount refuses an unknown login.
-var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
+// Refusals of an unknown login and of a wrong password.
+var (
+	errNoAccount     = apierr.NoSuchAccount.Because(apierr.NoSuchAccountReason)
+	errWrongPassword = apierr.WrongPassword.Because(apierr.WrongPasswordReason)
+)
 
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login with a password decides. One hash is computed whether or not an
@@ -40,7 +43,7 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	case absent:
 		return directoryapi.Authenticated{}, errNoAccount
 	case !match:
-		return directoryapi.Authenticated{}, apierr.WrongPassword.Because("the password is wrong")
+		return directoryapi.Authenticated{}, errWrongPassword
 	}
 	if err := checkAdmission(found); err != nil {
 		return directoryapi.Authenticated{}, err

@@ -170,13 +170,18 @@ func (s *Service) check(ctx context.Context, tenant, application id.ID, text sec
 	t, err := read(ctx, p.kind, tenant, p.id)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return t, apierr.TokenRevoked.Because("the token was deleted")
+		return t, s.errTokenDeleted()
 	case err != nil:
 		return t, err
 	case !s.issued(t, p):
 		return t, apierr.TokenSignature.Because("the token is not the one that was issued under its id")
 	}
 	return t, nil
+}
+
+// errTokenDeleted refuses a token that is not stored any more.
+func (s *Service) errTokenDeleted() *apierr.Error {
+	return apierr.TokenRevoked.Because(apierr.TokenRevokedReason, s.cfg.Alias.Product())
 }
 
 // issued reports whether a token that was presented equals the one that was
