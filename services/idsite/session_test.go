@@ -23,7 +23,8 @@ func tokenService(t testing.TB) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(nil, Peers{Application: anyOrganization{}}, ring, func() time.Time { return testNow }, Config{Base: "https://localhost:8443/v1"})
+	peers := Peers{Application: anyOrganization{}}
+	return New(nil, peers, ring, func() time.Time { return testNow }, Config{Base: "https://localhost:8443/v1"})
 }
 
 // anyOrganization has an organization of every nameKey.

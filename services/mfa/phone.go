@@ -54,7 +54,7 @@ func (s *Service) NewPhone(ctx context.Context, account id.Ref, in PhoneText) (s
 		return p, err
 	}
 	err = s.enrol(ctx, a, func(tx *store.Tx) error { return tx.InsertPhone(ctx, p) })
-	return p, numberTaken(p, err)
+	return p, numberTaken(err)
 }
 
 func (s *Service) newPhone(a directoryapi.Account, in PhoneText) (store.Phone, error) {
@@ -94,7 +94,7 @@ func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (sto
 		}
 		return tx.UpdatePhone(ctx, p)
 	})
-	return p, numberTaken(p, err)
+	return p, numberTaken(err)
 }
 
 // DeletePhone removes a phone with its factor and that factor's challenges.
@@ -107,7 +107,7 @@ func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
 }
 
 // numberTaken replaces apierr.Exists by the code for a number.
-func numberTaken(p store.Phone, err error) error {
+func numberTaken(err error) error {
 	if errors.Is(err, apierr.Exists) {
 		return apierr.PhoneNumberExists
 	}
