@@ -76,10 +76,20 @@ func (p *Page) wantApplication(application id.ID) error {
 var errForbidden = apierr.Forbidden.Because(
 	"a hosted login may call nothing but its own application and, after the password, its own account")
 
-// isStore reports whether the path names the account store of the flow.
-func (p *Page) isStore(kind string, at id.ID) bool {
-	ref, ok := p.svc.cfg.Base.Parse(p.flow.AccountStore)
-	return ok && ref.Kind == kind && ref.ID == at
+// wantResource refuses a resource that is neither the application of the flow nor the
+// account store that its request names.
+func (p *Page) wantResource(ctx context.Context, kind string, at id.ID) error {
+	if kind == "applications" {
+		return p.wantApplication(at)
+	}
+	named, err := p.svc.namedStore(ctx, p.flow)
+	if err != nil {
+		return err
+	}
+	if ref, ok := p.svc.cfg.Base.Parse(named.Href); !ok || ref.Kind != kind || ref.ID != at {
+		return errForbidden
+	}
+	return nil
 }
 
 // Model is what a page shows of an application.
@@ -97,10 +107,10 @@ type Model struct {
 // Model returns what to show of the application of the flow, or of its account
 // store.
 func (p *Page) Model(ctx context.Context, kind string, at id.ID) (Model, error) {
-	f := p.flow
-	if kind == "applications" && at != f.ApplicationID || kind != "applications" && !p.isStore(kind, at) {
-		return Model{}, errForbidden
+	if err := p.wantResource(ctx, kind, at); err != nil {
+		return Model{}, err
 	}
+	f := p.flow
 	app, err := p.svc.peers.Application.Application(ctx, id.Ref{Tenant: f.TenantID, ID: f.ApplicationID})
 	if err != nil {
 		return Model{}, err
@@ -209,8 +219,8 @@ func (p *Page) Register(ctx context.Context, kind string, at id.ID, in directory
 
 func (p *Page) register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (Answer,
 	error) {
-	if kind == "applications" && at != p.flow.ApplicationID || kind != "applications" && !p.isStore(kind, at) {
-		return Answer{}, errForbidden
+	if err := p.wantResource(ctx, kind, at); err != nil {
+		return Answer{}, err
 	}
 	if ref, _ := p.svc.cfg.Base.Parse(named.Href); named.Href != "" && named.Href != p.flow.AccountStore && ref.Kind != "organizations" {
 		return Answer{}, errOtherStore

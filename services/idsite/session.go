@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -88,20 +89,31 @@ func (s *Service) sessionToken(ctx context.Context, f store.Flow, site store.Sit
 	if f.NameKey != "" {
 		claims.NameKey = &f.NameKey
 	}
-	if f.AccountStore != "" {
-		claims.Store, claims.StoreKey = &f.AccountStore, &f.AccountStore
-		if ref, ok := s.cfg.Base.Parse(f.AccountStore); ok && ref.Kind == "organizations" {
-			stores, err := s.organization(ctx, whereOf(f))
-			if err != nil {
-				return "", err
-			}
-			claims.StoreKey = &stores.NameKey
-		}
+	named, err := s.namedStore(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	if named.Href != "" {
+		claims.Store, claims.StoreKey = &named.Href, &named.NameKey
 	}
 	if claims.Scope, err = s.scopeOf(ctx, f); err != nil {
 		return "", err
 	}
 	return s.signSession(f.TenantID, claims)
+}
+
+// namedStore is the account store that the request of a flow names, with the name that
+// pages show: the nameKey of an organization, the href of another store. It is empty where
+// the request names none, and where the organization has no stores.
+func (s *Service) namedStore(ctx context.Context, f store.Flow) (directoryapi.StoreName, error) {
+	if ref, _ := s.cfg.Base.Parse(f.AccountStore); f.NameKey == "" && ref.Kind != "organizations" {
+		return directoryapi.StoreName{Href: f.AccountStore, NameKey: f.AccountStore}, nil
+	}
+	stores, err := s.organization(ctx, whereOf(f))
+	if err != nil || stores.Organization.IsZero() {
+		return directoryapi.StoreName{}, err
+	}
+	return directoryapi.StoreName{Href: s.cfg.Base.To("organizations", stores.Organization), NameKey: stores.NameKey}, nil
 }
 
 func (s *Service) scopeOf(ctx context.Context, f store.Flow) (scope, error) {

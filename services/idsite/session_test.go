@@ -1,6 +1,7 @@
 package idsite
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -21,7 +23,15 @@ func tokenService(t testing.TB) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(nil, Peers{}, ring, func() time.Time { return testNow }, Config{Base: "https://localhost:8443/v1"})
+	peers := Peers{Application: anyOrganization{}}
+	return New(nil, peers, ring, func() time.Time { return testNow }, Config{Base: "https://localhost:8443/v1"})
+}
+
+// anyOrganization has an organization of every nameKey.
+type anyOrganization struct{ applicationapi.Contract }
+
+func (anyOrganization) LoginStores(_ context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
+	return applicationapi.LoginStores{Organization: id.New(testNow), NameKey: in.NameKey}, nil
 }
 
 // wantPlain checks the claims of a session token that has text in every place

@@ -170,7 +170,7 @@ func TestTheOrganizationOfALogin(t *testing.T) {
 		named   directoryapi.StoreName
 		asnk    any
 	}{
-		"the request by its nameKey":  {map[string]any{"sof": true, "onk": "acme"}, directoryapi.StoreName{}, nil},
+		"the request by its nameKey":  {map[string]any{"sof": true, "onk": "acme"}, directoryapi.StoreName{}, "acme"},
 		"the request by its href":     {map[string]any{"sof": true, "ash": acme}, directoryapi.StoreName{}, "acme"},
 		"the page by its nameKey":     {map[string]any{"sof": true}, directoryapi.StoreName{NameKey: "acme"}, nil},
 		"the page by its href":        {map[string]any{"sof": true}, directoryapi.StoreName{Href: acme}, nil},
@@ -178,7 +178,8 @@ func TestTheOrganizationOfALogin(t *testing.T) {
 		"the request before a factor": {map[string]any{"sof": true, "require_mfa": "sms", "ash": acme}, directoryapi.StoreName{}, "acme"},
 	} {
 		token := pageOf(t, l.begin(t, c.request, idsite.Visit{}).Location)
-		if claims := sessionClaims(t, token); claims["sof"] != true || claims["asnk"] != c.asnk {
+		if claims := sessionClaims(t, token); claims["sof"] != true || claims["asnk"] != c.asnk ||
+			c.asnk != nil && claims["ash"] != acme {
 			t.Errorf("%s: the page reads %v", what, claims)
 		}
 		page := l.open(t, token)
