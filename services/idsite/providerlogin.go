@@ -229,16 +229,17 @@ func (p *Page) goOn(ctx context.Context, logged applicationapi.LoggedIn, isNew b
 	return p.svc.cfg.Base.Host() + "/sso?jwtResponse=" + assertion, nil
 }
 
-// LogInAtProvider logs in the user of a token or code that a provider has issued to the page.
-func (p *Page) LogInAtProvider(ctx context.Context, application id.ID, login directoryapi.SocialLogin) (Answer, error) {
-	if err := p.wantApplication(application); err != nil {
+// LogInAtProvider logs in the user of a token or code that a provider has issued to the page,
+// which sends it to the application or to the account store of its request.
+func (p *Page) LogInAtProvider(ctx context.Context, kind string, at id.ID, login directoryapi.SocialLogin) (Answer, error) {
+	if err := p.wantResource(ctx, kind, at); err != nil {
 		return Answer{}, err
 	}
 	if login.AccountStore == "" && login.NameKey == "" {
 		login.AccountStore, login.NameKey = p.flow.AccountStore, p.flow.NameKey
 	}
 	logged, err := p.svc.peers.Application.ProviderLogin(ctx, applicationapi.ProviderLogin{
-		Tenant: p.flow.TenantID, Application: application, Login: login,
+		Tenant: p.flow.TenantID, Application: p.flow.ApplicationID, Login: login,
 	})
 	if err != nil {
 		return Answer{}, err

@@ -215,7 +215,7 @@ func (h *handlers) browserLogin(c *fiber.Ctx) error {
 		return err
 	}
 	if in.ProviderData.Given() {
-		return h.browserProviderLogin(c, at, in.ProviderData.Value)
+		return h.browserProviderLogin(c, "applications", at, in.ProviderData.Value)
 	}
 	kind, err := field.Enum(in.Type, "type", "basic", "basic", "provider")
 	if err != nil {
@@ -250,12 +250,12 @@ func (h *handlers) passed(c *fiber.Ctx, answer idsite.Answer, err error) error {
 
 // browserProviderLogin logs in with the proof of a user that the provider's own
 // program in the browser has returned to the page.
-func (h *handlers) browserProviderLogin(c *fiber.Ctx, application id.ID, data json.RawMessage) error {
+func (h *handlers) browserProviderLogin(c *fiber.Ctx, kind string, at id.ID, data json.RawMessage) error {
 	login, err := directoryview.ReadProviderData(data)
 	if err != nil {
 		return err
 	}
-	answer, err := page(c).LogInAtProvider(c.UserContext(), application, *login)
+	answer, err := page(c).LogInAtProvider(c.UserContext(), kind, at, *login)
 	return h.passed(c, answer, err)
 }
 
@@ -271,10 +271,7 @@ func (h *handlers) browserRegister(c *fiber.Ctx) error {
 		return err
 	}
 	if in.ProviderData.Given() {
-		if c.Params("kind") != "applications" {
-			return apierr.UnusedProperty.Because("providerData is for the accounts of an application; its accountStore names the organization")
-		}
-		return h.browserProviderLogin(c, at, in.ProviderData.Value)
+		return h.browserProviderLogin(c, c.Params("kind"), at, in.ProviderData.Value)
 	}
 	where, err := directoryapi.ReadStoreName(in.AccountStore, "accountStore")
 	if err != nil {

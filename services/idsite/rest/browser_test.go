@@ -2,15 +2,19 @@ package rest_test
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
@@ -43,18 +47,26 @@ func newPage(t *testing.T, wrap ...func(*idsite.Peers)) *page {
 	if status, body := c.update(t, tenant, site, `{"authorizedOriginUris":["`+pageOrigin+`"]}`); status != 200 {
 		t.Fatalf("the settings answer %d: %v", status, body)
 	}
-	request, err := secure.SignJWT(map[string]any{"typ": "JWT"}, secure.Claims{
-		"iss": "K1", "sub": base.To("applications", shop), "cb_uri": returnTo, "iat": 1795242600, "jti": "request",
-	}, "secret")
+	p := &page{client: c, tenant: tenant, application: shop}
+	p.begin(t, secure.Claims{"jti": "request"})
+	return p
+}
+
+// begin begins another hosted login, with further claims of its request.
+func (p *page) begin(t *testing.T, more secure.Claims) {
+	t.Helper()
+	claims := secure.Claims{"iss": "K1", "sub": base.To("applications", p.application), "cb_uri": returnTo, "iat": 1795242600}
+	maps.Copy(claims, more)
+	request, err := secure.SignJWT(map[string]any{"typ": "JWT"}, claims, "secret")
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, body := c.send(t, http.MethodGet, "/sso?jwtRequest="+request, "", "")
+	answer, body := p.send(t, http.MethodGet, "/sso?jwtRequest="+request, "", "")
 	_, token, found := strings.Cut(answer.Header.Get("Location"), "?jwt=")
 	if !found {
 		t.Fatalf("the request leads to %q: %s", answer.Header.Get("Location"), body)
 	}
-	return &page{c, tenant, shop, token}
+	p.token = token
 }
 
 // call asks as the page does, and keeps the token of the answer.
@@ -95,6 +107,35 @@ func TestABodyOfAPageMayBeNull(t *testing.T) {
 		answer, text := p.call(t, http.MethodPost, "/factors/"+p.application.String()+"/challenges", body)
 		if answer.StatusCode != 403 || answer.Header.Get("Authorization") == "" {
 			t.Errorf("%q answers %d %s", body, answer.StatusCode, text)
+		}
+	}
+}
+
+// A page whose request names an organization, in either way, asks for the model of the
+// organization and sends its users there, also those of a provider.
+func TestAPageCallsTheOrganizationOfItsRequest(t *testing.T) {
+	p := newPage(t)
+	google := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
+	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: google.Tenant, ID: google.ID, Status: directoryapi.Enabled})
+	p.peers.Directories.Mirror(t, google, "google")
+	p.peers.Applications.MapSocial(id.Ref{Tenant: p.tenant, ID: p.application}, "google", google.ID)
+	acme := p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", google.ID)
+	other := p.peers.Applications.NewOrganization(p.tenant, p.application, "other", google.ID)
+	body := `{"providerData":{"providerId":"google","accessToken":"` + directoryfake.UserToken("1", "jo@example.test").Reveal() + `"}}`
+	for name, value := range map[string]string{"onk": "acme", "ash": base.To("organizations", acme)} {
+		for _, c := range []struct {
+			organization id.ID
+			model, login int
+		}{{other, 403, 403}, {acme, 200, 204}} {
+			p.begin(t, secure.Claims{"jti": name + c.organization.String(), name: value})
+			at := "/organizations/" + c.organization.String()
+			if answer, text := p.call(t, http.MethodGet, at+"?expand=idSiteModel", ""); answer.StatusCode != c.model {
+				t.Errorf("%s: the model is %d %s", name, answer.StatusCode, text)
+			}
+			answer, text := p.call(t, http.MethodPost, at+"/accounts", body)
+			if answer.StatusCode != c.login || (answer.Header.Get("Service-SSO-Redirect-Location") != "") != (c.login == 204) {
+				t.Errorf("%s: the login at a provider is %d %s", name, answer.StatusCode, text)
+			}
 		}
 	}
 }
