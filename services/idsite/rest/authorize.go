@@ -3,6 +3,7 @@ package rest
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -30,8 +31,10 @@ func leaveFor(c *fiber.Ctx, location string) error {
 
 // authorize begins a login at the provider of a directory.
 func (c *clientCall) authorize(f *fiber.Ctx) error {
+	// A client may append a query of its own to an authorizeUri, with another question mark.
+	store, _, _ := strings.Cut(f.Query("account_store_href"), "?")
 	in := idsite.Authorize{
-		ResponseType: f.Query("response_type"), AccountStore: f.Query("account_store_href"), RedirectURI: f.Query("redirect_uri"),
+		ResponseType: f.Query("response_type"), AccountStore: store, RedirectURI: f.Query("redirect_uri"),
 		Scope: f.Query("scope"), Organization: f.Query("organization_href"), NameKey: f.Query("organization_name_key"),
 		Self: c.self, Browser: secure.Secret(f.Cookies(authorizeCookie)),
 	}

@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -111,16 +112,47 @@ func TestABodyOfAPageMayBeNull(t *testing.T) {
 	}
 }
 
+// mapGoogle maps a directory of a social provider to the application.
+func (p *page) mapGoogle(t *testing.T) id.ID {
+	t.Helper()
+	at := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
+	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: at.Tenant, ID: at.ID, Status: directoryapi.Enabled})
+	p.peers.Directories.Mirror(t, at, "google")
+	p.peers.Applications.MapSocial(id.Ref{Tenant: p.tenant, ID: p.application}, "google", at.ID)
+	return at.ID
+}
+
+// A client may append all parameters to an authorizeUri again, with a question mark, as if
+// the address had no query.
+func TestAnAuthorizeURIWithTwoQueries(t *testing.T) {
+	p := newPage(t)
+	google := p.mapGoogle(t)
+	_, body := p.client.call(t, http.MethodGet, "/login", "")
+	var model struct {
+		AccountStores []struct {
+			Href         string `json:"href"`
+			AuthorizeURI string `json:"authorizeUri"`
+		} `json:"accountStores"`
+	}
+	if err := json.Unmarshal([]byte(body), &model); err != nil || len(model.AccountStores) != 1 ||
+		model.AccountStores[0].Href != base.To("directories", google) {
+		t.Fatalf("the login model is %s", body)
+	}
+	_, begin, _ := strings.Cut(model.AccountStores[0].AuthorizeURI, "/authorize?")
+	again := url.Values{"response_type": {"service_token"}, "account_store_href": {model.AccountStores[0].Href}, "redirect_uri": {returnTo}}
+	answer, body := p.client.call(t, http.MethodGet, "/authorize?"+begin+"?"+again.Encode(), "")
+	if to := answer.Header.Get("Location"); answer.StatusCode != 302 || !strings.HasPrefix(to, "https://google.test/authorize") {
+		t.Errorf("the browser is sent to %q: %d %s", to, answer.StatusCode, body)
+	}
+}
+
 // A page whose request names an organization, in either way, asks for the model of the
 // organization and sends its users there, also those of a provider.
 func TestAPageCallsTheOrganizationOfItsRequest(t *testing.T) {
 	p := newPage(t)
-	google := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
-	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: google.Tenant, ID: google.ID, Status: directoryapi.Enabled})
-	p.peers.Directories.Mirror(t, google, "google")
-	p.peers.Applications.MapSocial(id.Ref{Tenant: p.tenant, ID: p.application}, "google", google.ID)
-	acme := p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", google.ID)
-	other := p.peers.Applications.NewOrganization(p.tenant, p.application, "other", google.ID)
+	google := p.mapGoogle(t)
+	acme := p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", google)
+	other := p.peers.Applications.NewOrganization(p.tenant, p.application, "other", google)
 	body := `{"providerData":{"providerId":"google","accessToken":"` + directoryfake.UserToken("1", "jo@example.test").Reveal() + `"}}`
 	for name, value := range map[string]string{"onk": "acme", "ash": base.To("organizations", acme)} {
 		for _, c := range []struct {
