@@ -168,8 +168,12 @@ func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
 		"/help": "Help", "/help/": "Help", "/help/%C3%BCber%20uns.html": "Über uns", "/help/%FF": "", "/help/none.html": "",
 	} {
 		answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: pageOrigin(t) + path, Anonymous: true})
-		if custom := string(answer.Body) == "<h1>"+want+"</h1>"; answer.Status != http.StatusOK || custom != (want != "") {
+		custom := string(answer.Body) == "<h1>"+want+"</h1>"
+		if answer.Status != http.StatusOK || custom != (want != "") {
 			t.Errorf("%s answers %s", path, answer)
+		}
+		if popups := answer.Header.Get("Cross-Origin-Opener-Policy") == "same-origin-allow-popups"; popups != custom {
+			t.Errorf("%s has the headers %v", path, answer.Header)
 		}
 	}
 	b := openBrowser(t)

@@ -87,6 +87,7 @@ func (h *handlers) customPage(c *fiber.Ctx, site store.Site, requested string) (
 		kind = fiber.MIMEOctetStream
 	}
 	c.Set(fiber.HeaderContentType, kind)
+	c.Set("Cross-Origin-Opener-Policy", "same-origin-allow-popups") // programs of providers log in in a window of their own
 	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
 	c.Set(fiber.HeaderETag, file.ETag())
 	if c.Get(fiber.HeaderIfNoneMatch) == file.ETag() {
