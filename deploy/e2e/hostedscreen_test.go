@@ -100,7 +100,7 @@ func TestABrowserIsRefusedInTheLanguageOfThePage(t *testing.T) {
 		english.fill(name, text)
 	}
 	english.submit()
-	english.alert("The password needs at least 1 upper-case letter.")
+	english.alert("Password requires at least 1 uppercase character.")
 }
 
 // The routes that other hosted pages have lead to the same pages here.

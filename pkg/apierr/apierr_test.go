@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -44,6 +45,22 @@ func TestEveryErrorIsListedOnce(t *testing.T) {
 		seen[e.Code] = e.Message
 		if e.Status < 400 || e.Status > 599 || e.Message == "" {
 			t.Errorf("%+v has no status or no text", e)
+		}
+	}
+}
+
+// docs/interface/errors.md#texts-that-clients-compare
+func TestTextsThatClientsCompare(t *testing.T) {
+	for e, want := range map[*Error]string{
+		Unauthorized:      "Authentication required.",
+		WrongType:         "is an invalid type.",
+		NoSuchResource:    "does not match a known resource",
+		NoSuchAccount:     "Invalid username or password.",
+		WrongPassword:     "Invalid username or password.",
+		PhoneNumberExists: "An existing phone with that number already exists for this Account.",
+	} {
+		if !strings.Contains(e.Message, want) {
+			t.Errorf("the message of %d is %q, without %q", e.Code, e.Message, want)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		return directoryapi.Account{}, refusal
 	}
 	if err := checkDomain(to.CreationPolicy, a.Email); err != nil {
-		return directoryapi.Account{}, err
+		return directoryapi.Account{}, apierr.From(err).Saying("Cannot create the Account because your email's domain is not allowed.")
 	}
 	hash, err := s.firstPassword(ctx, in)
 	if err != nil {

@@ -82,7 +82,8 @@ func domainList(name string, entries []string) ([]string, error) {
 			return nil, apierr.TooLong.Because("%s holds an entry of %d characters; at most %d are allowed", name, n, maxDomain)
 		}
 		if !isDomainPattern(entry) {
-			return nil, apierr.WrongType.Because("%s holds %q, which is not a domain name with or without *", name, entry)
+			return nil, apierr.WrongType.Because("%s holds %q, which is not a domain name with or without *", name, entry).
+				Saying("%q cannot be listed. It is not a valid domain.", entry)
 		}
 	}
 	return entries, nil

@@ -58,3 +58,24 @@ func TestStrength(t *testing.T) {
 		}
 	}
 }
+
+// docs/interface/errors.md#texts-that-clients-compare
+func TestTheEndUserReadsWhichCharactersAPasswordLacks(t *testing.T) {
+	policy := store.PasswordPolicy{MaxLength: 10, MinUpperCase: 1, MinNumeric: 2}
+	for password, want := range map[string]string{
+		"a12": "Password requires at least 1 uppercase character.",
+		"A1":  "Password requires at least 2 numeric characters.",
+		"a":   "Password requires at least 1 uppercase character. Password requires at least 2 numeric characters.",
+	} {
+		if err := checkStrength(policy, password); apierr.From(err).Message != want {
+			t.Errorf("%q: the end user reads %q, want %q", password, apierr.From(err).Message, want)
+		}
+	}
+}
+
+// docs/interface/errors.md#texts-that-clients-compare
+func TestAnUnknownLoginMatchesNoKnownResource(t *testing.T) {
+	if text := apierr.From(errNoLogin).DeveloperMessage(); !strings.Contains(text, "does not match a known resource") {
+		t.Errorf("the developer reads %q", text)
+	}
+}

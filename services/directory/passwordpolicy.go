@@ -100,19 +100,20 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 		return tooLong(utf8.RuneCountInString(password), most, nil)
 	}
 	length, found := utf8.RuneCountInString(norm.NFC.String(password)), secure.CountCharacters(password)
-	var missing []string
+	var missing, sentences []string // for the developer, and for the end user
 	for _, class := range []struct {
-		name        string
+		name, kind  string
 		least, have int
 	}{
-		{"lower-case letter", p.MinLowerCase, found.Lower},
-		{"upper-case letter", p.MinUpperCase, found.Upper},
-		{"number", p.MinNumeric, found.Numeric},
-		{"symbol", p.MinSymbol, found.Symbol},
-		{"letter with a diacritic", p.MinDiacritic, found.Diacritic},
+		{"lower-case letter", "lowercase", p.MinLowerCase, found.Lower},
+		{"upper-case letter", "uppercase", p.MinUpperCase, found.Upper},
+		{"number", "numeric", p.MinNumeric, found.Numeric},
+		{"symbol", "symbol", p.MinSymbol, found.Symbol},
+		{"letter with a diacritic", "diacritic", p.MinDiacritic, found.Diacritic},
 	} {
 		if class.have < class.least {
 			missing = append(missing, plural(class.least, class.name))
+			sentences = append(sentences, "Password requires at least "+plural(class.least, class.kind+" character")+".")
 		}
 	}
 	switch {
@@ -124,7 +125,7 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 		return tooLong(length, most, missing)
 	case len(missing) > 0:
 		return apierr.BadRequest.Because("password needs at least %s", field.And(missing)).
-			Saying("The password needs at least %s.", field.And(missing))
+			Saying("%s", strings.Join(sentences, " "))
 	}
 	return nil
 }

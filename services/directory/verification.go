@@ -57,7 +57,9 @@ func noVerification(err error) error {
 }
 
 // errNoLogin refuses a workflow for an unknown login.
-var errNoLogin = apierr.NoSuchResource.Because("no account of that user name or email is in the account stores")
+var errNoLogin = apierr.NoSuchResource.Because(
+	"the login does not match a known resource: no account of that user name or email is in the account stores",
+)
 
 // RequestVerification replaces the verification token of the account of a login and sends its
 // mail; an email that is verified already gets none, and neither does an anonymous request

@@ -105,7 +105,10 @@ func TestEmailDomains(t *testing.T) {
 		answer.WantError(400, code)
 	}
 	b.Post(policy, `{"emailDomainWhitelist":"example.test"}`).WantError(400, 2004)
-	b.Post(policy, `{"emailDomainWhitelist":["a b"]}`).WantError(400, 2004)
+	refused := b.Post(policy, `{"emailDomainWhitelist":["a b"]}`).WantError(400, 2004).Text("message")
+	if want := `"a b" cannot be listed. It is not a valid domain.`; refused != want {
+		t.Errorf("an entry that is no domain is refused with %q, want %q", refused, want)
+	}
 	b.Post(policy, `{"emailDomainWhitelist":[]}`).Want(200)
 	b.Post(staff+"/accounts", `{"email":"jo@other.test","password":"Changeme1!"}`).Want(201)
 }
