@@ -45,9 +45,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Reason)
 }
 
-// DeveloperMessage returns the reason, or what the code means and what to change.
+// DeveloperMessage returns the reason, the text that clients compare, or what the code
+// means and what to change.
 func (e *Error) DeveloperMessage() string {
-	return cmp.Or(e.Reason, reason(e.Code))
+	return cmp.Or(e.Reason, compared[e.Code], reason(e.Code))
 }
 
 // Is reports whether target is the same entry of the catalogue.

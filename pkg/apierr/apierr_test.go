@@ -51,16 +51,29 @@ func TestEveryErrorIsListedOnce(t *testing.T) {
 
 // docs/interface/errors.md#texts-that-clients-compare
 func TestTextsThatClientsCompare(t *testing.T) {
-	for e, want := range map[*Error]string{
-		Unauthorized:      "Authentication required.",
-		WrongType:         "is an invalid type.",
-		NoSuchResource:    "does not match a known resource",
-		NoSuchAccount:     "Invalid username or password.",
-		WrongPassword:     "Invalid username or password.",
-		PhoneNumberExists: "An existing phone with that number already exists for this Account.",
+	for e, want := range map[*Error]struct{ message, developerMessage string }{
+		Unauthorized:   {"Authentication required.", ""},
+		WrongType:      {"is an invalid type.", ""},
+		NoSuchResource: {"does not match a known resource", ""},
+		WrongPassword: {
+			"Invalid username or password.",
+			"Login attempt failed because the specified password is incorrect.",
+		},
+		NoSuchAccount: {
+			"Invalid username or password.",
+			"Login attempt failed because there is no Account in the Application's associated Account Stores " +
+				"with the specified username or email.",
+		},
+		PhoneNumberFixed:   {"", "Verified phone numbers cannot be modified."},
+		PhoneNumberInvalid: {"", "The provided phone number is invalid."},
+		PhoneNumberExists: {
+			"An existing phone with that number already exists for this Account.",
+			"An existing phone with that number already exists for this Account.",
+		},
+		MessagePlaceholder: {"${code}", "The challenge message must include '${code}'."},
 	} {
-		if !strings.Contains(e.Message, want) {
-			t.Errorf("the message of %d is %q, without %q", e.Code, e.Message, want)
+		if !strings.Contains(e.Message, want.message) || !strings.Contains(e.DeveloperMessage(), want.developerMessage) {
+			t.Errorf("the texts of %d are %q and %q, want %q", e.Code, e.Message, e.DeveloperMessage(), want)
 		}
 	}
 }

@@ -18,6 +18,18 @@ const (
 	sourceBroken    = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
 )
 
+// compared are texts for the developer, by code, that clients compare
+// (docs/interface/errors.md#texts-that-clients-compare). A reason replaces them.
+var compared = map[int]string{
+	7100: "Login attempt failed because the specified password is incorrect.",
+	7104: "Login attempt failed because there is no Account in the Application's associated Account Stores " +
+		"with the specified username or email.",
+	13100: "Verified phone numbers cannot be modified.",
+	13101: "The provided phone number is invalid.",
+	13102: "An existing phone with that number already exists for this Account.",
+	13103: "The challenge message must include '${code}'.",
+}
+
 // catalog lists every error below by its code, in the order of definition.
 var catalog []*Error
 

@@ -19,7 +19,7 @@ func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin
 	}
 	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {
-		out.Refusal = errNoAccount
+		out.Refusal = apierr.NoSuchAccount
 		return out, nil
 	}
 	if err != nil {

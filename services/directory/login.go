@@ -13,9 +13,6 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// errNoAccount refuses an unknown login.
-var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
-
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login with a password decides. One hash is computed whether or not an
 // account was found, and the state of an account shows only with the right password:
@@ -38,9 +35,9 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	case err != nil:
 		return directoryapi.Authenticated{}, err
 	case absent:
-		return directoryapi.Authenticated{}, errNoAccount
+		return directoryapi.Authenticated{}, apierr.NoSuchAccount
 	case !match:
-		return directoryapi.Authenticated{}, apierr.WrongPassword.Because("the password is wrong")
+		return directoryapi.Authenticated{}, apierr.WrongPassword
 	}
 	if err := checkAdmission(found); err != nil {
 		return directoryapi.Authenticated{}, err

@@ -54,7 +54,7 @@ func (s *Service) NewPhone(ctx context.Context, account id.Ref, in PhoneText) (s
 		return p, err
 	}
 	err = s.enrol(ctx, a, func(tx *store.Tx) error { return tx.InsertPhone(ctx, p) })
-	return p, numberTaken(p, err)
+	return p, numberTaken(err)
 }
 
 func (s *Service) newPhone(a directoryapi.Account, in PhoneText) (store.Phone, error) {
@@ -86,7 +86,7 @@ func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (sto
 		p.ModifiedAt = s.now()
 		if p.Number != before.Number {
 			if before.VerificationStatus == store.Verified || p.VerificationStatus == store.Verified {
-				return apierr.PhoneNumberFixed.Because("change the number of a phone while it is unverified, and verify it afterwards")
+				return apierr.PhoneNumberFixed
 			}
 			if err := tx.ExpireChallenges(ctx, at.Tenant, at.ID, p.ModifiedAt); err != nil {
 				return err
@@ -94,7 +94,7 @@ func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (sto
 		}
 		return tx.UpdatePhone(ctx, p)
 	})
-	return p, numberTaken(p, err)
+	return p, numberTaken(err)
 }
 
 // DeletePhone removes a phone with its factor and that factor's challenges.
@@ -107,9 +107,9 @@ func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
 }
 
 // numberTaken replaces apierr.Exists by the code for a number.
-func numberTaken(p store.Phone, err error) error {
+func numberTaken(err error) error {
 	if errors.Is(err, apierr.Exists) {
-		return apierr.PhoneNumberExists.Because("the account has a phone with the number %s", p.Number)
+		return apierr.PhoneNumberExists
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func readNumber(in field.Text) (string, error) {
 	number, err := phonenumbers.Parse(text, homeRegion)
 	if err != nil || !phonenumbers.IsValidNumber(number) || number.GetExtension() != "" ||
 		phonenumbers.GetNumberType(number) == phonenumbers.PREMIUM_RATE {
-		return "", apierr.PhoneNumberInvalid.Because("%q is not a valid telephone number; write it in E.164, such as +12675555555", text)
+		return "", apierr.PhoneNumberInvalid
 	}
 	return phonenumbers.Format(number, phonenumbers.E164), nil
 }

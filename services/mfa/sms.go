@@ -99,7 +99,7 @@ func readMessage(in field.Text) (string, error) {
 	case message == nil:
 		return defaultMessage, nil
 	case !strings.Contains(*message, placeholder):
-		return "", apierr.MessagePlaceholder.Because("the message must contain the placeholder %s", placeholder)
+		return "", apierr.MessagePlaceholder
 	}
 	return *message, nil
 }
