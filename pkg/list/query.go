@@ -343,6 +343,10 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 		var err error
 		f.Text = ""
 		f.From, f.Until, err = parsePeriod(value)
+		if errors.Is(err, apierr.ParameterInvalid) {
+			err = apierr.ParameterInvalid.Because("%s query parameter value is invalid or an unexpected type. It must be a datetime or a range: %s",
+				name, apierr.From(err).Reason)
+		}
 		return f, err
 	case Enum:
 		f.Text = strings.ToUpper(value)

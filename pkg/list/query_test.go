@@ -88,6 +88,8 @@ func TestARefusalListsWhatThereIs(t *testing.T) {
 		"nick=x":        `the collection cannot be searched by "nick", only by createdAt, name, status or unsorted`,
 		"orderBy=nick":  `the collection cannot be sorted by "nick", only by createdAt, hidden, name or status`,
 		"status=PAUSED": "status must be ENABLED or DISABLED",
+		"createdAt=no": `createdAt query parameter value is invalid or an unexpected type. It must be a datetime or a range: ` +
+			`"no" is not the beginning of a datetime such as 2026-11-20T20:25:00.000Z`, // its first sentence is a literal that clients compare
 		"name=a&name=b": `the query parameter "name" has two values, "a" and "b"; send one`,
 	} {
 		if _, err := Parse(raw, spec); apierr.From(err).Reason != want {

@@ -237,6 +237,9 @@ func (s *Service) narrowed(
 	return order, nil
 }
 
+// notMapped is a literal that old clients compare (docs/interface/errors.md#body).
+const notMapped = "The specified Account Store is not one of the Application's assigned Account Stores."
+
 // at narrows a login order to the store of an href. One that exists and is not mapped
 // to the application itself is apierr.NotMapped, any other Reference.
 func (s *Service) at(ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string) (store.LoginOrder, error) {
@@ -266,7 +269,7 @@ func (s *Service) at(ctx context.Context, application directoryapi.Ref, order st
 	if err != nil {
 		return narrow, err
 	}
-	return narrow, apierr.NotMapped.Because("the account store %q is not mapped to the application", named)
+	return narrow, apierr.NotMapped.Because(notMapped+" It is %q.", named)
 }
 
 // keyed narrows a login order to the organization of a key, as at does for an href.
@@ -287,7 +290,7 @@ func (s *Service) keyed(ctx context.Context, application directoryapi.Ref, order
 	if err != nil {
 		return narrow, err
 	}
-	return narrow, apierr.NotMapped.Because("the organization with the nameKey %q is not mapped to the application", named)
+	return narrow, apierr.NotMapped.Because(notMapped+" It is the organization with the nameKey %q.", named)
 }
 
 // wantOrganization returns the login order of an organization that a login names. It

@@ -143,11 +143,14 @@ func (s *Service) createMapping(
 	return m, nil
 }
 
+// insideOrganization is a literal that old clients compare (docs/interface/errors.md#body).
+const insideOrganization = "An Organization cannot be mapped as an Account Store for another Organization."
+
 // wantStore checks that the store of a mapping exists and may have the flags
 // that a body asks for, and notes its directory.
 func (s *Service) wantStore(ctx context.Context, to owner, m *store.Mapping, in MappingChange) error {
 	if m.StoreKind == organizations.name() && to.kind == store.OrganizationKind {
-		return apierr.OrgInsideOrg.Because("an organization cannot be an account store of an organization")
+		return apierr.OrgInsideOrg.Because(insideOrganization)
 	}
 	at, err := s.accountStore(ctx, m.TenantID, m.Store())
 	if errors.Is(err, apierr.NotFound) {

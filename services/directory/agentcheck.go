@@ -154,7 +154,7 @@ func delegated(found store.Candidate) bool {
 // apierr.WrongPassword.
 func (s *Service) delegate(ctx context.Context, found store.Candidate, password secure.Secret) error {
 	if password == "" || len(password) > maxDelegated {
-		return apierr.WrongPassword.Because("the password is wrong")
+		return errWrongPassword
 	}
 	ctx, span := telemetry.Span(ctx, "directory.AgentCheck")
 	defer span.End()
@@ -225,7 +225,7 @@ var refusalReasons = map[string]int{"EXPIRED": checkExpired, "LOCKED": checkLock
 
 // checkErrors are what becomes of a login by the result of its check.
 var checkErrors = map[int]error{
-	store.CheckFailure: apierr.WrongPassword.Because("the password is wrong"),
+	store.CheckFailure: errWrongPassword,
 	checkExpired:       apierr.WrongPassword.Because("the password has expired at the directory server; change it there"),
 	checkLocked:        apierr.WrongPassword.Because("the directory server has locked the account"),
 	checkDisabled:      apierr.WrongPassword.Because("the directory server has disabled the account, or does not let it in now"),

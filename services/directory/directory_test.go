@@ -156,6 +156,21 @@ func (w world) login(t *testing.T, svc *directory.Service, login, password strin
 	return err
 }
 
+// Clients compare these literals.
+func TestReasonsOfRefusedLogins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, directory.PolicyChange{})
+	for login, want := range map[string]string{
+		"jo": "Login attempt failed because the specified password is incorrect.",
+		"al": "Login attempt failed because there is no Account in the Application's associated Account Stores with the specified " +
+			"username or email.",
+	} {
+		if reason := apierr.From(w.login(t, w.Service, login, "wrong")).Reason; reason != want {
+			t.Errorf("of %s it is %q", login, reason)
+		}
+	}
+}
+
 func (w world) hash(t *testing.T) string {
 	t.Helper()
 	hash, err := pg.Value[string](t.Context(), w.db, `SELECT password_hash FROM accounts WHERE id = $1`, w.account.ID)

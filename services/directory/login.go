@@ -13,8 +13,18 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// errNoAccount refuses an unknown login.
-var errNoAccount = apierr.NoSuchAccount.Because("no account of that user name or email is in the account stores")
+// Literals that old clients compare (docs/interface/errors.md#body).
+const (
+	noAccount = "Login attempt failed because there is no Account in the Application's associated Account Stores " +
+		"with the specified username or email."
+	wrongPassword = "Login attempt failed because the specified password is incorrect."
+)
+
+// Refusals of an unknown login and of a wrong password.
+var (
+	errNoAccount     = apierr.NoSuchAccount.Because(noAccount)
+	errWrongPassword = apierr.WrongPassword.Because(wrongPassword)
+)
 
 // Authenticate checks a password. The first of the stores that holds an account
 // of that login with a password decides. One hash is computed whether or not an
@@ -40,7 +50,7 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	case absent:
 		return directoryapi.Authenticated{}, errNoAccount
 	case !match:
-		return directoryapi.Authenticated{}, apierr.WrongPassword.Because("the password is wrong")
+		return directoryapi.Authenticated{}, errWrongPassword
 	}
 	if err := checkAdmission(found); err != nil {
 		return directoryapi.Authenticated{}, err

@@ -38,7 +38,7 @@ func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccou
 			return "", err
 		}
 		if hash, err = pwhash.ParseImported(in.Account.Password.Value, s.Alias()); err != nil {
-			return "", apierr.Format.Because("the password is not a hash that can be imported: %s", err)
+			return "", apierr.Format.Because("password is in an invalid format; it is no hash that can be imported: %s", err)
 		}
 		return hash, nil
 	}

@@ -39,7 +39,7 @@ func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, er
 	issued.Refresh = text
 	err = s.refreshed.add(ctx, access)
 	if errors.Is(err, apierr.NotFound) {
-		err = badRefresh(apierr.TokenRevoked.Because("the token was deleted"))
+		err = badRefresh(s.errTokenDeleted())
 	}
 	return issued, err
 }

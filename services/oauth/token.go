@@ -170,13 +170,22 @@ func (s *Service) check(ctx context.Context, tenant, application id.ID, text sec
 	t, err := read(ctx, p.kind, tenant, p.id)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return t, apierr.TokenRevoked.Because("the token was deleted")
+		return t, s.errTokenDeleted()
 	case err != nil:
 		return t, err
 	case !s.issued(t, p):
 		return t, apierr.TokenSignature.Because("the token is not the one that was issued under its id")
 	}
 	return t, nil
+}
+
+// tokenDeleted is a literal that old clients compare (docs/interface/errors.md#body). It
+// ends with the name of the product.
+const tokenDeleted = "Token does not exist. This can occur if the token has been manually deleted, " +
+	"or if the token has expired and removed by %s."
+
+func (s *Service) errTokenDeleted() *apierr.Error {
+	return apierr.TokenRevoked.Because(tokenDeleted, s.cfg.Alias.Product())
 }
 
 // issued reports whether a token that was presented equals the one that was

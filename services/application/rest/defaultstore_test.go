@@ -118,7 +118,10 @@ func TestOrganizationsAsStores(t *testing.T) {
 	c := open(t)
 	bank, other, shop := c.organization(t, "bank"), c.organization(t, "other"), c.application(t, "Shop")
 	gone := applicationtest.Base.To("organizations", c.NewID())
-	c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(other)})
+	inside := c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(other)})
+	if literal := "An Organization cannot be mapped as an Account Store for another Organization."; inside["developerMessage"] != literal {
+		t.Errorf("it says %q, and clients compare %q", inside["developerMessage"], literal)
+	}
 	c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(bank)})
 	c.refused(t, 400, 2014, "POST", "/accountStoreMappings", object{"application": link(shop), "accountStore": link(gone)})
 	c.refused(t, 400, 2014, "POST", "/organizationAccountStoreMappings", object{"organization": link(gone), "accountStore": link(c.directory(t, "D"))})

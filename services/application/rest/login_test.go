@@ -114,6 +114,15 @@ func TestLoginAttempts(t *testing.T) {
 			}
 		})
 	}
+	t.Run("refused with the literal that clients compare: a store that is not mapped", func(t *testing.T) {
+		const literal = "The specified Account Store is not one of the Application's assigned Account Stores."
+		for _, store := range []object{link(unmapped), {"nameKey": text(c.get(t, c.organization(t, "elsewhere"))["nameKey"])}} {
+			refusal := c.refused(t, 400, 5114, "POST", shop+"/loginAttempts", at(store, "jo@example.test"))
+			if !strings.Contains(text(refusal["developerMessage"]), literal) {
+				t.Errorf("it says %q", refusal["developerMessage"])
+			}
+		}
+	})
 	t.Run("refused: an application that never was", func(t *testing.T) {
 		c.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", c.NewID())+"/loginAttempts", basic("jo@example.test", password))
 	})

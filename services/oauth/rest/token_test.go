@@ -473,7 +473,11 @@ func TestRevocationAnswers(t *testing.T) {
 			t.Errorf("the body is %q", answer.Body)
 		}
 	}
-	refused(t, 404, 10013, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+access, nil))
+	gone := refused(t, 404, 10013, d.Do(t, d.Site, "GET", "/applications/"+d.Application.String()+"/authTokens/"+access, nil))
+	if gone["developerMessage"] != "Token does not exist. This can occur if the token has been manually deleted, "+
+		"or if the token has expired and removed by Doorward." {
+		t.Errorf("clients compare another literal than %q", gone["developerMessage"])
+	}
 	if body := refused(t, 400, 2000, d.Do(t, d.Site, "POST", path,
 		url.Values{"token_type_hint": {"access_token"}})); body["error"] != "invalid_request" {
 		t.Errorf("error is %v", body["error"])
