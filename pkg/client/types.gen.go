@@ -3221,7 +3221,7 @@ type WebConfig struct {
 	Me MeEndpoint `json:"me"`
 
 	// Mfa Whether a login needs a second factor.
-	Mfa SecondFactorRule `json:"mfa"`
+	Mfa *SecondFactorRule `json:"mfa,omitempty"`
 
 	// ModifiedAt When it last changed, in UTC.
 	ModifiedAt ModifiedAt `json:"modifiedAt"`

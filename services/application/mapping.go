@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -269,8 +270,28 @@ func (s *Service) DeleteMapping(kind store.OwnerKind) func(context.Context, id.R
 		if err != nil {
 			return err
 		}
+		if err := s.checkConsoleMapping(ctx, found); err != nil {
+			return err
+		}
 		return s.locked(ctx, found, func(tx *store.Tx, m store.Mapping) error { return tx.DeleteMapping(ctx, m) })
 	}
+}
+
+// checkConsoleMapping refuses to take the administrators directory from the console
+// application: no API key would be accepted any more, so that nobody could undo it.
+func (s *Service) checkConsoleMapping(ctx context.Context, m store.Mapping) error {
+	if m.OwnerKind != store.ApplicationKind || m.StoreKind != directoryapi.Directories {
+		return nil
+	}
+	owner, err := s.store.Application(ctx, m.TenantID, m.OwnerID)
+	if err != nil || !owner.Builtin {
+		return err
+	}
+	d, err := s.directories.Directory(ctx, directoryapi.Ref{Tenant: m.TenantID, ID: m.StoreID})
+	if err == nil && d.Builtin {
+		err = apierr.BadRequest.Because("the administrators directory stays an account store of the console application")
+	}
+	return err
 }
 
 // locked runs fn in a transaction that holds the lock on the mapping's owner,

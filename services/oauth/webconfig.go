@@ -124,6 +124,12 @@ func defaultWebConfig(app applicationapi.Application) store.WebConfig {
 	}
 }
 
+// IsDefaultMFA reports whether a demand for a second factor is that of a web config
+// that nobody has changed.
+func IsDefaultMFA(mfa store.MFA) bool {
+	return !mfa.Required && slices.Equal(mfa.FactorTypes, factorTypes)
+}
+
 // shown returns a web config as clients see it: without a deleted signing key.
 func (s *Service) shown(ctx context.Context, app applicationapi.Application, c store.WebConfig) (WebConfig, error) {
 	if c.SigningKeyID != "" {

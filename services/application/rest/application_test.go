@@ -203,6 +203,7 @@ func TestTheConsoleCannotBeDeleted(t *testing.T) {
 	}
 	console := applicationtest.Base.To("applications", in.Console)
 	c.refused(t, 400, 400, "DELETE", console, nil)
+	c.refused(t, 400, 400, "DELETE", applicationtest.Base.To("accountStoreMappings", in.ConsoleMapping), nil)
 	if name := c.get(t, console)["name"]; name != "Service" {
 		t.Errorf("its name is %v", name)
 	}

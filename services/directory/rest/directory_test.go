@@ -51,6 +51,7 @@ func TestDirectoryRefusals(t *testing.T) {
 	}
 	b.Send("POST", "/v1/directories", "text/plain", `{"name":"D"}`).WantError(415, 1101)
 	b.Send("POST", "/v1/directories", "application/json;charset=latin1", `{"name":"D"}`).WantError(400, 2005)
+	b.Send("POST", "/v1/directories", "application/json; charset=utf8", `{"name":"Another spelling"}`).Want(201)
 	b.Post("/v1/directories", `{"name":"`+long+`"}`).Want(201)
 	b.Post(staff, `{"name":"`+long+`"}`).WantError(409, 2001)
 	administrators := base.To("directories", b.signedUp.Directory.ID)

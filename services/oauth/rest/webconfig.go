@@ -12,20 +12,20 @@ import (
 // (docs/interface/client-api.md#web-config).
 type webConfigView struct {
 	rest.Head
-	DNSLabel       *string          `json:"dnsLabel"`
-	DomainName     *string          `json:"domainName"`
-	Status         string           `json:"status"`
-	OAuth2         enabled[bool]    `json:"oauth2"`
-	Register       enabled[bool]    `json:"register"`
-	Login          enabled[bool]    `json:"login"`
-	VerifyEmail    enabled[*bool]   `json:"verifyEmail"`
-	ForgotPassword enabled[*bool]   `json:"forgotPassword"`
-	ChangePassword enabled[*bool]   `json:"changePassword"`
-	Me             webConfigMeView  `json:"me"`
-	MFA            webConfigMFAView `json:"mfa"`
-	SigningAPIKey  *href.Link       `json:"signingApiKey"`
-	Application    href.Link        `json:"application"`
-	Tenant         href.Link        `json:"tenant"`
+	DNSLabel       *string           `json:"dnsLabel"`
+	DomainName     *string           `json:"domainName"`
+	Status         string            `json:"status"`
+	OAuth2         enabled[bool]     `json:"oauth2"`
+	Register       enabled[bool]     `json:"register"`
+	Login          enabled[bool]     `json:"login"`
+	VerifyEmail    enabled[*bool]    `json:"verifyEmail"`
+	ForgotPassword enabled[*bool]    `json:"forgotPassword"`
+	ChangePassword enabled[*bool]    `json:"changePassword"`
+	Me             webConfigMeView   `json:"me"`
+	MFA            *webConfigMFAView `json:"mfa,omitempty"`
+	SigningAPIKey  *href.Link        `json:"signingApiKey"`
+	Application    href.Link         `json:"application"`
+	Tenant         href.Link         `json:"tenant"`
 }
 
 // enabled says whether endpoints are on.
@@ -38,6 +38,8 @@ type webConfigMeView struct {
 	Expand map[string]bool `json:"expand"`
 }
 
+// webConfigMFAView is left out while it is as it was made: some clients take every
+// object of a resource that they do not know for a link, and fail without its href.
 type webConfigMFAView struct {
 	Required    bool     `json:"required"`
 	FactorTypes []string `json:"factorTypes"`
@@ -51,8 +53,11 @@ func (h *handlers) webConfigView(c oauth.WebConfig) webConfigView {
 		VerifyEmail: enabled[*bool]{c.VerifyEmail}, ForgotPassword: enabled[*bool]{c.ForgotPassword},
 		ChangePassword: enabled[*bool]{c.ChangePassword},
 		Me:             webConfigMeView{enabled[bool]{c.Me}, map[string]bool{}},
-		MFA:            webConfigMFAView(c.MFA),
 		Application:    h.base.Link("applications", c.ApplicationID), Tenant: h.base.Link("tenants", c.TenantID),
+	}
+	if !oauth.IsDefaultMFA(c.MFA) {
+		mfa := webConfigMFAView(c.MFA)
+		view.MFA = &mfa
 	}
 	for _, name := range oauth.MeExpansions {
 		view.Me.Expand[name] = slices.Contains(c.MeExpand, name)
