@@ -55,7 +55,7 @@ var (
 	BadRequest       = define(http.StatusBadRequest, 400, apology)
 	Unauthorized     = define(http.StatusUnauthorized, 401, "Authentication required.")
 	Forbidden        = define(http.StatusForbidden, 403, "This is not allowed.")
-	NotFound         = define(http.StatusNotFound, 404, notThere+" If you followed a link, it may have expired or been used before.")
+	NotFound         = define(http.StatusNotFound, 404, notThere)
 	MethodNotAllowed = define(http.StatusMethodNotAllowed, 1100, "This method is not supported here.")
 	TooLarge         = define(http.StatusRequestEntityTooLarge, 413, "The request is too large.")
 	ContentType      = define(http.StatusUnsupportedMediaType, 1101, "The content type is not supported.")
@@ -225,7 +225,7 @@ var (
 	TokenOtherApplication    = invalid(10014, "The session is not valid. Please log in again.")
 	TokenApplicationDisabled = invalid(10015, "The session is no longer valid. Please log in again.")
 	TokenAccountUnreachable  = invalid(10016, "The session is no longer valid. Please log in again.")
-	TokenSignature           = invalid(10017, "The session is not valid. Please log in again.")
+	TokenSignature           = invalid(10017, "Token is invalid") // a literal that clients compare
 	TokenStoreDisabled       = invalid(10018, "The session is no longer valid. Please log in again.")
 	ClientCredentials        = invalid(10019, "The client credentials are wrong.")
 	TokenTypeUnknown         = invalid(10024, "The kind of that token is not known. Please name it.")

@@ -48,12 +48,10 @@ func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail)
 	return a, noVerification(err)
 }
 
-// noVerification gives apierr.NotFound of a token its reason, and a message that clients
-// compare.
+// noVerification gives apierr.NotFound of a token its reason.
 func noVerification(err error) error {
 	if errors.Is(err, apierr.NotFound) {
-		return apierr.NotFound.Because("the verification token is unknown, used or expired").
-			Saying("The requested resource does not exist.")
+		return apierr.NotFound.Because("the verification token is unknown, used or expired")
 	}
 	return err
 }
