@@ -74,12 +74,15 @@ func (c *Client) callback(asked string) (string, error) {
 
 var errResponseType = apierr.Unsupported.Because("response_type is not supported")
 
+// maxState bounds a state, in bytes: anybody can have one kept until the login is over.
+const maxState = 4000
+
 func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, browser secure.Secret) (string, error) {
 	if in.ResponseType != c.svc.responseType() && in.ResponseType != "service_token" {
 		return "", errResponseType
 	}
-	if in.State != nil && !field.IsText(*in.State) {
-		return "", apierr.Format.Because("state must be UTF-8 without the character NUL")
+	if in.State != nil && (!field.IsText(*in.State) || len(*in.State) > maxState) {
+		return "", apierr.Format.Because("state must be UTF-8 without the character NUL, of at most %d bytes", maxState)
 	}
 	if in.Organization != "" && in.NameKey != "" {
 		return "", apierr.Invalid.Because("of organization_href and organization_name_key one can be given")

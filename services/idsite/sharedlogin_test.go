@@ -341,13 +341,13 @@ func TestAFailureBeginsNoSAMLLogin(t *testing.T) {
 }
 
 // A browser brings any bytes as state.
-func TestAStateThatIsNoTextIsRefused(t *testing.T) {
+func TestAStateThatIsNoShortTextIsRefused(t *testing.T) {
 	l := newLogin(t)
 	api, err := l.ClientOf(t.Context(), l.app.DNSLabel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, state := range []string{"a\x00b", "\xff"} {
+	for _, state := range []string{"a\x00b", "\xff", strings.Repeat("a", 4001)} {
 		to, _, err := api.Authorize(t.Context(), idsite.Authorize{ResponseType: "service_token", AccountStore: "x", State: &state})
 		if err != nil || !strings.HasPrefix(to, callback+"?error=invalid_request&error_description=state+must+be+UTF-8") {
 			t.Errorf("%q leads to %s, %v", state, to, err)
