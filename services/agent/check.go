@@ -79,47 +79,6 @@ func (s *server) find(ctx context.Context, c Check) (string, error) {
 	return result.Entries[0].DN, nil
 }
 
-// bindAs logs in as a user, on a connection that is used for nothing else.
-func (s *server) bindAs(ctx context.Context, dn, password string) error {
-	ctx, span := telemetry.Span(ctx, "ldap.Bind")
-	defer span.End()
-	conn := take(s.binds)
-	for fresh := conn == nil; ; fresh = true {
-		var err error
-		if conn == nil {
-			if conn, err = s.dial(ctx, s.address()); err != nil {
-				return err
-			}
-		}
-		setTimeout(ctx, conn, checkTimeout)
-		request := ldap.NewSimpleBindRequest(dn, password, nil)
-		if !s.settings.isAD() {
-			request.Controls = []ldap.Control{ldap.NewControlBeheraPasswordPolicy()}
-		}
-		result, err := conn.SimpleBind(request)
-		err = answered(err)
-		if isBroken(err) {
-			_ = conn.Close()
-			if conn = nil; !fresh && ctx.Err() == nil {
-				continue
-			}
-			return err
-		}
-		put(s.binds, conn)
-		if result == nil {
-			return err
-		}
-		policy, ok := ldap.FindControl(result.Controls, ldap.ControlTypeBeheraPasswordPolicy).(*ldap.ControlBeheraPasswordPolicy)
-		switch {
-		case ok && err != nil:
-			return policyError(policy.Error, err)
-		case ok && policy.Error == ldap.BeheraChangeAfterReset:
-			return policyError(policy.Error, errors.New("the password must be changed"))
-		}
-		return err
-	}
-}
-
 // refusedError is a login that the directory server refuses for a reason of its
 // own.
 type refusedError struct {

@@ -270,7 +270,8 @@ type templateText struct {
 }
 
 // The names and subjects are those of docs/interface/mail.md#templates. The
-// greeting and the name of the sender are there for every account.
+// greeting and the name of the sender are there for every account. The notification
+// service renders them (services/notification/mail.go).
 var templateTexts = []templateText{
 	{directoryapi.Verification, "Default Verification Email Template", "Asks a new user to confirm the email address.", "Verify your account",
 		"$!{greeting}\n\nPlease confirm the email address of your account at $!{sender.name} by opening this link:\n\n$!{url}\n\n" +

@@ -22,7 +22,7 @@ const resetType = "assertion"
 var errNoReset = apierr.NotFound.Because("the password reset token is unknown, used or expired").
 	Saying("This password reset request does not exist. Please request a new password reset.")
 
-// RequestReset makes a reset token for the account of a login, in the first store
+// RequestReset (forgot password) makes a reset token for the account of a login, in the first store
 // that holds one; accounts of mirror directories have no password here and do
 // not match (docs/interface/accounts.md#password-reset). The mail is sent where the directory
 // has it enabled. An anonymous request beyond the limit makes neither and has no Token. It

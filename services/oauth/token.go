@@ -24,8 +24,9 @@ const skew = time.Minute
 // lastUnixTime is 9999-12-31T23:59:59Z, the last second that RFC 3339 can write.
 const lastUnixTime = 253402300799
 
-// sign returns the JWT of a token (docs/interface/oauth.md#token-contents). It is
-// the same text for the same token and secret, so that it is not stored.
+// sign returns the JWT of a token (docs/interface/oauth.md#token-contents), which has no
+// "roles", "groups" or "scope". It is the same text for the same token and secret, so that
+// it is not stored.
 func (s *Service) sign(t store.Token, secret secure.Secret) (secure.Secret, error) {
 	claims := secure.Claims{
 		"jti": t.ID.String(),

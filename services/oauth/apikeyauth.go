@@ -19,7 +19,7 @@ import (
 var errBadKey = apierr.Unauthorized.Because("the API key is not accepted: its id or its secret, or the signature by it, is wrong, " +
 	"it is disabled, or its account is no enabled administrator of the tenant")
 
-// Authenticate verifies an API key (apikey.go) as a management credential
+// Authenticate verifies an API key as a management credential
 // (docs/interface/authentication.md#what-a-key-may-do): the key must be enabled,
 // and its account an administrator. An unknown id costs the same work as a wrong
 // secret. The directory service has the keys of agents.
