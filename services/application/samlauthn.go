@@ -165,7 +165,7 @@ func (in SAMLResponseRequest) check(s *Service) error {
 		given bool
 	}{
 		{"account", in.Account.Given()}, {"serviceProvider", in.ServiceProvider.Given()},
-		{"requestId", isText(in.RequestID.Or(""))}, {"authnIssueInstant", isText(string(in.AuthnIssueInstant.Or("")))},
+		{"requestId", !isBlank(in.RequestID.Or(""))}, {"authnIssueInstant", !isBlank(string(in.AuthnIssueInstant.Or("")))},
 	} {
 		if !required.given {
 			return apierr.Required.Because("%s is required; it cannot be null, empty or blank", required.name)
@@ -181,7 +181,7 @@ func (in SAMLResponseRequest) check(s *Service) error {
 	return s.wantPast("authnIssueInstant", issued)
 }
 
-func isText(s string) bool { return strings.TrimSpace(s) != "" }
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // NewSAMLResponse returns the signed response that informs a service provider that
 // an account has logged in. An account that the application does not reach is

@@ -19,8 +19,8 @@ import (
 )
 
 // Config is what a deployment sets: the domain of Client APIs, and the login
-// throttle (rate limit of logins, lockout, brute-force protection): how many logins may fail before the
-// next are refused.
+// throttle (rate limit of logins, lockout, brute-force protection): how many logins may
+// fail before the next are refused.
 type Config struct {
 	Suffix   string        // domain of the applications' Client APIs
 	Alias    alias.Alias   // names identity providers; empty: alias.Neutral

@@ -215,7 +215,8 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 	return refused.First()
 }
 
-// required gives the refusal of a member that is missing its text (docs/interface/errors.md#texts-that-clients-compare).
+// required gives the refusal of a member that is missing its text
+// (docs/interface/errors.md#texts-that-clients-compare).
 func required(err error, member string) error {
 	if !errors.Is(err, apierr.Required) {
 		return err

@@ -69,12 +69,8 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 			return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(begun.Types, ", "))
 		}
 		in.Account = begun.Account
-		factors, err := s.FactorsOf(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account})
-		if err != nil {
+		if err := s.mayPass(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, id.ID{}, begun.Types); err != nil {
 			return mfaapi.EnrolledFactor{}, err
-		}
-		if slices.ContainsFunc(factors.Items, func(f mfaapi.AccountFactor) bool { return f.Usable && slices.Contains(begun.Types, f.Type) }) {
-			return mfaapi.EnrolledFactor{}, errHasFactor
 		}
 	}
 	body := NewFactor{Type: field.Some(in.Type), Asked: in.Challenge, ByUser: true}
@@ -108,7 +104,8 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 var errHasFactor = apierr.Forbidden.Because("the account has a factor; this login must use it")
 
 // mayPass refuses, in the second step of a login, a factor that was never verified where
-// the account has another, of the types that the login allows, that can be used.
+// the account has another, of the types that the login allows, that can be used. The zero
+// id is a factor that is still to be enrolled.
 func (s *Service) mayPass(ctx context.Context, account id.Ref, factor id.ID, types []string) error {
 	factors, err := s.FactorsOf(ctx, account)
 	if err != nil {

@@ -130,8 +130,8 @@ func (in KeyText) apply(k *store.Key) error {
 	return refused.First()
 }
 
-// CreateKey creates an API key of an account (apikeyauth.go verifies it), or returns apierr.NotFound for the
-// account.
+// CreateKey creates an API key of an account, which apikeyauth.go verifies, or returns
+// apierr.NotFound for the account.
 func (s *Service) CreateKey(ctx context.Context, tenant, account id.ID, in KeyText) (store.Key, error) {
 	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
 		return store.Key{}, err
