@@ -31,8 +31,8 @@ func (s *Service) FactorChallenges(ctx context.Context, factor id.Ref, query lis
 	return s.store.FactorChallenges(ctx, factor.Tenant, factor.ID, s.now(), query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// NewChallenge is the body that creates a challenge: the message of an SMS
-// factor, or the code of an authenticator that is to be checked at once.
+// NewChallenge is the body that creates a challenge: the message of an SMS factor, or a
+// code of an authenticator, which is then checked at once.
 type NewChallenge struct {
 	Message field.Text `json:"message"`
 	Code    field.Text `json:"code"`
@@ -44,9 +44,9 @@ func (in *NewChallenge) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// NewChallenge creates a challenge of a factor. With a code, which only an
-// authenticator can have yet, it is answered at once.
-func (s *Service) NewChallenge(ctx context.Context, factor id.Ref, in NewChallenge) (store.Challenge, error) {
+// CreateChallenge creates a challenge of a factor. A body with a code also answers the
+// challenge; only an authenticator can have a code before there is a challenge.
+func (s *Service) CreateChallenge(ctx context.Context, factor id.Ref, in NewChallenge) (store.Challenge, error) {
 	code := ""
 	if in.Code.Given() { // null is absent
 		var err error
@@ -59,22 +59,23 @@ func (s *Service) NewChallenge(ctx context.Context, factor id.Ref, in NewChallen
 		return store.Challenge{}, err
 	}
 	var c store.Challenge
-	var fault error // of a transaction that is committed
-	err = s.hold(ctx, factor.Tenant, f.AccountID, func(tx *store.Tx) (err error) {
+	var refusal error // for the client, although the transaction commits
+	err = s.lockedTx(ctx, factor.Tenant, f.AccountID, func(tx *store.Tx) (err error) {
 		if f, err = tx.LockFactor(ctx, factor.Tenant, factor.ID); err != nil {
 			return err
 		}
-		if c, err = s.issue(ctx, tx, &f, in); err != nil || code == "" {
+		if c, err = s.insertChallenge(ctx, tx, &f, in); err != nil || code == "" {
 			return err
 		}
-		fault, err = s.try(ctx, tx, &f, &c, code)
+		refusal, err = s.checkCode(ctx, tx, &f, &c, code)
 		return err
 	})
-	return c, cmp.Or(err, fault)
+	return c, cmp.Or(err, refusal)
 }
 
-// issue creates a challenge of a factor whose account the transaction has locked.
-func (s *Service) issue(ctx context.Context, tx *store.Tx, f *store.Factor, in NewChallenge) (store.Challenge, error) {
+// insertChallenge adds a challenge of a factor, and for an SMS factor emits the event that
+// sends the code. The transaction must have locked the account.
+func (s *Service) insertChallenge(ctx context.Context, tx *store.Tx, f *store.Factor, in NewChallenge) (store.Challenge, error) {
 	now := s.now()
 	c := store.Challenge{
 		TenantID: f.TenantID, ID: id.New(now), AccountID: f.AccountID, FactorID: f.ID,
@@ -83,21 +84,23 @@ func (s *Service) issue(ctx context.Context, tx *store.Tx, f *store.Factor, in N
 	if f.Status != store.Enabled {
 		return c, apierr.FactorDisabled.Because("the factor is disabled")
 	}
-	if err := s.mayTry(ctx, tx, *f); err != nil {
+	if err := s.checkAttemptLimits(ctx, tx, *f); err != nil {
 		return c, err
 	}
 	switch f.Type {
 	case store.SMS:
-		if err := unused(f.Type, map[string]bool{"code": in.Code.Given()}); err != nil {
+		if err := refuseUnusedProperties(f.Type, map[string]bool{"code": in.Code.Given()}); err != nil {
 			return c, err
 		}
-		if err := s.send(ctx, tx, *f, &c, in.Message); err != nil {
+		if err := s.emitSMS(ctx, tx, *f, &c, in.Message); err != nil {
+			return c, err
+		}
+	case store.Authenticator:
+		if err := refuseUnusedProperties(f.Type, map[string]bool{"message": in.Message.Given()}); err != nil {
 			return c, err
 		}
 	default:
-		if err := unused(f.Type, map[string]bool{"message": in.Message.Given()}); err != nil {
-			return c, err
-		}
+		return c, errUnknownType(f.Type)
 	}
 	f.ChallengeID = c.ID
 	if err := tx.InsertChallenge(ctx, c); err != nil {
@@ -111,26 +114,28 @@ type Answer struct {
 	Code field.Text `json:"code"`
 }
 
-// AnswerChallenge compares a code with the one that a challenge asks for. A wrong code is no
-// error: the challenge is FAILED, and may be answered again. It returns apierr.CodeExpired
-// once, when the time of the challenge is over, ChallengeFinished for one that has ended,
-// ChallengeFailures when the attempts are used up, and FactorDisabled or PhoneDisabled.
+// AnswerChallenge verifies the code that a user has entered. A wrong code is no error: the
+// challenge becomes FAILED and may be answered again. The first answer after the challenge
+// has expired returns apierr.CodeExpired. AnswerChallenge also returns ChallengeFinished for
+// a challenge in a final state, ChallengeFailures when the attempts are used up (limits.go),
+// and FactorDisabled or PhoneDisabled.
 func (s *Service) AnswerChallenge(ctx context.Context, at id.Ref, in Answer) (store.Challenge, error) {
 	code, err := readCode(in.Code)
 	if err != nil {
 		return store.Challenge{}, err
 	}
-	return s.answer(ctx, at, code)
+	return s.answerChallenge(ctx, at, code)
 }
 
-// answer is AnswerChallenge for a code of any form.
-func (s *Service) answer(ctx context.Context, at id.Ref, code string) (store.Challenge, error) {
+// answerChallenge is AnswerChallenge for a code in any form: one that is not made of digits
+// is a wrong code.
+func (s *Service) answerChallenge(ctx context.Context, at id.Ref, code string) (store.Challenge, error) {
 	c, err := s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
 	if err != nil {
 		return c, err
 	}
-	var fault error // of a transaction that is committed
-	err = s.hold(ctx, at.Tenant, c.AccountID, func(tx *store.Tx) (err error) {
+	var refusal error // for the client, although the transaction commits
+	err = s.lockedTx(ctx, at.Tenant, c.AccountID, func(tx *store.Tx) (err error) {
 		if c, err = tx.LockChallenge(ctx, at.Tenant, at.ID, s.now()); err != nil {
 			return err
 		}
@@ -138,25 +143,25 @@ func (s *Service) answer(ctx context.Context, at id.Ref, code string) (store.Cha
 		if err != nil {
 			return err
 		}
-		if c.Late {
-			fault = apierr.CodeExpired.Because("the code expired at %s; create another challenge", c.ExpiresAt.UTC().Format(time.RFC3339))
-			return s.move(ctx, tx, &c, store.Expired)
+		if c.HasExpired {
+			refusal = apierr.CodeExpired.Because("the code expired at %s; create another challenge", c.ExpiresAt.UTC().Format(time.RFC3339))
+			return s.setStatus(ctx, tx, &c, store.Expired)
 		}
-		if err := s.answerable(ctx, tx, f, c); err != nil {
+		if err := s.checkAnswerable(ctx, tx, f, c); err != nil {
 			return err
 		}
-		fault, err = s.try(ctx, tx, &f, &c, code)
+		refusal, err = s.checkCode(ctx, tx, &f, &c, code)
 		return err
 	})
-	return c, cmp.Or(err, fault)
+	return c, cmp.Or(err, refusal)
 }
 
-// answerable returns why a challenge accepts no answer.
-func (s *Service) answerable(ctx context.Context, tx *store.Tx, f store.Factor, c store.Challenge) error {
+// checkAnswerable returns the reason for which a challenge accepts no answer now, or nil.
+func (s *Service) checkAnswerable(ctx context.Context, tx *store.Tx, f store.Factor, c store.Challenge) error {
 	switch {
 	case isFinal(c.Status):
 		return apierr.ChallengeFinished.Because("the challenge is %s; create another one", c.Status)
-	case c.Failures >= challengeFailures:
+	case c.Failures >= maxChallengeFailures:
 		return apierr.ChallengeFailures.Because("%d codes were wrong; create another challenge", c.Failures)
 	case f.Status != store.Enabled:
 		return apierr.FactorDisabled.Because("the factor is disabled")
@@ -166,39 +171,53 @@ func (s *Service) answerable(ctx context.Context, tx *store.Tx, f store.Factor, 
 		if err != nil {
 			return err
 		}
-		if err := usable(phone); err != nil {
+		if err := checkPhoneEnabled(phone); err != nil {
 			return err
 		}
 	}
-	return s.mayTry(ctx, tx, f)
+	return s.checkAttemptLimits(ctx, tx, f)
 }
 
-// try compares a code and records the result. A fault that does not depend on the
-// code is returned apart from err: it ends the challenge, and that is committed.
-func (s *Service) try(ctx context.Context, tx *store.Tx, f *store.Factor, c *store.Challenge, code string) (fault, err error) {
-	right, fault := s.isRight(f, *c, code)
+// checkCode verifies a code and writes the result: the new state of the challenge, and the
+// counters of wrong codes. A code that cannot be verified, whatever it is, ends the challenge
+// as ERROR. That is the refusal: an error for the client which, unlike err, must not roll the
+// transaction back.
+func (s *Service) checkCode(ctx context.Context, tx *store.Tx, f *store.Factor, c *store.Challenge, code string) (refusal, err error) {
+	correct, cause := s.isCorrectCode(f, *c, code)
 	switch {
-	case fault != nil:
-		return fmt.Errorf("%w (%w)", apierr.CodeValidation, fault), s.move(ctx, tx, c, store.Error)
-	case right:
-		if err := s.verify(ctx, tx, f); err != nil {
+	case cause != nil:
+		return fmt.Errorf("%w (%w)", apierr.CodeValidation, cause), s.setStatus(ctx, tx, c, store.Error)
+	case correct:
+		if err := s.markVerified(ctx, tx, f); err != nil {
 			return nil, err
 		}
-		return nil, s.move(ctx, tx, c, store.Success)
+		return nil, s.setStatus(ctx, tx, c, store.Success)
 	}
 	c.Failures++
-	if err := s.countFailure(ctx, tx, *f); err != nil {
+	if err := s.countWrongCode(ctx, tx, *f); err != nil {
 		return nil, err
 	}
-	return nil, s.move(ctx, tx, c, store.Failed)
+	return nil, s.setStatus(ctx, tx, c, store.Failed)
 }
 
-// isRight reports whether a code is the one of the challenge, and records in the
-// factor that an authenticator's code was used.
-func (s *Service) isRight(f *store.Factor, c store.Challenge, code string) (bool, error) {
-	if f.Type == store.SMS {
-		return s.isSent(c, code)
+// isCorrectCode reports whether a code is the one that the challenge asks for. It notes in
+// the factor which code of an authenticator was used, so that no code is accepted twice.
+func (s *Service) isCorrectCode(f *store.Factor, c store.Challenge, code string) (bool, error) {
+	switch f.Type {
+	case store.SMS:
+		return s.isSentCode(c, code)
+	case store.Authenticator:
+		return s.isCorrectTOTP(f, code)
 	}
+	return false, errUnknownType(f.Type)
+}
+
+// errUnknownType is the error for a type of factor that this release does not have.
+func errUnknownType(kind string) error { return fmt.Errorf("the factor has the unknown type %q", kind) }
+
+// isCorrectTOTP reports whether a code is one of an authenticator that is valid now and was
+// not used before (totp.go), and notes its time step in the factor.
+func (s *Service) isCorrectTOTP(f *store.Factor, code string) (bool, error) {
 	secret, err := s.ring.Open(f.SecretSealed, secretPurpose(f.ID))
 	if err != nil {
 		return false, err
@@ -210,8 +229,8 @@ func (s *Service) isRight(f *store.Factor, c store.Challenge, code string) (bool
 	return step > 0, err
 }
 
-// verify marks a factor and its phone as verified.
-func (s *Service) verify(ctx context.Context, tx *store.Tx, f *store.Factor) error {
+// markVerified marks a factor and its phone as verified.
+func (s *Service) markVerified(ctx context.Context, tx *store.Tx, f *store.Factor) error {
 	if f.VerificationStatus != store.Verified {
 		f.VerificationStatus, f.ModifiedAt = store.Verified, s.now()
 	}
@@ -226,16 +245,17 @@ func (s *Service) verify(ctx context.Context, tx *store.Tx, f *store.Factor) err
 	return tx.UpdatePhone(ctx, phone)
 }
 
-// move changes the state of a challenge.
-func (s *Service) move(ctx context.Context, tx *store.Tx, c *store.Challenge, to string) error {
-	if !follows(c.Status, to) {
+// setStatus moves a challenge to another state. It fails for a transition that
+// challengestate.go does not allow.
+func (s *Service) setStatus(ctx context.Context, tx *store.Tx, c *store.Challenge, to string) error {
+	if !canTransition(c.Status, to) {
 		return fmt.Errorf("a challenge that is %s cannot become %s", c.Status, to)
 	}
-	c.Status, c.Late, c.ModifiedAt = to, false, s.now()
+	c.Status, c.HasExpired, c.ModifiedAt = to, false, s.now()
 	return tx.UpdateChallenge(ctx, *c)
 }
 
-// readCode reads a code: digits only.
+// readCode reads the code of a body, which must consist of digits.
 func readCode(in field.Text) (string, error) {
 	code, err := field.Required(in, "code", 255)
 	if err != nil {

@@ -8,46 +8,45 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// next lists the transitions of a challenge
-// (docs/interface/multi-factor.md#challenge-transitions). States without a line are
-// final.
-var next = map[string][]string{
+// transitions are the state machine of a challenge: the states that may follow each state
+// (docs/interface/multi-factor.md#challenge-transitions). States without a line are final.
+var transitions = map[string][]string{
 	store.Created:              {store.WaitingForProvider, store.Success, store.Failed, store.Expired, store.Error},
 	store.WaitingForProvider:   {store.WaitingForValidation, store.Undelivered, store.Success, store.Failed, store.Expired, store.Error},
 	store.WaitingForValidation: {store.Success, store.Failed, store.Expired, store.Error},
 	store.Failed:               {store.Success, store.Failed, store.Expired, store.Error},
 }
 
-// follows reports whether a challenge can change from one state to another.
-func follows(from, to string) bool { return slices.Contains(next[from], to) }
+// canTransition reports whether a challenge in the state from may move to the state to.
+func canTransition(from, to string) bool { return slices.Contains(transitions[from], to) }
 
-// isFinal reports whether a state is the last of a challenge.
-func isFinal(state string) bool { return len(next[state]) == 0 }
+// isFinal reports whether no other state follows a state.
+func isFinal(state string) bool { return len(transitions[state]) == 0 }
 
-// Delivery is the state of delivery of a challenge's message.
-type Delivery string
+// SMSState is the delivery state of the text message with a challenge's code. Its values
+// are the states that the challenge gets by it.
+type SMSState string
 
-// The states of delivery, in their order.
+// The delivery states of a text message, in their order.
 const (
-	HandedOver Delivery = store.WaitingForProvider   // the SMS gateway has accepted it
-	Delivered  Delivery = store.WaitingForValidation // the SMS gateway has confirmed it
-	Refused    Delivery = store.Undelivered          // the SMS gateway could not deliver it
-	Broken     Delivery = store.Error                // it could not be sent, by an error of this deployment
+	SMSAccepted   SMSState = store.WaitingForProvider   // the SMS provider has accepted the message
+	SMSDelivered  SMSState = store.WaitingForValidation // the SMS provider has confirmed the delivery
+	SMSFailed     SMSState = store.Undelivered          // the SMS provider could not deliver the message
+	SMSUnsendable SMSState = store.Error                // the message could not be sent, for a reason of this deployment
 )
 
-// UpdateDelivery sets the state of a challenge by the delivery of its message. A
-// report that comes late, twice or out of order changes nothing: the user may answer
-// before the gateway does.
-func (s *Service) UpdateDelivery(ctx context.Context, at id.Ref, report Delivery) error {
+// UpdateSMSState sets the state of a challenge to the delivery state of its text message.
+// A report that comes twice, out of order, or after the user's answer changes nothing.
+func (s *Service) UpdateSMSState(ctx context.Context, at id.Ref, state SMSState) error {
 	c, err := s.Challenge(ctx, at)
 	if err != nil {
 		return err
 	}
-	return s.hold(ctx, at.Tenant, c.AccountID, func(tx *store.Tx) error {
+	return s.lockedTx(ctx, at.Tenant, c.AccountID, func(tx *store.Tx) error {
 		c, err := tx.LockChallenge(ctx, at.Tenant, at.ID, s.now())
-		if err != nil || c.Late || !follows(c.Status, string(report)) {
+		if err != nil || c.HasExpired || !canTransition(c.Status, string(state)) {
 			return err
 		}
-		return s.move(ctx, tx, &c, string(report))
+		return s.setStatus(ctx, tx, &c, string(state))
 	})
 }

@@ -27,7 +27,7 @@ func TestChallengeTransitions(t *testing.T) {
 	}
 	for _, from := range states {
 		for _, to := range states {
-			if got := mfa.Follows(from, to); got != allowed[[2]string{from, to}] {
+			if got := mfa.CanTransition(from, to); got != allowed[[2]string{from, to}] {
 				t.Errorf("from %s to %s: %v", from, to, got)
 			}
 		}
@@ -39,21 +39,21 @@ func TestNewsOfADelivery(t *testing.T) {
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
 	for name, c := range map[string]struct {
-		news []mfa.Delivery
+		news []mfa.SMSState
 		want string
 	}{
-		"it arrives": {[]mfa.Delivery{mfa.HandedOver, mfa.Delivered}, store.WaitingForValidation},
-		"news come twice": {[]mfa.Delivery{mfa.HandedOver, mfa.HandedOver, mfa.Delivered, mfa.Delivered},
+		"it arrives": {[]mfa.SMSState{mfa.SMSAccepted, mfa.SMSDelivered}, store.WaitingForValidation},
+		"news come twice": {[]mfa.SMSState{mfa.SMSAccepted, mfa.SMSAccepted, mfa.SMSDelivered, mfa.SMSDelivered},
 			store.WaitingForValidation},
-		"it does not arrive":       {[]mfa.Delivery{mfa.HandedOver, mfa.Refused}, store.Undelivered},
-		"it arrives after all":     {[]mfa.Delivery{mfa.HandedOver, mfa.Refused, mfa.Delivered}, store.Undelivered},
-		"the gateway never got it": {[]mfa.Delivery{mfa.Delivered, mfa.Refused}, store.Created},
-		"it cannot be sent":        {[]mfa.Delivery{mfa.Broken, mfa.HandedOver}, store.Error},
+		"it does not arrive":       {[]mfa.SMSState{mfa.SMSAccepted, mfa.SMSFailed}, store.Undelivered},
+		"it arrives after all":     {[]mfa.SMSState{mfa.SMSAccepted, mfa.SMSFailed, mfa.SMSDelivered}, store.Undelivered},
+		"the gateway never got it": {[]mfa.SMSState{mfa.SMSDelivered, mfa.SMSFailed}, store.Created},
+		"it cannot be sent":        {[]mfa.SMSState{mfa.SMSUnsendable, mfa.SMSAccepted}, store.Error},
 	} {
 		t.Run(name, func(t *testing.T) {
 			challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 			for _, news := range c.news {
-				if err := d.Service.UpdateDelivery(t.Context(), d.Ref(challenge), news); err != nil {
+				if err := d.Service.UpdateSMSState(t.Context(), d.Ref(challenge), news); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -65,7 +65,7 @@ func TestNewsOfADelivery(t *testing.T) {
 	t.Run("an answer comes before the news", func(t *testing.T) {
 		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 		d.Post(challenge, `{"code":"`+d.Code(challenge)+`"}`).Want(200)
-		if err := d.Service.UpdateDelivery(t.Context(), d.Ref(challenge), mfa.HandedOver); err != nil {
+		if err := d.Service.UpdateSMSState(t.Context(), d.Ref(challenge), mfa.SMSAccepted); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.Get(challenge).Text("status"); got != store.Success {
@@ -75,7 +75,7 @@ func TestNewsOfADelivery(t *testing.T) {
 	t.Run("news come when its time is over", func(t *testing.T) {
 		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 		d.Move(300 * time.Second)
-		if err := d.Service.UpdateDelivery(t.Context(), d.Ref(challenge), mfa.HandedOver); err != nil {
+		if err := d.Service.UpdateSMSState(t.Context(), d.Ref(challenge), mfa.SMSAccepted); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.Get(challenge).Text("status"); got != store.Expired {

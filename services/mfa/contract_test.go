@@ -30,13 +30,14 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 		Phone: func(t *testing.T, tenant, account id.ID, number string) {
 			factor := enrolFactor(t, d, id.Ref{Tenant: tenant, ID: account}, mfa.NewFactor{
 				Type: field.Some("SMS"), Phone: field.Of[mfa.FactorPhone]{Present: true,
-					Value: mfa.FactorPhone{PhoneText: mfa.PhoneText{Number: field.Some(number)}}}, Asked: true,
+					Value: mfa.FactorPhone{PhoneBody: mfa.PhoneBody{Number: field.Some(number)}}}, WithChallenge: true,
 			})
 			answer(t, d, tenant, factor.ChallengeID, d.Code(mfatest.Base.To("challenges", factor.ChallengeID)))
 		},
 		Authenticator: func(t *testing.T, tenant, account id.ID, issuer string) func() string {
 			factor := enrolFactor(t, d, id.Ref{Tenant: tenant, ID: account},
-				mfa.NewFactor{Type: field.Some("google-authenticator"), FactorText: mfa.FactorText{Issuer: field.Some(issuer)}, Asked: true})
+				mfa.NewFactor{Type: field.Some("google-authenticator"), FactorChange: mfa.FactorChange{Issuer: field.Some(issuer)},
+					WithChallenge: true})
 			shown := func() string {
 				d.Move(30 * time.Second)
 				code, err := totp.GenerateCode(factor.Secret.Reveal(), d.Now())
@@ -61,7 +62,7 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 			if err != nil || len(page.Items) == 0 {
 				t.Fatal(len(page.Items), err)
 			}
-			c, err := d.Service.NewChallenge(t.Context(), id.Ref{Tenant: tenant, ID: page.Items[len(page.Items)-1].ID}, mfa.NewChallenge{})
+			c, err := d.Service.CreateChallenge(t.Context(), id.Ref{Tenant: tenant, ID: page.Items[len(page.Items)-1].ID}, mfa.NewChallenge{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +75,7 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 func enrolFactor(t *testing.T, d *mfatest.Deployment, account id.Ref, in mfa.NewFactor) store.Factor {
 	t.Helper()
 	d.Move(time.Millisecond) // factors are listed in the order of their making
-	factor, err := d.Service.NewFactor(t.Context(), account, in)
+	factor, err := d.Service.CreateFactor(t.Context(), account, in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// AccountDeleted, DirectoryDeleted and TextReported hand an event to the service as its
+// AccountDeleted, DirectoryDeleted and SMSReported call the handler of an event, as the
 // consumer does.
 func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 	return s.accountDeleted(ctx, e, event)
@@ -19,23 +19,20 @@ func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event
 	return s.directoryDeleted(ctx, e, event)
 }
 
-func (s *Service) TextReported(ctx context.Context, e events.Envelope, event events.TextReported) error {
-	return s.textReported(ctx, e, event)
+func (s *Service) SMSReported(ctx context.Context, e events.Envelope, event events.TextReported) error {
+	return s.smsReported(ctx, e, event)
 }
 
-// PurgeOnce does what the worker does every minute.
-func (s *Service) PurgeOnce(ctx context.Context) error { return s.purge(ctx) }
-
-// AcceptedStep is the rule for an authenticator's code.
+// AcceptedStep verifies the code of an authenticator.
 func AcceptedStep(secret secure.Secret, code string, now time.Time, last int64) (int64, error) {
 	return acceptedStep(secret, code, now, last)
 }
 
-// Follows reports whether a challenge can go from one state to another.
-func Follows(from, to string) bool { return follows(from, to) }
+// CanTransition reports whether a challenge can move from one state to another.
+func CanTransition(from, to string) bool { return canTransition(from, to) }
 
-// Draw makes the QR code of a text.
-func Draw(text string) ([]byte, error) { return draw(text) }
+// DrawQRCode returns the QR code of a text.
+func DrawQRCode(text string) ([]byte, error) { return drawQRCode(text) }
 
-// ReadNumber reads a telephone number.
+// ReadNumber validates a telephone number.
 func ReadNumber(in field.Text) (string, error) { return readNumber(in) }

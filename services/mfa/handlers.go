@@ -14,20 +14,22 @@ import (
 // Sources are the services whose events this one acts on.
 var Sources = []string{"directory", "notification"}
 
-// Handlers handle the deletion of accounts, with which phones, factors and
-// challenges are deleted, and the delivery of text messages.
+// Handlers handle the events of other services: the deletion of accounts and directories,
+// with which their phones, factors and challenges are deleted, and the delivery reports of
+// text messages.
 func (s *Service) Handlers() []events.Handler {
-	return []events.Handler{events.On(s.accountDeleted), events.On(s.directoryDeleted), events.On(s.textReported)}
+	return []events.Handler{events.On(s.accountDeleted), events.On(s.directoryDeleted), events.On(s.smsReported)}
 }
 
-// deliveries maps the reports of a text message to those of a challenge.
-var deliveries = map[events.TextStatus]Delivery{
-	events.TextAccepted: HandedOver, events.TextDelivered: Delivered, events.TextFailed: Refused, events.TextUnsendable: Broken,
+// smsStates maps the states of a text message in events to those of this service.
+var smsStates = map[events.TextStatus]SMSState{
+	events.TextAccepted: SMSAccepted, events.TextDelivered: SMSDelivered, events.TextFailed: SMSFailed, events.TextUnsendable: SMSUnsendable,
 }
 
-// textReported updates the challenge of a message. It is idempotent.
-func (s *Service) textReported(ctx context.Context, _ events.Envelope, event events.TextReported) error {
-	err := s.UpdateDelivery(ctx, id.Ref{Tenant: event.Tenant, ID: event.Challenge}, deliveries[event.Status])
+// smsReported sets the state of the challenge whose text message is reported. It is
+// idempotent.
+func (s *Service) smsReported(ctx context.Context, _ events.Envelope, event events.TextReported) error {
+	err := s.UpdateSMSState(ctx, id.Ref{Tenant: event.Tenant, ID: event.Challenge}, smsStates[event.Status])
 	if errors.Is(err, apierr.NotFound) {
 		return nil
 	}
@@ -35,17 +37,17 @@ func (s *Service) textReported(ctx context.Context, _ events.Envelope, event eve
 }
 
 func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
-	return s.removeOf(ctx, e, event.Tenant, event.Account)
+	return s.removeAccountsOf(ctx, e, event.Tenant, event.Account)
 }
 
 func (s *Service) directoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
-	return s.removeOf(ctx, e, event.Tenant, event.Directory)
+	return s.removeAccountsOf(ctx, e, event.Tenant, event.Directory)
 }
 
-// removeOf deletes what an account, or the accounts of a directory, have. A request
-// that has found the account may still be running, so that the purge repeats the
-// deletion when none can be.
-func (s *Service) removeOf(ctx context.Context, e events.Envelope, tenant, owner id.ID) error {
+// removeAccountsOf deletes the phones, factors and challenges of an account, or of all
+// accounts of a directory. A request that found the account before may still add a row, so
+// the deletion is recorded and the purge repeats it (repeatRemovals).
+func (s *Service) removeAccountsOf(ctx context.Context, e events.Envelope, tenant, owner id.ID) error {
 	removal := store.Removal{TenantID: tenant, OwnerID: owner}
 	if err := s.removeAccounts(ctx, removal); err != nil {
 		return err
@@ -58,6 +60,7 @@ func (s *Service) removeOf(ctx context.Context, e events.Envelope, tenant, owner
 	})
 }
 
+// removeAccounts deletes the accounts of a removal, a batch in each transaction.
 func (s *Service) removeAccounts(ctx context.Context, r store.Removal) error {
-	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, r.TenantID, r.OwnerID, batch) })
+	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, r.TenantID, r.OwnerID, purgeBatch) })
 }

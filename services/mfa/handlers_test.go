@@ -97,14 +97,14 @@ func TestWhatIsMadeWhileAnAccountGoesGoesToo(t *testing.T) {
 	}
 	enrol(t, d, d.Jo)
 	d.Move(time.Minute)
-	if err := d.Service.PurgeOnce(t.Context()); err != nil {
+	if err := d.Service.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := rows(d), [4]int{1, 2, 2, 1}; got != want {
 		t.Errorf("left are %v, want %v", got, want)
 	}
 	d.Move(time.Millisecond)
-	if err := d.Service.PurgeOnce(t.Context()); err != nil {
+	if err := d.Service.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := rows(d); got != [4]int{} || d.Rows("removals") != 0 {
@@ -120,7 +120,7 @@ func TestThePurgeKeepsWhatIsNeeded(t *testing.T) {
 	d.Move(24 * time.Hour)
 	second := d.Post(factor+"/challenges", "").Want(201).Href()
 	d.Move(29 * 24 * time.Hour)
-	if err := d.Service.PurgeOnce(t.Context()); err != nil {
+	if err := d.Service.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d.Get(first).Want(200)
@@ -128,7 +128,7 @@ func TestThePurgeKeepsWhatIsNeeded(t *testing.T) {
 		t.Errorf("%d counts are left whose window is over", got)
 	}
 	d.Move(48 * time.Hour)
-	if err := d.Service.PurgeOnce(t.Context()); err != nil {
+	if err := d.Service.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d.Get(first).WantError(404, 404)

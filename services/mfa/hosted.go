@@ -16,15 +16,14 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// FactorsOf returns the factors of an account without what would pass their
-// challenges.
+// FactorsOf returns the factors of an account without their secrets.
 func (s *Service) FactorsOf(ctx context.Context, account id.Ref) (out mfaapi.AccountFactors, err error) {
 	page, err := s.store.AccountFactors(ctx, account, list.Query{Limit: list.MaxLimit})
 	if err != nil {
 		return out, err
 	}
 	for _, f := range page.Items {
-		factor, err := s.accountFactor(ctx, f)
+		factor, err := s.describeFactor(ctx, f)
 		if err != nil {
 			return out, err
 		}
@@ -33,7 +32,9 @@ func (s *Service) FactorsOf(ctx context.Context, account id.Ref) (out mfaapi.Acc
 	return out, nil
 }
 
-func (s *Service) accountFactor(ctx context.Context, f store.Factor) (mfaapi.AccountFactor, error) {
+// describeFactor returns a factor as its owner sees it, with the number of its phone and
+// whether it can pass a second step now.
+func (s *Service) describeFactor(ctx context.Context, f store.Factor) (mfaapi.AccountFactor, error) {
 	out := mfaapi.AccountFactor{
 		ID: f.ID, Type: strings.ToLower(f.Type), Status: f.Status, VerificationStatus: f.VerificationStatus,
 		AccountName: f.AccountName, Issuer: f.Issuer, PhoneID: f.PhoneID,
@@ -51,31 +52,31 @@ func (s *Service) accountFactor(ctx context.Context, f store.Factor) (mfaapi.Acc
 	return out, nil
 }
 
-// EnrollFactor creates a factor of a user after the first step of a login,
-// or of one that is logged in. A state of a login that found a usable factor enrolls
-// none: the password alone must not add a second factor. An account of too many factors
-// or phones is refused another (mayEnroll).
+// EnrollFactor creates a factor for a user who has passed the first step of a login, or who
+// is logged in. It refuses a login whose account had a usable factor: the password alone must
+// not add another one. It refuses an account with too many factors or phones
+// (checkEnrollmentLimit).
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
-	begun := loginState{Application: in.Application, Account: in.Account, LoggedIn: true}
+	login := loginState{Application: in.Application, Account: in.Account, LoggedIn: true}
 	if in.State != "" {
 		var err error
-		if begun, err = s.stateOf(ctx, in.Tenant, in.Application, in.State); err != nil {
+		if login, err = s.verifyApplicationState(ctx, in.Tenant, in.Application, in.State); err != nil {
 			return mfaapi.EnrolledFactor{}, err
 		}
-		if !begun.Factor.IsZero() || !begun.Challenge.IsZero() {
-			return mfaapi.EnrolledFactor{}, errHasFactor
+		if !login.Factor.IsZero() || !login.Challenge.IsZero() {
+			return mfaapi.EnrolledFactor{}, errVerifiedFactorExists
 		}
-		if !slices.Contains(begun.Types, strings.ToLower(in.Type)) {
-			return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(begun.Types, ", "))
+		if !slices.Contains(login.Types, strings.ToLower(in.Type)) {
+			return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(login.Types, ", "))
 		}
-		in.Account = begun.Account
-		if err := s.mayPass(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, id.ID{}, begun.Types); err != nil {
+		in.Account = login.Account
+		if err := s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, id.ID{}, login.Types); err != nil {
 			return mfaapi.EnrolledFactor{}, err
 		}
 	}
-	body := NewFactor{Type: field.Some(in.Type), Asked: in.Challenge, ByUser: true}
+	body := NewFactor{Type: field.Some(in.Type), WithChallenge: in.Challenge, ByUser: true}
 	if in.Number != "" {
-		body.Phone = field.Some(FactorPhone{PhoneText: PhoneText{Number: field.Some(in.Number)}})
+		body.Phone = field.Some(FactorPhone{PhoneBody: PhoneBody{Number: field.Some(in.Number)}})
 	}
 	if in.AccountName != nil {
 		body.AccountName = field.Some(*in.AccountName)
@@ -83,77 +84,80 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 	if in.Issuer != nil {
 		body.Issuer = field.Some(*in.Issuer)
 	}
-	f, err := s.NewFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, body)
+	f, err := s.CreateFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, body)
 	if err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
 	out := mfaapi.EnrolledFactor{Challenge: f.ChallengeID}
-	if out.Factor, err = s.accountFactor(ctx, f); err != nil {
+	if out.Factor, err = s.describeFactor(ctx, f); err != nil {
 		return out, err
 	}
 	if f.Type == store.Authenticator {
 		out.Secret, out.KeyURI, out.QRImage = f.Secret, f.KeyURI, secure.Secret(base64.StdEncoding.EncodeToString(f.Image))
 	}
-	begun.Factor, begun.Challenge = f.ID, f.ChallengeID
-	out.State = s.signState(in.Tenant, begun)
+	login.Factor, login.Challenge = f.ID, f.ChallengeID
+	out.State = s.signState(in.Tenant, login)
 	return out, nil
 }
 
-// errHasFactor keeps the password alone from adding a factor, or from using one that it
-// added before there was another.
-var errHasFactor = apierr.Forbidden.Because("the account has a factor; this login must use it")
+// errVerifiedFactorExists is the error for a login by password that tries to add a factor, or to
+// use one that was never verified, although the account has a verified factor.
+var errVerifiedFactorExists = apierr.Forbidden.Because("the account has a factor; this login must use it")
 
-// mayPass refuses, in the second step of a login, a factor that was never verified where
-// the account has another, of the types that the login allows, that can be used. The zero
-// id is a factor that is still to be enrolled.
-func (s *Service) mayPass(ctx context.Context, account id.Ref, factor id.ID, types []string) error {
+// refuseUnverifiedFactor keeps the password alone from passing the second step of a login. It
+// returns errVerifiedFactorExists for a factor that was never verified, where the account has
+// a usable factor of a type that the login allows. The zero id stands for a factor that is
+// still to be enrolled.
+func (s *Service) refuseUnverifiedFactor(ctx context.Context, account id.Ref, factor id.ID, types []string) error {
 	factors, err := s.FactorsOf(ctx, account)
 	if err != nil {
 		return err
 	}
-	other := false
+	otherUsable := false
 	for _, f := range factors.Items {
 		if f.ID == factor && f.VerificationStatus == store.Verified {
 			return nil
 		}
-		other = other || f.ID != factor && f.Usable && slices.Contains(types, f.Type)
+		otherUsable = otherUsable || f.ID != factor && f.Usable && slices.Contains(types, f.Type)
 	}
-	if other {
-		return errHasFactor
+	if otherUsable {
+		return errVerifiedFactorExists
 	}
 	return nil
 }
 
-// stateOf reads a state that was made for an application.
-func (s *Service) stateOf(ctx context.Context, tenant, application id.ID, state secure.Secret) (loginState, error) {
-	begun, err := s.readState(ctx, tenant, state)
-	if err == nil && begun.Application != application {
+// verifyApplicationState verifies a state token (loginstate.go) that was made for an
+// application. It returns apierr.Reference for the state of another application, and
+// apierr.CodeExpired where another factor of the account was verified since the first step.
+func (s *Service) verifyApplicationState(ctx context.Context, tenant, application id.ID, state secure.Secret) (loginState, error) {
+	login, err := s.verifyState(ctx, tenant, state)
+	if err == nil && login.Application != application {
 		err = apierr.Reference.Because("the state is for another application")
 	}
-	if err == nil && !begun.LoggedIn && !begun.Factor.IsZero() {
-		err = s.mayPass(ctx, id.Ref{Tenant: tenant, ID: begun.Account}, begun.Factor, begun.Types)
+	if err == nil && !login.LoggedIn && !login.Factor.IsZero() {
+		err = s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: tenant, ID: login.Account}, login.Factor, login.Types)
 	}
-	if errors.Is(err, errHasFactor) {
+	if errors.Is(err, errVerifiedFactorExists) {
 		err = apierr.CodeExpired.Because("another factor of the account was verified since the first step; log in again")
 	}
-	return begun, err
+	return login, err
 }
 
-// ChallengeFactor creates a challenge of a factor. With a code it answers the
-// challenge that a state leads to, or a new one of an authenticator.
+// ChallengeFactor creates a challenge of a factor. A request with a code answers the challenge
+// of its state, or creates and answers a challenge of an authenticator.
 func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor) (mfaapi.Challenged, error) {
-	var begun loginState
+	var login loginState
 	if in.State != "" {
 		var err error
-		if begun, err = s.stateOf(ctx, in.Tenant, in.Application, in.State); err != nil {
+		if login, err = s.verifyApplicationState(ctx, in.Tenant, in.Application, in.State); err != nil {
 			return mfaapi.Challenged{}, err
 		}
-		if begun.Factor.IsZero() {
+		if login.Factor.IsZero() {
 			return mfaapi.Challenged{}, apierr.Reference.Because("the state has no factor yet; enroll one with it")
 		}
-		in.Account, in.Factor = begun.Account, begun.Factor
-		if in.Code != "" && !begun.Challenge.IsZero() {
-			out, err := s.AnswerFactor(ctx, mfaapi.AnswerFactor{Tenant: in.Tenant, Account: in.Account, Challenge: begun.Challenge, Code: in.Code})
+		in.Account, in.Factor = login.Account, login.Factor
+		if in.Code != "" && !login.Challenge.IsZero() {
+			out, err := s.AnswerFactor(ctx, mfaapi.AnswerFactor{Tenant: in.Tenant, Account: in.Account, Challenge: login.Challenge, Code: in.Code})
 			out.State = in.State
 			return out, err
 		}
@@ -163,7 +167,7 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 		err = apierr.NotFound
 	}
 	if err == nil && len(in.Types) > 0 {
-		err = s.mayPass(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, in.Factor, in.Types)
+		err = s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, in.Factor, in.Types)
 	}
 	if err != nil {
 		return mfaapi.Challenged{}, err
@@ -172,19 +176,19 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 	if in.Code != "" && f.Type == store.Authenticator {
 		body.Code = field.Some(in.Code)
 	}
-	c, err := s.NewChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: in.Factor}, body)
+	c, err := s.CreateChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: in.Factor}, body)
 	if err != nil {
 		return mfaapi.Challenged{}, err
 	}
 	out := mfaapi.Challenged{ID: c.ID, Factor: c.FactorID, Status: c.Status, Account: c.AccountID}
 	if in.State != "" {
-		begun.Challenge = c.ID
-		out.State = s.signState(in.Tenant, begun)
+		login.Challenge = c.ID
+		out.State = s.signState(in.Tenant, login)
 	}
 	return out, nil
 }
 
-// AnswerFactor compares a code with a challenge of an account.
+// AnswerFactor verifies the code for a challenge of an account.
 func (s *Service) AnswerFactor(ctx context.Context, in mfaapi.AnswerFactor) (mfaapi.Challenged, error) {
 	at := id.Ref{Tenant: in.Tenant, ID: in.Challenge}
 	c, err := s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
@@ -192,7 +196,7 @@ func (s *Service) AnswerFactor(ctx context.Context, in mfaapi.AnswerFactor) (mfa
 		err = apierr.NotFound
 	}
 	if err == nil && len(in.Types) > 0 {
-		err = s.mayPass(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, c.FactorID, in.Types)
+		err = s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, c.FactorID, in.Types)
 	}
 	if err == nil {
 		c, err = s.AnswerChallenge(ctx, at, Answer{Code: field.Some(in.Code)})

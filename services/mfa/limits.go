@@ -9,24 +9,25 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// The limits of wrong codes, for a challenge, and for a factor and an account across
-// challenges. A correct code resets none: one factor of an account must not add
-// more attempts at another.
+// The limits of wrong codes (brute force protection): of a challenge, and of a factor and an
+// account across their challenges. A correct code resets no counter: a user who has one
+// factor must not get more attempts at another by it.
 const (
-	challengeFailures = 5
-	factorFailures    = 10
-	factorWindow      = time.Hour
-	accountFailures   = 30
-	accountWindow     = 24 * time.Hour
+	maxChallengeFailures = 5
+	maxFactorFailures    = 10
+	factorFailureWindow  = time.Hour
+	maxAccountFailures   = 30
+	accountFailureWindow = 24 * time.Hour
 
+	// messageWindow is the time in which text messages are counted (Config).
 	messageWindow = time.Hour
 
-	// maxEnrolled is how many factors, and how many phones, an account may have for
-	// its user to enroll another.
+	// maxEnrolled is how many factors, and how many phones, an account can have by the
+	// enrollment of its user. An API key of the tenant can add more.
 	maxEnrolled = 50
 )
 
-// Config limits the messages that a tenant sends within an hour.
+// Config has the rate limits of text messages (SMS): how many a tenant sends within an hour.
 type Config struct {
 	AccountMessages int // for one account
 	NumberMessages  int // to one number
@@ -34,29 +35,31 @@ type Config struct {
 	TenantMessages  int // in all
 }
 
-// failures is a counter of wrong codes with its limit.
-type failures struct {
-	subject string
-	limit   int
+// attemptLimit is the limit of a counter of wrong codes.
+type attemptLimit struct {
+	counter string
+	max     int
 	window  time.Duration
 }
 
-func failuresOf(f store.Factor) []failures {
-	return []failures{
-		{"failures/account/" + f.AccountID.String(), accountFailures, accountWindow},
-		{"failures/factor/" + f.ID.String(), factorFailures, factorWindow},
+// attemptLimits are the limits that apply to a wrong code of a factor.
+func attemptLimits(f store.Factor) []attemptLimit {
+	return []attemptLimit{
+		{"failures/account/" + f.AccountID.String(), maxAccountFailures, accountFailureWindow},
+		{"failures/factor/" + f.ID.String(), maxFactorFailures, factorFailureWindow},
 	}
 }
 
-// mayTry returns apierr.ChallengeFailures for a factor that has used up its attempts.
-func (s *Service) mayTry(ctx context.Context, tx *store.Tx, f store.Factor) error {
+// checkAttemptLimits returns apierr.ChallengeFailures, with the time after which the next
+// code is accepted, where the factor or its account has used up the attempts.
+func (s *Service) checkAttemptLimits(ctx context.Context, tx *store.Tx, f store.Factor) error {
 	now := s.now()
-	for _, of := range failuresOf(f) {
-		count, err := tx.Count(ctx, f.TenantID, of.subject, now)
+	for _, limit := range attemptLimits(f) {
+		count, err := tx.Count(ctx, f.TenantID, limit.counter, now)
 		if err != nil {
 			return err
 		}
-		if count.Count >= of.limit {
+		if count.Count >= limit.max {
 			return apierr.ChallengeFailures.Because("%d codes were wrong; the next is accepted after %s", count.Count,
 				count.EndsAt.UTC().Format(time.RFC3339)).
 				Saying("Too many wrong codes. Please try again later.").After(count.EndsAt.Sub(now))
@@ -65,44 +68,46 @@ func (s *Service) mayTry(ctx context.Context, tx *store.Tx, f store.Factor) erro
 	return nil
 }
 
-// countFailure counts a wrong code.
-func (s *Service) countFailure(ctx context.Context, tx *store.Tx, f store.Factor) error {
-	for _, of := range failuresOf(f) {
-		if _, err := tx.AddCount(ctx, f.TenantID, of.subject, s.now(), of.window); err != nil {
+// countWrongCode adds a wrong code to the counters of the factor and of its account.
+func (s *Service) countWrongCode(ctx context.Context, tx *store.Tx, f store.Factor) error {
+	for _, limit := range attemptLimits(f) {
+		if _, err := tx.AddCount(ctx, f.TenantID, limit.counter, s.now(), limit.window); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// countMessage counts a message to a phone, or returns apierr.TooMany at a limit.
-// The rollback takes the count of a refused message back. The limit of an account
-// is the first, so that no user can use up the limits that all share.
+// countMessage counts a text message to a phone, or returns apierr.TooMany where a rate limit
+// is reached. The caller's transaction then rolls back, and the message is not counted. The
+// limit of the account comes first, so that no user can use up what all of the tenant share.
 func (s *Service) countMessage(ctx context.Context, tx *store.Tx, phone store.Phone) error {
 	now := s.now()
-	for _, of := range []struct {
-		subject, name string
-		limit         int
+	for _, limit := range []struct {
+		counter, name string
+		max           int
 	}{
 		{"messages/account/" + phone.AccountID.String(), "of this account", s.cfg.AccountMessages},
 		{"messages/number/" + phone.Number, "to " + phone.Number, s.cfg.NumberMessages},
-		{"messages/country/" + country(phone.Number), "to numbers of that country", s.cfg.CountryMessages},
+		{"messages/country/" + countryOf(phone.Number), "to numbers of that country", s.cfg.CountryMessages},
 		{"messages", "of this tenant", s.cfg.TenantMessages},
 	} {
-		count, err := tx.AddCount(ctx, phone.TenantID, of.subject, now, messageWindow)
+		count, err := tx.AddCount(ctx, phone.TenantID, limit.counter, now, messageWindow)
 		if err != nil {
 			return fmt.Errorf("count a message: %w", err)
 		}
-		if count.Count > of.limit {
-			return apierr.TooMany.Because("the limit of %d messages %s within an hour is reached", of.limit, of.name).After(count.EndsAt.Sub(now))
+		if count.Count > limit.max {
+			return apierr.TooMany.Because("the limit of %d messages %s within an hour is reached", limit.max, limit.name).
+				After(count.EndsAt.Sub(now))
 		}
 	}
 	return nil
 }
 
-// mayEnroll returns apierr.Forbidden for an account of too many factors or phones. The
-// transaction has locked the account.
-func (s *Service) mayEnroll(ctx context.Context, tx *store.Tx, f store.Factor) error {
+// checkEnrollmentLimit returns apierr.Forbidden where the account has so many factors or
+// phones that its user may enroll no other (maxEnrolled). The transaction must have locked
+// the account.
+func (s *Service) checkEnrollmentLimit(ctx context.Context, tx *store.Tx, f store.Factor) error {
 	factors, phones, err := tx.CountEnrolled(ctx, f.TenantID, f.AccountID)
 	if err == nil && (factors >= maxEnrolled || f.Type == store.SMS && phones >= maxEnrolled) {
 		err = apierr.Forbidden.Because("the account has %d factors and %d phones; a user enrolls none beyond %d", factors, phones, maxEnrolled).

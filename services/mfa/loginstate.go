@@ -12,51 +12,53 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// stateTTL is the lifetime of a state.
+// stateTTL is the lifetime of a state token.
 const stateTTL = 5 * time.Minute
 
-// loginTTL bounds the time from the first step to the last state issued.
+// loginTTL is the lifetime of a login between its steps: no state token that follows from
+// the first one is valid for longer.
 const loginTTL = 30 * time.Minute
 
-// loginState is a login between its first step and its second. It is not stored: the client
-// sends it back as the state, a signed token.
+// loginState is a login between its first step (the password) and its second. It is not
+// stored: the client gets it as the state, a signed token, and sends it back.
 type loginState struct {
 	Application  id.ID    `json:"app"`
 	Account      id.ID    `json:"sub"`
 	Organization id.ID    `json:"org,omitzero"`
-	Factor       id.ID    `json:"factor,omitzero"`    // absent: the user is to enrol one
-	Challenge    id.ID    `json:"challenge,omitzero"` // absent: the user is to ask for one
-	Types        []string `json:"types"`              // of factors that are allowed
-	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user had tokens before: no login ends with this step
+	Factor       id.ID    `json:"factor,omitzero"`    // absent: the user must enroll a factor
+	Challenge    id.ID    `json:"challenge,omitzero"` // absent: the client must create a challenge
+	Types        []string `json:"types"`              // types of factor that the login allows
+	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user is logged in and adds a factor: this state completes no login
 	ExpiresAt    int64    `json:"exp"`
 
-	// Password is when the password that passed the first step was set, in microseconds: a
-	// newer one ends the login. Zero: it has none.
-	Password int64 `json:"pwd,omitzero"`
-	Latest   int64 `json:"latest"` // ExpiresAt of any state that follows
+	// PasswordSetAt is the time at which the password of the first step was set, in Unix
+	// microseconds: a newer password ends the login. Zero: the account has no password.
+	PasswordSetAt   int64 `json:"pwd,omitzero"`
+	LatestExpiresAt int64 `json:"latest"` // the latest ExpiresAt of the states that follow
 }
 
-// passwordOf is the Password of the login state of an account.
-func passwordOf(account directoryapi.Account) int64 {
+// passwordSetAt is the time at which the password of an account was set, in Unix
+// microseconds, or zero for an account without a password.
+func passwordSetAt(account directoryapi.Account) int64 {
 	if account.PasswordModifiedAt == nil {
 		return 0
 	}
 	return account.PasswordModifiedAt.UnixMicro()
 }
 
-// statePurpose is the purpose that the keys of a tenant's states are derived for, so
-// that a state of another tenant, or a token of another kind, is not one.
+// statePurpose is the purpose for which the key of a tenant's states is derived, so that
+// no state of another tenant and no token of another kind is valid as a state.
 func statePurpose(tenant id.ID) string { return "mfa.state/" + tenant.String() }
 
-// signState returns the signed token of a state.
-func (s *Service) signState(tenant id.ID, begun loginState) secure.Secret {
+// signState returns a login state as a signed token, which expires after stateTTL.
+func (s *Service) signState(tenant id.ID, login loginState) secure.Secret {
 	now := s.now()
-	if begun.Latest == 0 {
-		begun.Latest = now.Add(loginTTL).Unix()
+	if login.LatestExpiresAt == 0 {
+		login.LatestExpiresAt = now.Add(loginTTL).Unix()
 	}
-	begun.ExpiresAt = min(now.Add(stateTTL).Unix(), begun.Latest)
+	login.ExpiresAt = min(now.Add(stateTTL).Unix(), login.LatestExpiresAt)
 	var claims secure.Claims
-	text, err := json.Marshal(begun)
+	text, err := json.Marshal(login)
 	if err == nil {
 		err = json.Unmarshal(text, &claims)
 	}
@@ -71,31 +73,31 @@ func (s *Service) signState(tenant id.ID, begun loginState) secure.Secret {
 	return secure.Secret(state)
 }
 
-// readState reads a state of a tenant. It returns apierr.Reference for any other text,
-// and apierr.CodeExpired, also where the account has another password since: whoever set
-// it may have been robbed of the one before.
-func (s *Service) readState(ctx context.Context, tenant id.ID, state secure.Secret) (loginState, error) {
+// verifyState verifies a state token of a tenant. It returns apierr.Reference for any other
+// text, and apierr.CodeExpired for a state that has expired or whose account has a new
+// password since the first step: whoever passed that step may have stolen the old password.
+func (s *Service) verifyState(ctx context.Context, tenant id.ID, state secure.Secret) (loginState, error) {
 	_, claims, err := secure.ParseJWT(state.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
 		keyID, _ := header["kid"].(string)
 		return s.ring.Derived(keyID, statePurpose(tenant))
 	})
-	var begun loginState
+	var login loginState
 	var text []byte
 	if err == nil {
 		text, err = json.Marshal(claims)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &begun)
+		err = json.Unmarshal(text, &login)
 	}
 	if err != nil {
 		return loginState{}, apierr.Reference.Because("the state is not one that this tenant's login has returned")
 	}
-	if s.now().Unix() >= begun.ExpiresAt {
+	if s.now().Unix() >= login.ExpiresAt {
 		return loginState{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stateTTL)
 	}
-	account, err := s.directory.Account(ctx, id.Ref{Tenant: tenant, ID: begun.Account})
-	if errors.Is(err, apierr.NotFound) || err == nil && begun.Password != 0 && begun.Password != passwordOf(account) {
+	account, err := s.directory.Account(ctx, id.Ref{Tenant: tenant, ID: login.Account})
+	if errors.Is(err, apierr.NotFound) || err == nil && login.PasswordSetAt != 0 && login.PasswordSetAt != passwordSetAt(account) {
 		return loginState{}, apierr.CodeExpired.Because("the account has another password since the first step; log in again")
 	}
-	return begun, err
+	return login, err
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// homeRegion is the region of a number without a plus sign
+// defaultRegion is the region of a telephone number without a plus sign
 // (docs/interface/multi-factor.md#phones).
-const homeRegion = "US"
+const defaultRegion = "US"
 
 // Phone returns a phone, or apierr.NotFound.
 func (s *Service) Phone(ctx context.Context, at id.Ref) (store.Phone, error) {
@@ -34,8 +34,8 @@ func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Qu
 	return list.PageOf(ctx, s.directory.Tenant, s.store.TenantPhones, tenant, query)
 }
 
-// PhoneText is the body that creates or updates a phone.
-type PhoneText struct {
+// PhoneBody is the body that creates or updates a phone.
+type PhoneBody struct {
 	Number             field.Text `json:"number"`
 	Name               field.Text `json:"name"`
 	Description        field.Text `json:"description"`
@@ -43,21 +43,22 @@ type PhoneText struct {
 	VerificationStatus field.Text `json:"verificationStatus"`
 }
 
-// NewPhone creates a phone of an account.
-func (s *Service) NewPhone(ctx context.Context, account id.Ref, in PhoneText) (store.Phone, error) {
+// CreatePhone creates a phone of an account.
+func (s *Service) CreatePhone(ctx context.Context, account id.Ref, in PhoneBody) (store.Phone, error) {
 	a, err := s.directory.Account(ctx, account)
 	if err != nil {
 		return store.Phone{}, err
 	}
-	p, err := s.newPhone(a, in)
+	p, err := s.readNewPhone(a, in)
 	if err != nil {
 		return p, err
 	}
-	err = s.enrol(ctx, a, func(tx *store.Tx) error { return tx.InsertPhone(ctx, p) })
-	return p, numberTaken(err)
+	err = s.enrollTx(ctx, a, func(tx *store.Tx) error { return tx.InsertPhone(ctx, p) })
+	return p, asPhoneNumberExists(err)
 }
 
-func (s *Service) newPhone(a directoryapi.Account, in PhoneText) (store.Phone, error) {
+// readNewPhone makes a phone from a body and checks its members.
+func (s *Service) readNewPhone(a directoryapi.Account, in PhoneBody) (store.Phone, error) {
 	now := s.now()
 	p := store.Phone{
 		TenantID: a.TenantID, ID: id.New(now), AccountID: a.ID,
@@ -66,15 +67,15 @@ func (s *Service) newPhone(a directoryapi.Account, in PhoneText) (store.Phone, e
 	return p, in.apply(&p, true)
 }
 
-// UpdatePhone changes what the body names. The number of a phone that is verified,
-// or that the same request verifies, cannot change: apierr.PhoneNumberFixed. A new
-// number ends the open challenges, whose codes went to the former one.
-func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (store.Phone, error) {
+// UpdatePhone changes what the body names. The number of a phone that is verified, or that
+// the same request verifies, cannot change: apierr.PhoneNumberFixed. A new number expires the
+// open challenges, because their codes went to the old number.
+func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneBody) (store.Phone, error) {
 	p, err := s.store.Phone(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return p, err
 	}
-	err = s.hold(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error {
+	err = s.lockedTx(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error {
 		before, err := tx.LockPhone(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneText) (sto
 		}
 		return tx.UpdatePhone(ctx, p)
 	})
-	return p, numberTaken(err)
+	return p, asPhoneNumberExists(err)
 }
 
 // DeletePhone removes a phone with its factor and that factor's challenges.
@@ -103,19 +104,19 @@ func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
 	if err != nil {
 		return err
 	}
-	return s.hold(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error { return tx.DeletePhone(ctx, at.Tenant, at.ID) })
+	return s.lockedTx(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error { return tx.DeletePhone(ctx, at.Tenant, at.ID) })
 }
 
-// numberTaken replaces apierr.Exists by the code for a number.
-func numberTaken(err error) error {
+// asPhoneNumberExists replaces apierr.Exists by apierr.PhoneNumberExists.
+func asPhoneNumberExists(err error) error {
 	if errors.Is(err, apierr.Exists) {
 		return apierr.PhoneNumberExists
 	}
 	return err
 }
 
-// apply writes the members of a body into a phone and checks them.
-func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
+// apply checks the members of a body and writes them into a phone.
+func (in PhoneBody) apply(p *store.Phone, isNew bool) (err error) {
 	var refused field.Refusals
 	if in.Number.Present || isNew {
 		p.Number, err = readNumber(in.Number)
@@ -128,15 +129,15 @@ func (in PhoneText) apply(p *store.Phone, isNew bool) (err error) {
 	return refused.First()
 }
 
-// readNumber reads a telephone number in any usual notation and returns it in
-// E.164. A number that does not exist, one with an extension (which no text message
-// reaches) and a premium-rate number are apierr.PhoneNumberInvalid.
+// readNumber validates a telephone number in any usual notation and returns it in E.164.
+// It returns apierr.PhoneNumberInvalid for a number that does not exist, a number with an
+// extension, to which no text message can be sent, and a premium-rate number.
 func readNumber(in field.Text) (string, error) {
 	text, err := field.Required(in, "number", 255)
 	if err != nil {
 		return "", err
 	}
-	number, err := phonenumbers.Parse(text, homeRegion)
+	number, err := phonenumbers.Parse(text, defaultRegion)
 	if err != nil || !phonenumbers.IsValidNumber(number) || number.GetExtension() != "" ||
 		phonenumbers.GetNumberType(number) == phonenumbers.PREMIUM_RATE {
 		return "", apierr.PhoneNumberInvalid
@@ -144,9 +145,10 @@ func readNumber(in field.Text) (string, error) {
 	return phonenumbers.Format(number, phonenumbers.E164), nil
 }
 
-// country returns the region of a number in E.164: "US", or "" where it has none.
-func country(number string) string {
-	parsed, err := phonenumbers.Parse(number, homeRegion)
+// countryOf returns the country of a telephone number in E.164, such as "US", or "" for a
+// number of no country.
+func countryOf(number string) string {
+	parsed, err := phonenumbers.Parse(number, defaultRegion)
 	if err != nil {
 		return ""
 	}

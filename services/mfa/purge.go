@@ -10,38 +10,41 @@ import (
 )
 
 const (
-	// PurgeEvery is the pause between two purges.
-	PurgeEvery = time.Minute
-	// batch is how many rows one transaction deletes at most.
-	batch = 1000
+	// purgeInterval is the pause between two passes of the purge.
+	purgeInterval = time.Minute
+	// purgeBatch is how many rows one transaction deletes at most.
+	purgeBatch = 1000
 	// challengeAge is how long a challenge can be read.
 	challengeAge = 30 * 24 * time.Hour
-	// requestsEnd is how long after the deletion of an account no request that has
-	// found it can still run. The request timeout is 15 seconds.
-	requestsEnd = time.Minute
+	// removalRepeatDelay is the time from the deletion of an account to its repetition. No
+	// request that found the account before its deletion still runs then: the request
+	// timeout is 15 seconds.
+	removalRepeatDelay = time.Minute
 )
 
-// Purge is the worker that deletes old challenges, counters whose window has ended,
-// and rows that were created for an account while it was deleted.
-func (s *Service) Purge(ctx context.Context) error {
-	return purge.Every(PurgeEvery, "purge failed, retrying", func(ctx context.Context) error {
-		return s.store.EachShard(ctx, s.purge)
-	})(ctx)
+// Purger is the worker that purges (retention, cleanup) until ctx ends.
+func (s *Service) Purger(ctx context.Context) error {
+	return purge.Every(purgeInterval, "purge failed, retrying", s.Purge)(ctx)
 }
 
-func (s *Service) purge(ctx context.Context) error {
+// Purge does one pass: it deletes old challenges, counters whose window has ended, and rows
+// that a request added for an account while the account was deleted.
+func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ctx, s.purgeShard) }
+
+func (s *Service) purgeShard(ctx context.Context) error {
 	now := s.now()
 	return errors.Join(
-		s.finishRemovals(ctx, now.Add(-requestsEnd)),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChallenges(ctx, now.Add(-challengeAge), batch) }),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, now, batch) }),
+		s.repeatRemovals(ctx, now.Add(-removalRepeatDelay)),
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChallenges(ctx, now.Add(-challengeAge), purgeBatch) }),
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, now, purgeBatch) }),
 	)
 }
 
-// finishRemovals repeats the deletion of accounts. Replicas may do it concurrently.
-func (s *Service) finishRemovals(ctx context.Context, before time.Time) error {
+// repeatRemovals deletes what requests have added for accounts that were deleted before a
+// time. Several replicas may run it at once.
+func (s *Service) repeatRemovals(ctx context.Context, before time.Time) error {
 	for {
-		removals, err := s.store.Removals(ctx, before, batch)
+		removals, err := s.store.Removals(ctx, before, purgeBatch)
 		if err != nil || len(removals) == 0 {
 			return err
 		}

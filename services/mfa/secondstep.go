@@ -13,23 +13,24 @@ import (
 
 var _ mfaapi.Contract = (*Service)(nil)
 
-// maxOffered limits the factors that a user can select from.
-const maxOffered = 20
+// maxSelectable is how many factors a login offers at most.
+const maxSelectable = 20
 
-// typesOf is the type of a factor for the name that it has in a login.
-var typesOf = map[string]string{mfaapi.SMS: store.SMS, mfaapi.Authenticator: store.Authenticator}
+// storedTypes maps the names that clients use for the types of factor to those of the store.
+var storedTypes = map[string]string{mfaapi.SMS: store.SMS, mfaapi.Authenticator: store.Authenticator}
 
-// BeginSecondStep begins the second step of a login
-// (docs/interface/oauth.md#second-factors). It offers the factors that are enabled
-// and verified, as is their phone: a number that was changed is not verified. A
-// factor that has used up its attempts is left out where there is another.
+// BeginSecondStep begins the second step of a login, multi-factor authentication
+// (docs/interface/oauth.md#second-factors). It offers the factors that are enabled and
+// verified, and whose phone is too: a phone whose number was changed is not verified. A
+// factor that has used up its attempts is left out where there is another. Whether a login
+// needs a second step is decided in services/oauth/secondstep.go.
 func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep) (mfaapi.SecondStep, error) {
 	if len(in.Types) == 0 {
 		in.Types = []string{mfaapi.SMS, mfaapi.Authenticator}
 	}
 	types := make([]string, len(in.Types))
 	for i, name := range in.Types {
-		types[i] = typesOf[name]
+		types[i] = storedTypes[name]
 		if types[i] == "" {
 			return mfaapi.SecondStep{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS,
 				mfaapi.Authenticator)
@@ -39,72 +40,74 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 	if err != nil {
 		return mfaapi.SecondStep{}, err
 	}
-	begun := loginState{
-		Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types, Password: passwordOf(account),
+	login := loginState{
+		Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types, PasswordSetAt: passwordSetAt(account),
 	}
 	var out mfaapi.SecondStep
-	known := false // whether the account has phones or factors
-	err = s.hold(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
-		known = true
-		offered, err := s.offered(ctx, tx, in.Tenant, in.Account, types)
-		if err != nil || len(offered) == 0 {
+	hasRow := false // the account has a row here: it has, or had, a phone or a factor
+	err = s.lockedTx(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
+		hasRow = true
+		selectable, err := s.selectableFactors(ctx, tx, in.Tenant, in.Account, types)
+		if err != nil || len(selectable) == 0 {
 			return err
 		}
-		out, err = s.offer(ctx, tx, begun, offered)
+		out, err = s.challengeSelectable(ctx, tx, login, selectable)
 		return err
 	})
-	if err != nil && (known || !errors.Is(err, apierr.NotFound)) {
+	if err != nil && (hasRow || !errors.Is(err, apierr.NotFound)) {
 		return mfaapi.SecondStep{}, err
 	}
 	if out.Action == "" {
-		return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.signState(in.Tenant, begun), AllowedFactorTypes: in.Types}, nil
+		return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.signState(in.Tenant, login), AllowedFactorTypes: in.Types}, nil
 	}
 	return out, nil
 }
 
-// offered returns the factors that a user can choose from, or
-// apierr.ChallengeFailures where all have used up their attempts.
-func (s *Service) offered(ctx context.Context, tx *store.Tx, tenant, account id.ID, types []string) ([]store.UsableFactor, error) {
-	usable, err := tx.UsableFactors(ctx, tenant, account, types, maxOffered)
+// selectableFactors returns the usable factors of an account that have attempts left, or
+// apierr.ChallengeFailures where all of them have used up their attempts.
+func (s *Service) selectableFactors(ctx context.Context, tx *store.Tx, tenant, account id.ID, types []string) ([]store.UsableFactor,
+	error) {
+	usable, err := tx.UsableFactors(ctx, tenant, account, types, maxSelectable)
 	if err != nil {
 		return nil, err
 	}
-	var offered []store.UsableFactor
+	var selectable []store.UsableFactor
 	for _, f := range usable {
-		switch tried := s.mayTry(ctx, tx, f.Factor); {
-		case tried == nil:
-			offered = append(offered, f)
-		case errors.Is(tried, apierr.ChallengeFailures):
-			err = tried
+		switch attemptErr := s.checkAttemptLimits(ctx, tx, f.Factor); {
+		case attemptErr == nil:
+			selectable = append(selectable, f)
+		case errors.Is(attemptErr, apierr.ChallengeFailures):
+			err = attemptErr
 		default:
-			return nil, tried
+			return nil, attemptErr
 		}
 	}
-	if len(offered) > 0 {
-		return offered, nil
+	if len(selectable) > 0 {
+		return selectable, nil
 	}
 	return nil, err
 }
 
-// offer creates the challenges that need no choice: that of the only factor, and
-// those of authenticators, which cost nothing. Each state leads to one challenge,
-// so that it can be redeemed once.
-func (s *Service) offer(ctx context.Context, tx *store.Tx, begun loginState, offered []store.UsableFactor) (mfaapi.SecondStep, error) {
+// challengeSelectable creates the challenges that need no choice of the user: that of the
+// only factor, and those of authenticators, which send nothing. Each factor gets a state of
+// its own for its one challenge, so that a state can be redeemed once.
+func (s *Service) challengeSelectable(ctx context.Context, tx *store.Tx, login loginState, selectable []store.UsableFactor) (
+	mfaapi.SecondStep, error) {
 	out := mfaapi.SecondStep{Action: mfaapi.Select}
-	if len(offered) == 1 {
+	if len(selectable) == 1 {
 		out.Action = mfaapi.Challenge
 	}
-	for i := range offered {
-		f := &offered[i]
-		begun.Factor, begun.Challenge = f.ID, id.ID{}
-		if len(offered) == 1 || f.Type == store.Authenticator {
-			c, err := s.issue(ctx, tx, &f.Factor, NewChallenge{})
+	for i := range selectable {
+		f := &selectable[i]
+		login.Factor, login.Challenge = f.ID, id.ID{}
+		if len(selectable) == 1 || f.Type == store.Authenticator {
+			c, err := s.insertChallenge(ctx, tx, &f.Factor, NewChallenge{})
 			if err != nil {
 				return out, err
 			}
-			begun.Challenge = c.ID
+			login.Challenge = c.ID
 		}
-		shown := mfaapi.Factor{Type: strings.ToLower(f.Type), Hint: hint(*f), State: s.signState(f.TenantID, begun)}
+		shown := mfaapi.Factor{Type: strings.ToLower(f.Type), Hint: factorHint(*f), State: s.signState(f.TenantID, login)}
 		if out.Action == mfaapi.Challenge {
 			out.State, shown.State = shown.State, ""
 		}
@@ -113,9 +116,10 @@ func (s *Service) offer(ctx context.Context, tx *store.Tx, begun loginState, off
 	return out, nil
 }
 
-// hint distinguishes a factor from others and reveals little of it. It is never
-// empty: clients select by it.
-func hint(f store.UsableFactor) string {
+// factorHint is a text by which a user recognises a factor and which reveals little of that:
+// the end of the telephone number, or the issuer. It is never empty, because clients select
+// a factor by its hint.
+func factorHint(f store.UsableFactor) string {
 	switch {
 	case f.Type == store.SMS:
 		return "xxx-xxx-" + f.Number[max(0, len(f.Number)-4):]
@@ -125,32 +129,33 @@ func hint(f store.UsableFactor) string {
 	return *f.AccountName
 }
 
-// Redeem checks the code of a second step. A challenge without a state is for
-// callers with an API key, which have checked the first step.
+// Redeem verifies the code of a second step and returns the account that is logged in.
+// Callers with an API key may name a challenge in place of a state: they must have checked
+// the first step themselves.
 func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
 	if in.State == "" {
 		ref, ok := s.base.Parse(in.Challenge.Href)
 		if !ok || ref.Kind != "challenges" {
 			return mfaapi.Redeemed{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
 		}
-		return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, loginState{})
+		return s.redeemChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, loginState{})
 	}
-	begun, err := s.stateOf(ctx, in.Tenant, in.Application, in.State)
+	login, err := s.verifyApplicationState(ctx, in.Tenant, in.Application, in.State)
 	switch {
 	case err != nil:
 		return mfaapi.Redeemed{}, err
-	case begun.LoggedIn:
+	case login.LoggedIn:
 		return mfaapi.Redeemed{}, apierr.Reference.Because("the state is of a user who was logged in already")
-	case begun.Challenge.IsZero():
+	case login.Challenge.IsZero():
 		return mfaapi.Redeemed{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
 	}
-	return s.redeem(ctx, id.Ref{Tenant: in.Tenant, ID: begun.Challenge}, in.Code, begun)
+	return s.redeemChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: login.Challenge}, in.Code, login)
 }
 
-// redeem answers a challenge. Any text that is not its code is a wrong one, and
-// counted.
-func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun loginState) (mfaapi.Redeemed, error) {
-	c, err := s.answer(ctx, at, code)
+// redeemChallenge answers a challenge. A text that is not made of digits is a wrong code too,
+// and is counted as a failed attempt.
+func (s *Service) redeemChallenge(ctx context.Context, at id.Ref, code string, login loginState) (mfaapi.Redeemed, error) {
+	c, err := s.answerChallenge(ctx, at, code)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return mfaapi.Redeemed{}, apierr.Reference.Because("there is no such challenge")
@@ -159,5 +164,5 @@ func (s *Service) redeem(ctx context.Context, at id.Ref, code string, begun logi
 	case c.Status != store.Success:
 		return mfaapi.Redeemed{}, apierr.CodeWrong.Because("the code is not the one that the challenge asks for")
 	}
-	return mfaapi.Redeemed{Account: c.AccountID, Organization: begun.Organization}, nil
+	return mfaapi.Redeemed{Account: c.AccountID, Organization: login.Organization}, nil
 }

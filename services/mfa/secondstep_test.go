@@ -263,7 +263,7 @@ func TestWhatBecameOfATextReachesItsChallenge(t *testing.T) {
 	tell := func(challenge id.ID, news events.TextStatus) {
 		t.Helper()
 		event := events.TextReported{Tenant: d.Tenant, Account: d.Jo.ID, Challenge: challenge, Status: news}
-		if err := d.Service.TextReported(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, event); err != nil {
+		if err := d.Service.SMSReported(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, event); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,10 +1,10 @@
-// Package mfa keeps the second factors of accounts: their phones, the factors
-// that are enrolled, and the challenges that ask for a code. Its rules are
-// methods of Service, one file per noun (phone.go, factor.go, challenge.go),
-// with what is particular to the two types of factor in sms.go and
-// totp.go, the second step of a login in secondstep.go and loginstate.go, and
-// the limits of attempts and messages in limits.go. Its SQL is under store, its
-// HTTP under rest, and its wiring under app.
+// Package mfa is multi-factor authentication (MFA, 2FA): the phones of accounts, the
+// factors that are enrolled, and the challenges that ask for a code. There are no recovery
+// codes and no trusted devices. Its rules are methods of Service, one file per noun
+// (phone.go, factor.go, challenge.go). What differs between the two types of factor is in
+// sms.go and totp.go, the second step of a login in secondstep.go and loginstate.go, and
+// the limits of attempts and messages in limits.go. Its SQL is under store, its HTTP under
+// rest, and its wiring under app.
 package mfa
 
 import (
@@ -34,8 +34,9 @@ func New(s *store.Store, directory directoryapi.API, ring *secure.Keyring, base 
 	return &Service{store: s, directory: directory, ring: ring, base: base, now: now, cfg: cfg}
 }
 
-// enrol runs fn in a transaction that adds a phone or a factor to an account.
-func (s *Service) enrol(ctx context.Context, a directoryapi.Account, fn func(*store.Tx) error) error {
+// enrollTx runs fn in a transaction that adds a phone or a factor to an account. It adds
+// the row of the account, where there is none yet, and locks that row.
+func (s *Service) enrollTx(ctx context.Context, a directoryapi.Account, fn func(*store.Tx) error) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.EnsureAccount(ctx, a.TenantID, a.ID, a.DirectoryID); err != nil {
 			return err
@@ -44,9 +45,10 @@ func (s *Service) enrol(ctx context.Context, a directoryapi.Account, fn func(*st
 	})
 }
 
-// hold runs fn in a transaction that has locked the account. What was read of the
-// account before has to be read again in it.
-func (s *Service) hold(ctx context.Context, tenant, account id.ID, fn func(*store.Tx) error) error {
+// lockedTx runs fn in a transaction that has locked the row of the account, so that
+// parallel changes of its phones, factors and challenges wait for each other. fn must read
+// again what was read before the transaction. Without a row it returns apierr.NotFound.
+func (s *Service) lockedTx(ctx context.Context, tenant, account id.ID, fn func(*store.Tx) error) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockAccount(ctx, tenant, account); err != nil {
 			return err
@@ -55,8 +57,9 @@ func (s *Service) hold(ctx context.Context, tenant, account id.ID, fn func(*stor
 	})
 }
 
-// unused refuses members of a body that a resource of its type does not have.
-func unused(kind string, members map[string]bool) error {
+// refuseUnusedProperties returns apierr.UnusedProperty if a body gives a member that a
+// factor of this type does not have. members tells which of them the body gives.
+func refuseUnusedProperties(kind string, members map[string]bool) error {
 	for name, given := range members {
 		if given {
 			return apierr.UnusedProperty.Because("%s is not a property of a factor of the type %s", name, kind)

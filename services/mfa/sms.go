@@ -20,21 +20,22 @@ import (
 )
 
 const (
-	// placeholder stands for the code in a message.
+	// placeholder stands for the code in the text of a message. The notification service
+	// replaces it (services/notification/smschannel.go).
 	placeholder    = "${code}"
 	defaultMessage = "Your verification code is " + placeholder
-	maxMessage     = 160 // characters, before the code is put in
+	maxMessage     = 160 // characters, with the placeholder
 )
 
-// FactorPhone names the phone of a new factor: by the href of one of the account, or
-// by a number, for which a phone is created unless the account has one. The other
-// members are those of a new phone.
+// FactorPhone names the phone of a new SMS factor: by the href of a phone of the account, or
+// by a number, for which a phone is created unless the account has one with that number. The
+// other members are those of a new phone.
 type FactorPhone struct {
 	Href field.Text `json:"href"`
-	PhoneText
+	PhoneBody
 }
 
-// UnmarshalJSON reads the members, and refuses others than a phone has.
+// UnmarshalJSON reads the members of a phone and refuses all others.
 func (in *FactorPhone) UnmarshalJSON(data []byte) error {
 	type members FactorPhone // without this method
 	var readOnly struct {
@@ -45,12 +46,13 @@ func (in *FactorPhone) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), readOnly)
 }
 
-// factorPhone returns the phone of a new factor.
-func (s *Service) factorPhone(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
+// findOrInsertPhone returns the phone of a new factor. It adds a phone for a number that the
+// account does not have yet.
+func (s *Service) findOrInsertPhone(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
 	if in.Href.Given() {
-		return s.namedPhone(ctx, tx, a, in)
+		return s.phoneAtHref(ctx, tx, a, in)
 	}
-	p, err := s.newPhone(a, in.PhoneText)
+	p, err := s.readNewPhone(a, in.PhoneBody)
 	if err != nil {
 		return id.ID{}, err
 	}
@@ -61,10 +63,10 @@ func (s *Service) factorPhone(ctx context.Context, tx *store.Tx, a directoryapi.
 	return existing.ID, err
 }
 
-// namedPhone returns the account's phone at an href, or apierr.NotFound, Reference
-// for that of another account, and PhoneContradicts where its number is not the
-// given one.
-func (s *Service) namedPhone(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
+// phoneAtHref returns the phone of the account at an href. It returns apierr.NotFound,
+// apierr.Reference for the phone of another account, and apierr.PhoneContradicts where the
+// body also gives a number and the phone has another.
+func (s *Service) phoneAtHref(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
 	ref, ok := s.base.Parse(in.Href.Value)
 	switch {
 	case ref.Kind != "phones":
@@ -90,7 +92,8 @@ func (s *Service) namedPhone(ctx context.Context, tx *store.Tx, a directoryapi.A
 	return p.ID, err
 }
 
-// readMessage reads the text of a message, in which the placeholder stays.
+// readMessage returns the text of the message that a body gives, or the default, with the
+// placeholder of the code still in it.
 func readMessage(in field.Text) (string, error) {
 	message, err := field.Nonempty(in, "message", maxMessage)
 	switch {
@@ -104,10 +107,11 @@ func readMessage(in field.Text) (string, error) {
 	return *message, nil
 }
 
-// send sets the code of a challenge and emits the event that sends it to the
-// factor's phone, within the limits of messages.
-func (s *Service) send(ctx context.Context, tx *store.Tx, f store.Factor, c *store.Challenge, text field.Text) error {
-	message, err := readMessage(text)
+// emitSMS makes the code of an SMS challenge and emits the event ChallengeCreated, by which
+// the notification service sends the text message (services/notification/smschannel.go).
+// It returns apierr.TooMany at a limit of messages, and apierr.PhoneDisabled.
+func (s *Service) emitSMS(ctx context.Context, tx *store.Tx, f store.Factor, c *store.Challenge, in field.Text) error {
+	message, err := readMessage(in)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (s *Service) send(ctx context.Context, tx *store.Tx, f store.Factor, c *sto
 	if err != nil {
 		return err
 	}
-	if err := usable(phone); err != nil {
+	if err := checkPhoneEnabled(phone); err != nil {
 		return err
 	}
 	if err := s.countMessage(ctx, tx, phone); err != nil {
@@ -131,15 +135,15 @@ func (s *Service) send(ctx context.Context, tx *store.Tx, f store.Factor, c *sto
 	})
 }
 
-// usable returns apierr.PhoneDisabled for a phone that is disabled.
-func usable(p store.Phone) error {
+// checkPhoneEnabled returns apierr.PhoneDisabled where the phone of a factor is disabled.
+func checkPhoneEnabled(p store.Phone) error {
 	if p.Status != store.Enabled {
 		return apierr.PhoneDisabled.Because("the phone %s of the factor is disabled", p.Number)
 	}
 	return nil
 }
 
-// newCode returns six random digits, uniformly distributed.
+// newCode returns a one-time code (OTP) for a text message: six random digits.
 func newCode() secure.Secret {
 	n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
 	if err != nil {
@@ -148,19 +152,20 @@ func newCode() secure.Secret {
 	return secure.Secret(fmt.Sprintf("%06d", n))
 }
 
-// codeKeyPurpose is the purpose that the key of a challenge's code is sealed for.
+// codeKeyPurpose is the purpose for which the HMAC key of a challenge's code is sealed.
 func codeKeyPurpose(challenge id.ID) string { return "mfa.codekey/" + challenge.String() }
 
-// hashCode returns what is stored of a code. The key is sealed: a plain hash of six
-// digits could be reversed.
+// hashCode returns the HMAC of a code, which is what the database holds. The key of each
+// challenge is sealed: a plain hash of six digits could be reversed.
 func hashCode(key secure.Secret, code string) []byte {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(code))
 	return mac.Sum(nil)
 }
 
-// isSent reports whether a code is the one that was sent, in constant time.
-func (s *Service) isSent(c store.Challenge, code string) (bool, error) {
+// isSentCode reports whether a code is the one that was sent by text message. The comparison
+// takes constant time.
+func (s *Service) isSentCode(c store.Challenge, code string) (bool, error) {
 	key, err := s.ring.Open(c.CodeKeySealed, codeKeyPurpose(c.ID))
 	return err == nil && hmac.Equal(hashCode(key, code), c.CodeHash), err
 }

@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	secretBytes = 20 // as RFC 4226, section 4, recommends for SHA-1
-	stepSeconds = 30 // length of a time step
-	skew        = 1  // time steps of clock skew that an authenticator may have
-	maxLabel    = 255
+	secretLength   = 20 // bytes, as RFC 4226, section 4, recommends for SHA-1
+	stepSeconds    = 30 // length of a time step
+	clockSkewSteps = 1  // time steps of clock skew that an authenticator may have
+	maxLabel       = 255
 )
 
-// secretPurpose is what the secret of a factor is sealed for.
+// secretPurpose is the purpose for which the TOTP secret of a factor is sealed.
 func secretPurpose(factor id.ID) string { return "mfa.factor/" + factor.String() }
 
 // Sealed are the columns of values that are sealed under the master key for
@@ -41,16 +41,16 @@ var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "challenges", Key: "id", Column: "code_key_sealed", Purpose: codeKeyPurpose},
 }
 
-// newSecret returns a random secret.
-func newSecret() secure.Secret {
-	secret := make([]byte, secretBytes)
+// newTOTPSecret returns a random secret (seed) of an authenticator, in Base32.
+func newTOTPSecret() secure.Secret {
+	secret := make([]byte, secretLength)
 	_, _ = rand.Read(secret)
 	return secure.Secret(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret))
 }
 
-// label reads a name that an authenticator shows. It cannot be removed, nor contain
-// the colon that separates the two names in the URI.
-func label(in field.Text, name string, to **string) error {
+// readLabel reads the issuer or the account name, which an authenticator app shows. Neither
+// can be removed, nor contain a colon, which separates the two in the key URI.
+func readLabel(in field.Text, name string, to **string) error {
 	if !in.Present {
 		return nil
 	}
@@ -65,36 +65,36 @@ func label(in field.Text, name string, to **string) error {
 	return nil
 }
 
-// picture sets the key URI of an authenticator and its image. Names that do not fit
-// into a QR code are apierr.TooLong.
-func picture(f *store.Factor) error {
+// setQRCode sets the key URI of an authenticator and the QR code of that URI. It returns
+// apierr.TooLong where issuer and account name do not fit into a QR code.
+func setQRCode(f *store.Factor) error {
 	uri := keyURI(*f)
 	f.KeyURI = secure.Secret(uri)
-	drawn, err := draw(uri)
+	code, err := drawQRCode(uri)
 	if err != nil {
 		return apierr.TooLong.Because("issuer and accountName together are too long for a QR code")
 	}
-	f.Image = drawn
+	f.Image = code
 	return nil
 }
 
 // keyURI returns the otpauth URI of docs/interface/multi-factor.md#factors. That of
 // pquerna/otp has more parameters, and needs an issuer.
 func keyURI(f store.Factor) string {
-	uri := component(*f.AccountName) + "?secret=" + f.Secret.Reveal()
+	uri := percentEncode(*f.AccountName) + "?secret=" + f.Secret.Reveal()
 	if f.Issuer != nil {
-		issuer := component(*f.Issuer)
+		issuer := percentEncode(*f.Issuer)
 		uri = issuer + ":" + uri + "&issuer=" + issuer
 	}
 	return "otpauth://totp/" + uri
 }
 
-// component percent-encodes a part of a URI.
-func component(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+// percentEncode encodes a part of a URI, a space as %20.
+func percentEncode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// draw returns the QR code of a text as a PNG, with the quiet zone of four modules
+// drawQRCode returns the QR code of a text as a PNG, with the quiet zone of four modules
 // that scanners need and the image of pquerna/otp lacks.
-func draw(text string) ([]byte, error) {
+func drawQRCode(text string) ([]byte, error) {
 	const scale, quiet = 4, 4
 	code, err := qr.Encode(text, qr.L, qr.Unicode)
 	if err != nil {
@@ -115,19 +115,19 @@ func draw(text string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// acceptedStep returns the time step, later than last, of a code (RFC 6238: SHA-1,
-// 30 seconds, 6 digits), or 0. The caller stores it as last, so that each code is
-// accepted once and a TOTP replay is refused; totp.Validate of the library does not tell
-// the step.
+// acceptedStep verifies a TOTP code (RFC 6238: SHA-1, 30 seconds, 6 digits). It returns the
+// time step of the code, or 0 for a wrong code and for a code of the step last or an earlier
+// step. The caller stores the step as last, so that a code is accepted once (replay). The
+// library's totp.Validate does not return the step.
 func acceptedStep(secret secure.Secret, code string, now time.Time, last int64) (accepted int64, err error) {
 	current := now.Unix() / stepSeconds
-	for step := current - skew; step <= current+skew; step++ {
-		right, err := hotp.GenerateCodeCustom(secret.Reveal(), uint64(step),
+	for step := current - clockSkewSteps; step <= current+clockSkewSteps; step++ {
+		expected, err := hotp.GenerateCodeCustom(secret.Reveal(), uint64(step),
 			hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
 		if err != nil {
 			return 0, fmt.Errorf("compute a one-time password: %w", err)
 		}
-		if subtle.ConstantTimeCompare([]byte(right), []byte(code)) == 1 && step > last {
+		if subtle.ConstantTimeCompare([]byte(expected), []byte(code)) == 1 && step > last {
 			accepted = step
 		}
 	}

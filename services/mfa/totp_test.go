@@ -43,7 +43,7 @@ func TestQRCodesAreReadBack(t *testing.T) {
 		"otpauth://totp/" + strings.Repeat("Shop%20", 36) + ":" + strings.Repeat("jo",
 			127) + "?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=" + strings.Repeat("Shop%20", 36),
 	} {
-		picture, err := mfa.Draw(text)
+		picture, err := mfa.DrawQRCode(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,10 +51,10 @@ func TestQRCodesAreReadBack(t *testing.T) {
 			t.Errorf("%q is read as %q", text, got)
 		}
 	}
-	if _, err := mfa.Draw(strings.Repeat("%", 2953)); err != nil {
+	if _, err := mfa.DrawQRCode(strings.Repeat("%", 2953)); err != nil {
 		t.Errorf("as much as fits: %v", err)
 	}
-	if _, err := mfa.Draw(strings.Repeat("%", 2954)); err == nil {
+	if _, err := mfa.DrawQRCode(strings.Repeat("%", 2954)); err == nil {
 		t.Error("more is drawn than a QR code holds")
 	}
 }

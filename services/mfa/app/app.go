@@ -44,7 +44,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Consume(data.Outbox(), cfg.Events, mfa.Sources, svc.Handlers()...)
 	s.Go("notifications", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, mfa.Sealed...))
-	s.Go("purge", svc.Purge)
+	s.Go("purge", svc.Purger)
 
 	mfaapi.Serve(rest.Contract(s.HTTP), svc)
 	mfarest.Mount(s.HTTP, svc, s.Base)

@@ -23,7 +23,7 @@ func (v views) challenge(c store.Challenge) challengeView {
 		Head:   rest.NewHead(v.base.To("challenges", c.ID), c.CreatedAt, c.ModifiedAt),
 		Status: c.Status, Message: c.Message, Account: v.base.Link("accounts", c.AccountID), Factor: v.base.Link("factors", c.FactorID),
 	}
-	if c.Late {
+	if c.HasExpired {
 		view.Status = store.Expired
 	}
 	return view

@@ -22,7 +22,7 @@ type factorView struct {
 	MostRecent *href.Link `json:"mostRecentChallenge"`
 }
 
-// authenticatorView is what only authenticators have.
+// authenticatorView has the members that only an authenticator has.
 type authenticatorView struct {
 	AccountName   *string       `json:"accountName"`
 	Issuer        *string       `json:"issuer"`
@@ -45,17 +45,17 @@ func (v views) factor(f store.Factor) factorView {
 	return view
 }
 
-// createFactor reads what the body and the query say of a new factor.
+// createFactor answers POST /accounts/{id}/factors, with ?challenge=true also for a challenge.
 func createFactor(svc *mfa.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, in, err := rest.RefAndBody[mfa.NewFactor, factorView](c)
 		if err != nil {
 			return err
 		}
-		if in.Asked, err = rest.Flag(c, "challenge", false); err != nil {
+		if in.WithChallenge, err = rest.Flag(c, "challenge", false); err != nil {
 			return err
 		}
-		f, err := svc.NewFactor(c.UserContext(), at, in)
+		f, err := svc.CreateFactor(c.UserContext(), at, in)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func Mount(app *fiber.App, svc *mfa.Service, base href.Base) {
 
 	v1.Get("/tenants/:id/phones", rest.List(store.Phones, svc.TenantPhones, v.phone))
 	v1.Get("/accounts/:id/phones", rest.List(store.Phones, svc.AccountPhones, v.phone))
-	v1.Post("/accounts/:id/phones", rest.Create(svc.NewPhone, v.phone))
+	v1.Post("/accounts/:id/phones", rest.Create(svc.CreatePhone, v.phone))
 	v1.Get("/phones/:id", rest.Get(svc.Phone, v.phone))
 	v1.Post("/phones/:id", rest.Update(svc.UpdatePhone, v.phone))
 	v1.Delete("/phones/:id", rest.Delete(svc.DeletePhone))
@@ -34,7 +34,7 @@ func Mount(app *fiber.App, svc *mfa.Service, base href.Base) {
 	v1.Delete("/factors/:id", rest.Delete(svc.DeleteFactor))
 
 	v1.Get("/factors/:id/challenges", rest.List(store.Challenges, svc.FactorChallenges, v.challenge))
-	v1.Post("/factors/:id/challenges", emptyBody(rest.Create(svc.NewChallenge, v.challenge)))
+	v1.Post("/factors/:id/challenges", emptyBody(rest.Create(svc.CreateChallenge, v.challenge)))
 	v1.Get("/challenges/:id", rest.Get(svc.Challenge, v.challenge))
 	v1.Post("/challenges/:id", rest.Update(svc.AnswerChallenge, v.challenge))
 }

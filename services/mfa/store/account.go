@@ -8,23 +8,22 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// EnsureAccount adds the row of an account before its first phone or factor, and
-// locks it.
+// EnsureAccount adds the row of an account, unless there is one, and locks the row.
 func (tx *Tx) EnsureAccount(ctx context.Context, tenant, account, directory id.ID) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO accounts (tenant_id, id, directory_id) VALUES ($1, $2, $3)
 		ON CONFLICT (tenant_id, id) DO UPDATE SET directory_id = excluded.directory_id`, tenant, account, directory)
 	return err
 }
 
-// LockAccount locks an account against other changes of its phones, factors and
-// challenges. It returns apierr.NotFound for an account that has none.
+// LockAccount locks the row of an account against other changes of its phones, factors and
+// challenges. It returns apierr.NotFound for an account that has no row here.
 func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) error {
 	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM accounts WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, account)
 	return err
 }
 
-// CountEnrolled returns how many factors and how many phones an account has. A caller
-// that decides by it must have locked the account.
+// CountEnrolled returns how many factors and how many phones an account has. The caller must
+// have locked the account, so that no other request adds one meanwhile.
 func (tx *Tx) CountEnrolled(ctx context.Context, tenant, account id.ID) (factors, phones int, err error) {
 	factors, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM factors WHERE tenant_id = $1 AND account_id = $2`, tenant, account)
 	if err != nil {
@@ -41,7 +40,8 @@ func (tx *Tx) DeleteAccounts(ctx context.Context, tenant, owner id.ID, limit int
 		SELECT id FROM accounts WHERE tenant_id = $1 AND (id = $2 OR directory_id = $2) LIMIT $3)`, tenant, owner, limit)
 }
 
-// Removal is an account or a directory that was deleted.
+// Removal records that an account or a directory was deleted, until the purge has repeated
+// the deletion here.
 type Removal struct {
 	TenantID id.ID
 	OwnerID  id.ID

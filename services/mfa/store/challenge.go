@@ -29,7 +29,7 @@ type Challenge struct {
 	AccountID     id.ID
 	FactorID      id.ID
 	Status        string // one of the states
-	Late          bool   // it has expired, which Status does not show yet
+	HasExpired    bool   // ExpiresAt has passed, and Status is not yet Expired
 	Message       *string
 	CodeKeySealed []byte // of a code that was sent
 	CodeHash      []byte // of a code that was sent
@@ -39,41 +39,41 @@ type Challenge struct {
 	ModifiedAt    time.Time
 }
 
-// isLate is true for a challenge that has expired and is not in a final state;
-// $3 is the time now.
-const isLate = `(c.status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED') AND c.expires_at <= $3)`
+// hasExpired is the SQL condition for a challenge whose expiry has passed and that is not in
+// a final state. $3 is the time now.
+const hasExpired = `(c.status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED') AND c.expires_at <= $3)`
 
-const challengeColumns = `c.tenant_id, c.id, c.account_id, c.factor_id, c.status, ` + isLate + ` AS late, c.message, c.code_key_sealed,
-	c.code_hash,
-	c.failures, c.expires_at, c.created_at, c.modified_at`
+const challengeColumns = `c.tenant_id, c.id, c.account_id, c.factor_id, c.status, ` + hasExpired + ` AS has_expired, c.message,
+	c.code_key_sealed, c.code_hash, c.failures, c.expires_at, c.created_at, c.modified_at`
 
 // Challenges are searched and sorted by these attributes.
 var Challenges = list.Spec{
-	"status": {Column: `CASE WHEN ` + isLate + ` THEN 'EXPIRED' ELSE c.status END`, Kind: list.Enum, Values: []string{
+	"status": {Column: `CASE WHEN ` + hasExpired + ` THEN 'EXPIRED' ELSE c.status END`, Kind: list.Enum, Values: []string{
 		Created, WaitingForProvider, WaitingForValidation, Success, Failed, Expired, Error, Undelivered}},
 	"createdAt":  {Column: "c.created_at", Kind: list.Time},
 	"modifiedAt": {Column: "c.modified_at", Kind: list.Time},
 }
 
-const oneChallenge = `SELECT ` + challengeColumns + ` FROM challenges c WHERE c.tenant_id = $1 AND c.id = $2`
+const challengeQuery = `SELECT ` + challengeColumns + ` FROM challenges c WHERE c.tenant_id = $1 AND c.id = $2`
 
-// Challenge returns a challenge as it is at a time, or apierr.NotFound.
+// Challenge returns a challenge with its state at the time now, or apierr.NotFound.
 func (s *Store) Challenge(ctx context.Context, tenant, challenge id.ID, now time.Time) (Challenge, error) {
-	return pg.One[Challenge](ctx, s.db, oneChallenge, tenant, challenge, now)
+	return pg.One[Challenge](ctx, s.db, challengeQuery, tenant, challenge, now)
 }
 
-// FactorChallenges returns a page of the challenges of a factor as they are at a
-// time.
+// FactorChallenges returns a page of the challenges of a factor with their states at the
+// time now.
 func (s *Store) FactorChallenges(ctx context.Context, tenant, factor id.ID, now time.Time, query list.Query) (list.Page[Challenge], error) {
-	// The condition on $3 is always true: every query of the list has to use it.
+	// The condition on $3 is always true. It is there because the query that counts the
+	// rows has no other use of $3, and PostgreSQL refuses an argument without a use.
 	return listsql.Select[Challenge](ctx, s.db, Challenges, query, challengeColumns,
 		`FROM challenges c WHERE c.tenant_id = $1 AND c.factor_id = $2 AND $3::timestamptz IS NOT NULL`, "c.id", tenant, factor, now)
 }
 
-// LockChallenge reads a challenge, as it is at a time, that the transaction will
-// change.
+// LockChallenge reads and locks a challenge, with its state at the time now, or returns
+// apierr.NotFound.
 func (tx *Tx) LockChallenge(ctx context.Context, tenant, challenge id.ID, now time.Time) (Challenge, error) {
-	return pg.One[Challenge](ctx, tx, oneChallenge+` FOR UPDATE`, tenant, challenge, now)
+	return pg.One[Challenge](ctx, tx, challengeQuery+` FOR UPDATE`, tenant, challenge, now)
 }
 
 // InsertChallenge adds a challenge.
@@ -86,13 +86,13 @@ func (tx *Tx) InsertChallenge(ctx context.Context, c Challenge) error {
 	return err
 }
 
-// UpdateChallenge writes the columns that can change.
+// UpdateChallenge writes the columns of a challenge that can change.
 func (tx *Tx) UpdateChallenge(ctx context.Context, c Challenge) error {
 	return pg.MustChange(ctx, tx, `UPDATE challenges SET status = $3, failures = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
 		c.TenantID, c.ID, c.Status, c.Failures, c.ModifiedAt)
 }
 
-// ExpireChallenges ends the open challenges of a phone's factor.
+// ExpireChallenges sets the open challenges of a phone's factor to EXPIRED.
 func (tx *Tx) ExpireChallenges(ctx context.Context, tenant, phone id.ID, now time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE challenges SET status = 'EXPIRED', modified_at = $3 WHERE tenant_id = $1
 		AND status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED')

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Types of factors, as they are shown.
+// The types of factor, as they are stored and as the REST API shows them.
 const (
 	SMS           = "SMS"
 	Authenticator = "google-authenticator"
@@ -36,8 +36,8 @@ type Factor struct {
 	CreatedAt          time.Time
 	ModifiedAt         time.Time
 
-	// Secret is what SecretSealed holds, where it is needed; KeyURI and Image
-	// show it to an authenticator.
+	// Secret is SecretSealed in clear, KeyURI the otpauth URI and Image the QR code that
+	// carry it to an authenticator app. They are not stored.
 	Secret secure.Secret `db:"-"`
 	KeyURI secure.Secret `db:"-"`
 	Image  []byte        `db:"-"` // PNG
@@ -86,12 +86,12 @@ func (tx *Tx) UsableFactors(ctx context.Context, tenant, account id.ID, types []
 		tenant, account, types, limit)
 }
 
-// LockFactor reads a factor that the transaction will change.
+// LockFactor reads and locks a factor, or returns apierr.NotFound.
 func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, error) {
 	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE`, tenant, factor)
 }
 
-// InsertFactor adds a factor, or returns apierr.Exists for a phone that has one.
+// InsertFactor adds a factor. It returns apierr.Exists where the phone has a factor already.
 func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO factors (tenant_id, id, account_id, type, phone_id, account_name, account_name_folded, issuer,
 		issuer_folded,
@@ -103,7 +103,7 @@ func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
 	return err
 }
 
-// UpdateFactor writes the columns that can change.
+// UpdateFactor writes the columns of a factor that can change.
 func (tx *Tx) UpdateFactor(ctx context.Context, f Factor) error {
 	return pg.MustChange(ctx, tx, `UPDATE factors SET account_name = $3, account_name_folded = $4, issuer = $5, issuer_folded = $6,
 		last_step = $7, challenge_id = $8, status = $9, verification_status = $10, modified_at = $11 WHERE tenant_id = $1 AND id = $2`,

@@ -55,7 +55,7 @@ func (s *Store) TenantPhones(ctx context.Context, tenant id.Ref, query list.Quer
 	return listsql.Select[Phone](ctx, s.db, Phones, query, phoneColumns, `FROM phones p WHERE p.tenant_id = $1`, "p.id", tenant.Tenant)
 }
 
-// LockPhone reads a phone that the transaction will change.
+// LockPhone reads and locks a phone, or returns apierr.NotFound.
 func (tx *Tx) LockPhone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
 	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2 FOR UPDATE`, tenant, phone)
 }
@@ -76,7 +76,7 @@ func (tx *Tx) InsertPhone(ctx context.Context, p Phone) error {
 	return err
 }
 
-// UpdatePhone writes the columns that can change. A number that another phone of the account
+// UpdatePhone writes the columns of a phone that can change. A number that another phone of the account
 // has is apierr.Exists.
 func (tx *Tx) UpdatePhone(ctx context.Context, p Phone) error {
 	return pg.MustChange(ctx, tx, `UPDATE phones SET number = $3, name = $4, name_folded = $5, description = $6, description_folded = $7,

@@ -1,6 +1,6 @@
-// Package store holds all SQL of the mfa service, one file per noun. Store
-// reads; Tx writes and emits. Every query names its tenant, but for those of
-// the workers, which look at age (purge) and at seals (reseal) alone.
+// Package store holds all SQL of the mfa service, one file per noun. Store reads; Tx writes
+// and emits events. Every query names its tenant, except those of the workers that purge
+// by age and that seal anew for a new master key (pkg/reseal).
 package store
 
 import (
