@@ -18,25 +18,25 @@ import (
 
 const (
 	// failureThreshold is how many failures in a row open the circuit breaker of a
-	// tenant's server (docs/interface/mail.md#smtp-servers), and how many of one
-	// mail send it through the deployment's.
+	// tenant's server (docs/interface/mail.md#smtp-servers), and after how many failures
+	// of its own a mail goes through the deployment's server.
 	failureThreshold = 5
 	// tenantServerTimeout bounds the work on one mail at a tenant's server.
 	tenantServerTimeout = 30 * time.Second
 )
 
-// probeDelay returns the time until a mail probes a server whose circuit breaker
-// is open: a minute, doubled up to an hour.
+// probeDelay returns the time until the next mail probes a server whose circuit breaker is
+// open (half-open): a minute, doubled up to an hour.
 func probeDelay(probes int) time.Duration { return min(time.Minute<<min(probes, 10), time.Hour) }
 
-// errServerSkipped says that the tenant's server does not know of the mail, which
-// can go through the deployment's.
+// errServerSkipped means that the tenant's server did not get the mail, so that the mail can go
+// through the deployment's server at once.
 var errServerSkipped = errors.New("the tenant's server is skipped")
 
-// route returns the tenant's server that a mail is to go through; nil stands for
-// the deployment's. While a circuit breaker is open one mail now and then probes
-// the server.
-func (s *Service) route(ctx context.Context, d store.Delivery) (*store.SMTPServer, error) {
+// tenantServerFor returns the mail server of the tenant through which a mail is sent, or nil
+// for the deployment's server: the fallback while the circuit breaker is open, except for the
+// mails that probe the server.
+func (s *Service) tenantServerFor(ctx context.Context, d store.Delivery) (*store.SMTPServer, error) {
 	if d.Failures >= failureThreshold || d.Workflow == circuitAlert {
 		return nil, nil
 	}
@@ -61,26 +61,26 @@ func (s *Service) route(ctx context.Context, d store.Delivery) (*store.SMTPServe
 	return &v, nil
 }
 
-// sendThrough sends a mail through the tenant's server, and records how that
-// works. It returns errServerSkipped for a probe that failed before the server
-// knew of the mail.
-func (c *mailSender) sendThrough(ctx context.Context, v store.SMTPServer, content mailContent) error {
-	if !c.s.inFlight.begin(v.TenantID) {
+// sendThroughTenantServer sends a mail through the tenant's server and records the success or
+// failure for the circuit breaker. It returns errServerSkipped for a probe that failed before
+// the server got the mail.
+func (c *mailSender) sendThroughTenantServer(ctx context.Context, v store.SMTPServer, content mailContent) error {
+	if !c.s.tenantServerLimit.acquire(v.TenantID) {
 		return errServerInUse
 	}
-	defer c.s.inFlight.end(v.TenantID)
-	m, err := c.s.compose(content, c.s.customOrigin(content, v.Username), c.s.now())
+	defer c.s.tenantServerLimit.release(v.TenantID)
+	m, err := c.s.compose(content, c.s.tenantFrom(content, v.Username), c.s.now())
 	if err != nil {
 		return permanentError{err}
 	}
-	if err := c.useServer(v); err != nil {
+	if err := c.connectTenantServer(v); err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, tenantServerTimeout)
 	defer cancel()
-	err = c.custom.Send(limited, m)
+	err = c.tenant.Send(limited, m)
 	unavailable := errors.Is(err, errUnavailable)
-	if !unavailable && !errors.Is(err, errBroken) {
+	if !unavailable && !errors.Is(err, errConnectionBroken) {
 		c.s.recordSuccess(ctx, v)
 		return err
 	}
@@ -90,28 +90,29 @@ func (c *mailSender) sendThrough(ctx context.Context, v store.SMTPServer, conten
 	if ctx.Err() == nil {
 		c.s.recordFailure(ctx, v, err)
 	}
-	// Not errUnavailable: the mails of others do not wait for this server.
+	// The error is not errUnavailable, because other mails need not wait for this server.
 	return errors.New("the tenant's mail server: " + err.Error())
 }
 
-// useServer makes the client of a tenant's server, unless it is there already.
-func (c *mailSender) useServer(v store.SMTPServer) error {
-	server, err := c.s.serverOf(v)
+// connectTenantServer makes the SMTP client of a tenant's server, unless this worker has the
+// client already. The connection is made when a mail is sent.
+func (c *mailSender) connectTenantServer(v store.SMTPServer) error {
+	server, err := c.s.connectionOf(v)
 	if err != nil {
 		return err
 	}
-	if c.custom != nil && c.custom.server == server {
+	if c.tenant != nil && c.tenant.server == server {
 		return nil
 	}
-	if c.custom != nil {
-		c.custom.Close()
+	if c.tenant != nil {
+		c.tenant.Close()
 	}
-	c.custom, err = newSMTPClient(server, c.s.cfg.Reach.Dialer(), c.s.cfg.Reach, tenantServerTimeout)
+	c.tenant, err = newSMTPClient(server, c.s.cfg.TenantServerGuard.Dialer(), c.s.cfg.TenantServerGuard, tenantServerTimeout)
 	return err
 }
 
-// recordSuccess closes the circuit breaker of a tenant's server that answered as
-// one that works, and resets its failures.
+// recordSuccess resets the failures of a tenant's server and closes its circuit breaker, after
+// the server has answered, even if it refused the recipient or the content of the mail.
 func (s *Service) recordSuccess(ctx context.Context, v store.SMTPServer) {
 	if v.Failures == 0 && v.OpenedAt == nil {
 		return
@@ -125,8 +126,8 @@ func (s *Service) recordSuccess(ctx context.Context, v store.SMTPServer) {
 	}
 }
 
-// recordFailure counts a failure of a tenant's server. The one that reaches the
-// threshold opens the circuit breaker and adds the mail to the tenant's owner.
+// recordFailure counts a failure of a tenant's server. The failure that reaches the threshold
+// opens the circuit breaker and adds the mail that tells the tenant's owner (circuitAlert).
 func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure error) {
 	now, opened := s.now(), false
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -146,13 +147,13 @@ func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure
 		s.instruments.circuitsOpened.Add(ctx, 1)
 		slog.WarnContext(ctx, "circuit breaker of a tenant's mail server opened: its mails go through the deployment's",
 			"tenant", v.TenantID.String(), "smtpServer", v.ID.String(), "error", failure.Error())
-		s.mails.wakeWorker()
+		s.mail.wakeWorker()
 	}
 }
 
-// circuitAlert is the mail that warns the owner of a tenant that the circuit
-// breaker of its server is open. No template of a directory has it, and it always
-// goes through the deployment's server.
+// circuitAlert is the workflow of the mail that tells the owner of a tenant that the circuit
+// breaker of its server is open. Directories have no email template for it, and the mail
+// always goes through the deployment's server.
 const circuitAlert directoryapi.Workflow = "smtpAlert"
 
 const alertText = "Hello,\n\n" +
@@ -160,46 +161,46 @@ const alertText = "Hello,\n\n" +
 	"It is tried again by itself, less often from time to time; a change of its settings makes it be tried at once.\n\n" +
 	"Please look whether it is running, accepts its username and password, and allows the senders of your email templates.\n"
 
-// alert gathers the content of that mail, unless the circuit breaker is closed by
-// now or the server was deleted.
-func (s *Service) alert(ctx context.Context, d store.Delivery) (mailContent, error) {
-	l := mailContent{delivery: d}
+// circuitAlertContent returns the content of that mail, or errUnwanted if the circuit breaker
+// was closed or the server was deleted meanwhile.
+func (s *Service) circuitAlertContent(ctx context.Context, d store.Delivery) (mailContent, error) {
+	content := mailContent{delivery: d}
 	v, err := s.store.EnabledSMTPServer(ctx, d.TenantID)
 	if errors.Is(err, apierr.NotFound) || (err == nil && v.OpenedAt == nil) {
-		return l, errUnwanted
+		return content, errUnwanted
 	}
 	if err != nil {
-		return l, err
+		return content, err
 	}
-	l.Account, err = s.peers.Directory.Owner(ctx, directoryapi.Ref{Tenant: d.TenantID, ID: d.TenantID})
+	content.Account, err = s.peers.Directory.Owner(ctx, directoryapi.Ref{Tenant: d.TenantID, ID: d.TenantID})
 	if errors.Is(err, apierr.NotFound) {
-		return l, errUnwanted
+		return content, errUnwanted
 	}
 	if err != nil {
-		return l, fmt.Errorf("load the owner: %w", err)
+		return content, fmt.Errorf("load the owner: %w", err)
 	}
-	l.Template = directoryapi.EmailTemplate{
+	content.Template = directoryapi.EmailTemplate{
 		Workflow: circuitAlert, Subject: "Your mail server does not work", MimeType: "text/plain",
 		TextBody: fmt.Sprintf(alertText, v.Host, v.Port, failureThreshold),
 	}
-	return l, nil
+	return content, nil
 }
 
-// errServerInUse postpones a mail whose server has as many workers as it may have.
+// errServerInUse postpones a mail whose server is in use, by tenantServerLimit.
 var errServerInUse = errors.New("its server is in use by another worker")
 
-// inFlight keeps the workers of this process from waiting for the servers of
-// tenants: each has one worker at most, and one worker stays with the
-// deployment's where there are several.
-type inFlight struct {
+// tenantServerLimit limits the workers of this process that send through servers of tenants
+// (bulkhead), so that slow servers do not delay all mails: one worker for each server, and of
+// several workers one is always left for the deployment's server.
+type tenantServerLimit struct {
 	mu      sync.Mutex
 	limit   int
 	tenants map[id.ID]bool
 }
 
-// begin takes a tenant's server for a worker until end. It is false when the mail
-// has to wait.
-func (f *inFlight) begin(tenant id.ID) bool {
+// acquire reserves a tenant's server for a worker, until release. It returns false when the
+// mail has to wait.
+func (f *tenantServerLimit) acquire(tenant id.ID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.tenants[tenant] || len(f.tenants) >= f.limit {
@@ -209,16 +210,17 @@ func (f *inFlight) begin(tenant id.ID) bool {
 	return true
 }
 
-func (f *inFlight) end(tenant id.ID) {
+// release ends the use of a tenant's server.
+func (f *tenantServerLimit) release(tenant id.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.tenants, tenant)
 }
 
-// skip returns what other workers leave for later, so that few mails have to be
-// given back.
-func (f *inFlight) skip() store.Skip {
+// skip returns which deliveries a worker should not lease now, because acquire would be false
+// for them.
+func (f *tenantServerLimit) skip() store.Skip {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return store.Skip{Tenants: slices.AppendSeq([]id.ID{}, maps.Keys(f.tenants)), Custom: len(f.tenants) >= f.limit}
+	return store.Skip{Tenants: slices.AppendSeq([]id.ID{}, maps.Keys(f.tenants)), OwnServer: len(f.tenants) >= f.limit}
 }

@@ -28,7 +28,7 @@ func (o *office) own(s *Service, server *mailtest.Server, user string) store.SMT
 	o.t.Helper()
 	host, port, _ := net.SplitHostPort(server.Address)
 	number, _ := strconv.Atoi(port)
-	v, err := s.NewSMTPServer(o.t.Context(), o.tenant, SMTPServerText{
+	v, err := s.CreateSMTPServer(o.t.Context(), o.tenant, SMTPServerBody{
 		Host: field.Some(host), Port: field.Some(number), Username: field.Some(user), Password: field.Some(password),
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func TestMailsGoThroughTheServerOfTheirTenant(t *testing.T) {
 	})
 	t.Run("nor do they while it is disabled, or after it is deleted", func(t *testing.T) {
 		at := id.Ref{Tenant: v.TenantID, ID: v.ID}
-		if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerText{Status: field.Some("disabled")}); err != nil {
+		if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerBody{Status: field.Some("disabled")}); err != nil {
 			t.Fatal(err)
 		}
 		o.order(s, 1)
@@ -240,7 +240,7 @@ func TestManyFailuresAtOnceAreOneOutage(t *testing.T) {
 	failed := make(chan struct{})
 	for range 50 {
 		go func() {
-			s.recordFailure(t.Context(), v, errBroken)
+			s.recordFailure(t.Context(), v, errConnectionBroken)
 			failed <- struct{}{}
 		}()
 	}
@@ -338,7 +338,7 @@ func drops(mailtest.Message) error { return mailtest.ErrDrop }
 func TestAPrivateAddressIsNotDialedWhenMailsAreSent(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
-	allowed, strict := o.service(), o.service(func(c *Config) { c.Reach = outbound.Guard{} })
+	allowed, strict := o.service(), o.service(func(c *Config) { c.TenantServerGuard = outbound.Guard{} })
 	server, _ := o.relay(allowed, mailtest.Behaviour{})
 	connections := server.Connections()
 	o.run(strict)
@@ -388,24 +388,24 @@ func TestANewPasswordGivesTheServerAnotherChance(t *testing.T) {
 	s := o.service()
 	server, v := o.relay(s, mailtest.Behaviour{})
 	for range failureThreshold {
-		s.recordFailure(t.Context(), v, errBroken)
+		s.recordFailure(t.Context(), v, errConnectionBroken)
 	}
 	at := id.Ref{Tenant: v.TenantID, ID: v.ID}
 	o.turn(time.Second)
-	if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerText{Name: field.Some("Relay")}); err != nil {
+	if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerBody{Name: field.Some("Relay")}); err != nil {
 		t.Fatal(err)
 	}
 	if o.health().OpenedAt == nil {
 		t.Error("a new name brought the server back")
 	}
 	server.Behave(func(b *mailtest.Behaviour) { b.Password = "changed" })
-	if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerText{Password: field.Some("changed")}); err != nil {
+	if _, err := s.UpdateSMTPServer(t.Context(), at, SMTPServerBody{Password: field.Some("changed")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := o.health(); got.OpenedAt != nil || got.Failures != 0 {
 		t.Errorf("the server is %+v", got.Circuit)
 	}
-	s.recordFailure(t.Context(), v, errBroken) // of a try with the former password
+	s.recordFailure(t.Context(), v, errConnectionBroken) // of a try with the former password
 	if got := o.health(); got.Failures != 0 {
 		t.Errorf("a failure of the former data counts: %+v", got.Circuit)
 	}

@@ -9,10 +9,10 @@ import (
 
 // Challenged hands an event to the service as its consumer does.
 func (s *Service) Challenged(ctx context.Context, e events.Envelope, event events.ChallengeCreated) error {
-	return s.challenged(ctx, e, event)
+	return s.challengeCreated(ctx, e, event)
 }
 
 // IsSigned reports whether a receipt is signed.
-func (r Receipt) IsSigned(token secure.Secret, address string) bool {
+func (r SMSReceipt) IsSigned(token secure.Secret, address string) bool {
 	return r.isSigned(token, address)
 }

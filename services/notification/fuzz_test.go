@@ -22,7 +22,7 @@ func FuzzReceipt(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r := Receipt{Signature: signature, Form: form}
+		r := SMSReceipt{Signature: signature, Form: form}
 		if r.isSigned("a token that nobody guesses", "https://id.example.test/sms/receipts/a/b") {
 			t.Errorf("%q is accepted", signature)
 		}
@@ -51,7 +51,7 @@ func FuzzProviderAnswer(f *testing.F) {
 		}
 		var refused permanentError
 		var broken deploymentError
-		known := errors.Is(err, errUnavailable) || errors.Is(err, errBusy) || errors.Is(err, errNoAnswer) || errors.As(err, &refused) || errors.As(err, &broken)
+		known := errors.Is(err, errUnavailable) || errors.Is(err, errSMSProviderBusy) || errors.Is(err, errNoSMSProviderAnswer) || errors.As(err, &refused) || errors.As(err, &broken)
 		if !known || len(err.Error()) > 120 {
 			t.Errorf("%d returns %v", status, err)
 		}

@@ -15,18 +15,18 @@ import (
 // Sources are the services whose events this one consumes.
 var Sources = []string{"directory", "mfa"}
 
-// Handlers turn events into deliveries. Whether a mail is wanted at all is decided
-// when it is written, by the newest state of the directory.
+// Handlers turn events into deliveries. Whether a mail is sent at all is decided when it is
+// composed (mailchannel.go), by the state of the directory at that time.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
-		events.On(s.registered), events.On(s.verified), events.On(s.verificationRequested),
-		events.On(s.resetRequested), events.On(s.reset), events.On(s.challenged), events.On(s.signUpRequested),
+		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),
+		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated), events.On(s.signUpRequested),
 	}
 }
 
-// registered adds the mail that verifies the address, or the welcome where nothing
-// is to be verified.
-func (s *Service) registered(ctx context.Context, e events.Envelope, event events.AccountRegistered) error {
+// accountRegistered adds the mail that verifies the email address or, where the event has no
+// token because nothing has to be verified, the welcome mail.
+func (s *Service) accountRegistered(ctx context.Context, e events.Envelope, event events.AccountRegistered) error {
 	workflow := directoryapi.Welcome
 	if len(event.Token) > 0 {
 		workflow = directoryapi.Verification
@@ -35,9 +35,9 @@ func (s *Service) registered(ctx context.Context, e events.Envelope, event event
 	return s.enqueueMails(ctx, e, d, workflow)
 }
 
-// verified adds the mails that follow the verification of an address. They name
-// the application that the verification mail named.
-func (s *Service) verified(ctx context.Context, e events.Envelope, event events.AccountVerified) error {
+// accountVerified adds the success mail and the welcome mail, which follow the verification of
+// an email address. They name the application that the verification mail named.
+func (s *Service) accountVerified(ctx context.Context, e events.Envelope, event events.AccountVerified) error {
 	application, err := s.store.VerificationApplication(ctx, event.Tenant, event.Account)
 	if err != nil {
 		return err
@@ -46,14 +46,14 @@ func (s *Service) verified(ctx context.Context, e events.Envelope, event events.
 	return s.enqueueMails(ctx, e, d, directoryapi.VerificationSuccess, directoryapi.Welcome)
 }
 
-// verificationRequested adds another mail that verifies the address.
+// verificationRequested adds another mail that verifies the email address.
 func (s *Service) verificationRequested(ctx context.Context, e events.Envelope, event events.VerificationRequested) error {
 	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
 	return s.enqueueMails(ctx, e, d, directoryapi.Verification)
 }
 
-// resetRequested adds the mail with the link to a new password.
-func (s *Service) resetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
+// passwordResetRequested adds the mail with the link to set a new password.
+func (s *Service) passwordResetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
 	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
 	return s.enqueueMails(ctx, e, d, directoryapi.Reset)
 }
@@ -64,14 +64,14 @@ func (s *Service) signUpRequested(ctx context.Context, e events.Envelope, event 
 	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, TokenSealed: event.Token}, directoryapi.SigningUp)
 }
 
-// reset adds the mail that confirms the new password.
-func (s *Service) reset(ctx context.Context, e events.Envelope, event events.PasswordReset) error {
+// passwordReset adds the mail that confirms the new password.
+func (s *Service) passwordReset(ctx context.Context, e events.Envelope, event events.PasswordReset) error {
 	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application}, directoryapi.ResetSuccess)
 }
 
-// challenged adds the text with the code of a challenge.
-func (s *Service) challenged(ctx context.Context, e events.Envelope, event events.ChallengeCreated) error {
-	return s.enqueue(ctx, e, s.texts, store.Delivery{
+// challengeCreated adds the text message with the code of a challenge.
+func (s *Service) challengeCreated(ctx context.Context, e events.Envelope, event events.ChallengeCreated) error {
+	return s.enqueue(ctx, e, s.sms, store.Delivery{
 		AccountID: event.Account, ChallengeID: event.Challenge, Number: event.Number, Message: event.Message,
 		TokenSealed: event.Code, ExpiresAt: &event.ExpiresAt,
 	})
@@ -84,11 +84,11 @@ func (s *Service) enqueueMails(ctx context.Context, e events.Envelope, d store.D
 		mails[i] = d
 		mails[i].Workflow = workflow
 	}
-	return s.enqueue(ctx, e, s.mails, mails...)
+	return s.enqueue(ctx, e, s.mail, mails...)
 }
 
-// enqueue adds the deliveries of an event, once however often it comes, and wakes
-// a worker.
+// enqueue adds the deliveries of an event to the queue, once for however many times the event
+// comes (idempotent), and wakes a worker.
 func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, deliveries ...store.Delivery) error {
 	now, origin := s.now(), map[string]string{}
 	telemetry.Carry(ctx, propagation.MapCarrier(origin))

@@ -26,7 +26,7 @@ func TestEventsAskForTheirMails(t *testing.T) {
 	}
 	e, event := o.registration()
 	for range 3 { // the same event again changes nothing
-		if err := s.registered(t.Context(), e, event); err != nil {
+		if err := s.accountRegistered(t.Context(), e, event); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestEventsAskForTheirMails(t *testing.T) {
 	o.turn(time.Second)
 	e, event = o.registration()
 	event.Token = nil
-	if err := s.registered(t.Context(), e, event); err != nil {
+	if err := s.accountRegistered(t.Context(), e, event); err != nil {
 		t.Fatal(err)
 	}
 	if got := workflows(); len(got) != 2 || got[1] != directoryapi.Welcome {
@@ -47,7 +47,7 @@ func TestEventsAskForTheirMails(t *testing.T) {
 	o.turn(time.Second)
 	e.ID = id.New(clock)
 	for range 2 {
-		if err := s.verified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
+		if err := s.accountVerified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,11 +74,11 @@ func TestTheMailsAfterAProofSpeakOfItsApplication(t *testing.T) {
 		t.Helper()
 		e, event := o.registration()
 		event.Application = application
-		if err := s.registered(t.Context(), e, event); err != nil {
+		if err := s.accountRegistered(t.Context(), e, event); err != nil {
 			t.Fatal(err)
 		}
 		e.ID = id.New(clock)
-		if err := s.verified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
+		if err := s.accountVerified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,11 +102,11 @@ func TestAnEventWaitsForTheDatabase(t *testing.T) {
 	s := o.service()
 	e, event := o.registration()
 	end := pgtest.Outage(t, pgtest.URL(o.db))
-	if err := s.registered(t.Context(), e, event); !errors.Is(err, apierr.Unavailable) {
+	if err := s.accountRegistered(t.Context(), e, event); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("without a database the consumer gets %v", err)
 	}
 	end()
-	if err := s.registered(t.Context(), e, event); err != nil {
+	if err := s.accountRegistered(t.Context(), e, event); err != nil {
 		t.Fatal(err)
 	}
 	if rows := o.rows(); len(rows) != 1 {

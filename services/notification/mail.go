@@ -18,73 +18,76 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// mailContent is all that a mail is made of.
+// mailContent is all that compose makes a mail of. The method mailContent (mailchannel.go)
+// loads it.
 type mailContent struct {
 	delivery store.Delivery
 	directoryapi.Mail
 	token           secure.Secret     // empty: the mail has no link
-	application     *string           // name of the application, if it is needed
-	applicationData map[string]string // values of its customData that the template asks for
+	application     *string           // name of the application, if the mail names one
+	applicationData map[string]string // values of its customData that the template names
 }
 
-// values returns the values of the macros.
-func (s *Service) values(l mailContent) map[string]string {
-	known := map[string]string{
-		"account.fullName":       personName(l.Account.FullName()),
-		"account.username":       userName(l.Account.Username, l.Account.Email),
-		"account.email":          singleLine(l.Account.Email),
-		"account.directory.name": singleLine(l.Directory.Name),
+// macroValues returns the values of the macros of an email template, sanitized (sanitize.go).
+func (s *Service) macroValues(content mailContent) map[string]string {
+	values := map[string]string{
+		"account.fullName":       sanitizeName(content.Account.FullName()),
+		"account.username":       sanitizeUsername(content.Account.Username, content.Account.Email),
+		"account.email":          sanitizeLine(content.Account.Email),
+		"account.directory.name": sanitizeLine(content.Directory.Name),
 	}
-	// Macros of this product's own, for the default mails.
-	known["sender.name"] = singleLine(s.senderName(l))
-	known["greeting"] = "Hello,"
-	if l.Account.GivenName != nil && personName(*l.Account.GivenName) != "" {
-		known["greeting"] = "Hello " + personName(*l.Account.GivenName) + ","
+	// Macros that the default templates use.
+	values["sender.name"] = sanitizeLine(s.senderName(content))
+	values["greeting"] = "Hello,"
+	if content.Account.GivenName != nil && sanitizeName(*content.Account.GivenName) != "" {
+		values["greeting"] = "Hello " + sanitizeName(*content.Account.GivenName) + ","
 	}
-	if l.ResetTokenTTL > 0 {
-		known["passwordPolicy.resetTokenTtl"] = strconv.Itoa(l.ResetTokenTTL)
-		known["passwordPolicy.resetTokenLifetime"] = hours(l.ResetTokenTTL)
+	if content.ResetTokenTTL > 0 {
+		values["passwordPolicy.resetTokenTtl"] = strconv.Itoa(content.ResetTokenTTL)
+		values["passwordPolicy.resetTokenLifetime"] = formatHours(content.ResetTokenTTL)
 	}
 	for macro, value := range map[string]*string{
-		"account.givenName": l.Account.GivenName, "account.middleName": l.Account.MiddleName, "account.surname": l.Account.Surname,
+		"account.givenName": content.Account.GivenName, "account.middleName": content.Account.MiddleName,
+		"account.surname": content.Account.Surname,
 	} {
 		if value != nil {
-			known[macro] = personName(*value)
+			values[macro] = sanitizeName(*value)
 		}
 	}
-	if l.application != nil {
-		known["application.name"] = singleLine(*l.application)
+	if content.application != nil {
+		values["application.name"] = sanitizeLine(*content.application)
 	}
-	for key, value := range l.AccountData {
-		known["account.customData."+key] = customValue(value)
+	for key, value := range content.AccountData {
+		values["account.customData."+key] = sanitizeCustomData(value)
 	}
-	for key, value := range l.DirectoryData {
-		known["account.directory.customData."+key] = multiLine(value)
+	for key, value := range content.DirectoryData {
+		values["account.directory.customData."+key] = sanitizeLines(value)
 	}
-	for key, value := range l.applicationData {
-		known["application.customData."+key] = multiLine(value)
+	for key, value := range content.applicationData {
+		values["application.customData."+key] = sanitizeLines(value)
 	}
-	if l.token != "" {
-		known["sptoken"] = l.token.Reveal()
-		known["sptokenNameValuePair"] = pair(l.token)
-		if base := s.linkBase(l.Template); base != "" {
-			known["url"] = link(base, l.token)
+	if content.token != "" {
+		values["sptoken"] = content.token.Reveal()
+		values["sptokenNameValuePair"] = tokenParameter(content.token)
+		if base := s.linkBase(content.Template); base != "" {
+			values["url"] = addToken(base, content.token)
 		}
 	}
-	return known
+	return values
 }
 
-func hours(n int) string {
+func formatHours(n int) string {
 	if n == 1 {
 		return "1 hour"
 	}
 	return strconv.Itoa(n) + " hours"
 }
 
-// compose renders the mail from its email template: macros (pkg/macro) in place of Go's
-// html/template. Macros stand in bodies only; what stands in a header is one line. It fails for an address that no mail can be sent to.
-func (s *Service) compose(l mailContent, from origin, now time.Time) (*gomail.Msg, error) {
-	to, err := mailbox(l.Account.Email)
+// compose renders the mail from its email template, with the macros of pkg/macro in place of
+// Go's html/template. Macros are replaced in bodies only, and every header is one line. compose
+// fails for an email address that no mail can be sent to.
+func (s *Service) compose(content mailContent, from fromAddresses, now time.Time) (*gomail.Msg, error) {
+	to, err := parseMailAddress(content.Account.Email)
 	if err != nil {
 		return nil, err
 	}
@@ -92,101 +95,101 @@ func (s *Service) compose(l mailContent, from origin, now time.Time) (*gomail.Ms
 	m.ToMailAddress(to)
 	m.FromMailAddress(&from.author)
 	m.EnvelopeFromMailAddress(&mail.Address{Address: from.envelope})
-	m.Subject(singleLine(l.Template.Subject))
-	m.SetMessageIDWithValue(s.messageID(l.delivery))
+	m.Subject(sanitizeLine(content.Template.Subject))
+	m.SetMessageIDWithValue(s.messageID(content.delivery))
 	m.SetDateWithValue(now)
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notice comes back
 
-	known := s.values(l)
-	text := macro.Expand(l.Template.TextBody, known, func(value string) string { return value })
-	page := macro.Expand(l.Template.HTMLBody, known, html.EscapeString)
-	switch l.Template.MimeType {
+	values := s.macroValues(content)
+	textBody := macro.Expand(content.Template.TextBody, values, func(value string) string { return value })
+	htmlBody := macro.Expand(content.Template.HTMLBody, values, html.EscapeString)
+	switch content.Template.MimeType {
 	case "text/html":
-		m.SetBodyString(gomail.TypeTextHTML, page)
+		m.SetBodyString(gomail.TypeTextHTML, htmlBody)
 	case "multipart/alternative":
-		m.SetBodyString(gomail.TypeTextPlain, text)
-		m.AddAlternativeString(gomail.TypeTextHTML, page)
+		m.SetBodyString(gomail.TypeTextPlain, textBody)
+		m.AddAlternativeString(gomail.TypeTextHTML, htmlBody)
 	default:
-		m.SetBodyString(gomail.TypeTextPlain, text)
+		m.SetBodyString(gomail.TypeTextPlain, textBody)
 	}
 	return m, nil
 }
 
-// mailboxForm is what an SMTP command can hold as an address (RFC 5321, section
-// 4.1.2). In the local part anything else than a dot-atom is put in quotes where
-// it is written (mail.Address). Some mail servers read an angle bracket, a quote or
-// a backslash as the end of the address even there: none is sent.
-var mailboxForm = regexp.MustCompile(`^[^\pC\pZ<>"\\@\x{FFFD}]+@[\pL\pM\pN_-]+(\.[\pL\pM\pN_-]+)*$`)
+// mailAddressPattern matches the addresses that an SMTP command can carry (RFC 5321, section
+// 4.1.2). mail.Address writes a local part in quotes where it is no dot-atom. An angle
+// bracket, a quote or a backslash is refused, because some mail servers read it as the end of
+// the address even within quotes.
+var mailAddressPattern = regexp.MustCompile(`^[^\pC\pZ<>"\\@\x{FFFD}]+@[\pL\pM\pN_-]+(\.[\pL\pM\pN_-]+)*$`)
 
-// maxPath is the longest address, in octets and with its angle brackets, that fits
+// maxMailAddress is the longest address, in octets and with its angle brackets, that fits
 // into a command line of 512 octets (RFC 5321, section 4.5.3.1.4).
-const maxPath = 512 - len("RCPT TO:\r\n")
+const maxMailAddress = 512 - len("RCPT TO:\r\n")
 
-// mailbox reads a text as the address of a mail, and nothing but an address. It
-// fails for one that SMTP cannot carry.
-func mailbox(email string) (*mail.Address, error) {
-	address := &mail.Address{Address: onTheWire(email)}
-	if !mailboxForm.MatchString(address.Address) || len(address.String()) > maxPath {
+// parseMailAddress returns an email address as a recipient or sender of SMTP. It fails for
+// an address that SMTP cannot carry.
+func parseMailAddress(email string) (*mail.Address, error) {
+	address := &mail.Address{Address: asciiAddress(email)}
+	if !mailAddressPattern.MatchString(address.Address) || len(address.String()) > maxMailAddress {
 		return nil, errors.New("SMTP cannot carry the email address: a quote, a backslash, an angle bracket or a control character in it, " +
 			"a domain that is no host name, or too long")
 	}
 	return address, nil
 }
 
-// onTheWire returns an address in the form that every mail server reads: its host
-// name is in ASCII.
-func onTheWire(address string) string {
+// asciiAddress returns an email address with its host name in ASCII (punycode), which every
+// mail server reads.
+func asciiAddress(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	return address[:at+1] + asciiHost(address[at+1:])
 }
 
-// origin is the author of a mail and its envelope's sender.
-type origin struct {
-	author   mail.Address // that its reader sees
-	envelope string       // that bounces go to
+// fromAddresses are the author of a mail (From) and the sender of its envelope (MAIL FROM,
+// Return-Path).
+type fromAddresses struct {
+	author   mail.Address // the From that a reader sees
+	envelope string       // the address that bounces go to
 }
 
-// ownOrigin is the origin of a mail that the deployment's server takes. Bounces go
-// to the operator, also when the template names another author: its domain has not
-// allowed this server to send for it.
-func (s *Service) ownOrigin(content mailContent) origin {
-	return origin{s.author(content, s.cfg.From.Address), onTheWire(s.cfg.From.Address)}
+// deploymentFrom returns the addresses of a mail through the deployment's server. Bounces go to
+// the operator even if the template names another author, whose domain does not allow this
+// server to send for it (SPF).
+func (s *Service) deploymentFrom(content mailContent) fromAddresses {
+	return fromAddresses{s.author(content, s.cfg.From.Address), asciiAddress(s.cfg.From.Address)}
 }
 
-// customOrigin is the origin of a mail that the tenant's own server takes. Its
-// author is by default the user of that server where the name is an address, since
-// few servers let their users send for others. Bounces go to the author.
-func (s *Service) customOrigin(content mailContent, user string) origin {
+// tenantFrom returns the addresses of a mail through the tenant's own server. By default the
+// author is the user of that server, if the user name is an email address, because few
+// servers let a user send for others. Bounces go to the author.
+func (s *Service) tenantFrom(content mailContent, user string) fromAddresses {
 	address := s.cfg.From.Address
-	if to, err := mailbox(user); err == nil {
+	if to, err := parseMailAddress(user); err == nil {
 		address = to.Address
 	}
 	author := s.author(content, address)
-	return origin{author, author.Address}
+	return fromAddresses{author, author.Address}
 }
 
-// author is the one that the template names. By default it has the address, and
-// the name that is configured, else that of the application or the directory.
+// author returns the From of a mail: what the template names, else the given address with the
+// configured name, or with the name of the application or of the directory (senderName).
 func (s *Service) author(content mailContent, address string) mail.Address {
 	from := mail.Address{Name: s.cfg.From.Name, Address: address}
 	if t := content.Template; t.FromEmailAddress != nil {
-		if named, err := mailbox(*t.FromEmailAddress); err == nil {
+		if named, err := parseMailAddress(*t.FromEmailAddress); err == nil {
 			from.Address = named.Address
 		}
 	}
-	from.Address = onTheWire(from.Address)
+	from.Address = asciiAddress(from.Address)
 	switch {
 	case content.Template.FromName != nil:
-		from.Name = singleLine(*content.Template.FromName)
+		from.Name = sanitizeLine(*content.Template.FromName)
 	case !s.cfg.FromNamed:
-		from.Name = singleLine(s.senderName(content))
+		from.Name = sanitizeLine(s.senderName(content))
 	}
 	return from
 }
 
-// senderName is the name of the application, else of the directory, else of the
-// deployment; the administrators' own application and directory go by the name of
-// the deployment.
+// senderName is the name of the application, else of the directory, else of the deployment.
+// The built-in application and directory of administrators have the name of the deployment.
 func (s *Service) senderName(content mailContent) string {
 	if content.application != nil {
 		return *content.application
@@ -197,8 +200,8 @@ func (s *Service) senderName(content mailContent) string {
 	return cmp.Or(content.Directory.Name, s.cfg.From.Name)
 }
 
-// messageID is the same in every attempt at a delivery, so that a mail that went out twice can
-// be recognised.
+// messageID is the Message-ID of a mail. It is the same in every attempt, so that a mail that
+// was sent twice can be recognised as a duplicate.
 func (s *Service) messageID(d store.Delivery) string {
 	return d.ID.String() + "@" + s.base.Hostname()
 }

@@ -45,7 +45,7 @@ func writer() *Service {
 // read composes the letter and reads the mail as a mail program does.
 func read(t *testing.T, l mailContent) mailtest.Message {
 	t.Helper()
-	m, err := writer().compose(l, writer().ownOrigin(l), clock)
+	m, err := writer().compose(l, writer().deploymentFrom(l), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,16 +188,16 @@ func TestAMailNamesTheApplicationOrTheDirectory(t *testing.T) {
 	s, content := writer(), verification()
 	want := func(name string) {
 		t.Helper()
-		if got := s.ownOrigin(content).author.Name; got != name {
+		if got := s.deploymentFrom(content).author.Name; got != name {
 			t.Errorf("the mail comes from %q, want %q", got, name)
 		}
-		if got := s.customOrigin(content, "relay").author.Name; got != name {
+		if got := s.tenantFrom(content, "relay").author.Name; got != name {
 			t.Errorf("through the tenant's server the mail comes from %q, want %q", got, name)
 		}
 	}
 	says := func(want string) {
 		t.Helper()
-		if got := s.values(content); got["greeting"]+" "+got["sender.name"] != want {
+		if got := s.macroValues(content); got["greeting"]+" "+got["sender.name"] != want {
 			t.Errorf("the mail says %q and %q, want %q", got["greeting"], got["sender.name"], want)
 		}
 	}
@@ -248,7 +248,7 @@ func TestAnAddressInAnotherScriptReachesServersAsTheyReadIt(t *testing.T) {
 		})
 	}
 	t.Run("through the tenant's own server", func(t *testing.T) {
-		from := writer().customOrigin(mailContent{Mail: directoryapi.Mail{Template: directoryapi.EmailTemplate{FromEmailAddress: text("shop@bücher.test")}}}, "relay")
+		from := writer().tenantFrom(mailContent{Mail: directoryapi.Mail{Template: directoryapi.EmailTemplate{FromEmailAddress: text("shop@bücher.test")}}}, "relay")
 		if from.author.Address != "shop@xn--bcher-kva.test" || from.envelope != from.author.Address {
 			t.Errorf("the mail comes from %s, its bounces go to %s", from.author.Address, from.envelope)
 		}
@@ -292,7 +292,7 @@ func TestOnlyAnAddressIsAMailbox(t *testing.T) {
 		strings.Repeat("ä", 240) + "@bücher.test": "<" + strings.Repeat("ä", 240) + "@xn--bcher-kva.test>",
 		strings.Repeat("ä", 241) + "@bücher.test": "",
 	} {
-		got, err := mailbox(email)
+		got, err := parseMailAddress(email)
 		if (err != nil) != (want == "") || (err == nil && got.String() != want) {
 			t.Errorf("%q became %v, %v; want %q", email, got, err, want)
 		}

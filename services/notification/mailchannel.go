@@ -19,20 +19,21 @@ import (
 // requestTimeout bounds the requests to other services.
 const requestTimeout = 15 * time.Second
 
-// mailChannel is the channel of mails. A process that dies between the mail server's answer
-// and its record leaves one mail per worker to be sent again, under the same Message-ID.
+// mailChannel is the channel of mails. Mails are sent at least once: if a process dies after the
+// mail server has accepted a mail and before that is recorded, the mail is sent again with the
+// same Message-ID.
 func (s *Service) mailChannel() *channel {
 	return &channel{
 		kind: store.Mail, name: "mail", workers: s.cfg.Senders, timeout: s.cfg.Timeout, wake: make(chan struct{}, 1),
-		skip: s.inFlight.skip,
+		skipped: s.tenantServerLimit.skip,
 		newSender: func() (sender, error) {
-			own, err := newSMTPClient(s.cfg.Server, &net.Dialer{}, s.cfg.Reach, s.cfg.Timeout)
-			return &mailSender{s: s, own: own}, err
+			own, err := newSMTPClient(s.cfg.MailServer, &net.Dialer{}, s.cfg.TenantServerGuard, s.cfg.Timeout)
+			return &mailSender{s: s, deployment: own}, err
 		},
 		backoff:  mailBackoff,
-		label:    func(d store.Delivery) string { return string(d.Workflow) },
-		attempts: s.instruments.mails,
-		final: func(outcome error) (state, result string) {
+		workflow: func(d store.Delivery) string { return string(d.Workflow) },
+		attempts: s.instruments.mail,
+		finalState: func(outcome error) (state, result string) {
 			switch final := (permanentError{}); {
 			case outcome == nil:
 				return store.Sent, "sent"
@@ -46,99 +47,101 @@ func (s *Service) mailChannel() *channel {
 	}
 }
 
-// mailSender writes mails and sends them through a mail server: the
-// deployment's, or the tenant's.
+// mailSender composes mails and sends them through the mail server of the deployment or of the
+// tenant.
 type mailSender struct {
-	s      *Service
-	own    *smtpClient // the deployment's
-	custom *smtpClient // of the tenant whose server was used last; nil: none yet
+	s          *Service
+	deployment *smtpClient // to the deployment's server
+	tenant     *smtpClient // to the server of the tenant that was used last; nil: none yet
 }
 
 // send sends the mail of a delivery.
 func (c *mailSender) send(ctx context.Context, d store.Delivery) error {
-	content, err := c.s.content(ctx, d)
+	content, err := c.s.mailContent(ctx, d)
 	if err != nil {
 		return err
 	}
-	server, err := c.s.route(ctx, d)
+	server, err := c.s.tenantServerFor(ctx, d)
 	if err != nil {
 		return err
 	}
 	if server != nil {
-		if err := c.sendThrough(ctx, *server, content); !errors.Is(err, errServerSkipped) {
+		if err := c.sendThroughTenantServer(ctx, *server, content); !errors.Is(err, errServerSkipped) {
 			return err
 		}
 	}
-	m, err := c.s.compose(content, c.s.ownOrigin(content), c.s.now())
+	m, err := c.s.compose(content, c.s.deploymentFrom(content), c.s.now())
 	if err != nil {
 		return permanentError{err}
 	}
-	return c.own.Send(ctx, m)
+	return c.deployment.Send(ctx, m)
 }
 
 func (c *mailSender) close() {
-	c.own.Close()
-	if c.custom != nil {
-		c.custom.Close()
+	c.deployment.Close()
+	if c.tenant != nil {
+		c.tenant.Close()
 	}
 }
 
 func (c *mailSender) abort() {
-	c.own.abort()
-	if c.custom != nil {
-		c.custom.abort()
+	c.deployment.abort()
+	if c.tenant != nil {
+		c.tenant.abort()
 	}
 }
 
-// content gathers what the mail is made of.
-func (s *Service) content(ctx context.Context, d store.Delivery) (mailContent, error) {
+// mailContent loads what a mail is made of: the account and the email template from the
+// directory service, and the application. It returns errUnwanted where the account does not
+// exist, the workflow is off or the email address is verified meanwhile.
+func (s *Service) mailContent(ctx context.Context, d store.Delivery) (mailContent, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if d.Workflow == circuitAlert {
-		return s.alert(ctx, d)
+		return s.circuitAlertContent(ctx, d)
 	}
-	l := mailContent{delivery: d}
+	content := mailContent{delivery: d}
 	var err error
-	l.Mail, err = s.peers.Directory.Mail(ctx, directoryapi.MailOf{Tenant: d.TenantID, Account: d.AccountID, Workflow: d.Workflow})
+	content.Mail, err = s.peers.Directory.Mail(ctx, directoryapi.MailOf{Tenant: d.TenantID, Account: d.AccountID, Workflow: d.Workflow})
 	if errors.Is(err, apierr.NotFound) {
-		return l, errUnwanted
+		return content, errUnwanted
 	}
 	if err != nil {
-		return l, fmt.Errorf("ask for the template: %w", err)
+		return content, fmt.Errorf("ask for the template: %w", err)
 	}
-	if d.Workflow == directoryapi.Verification && l.Account.EmailVerificationStatus == directoryapi.Verified {
-		return l, errUnwanted // verified meanwhile: the token is void
+	if d.Workflow == directoryapi.Verification && content.Account.EmailVerificationStatus == directoryapi.Verified {
+		return content, errUnwanted // verified meanwhile: the token is void
 	}
 	if d.TokenSealed != nil {
-		if l.token, err = s.ring.Open(d.TokenSealed, events.MailTokenPurpose(d.AccountID)); err != nil {
-			return l, fmt.Errorf("open the token: %w", err)
+		if content.token, err = s.ring.Open(d.TokenSealed, events.MailTokenPurpose(d.AccountID)); err != nil {
+			return content, fmt.Errorf("open the token: %w", err)
 		}
 	}
-	if err := s.addApplication(ctx, &l); err != nil && !errors.Is(err, apierr.NotFound) {
-		return l, fmt.Errorf("ask for the application: %w", err)
+	if err := s.addApplication(ctx, &content); err != nil && !errors.Is(err, apierr.NotFound) {
+		return content, fmt.Errorf("ask for the application: %w", err)
 	}
-	return l, nil
+	return content, nil
 }
 
-// addApplication adds what the mail names of the application through which the
-// event was caused. Where only the sender's name needs it, the mail does not wait
-// for the application service.
-func (s *Service) addApplication(ctx context.Context, l *mailContent) error {
-	at := directoryapi.Ref{Tenant: l.delivery.TenantID, ID: l.delivery.ApplicationID}
+// addApplication adds what the mail says of the application that caused the event. Where only
+// the name of the sender needs the application, a failure of the application service does not
+// delay the mail.
+func (s *Service) addApplication(ctx context.Context, content *mailContent) error {
+	at := directoryapi.Ref{Tenant: content.delivery.TenantID, ID: content.delivery.ApplicationID}
 	if at.ID.IsZero() {
 		return nil
 	}
-	bodies := l.Template.TextBody + l.Template.HTMLBody
+	bodies := content.Template.TextBody + content.Template.HTMLBody
 	isNamed := strings.Contains(bodies, "{application.name}")
-	if isNamed || strings.Contains(bodies, "{sender.name}") || l.Template.FromName == nil && !s.cfg.FromNamed {
+	if isNamed || strings.Contains(bodies, "{sender.name}") || content.Template.FromName == nil && !s.cfg.FromNamed {
 		application, err := s.peers.Application.Application(ctx, at)
 		if err != nil && isNamed {
 			return err
 		}
 		if err == nil {
-			l.application = &application.Name
+			content.application = &application.Name
 			if application.Builtin {
-				l.application = &s.cfg.From.Name
+				content.application = &s.cfg.From.Name
 			}
 		}
 	}
@@ -147,6 +150,6 @@ func (s *Service) addApplication(ctx context.Context, l *mailContent) error {
 		return nil
 	}
 	data, err := s.peers.Application.ApplicationData(ctx, applicationapi.DataOf{Ref: at, Keys: keys})
-	l.applicationData = data.Values
+	content.applicationData = data.Values
 	return err
 }

@@ -99,8 +99,8 @@ func (o *office) config() Config {
 	host, port, _ := strings.Cut(o.mail.Address, ":")
 	number, _ := strconv.Atoi(port)
 	return Config{
-		Server: Server{Host: host, Port: number}, From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"},
-		Senders: 2, Timeout: 30 * time.Second, Reach: loopback,
+		MailServer: MailServer{Host: host, Port: number}, From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"},
+		Senders: 2, Timeout: 30 * time.Second, TenantServerGuard: loopback,
 	}
 }
 
@@ -179,7 +179,7 @@ func (o *office) order(s *Service, n int) {
 	o.t.Helper()
 	for range n {
 		e, event := o.registration()
-		if err := s.registered(o.t.Context(), e, event); err != nil {
+		if err := s.accountRegistered(o.t.Context(), e, event); err != nil {
 			o.t.Fatal(err)
 		}
 	}

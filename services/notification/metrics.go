@@ -10,29 +10,30 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// maxWaiting bounds the count of waiting deliveries that a scrape of the metrics
-// costs.
-const maxWaiting = 100_000
+// maxCountedDeliveries is how many waiting deliveries a scrape of the metrics counts at most in
+// each database.
+const maxCountedDeliveries = 100_000
 
-// instruments are the service's metrics that it counts itself.
+// instruments are the counters of the service. Its gauges are in registerGauges.
 type instruments struct {
-	mails, texts   metric.Int64Counter
+	mail, sms      metric.Int64Counter
 	circuitsOpened metric.Int64Counter
 }
 
 func newInstruments() instruments {
 	return instruments{
-		mails: counter("doorward_notification_mails_total",
+		mail: counter("doorward_notification_mails_total",
 			"attempts to send a mail, by workflow and result: sent, unwanted, postponed or failed"),
-		texts: counter("doorward_notification_texts_total",
+		sms: counter("doorward_notification_texts_total",
 			"attempts to send a text message, by result: sent, lost, unwanted, postponed, failed or broken"),
 		circuitsOpened: counter("doorward_notification_smtp_circuits_opened_total", "mail servers of tenants whose circuit breaker opened"),
 	}
 }
 
-// observe reports how many deliveries wait, for how long the oldest does, and how many
-// circuit breakers are open: of all replicas together, since they share the tables.
-func (s *Service) observe() {
+// registerGauges registers the gauges of waiting deliveries, of the age of the oldest, and of
+// open circuit breakers. Each replica reports the values of all replicas, because they share
+// the tables.
+func (s *Service) registerGauges() {
 	meter := otel.Meter("notification")
 	waiting, err := meter.Int64ObservableGauge("doorward_notification_deliveries_waiting",
 		metric.WithDescription("deliveries that are not done"))
@@ -55,7 +56,7 @@ func (s *Service) observe() {
 		}
 	}
 	observe(func(ctx context.Context, o metric.Observer) error {
-		n, oldest, err := s.store.Waiting(ctx, maxWaiting)
+		n, oldest, err := s.store.Waiting(ctx, maxCountedDeliveries)
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func TestTheStandardLibraryReadsTheMail(t *testing.T) {
 			l.Account.GivenName, l.Account.Surname = text("Jö"), text("& <b>")
 			l.Template.Subject, l.Template.FromName, l.Template.MimeType = subject, text(name), kind
 			l.Template.TextBody, l.Template.HTMLBody = "Grüße, $!{account.givenName}\n", "<p>Grüße, $!{account.givenName} $!{account.surname}</p>"
-			composed, err := writer().compose(l, writer().ownOrigin(l), clock)
+			composed, err := writer().compose(l, writer().deploymentFrom(l), clock)
 			if err != nil {
 				t.Fatal(err)
 			}

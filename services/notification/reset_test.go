@@ -28,10 +28,10 @@ func TestRequestsOfUsersAreMailed(t *testing.T) {
 	}{
 		{directoryapi.Reset, "https://id.example.test:8443/passwordReset?sptoken=" + jwt, func(o *office, s *Service, e events.Envelope, account id.ID) error {
 			sealed := o.ring.Seal(secure.Secret(jwt), events.MailTokenPurpose(account))
-			return s.resetRequested(t.Context(), e, events.PasswordResetRequested{Tenant: o.tenant, Account: account, Application: o.application, Token: sealed})
+			return s.passwordResetRequested(t.Context(), e, events.PasswordResetRequested{Tenant: o.tenant, Account: account, Application: o.application, Token: sealed})
 		}},
 		{directoryapi.ResetSuccess, "", func(o *office, s *Service, e events.Envelope, account id.ID) error {
-			return s.reset(t.Context(), e, events.PasswordReset{Tenant: o.tenant, Account: account, Application: o.application})
+			return s.passwordReset(t.Context(), e, events.PasswordReset{Tenant: o.tenant, Account: account, Application: o.application})
 		}},
 		{directoryapi.Verification, "https://id.example.test:8443/emailVerificationTokens?sptoken=" + token.Reveal(), func(o *office, s *Service, e events.Envelope, account id.ID) error {
 			sealed := o.ring.Seal(token, events.MailTokenPurpose(account))
@@ -79,7 +79,7 @@ func TestAResetMailIsNotSentOnceItsWorkflowIsOff(t *testing.T) {
 	s := o.service()
 	account := id.New(clock)
 	event := events.PasswordResetRequested{Tenant: o.tenant, Account: account, Token: o.ring.Seal(token, events.MailTokenPurpose(account))}
-	if err := s.resetRequested(t.Context(), events.Envelope{ID: id.New(clock), Tenant: o.tenant, Subject: account, At: clock.Add(time.Second)}, event); err != nil {
+	if err := s.passwordResetRequested(t.Context(), events.Envelope{ID: id.New(clock), Tenant: o.tenant, Subject: account, At: clock.Add(time.Second)}, event); err != nil {
 		t.Fatal(err)
 	}
 	o.run(s)

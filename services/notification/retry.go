@@ -10,45 +10,49 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// The retry of mails and texts: what a failed attempt leads to.
+// The retry of mails and text messages, with back-off. Each channel decides which failures are
+// retried (finalState in mailchannel.go, finalSMSState in smschannel.go).
 const (
-	// maxAge ends the retries of a delivery: one that fails at this age becomes FAILED.
-	// Mails have no dead-letter queue.
-	maxAge = 72 * time.Hour
-	// retryDelay is the delay before a retry of a delivery whose server or database was
-	// unavailable, which does not count as a failure of it.
-	retryDelay = 5 * time.Second
+	// maxDeliveryAge ends the retries: a delivery that fails at this age is given up and
+	// becomes FAILED. There is no dead-letter queue for mails.
+	maxDeliveryAge = 72 * time.Hour
+	// unavailableRetryDelay is the delay before a retry when the server or the database was
+	// unavailable. Such a failure does not count for the back-off of the delivery.
+	unavailableRetryDelay = 5 * time.Second
 )
 
-// permanentError is a failure that a retry would repeat.
+// permanentError is a failure that every retry would repeat, such as an SMTP 5xx for the
+// recipient: the delivery becomes FAILED at once.
 type permanentError struct{ error }
 
 // mailBackoff returns the delay after the n-th failure of a mail: 5 s, doubled up to an hour;
-// some eighty attempts until maxAge.
+// some eighty attempts until maxDeliveryAge.
 func mailBackoff(failures int) time.Duration {
 	return min(5*time.Second<<min(failures-1, 20), time.Hour)
 }
 
-// textBackoff returns the delay after the n-th failure of a text: 1 s, doubled up
-// to 30 s. A code is valid for five minutes, and its user waits.
-func textBackoff(failures int) time.Duration {
+// smsBackoff returns the delay after the n-th failure of a text message: 1 s, doubled up to
+// 30 s. A code is valid for five minutes, and its user waits.
+func smsBackoff(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 20), 30*time.Second)
 }
 
-// isUnavailable reports whether the cause of a failure would fail every delivery.
+// isUnavailable reports whether a failure has a cause that makes every delivery fail at
+// present.
 func isUnavailable(err error) bool {
 	return errors.Is(err, errUnavailable) || errors.Is(err, apierr.Unavailable)
 }
 
-// record writes the outcome of an attempt, and returns its name. It retries until the database
-// accepts it, so that an outage does not repeat the delivery.
-func (s *Service) record(ctx context.Context, c *channel, d store.Delivery, outcome error) (result string) {
+// recordOutcome writes the outcome of an attempt to the delivery, which is finished or gets the
+// time of its retry, and returns the result for logs and metrics. It retries until the
+// database accepts the write, so that an outage does not cause a second mail.
+func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Delivery, outcome error) (result string) {
 	ctx, release := withGrace(ctx, stopGrace+recordGrace)
 	defer release()
 	now := s.now()
-	next := now.Add(retryDelay)
-	d.State, result = c.final(outcome)
-	if d.State == "" && now.Sub(d.CreatedAt) >= maxAge {
+	next := now.Add(unavailableRetryDelay)
+	d.State, result = c.finalState(outcome)
+	if d.State == "" && now.Sub(d.CreatedAt) >= maxDeliveryAge {
 		d.State, result = store.Failed, "failed"
 	}
 	if d.State == "" {
@@ -76,18 +80,18 @@ func (s *Service) record(ctx context.Context, c *channel, d store.Delivery, outc
 			break
 		}
 		slog.WarnContext(ctx, "recording a delivery failed, retrying", "delivery", d.ID.String(), "result", result, "error", err.Error())
-		if wait(ctx, min(100*time.Millisecond<<min(failures, 10), 5*time.Second)) != nil {
+		if sleep(ctx, min(100*time.Millisecond<<min(failures, 10), 5*time.Second)) != nil {
 			break
 		}
 	}
-	// Never an address or a number, never a token or a code.
-	slog.Log(ctx, level(result, outcome), c.name+" "+result, "delivery", d.ID.String(), "workflow", c.label(d),
+	// The log line must not have an email address, a telephone number, a token or a code.
+	slog.Log(ctx, logLevel(result, outcome), c.name+" "+result, "delivery", d.ID.String(), "workflow", c.workflow(d),
 		"account", d.AccountID.String(), "failures", d.Failures, "error", d.LastError)
 	return result
 }
 
-// finish sets the final state of a delivery, unless it has one already, with what
-// follows from that.
+// finish sets the final state of a delivery, unless it has one already, and runs onFinish of
+// its channel in the same transaction.
 func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.Delivery, now time.Time) error {
 	finished, err := tx.FinishDelivery(ctx, d, now)
 	if err != nil || !finished || c.onFinish == nil {
@@ -96,11 +100,10 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.
 	return c.onFinish(ctx, tx, d)
 }
 
-// level is the log level of a result. A permanent refusal is a warning: one is an address or
-// a number that accepts no messages, which its account's owner chose, but a mail server that
-// refuses every message answers each of them in the same words, so that their number alone
-// tells the two apart.
-func level(result string, outcome error) slog.Level {
+// logLevel is the log level of a result. A permanent refusal is a warning and no error: mostly
+// the user's own address or number accepts no messages. A mail server that refuses every
+// message gives the same answer, so only the number of such warnings shows that.
+func logLevel(result string, outcome error) slog.Level {
 	switch {
 	case errors.As(outcome, new(permanentError)), result == "postponed", result == "lost":
 		return slog.LevelWarn

@@ -10,12 +10,12 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// The functions of this file sanitize what a tenant or a user has written before a mail
-// shows it.
+// The functions of this file sanitize values that a tenant or a user has chosen, before a mail
+// shows them: against header injection, spoofing and links of spammers.
 
-// singleLine makes a text fit for one line of a mail: without line breaks, other
-// control characters, and characters that change the direction of what follows.
-func singleLine(text string) string {
+// sanitizeLine returns a value without line breaks (header injection), other control
+// characters, and characters that change the direction of writing.
+func sanitizeLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
@@ -27,63 +27,65 @@ func singleLine(text string) string {
 	}, strings.ToValidUTF8(text, ""))
 }
 
-// multiLine makes a text of the tenant's own fit for a body: it keeps its lines,
-// and has no other invisible characters.
-func multiLine(text string) string {
+// sanitizeLines does what sanitizeLine does with each line of a value that the tenant has
+// written.
+func sanitizeLines(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {
-		lines[i] = singleLine(lines[i])
+		lines[i] = sanitizeLine(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
 
-// addresses are the parts of a text of which a mail program makes a link because
-// they begin as one.
-var addresses = regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*:[^\s]|www[.。．｡])\S*`)
+// linkPattern matches what a mail program turns into a link because of its beginning:
+// a scheme such as https:, or www.
+var linkPattern = regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*:[^\s]|www[.。．｡])\S*`)
 
-// domain finds a dot that may stand inside a host name, in any script.
-var domain = regexp.MustCompile(`([.。．｡])([^\s.。．｡])`)
+// innerDot matches a dot between two characters, as in a host name, in any script.
+var innerDot = regexp.MustCompile(`([.。．｡])([^\s.。．｡])`)
 
-// personName makes a name fit for a line. It may be written to be read
-// by a stranger, at whose address an account was registered, so what looks like a link is removed, and
-// "evil.example" becomes "evil. example", of which no mail program makes a link and
-// which keeps "J.R. Smith" readable.
-func personName(text string) string {
-	text = addresses.ReplaceAllString(singleLine(text), "")
-	text = domain.ReplaceAllString(text, "$1 $2")
+// sanitizeName returns the name of a person without links. A spammer may register the email
+// address of somebody else under a name that is an advertisement, and the mail would carry
+// that name to the stranger. So what looks like a link is removed, and a dot gets a space
+// after it: no mail program makes a link of "evil. example", and "J. R. Smith" stays readable.
+func sanitizeName(text string) string {
+	text = linkPattern.ReplaceAllString(sanitizeLine(text), "")
+	text = innerDot.ReplaceAllString(text, "$1 $2")
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// userName makes a user name fit for a line. It stays what its owner types, unless
-// it is no single word or holds a link: then it is treated as a name.
-func userName(username, email string) string {
+// sanitizeUsername returns a user name without links. It is the user name unchanged, as its
+// owner types it at a login, if it is the account's email or a single word without a link;
+// otherwise it is sanitized as the name of a person is.
+func sanitizeUsername(username, email string) string {
 	if field.Fold(username) == field.Fold(email) {
-		return singleLine(username)
+		return sanitizeLine(username)
 	}
-	return customValue(username)
+	return sanitizeCustomData(username)
 }
 
-// customValue makes a value that may be its owner's own words fit for a line, as
-// userName does.
-func customValue(value string) string {
-	text := singleLine(value)
-	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || addresses.MatchString(text) || containsHost(text) {
-		return personName(text)
+// sanitizeCustomData does the same with a value of custom data, which the owner of the account
+// may have written.
+func sanitizeCustomData(value string) string {
+	text := sanitizeLine(value)
+	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || linkPattern.MatchString(text) ||
+		containsHost(text) {
+		return sanitizeName(text)
 	}
 	return text
 }
 
-// hosts are the parts of a word that have the form of a host name.
-var hosts = regexp.MustCompile(`[\pL\pN_-]+(?:[.。．｡][\pL\pN_-]+)+`)
+// hostNamePattern matches the parts of a word that have the form of a host name.
+var hostNamePattern = regexp.MustCompile(`[\pL\pN_-]+(?:[.。．｡][\pL\pN_-]+)+`)
 
-// containsHost reports whether a word holds the name of a host that may be on the
-// internet, which a mail program makes a link of: "evil.com", but neither
-// "jo.doe" nor "1.2.3". An address such as "jo@evil.com" leads to no host.
+// containsHost reports whether a word contains the name of a host that may be on the
+// internet, and of which a mail program makes a link: "evil.com", but neither "jo.doe" nor
+// "1.2.3". An email address such as "jo@evil.com" is no link to a host.
 func containsHost(word string) bool {
 	if strings.Contains(word, "@") {
 		return false
 	}
-	for _, host := range hosts.FindAllString(word, -1) {
+	for _, host := range hostNamePattern.FindAllString(word, -1) {
 		host = strings.ToLower(asciiHost(host))
 		if suffix, isPublic := publicsuffix.PublicSuffix(host); isPublic && suffix != host {
 			return true

@@ -27,7 +27,7 @@ func TestNamesLoseWhatCouldBeALink(t *testing.T) {
 		"Jo\x00\x1b[31m":                      "Jo [31m",
 		"...":                                 "...",
 	} {
-		if got := personName(given); got != want {
+		if got := sanitizeName(given); got != want {
 			t.Errorf("%q became %q, want %q", given, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestUserNamesStayWhatTheirOwnersType(t *testing.T) {
 		"evil。com":                "evil。 com",
 		"зло.рф":                  "зло. рф",
 	} {
-		if got := userName(given, "jo@example.test"); got != want {
+		if got := sanitizeUsername(given, "jo@example.test"); got != want {
 			t.Errorf("%q became %q, want %q", given, got, want)
 		}
 	}
@@ -61,14 +61,14 @@ func FuzzName(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := personName(text)
-		if strings.ContainsFunc(got, unicode.IsControl) || addresses.MatchString(got) || domain.MatchString(got) {
+		got := sanitizeName(text)
+		if strings.ContainsFunc(got, unicode.IsControl) || linkPattern.MatchString(got) || innerDot.MatchString(got) {
 			t.Fatalf("%q became %q", text, got)
 		}
-		if typed := userName(text, ""); strings.ContainsFunc(typed, unicode.IsControl) || addresses.MatchString(typed) {
+		if typed := sanitizeUsername(text, ""); strings.ContainsFunc(typed, unicode.IsControl) || linkPattern.MatchString(typed) {
 			t.Fatalf("the user name %q became %q", text, typed)
 		}
-		if again := personName(got); again != got {
+		if again := sanitizeName(got); again != got {
 			t.Fatalf("%q became %q, and then %q", text, got, again)
 		}
 	})

@@ -30,7 +30,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for limit := time.After(30 * time.Second); ; {
-		if to, err := later.serverOf(o.health()); err == nil {
+		if to, err := later.connectionOf(o.health()); err == nil {
 			if to.Password != password {
 				t.Errorf("the password became %q", to.Password.Reveal())
 			}

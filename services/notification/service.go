@@ -1,12 +1,15 @@
-// Package notification sends the mails and text messages that the events of
-// other services ask for. An event becomes deliveries (handlers.go), one row for
-// each; workers send them with retries (worker.go). What is particular to mails is
-// in mailchannel.go: a delivery becomes a mail in mail.go, by the macros of
-// pkg/macro, and leaves through the SMTP client (smtpclient.go), to the tenant's
-// own server unless its circuit breaker is open (circuit.go). What is particular
-// to texts is in textchannel.go: they leave through a provider (provider.go),
-// whose receipts (receipt.go) report their state. The SQL is under store, the
-// wiring under app.
+// Package notification sends the mails and text messages (SMS) that the events of other
+// services ask for. An event becomes deliveries (handlers.go), one row for each mail or text
+// message; workers send them (worker.go) with retries (retry.go).
+//
+// Mails: mailchannel.go loads the email template, mail.go renders the mail with the macros
+// of pkg/macro, and smtpclient.go sends it by SMTP, through the tenant's own server unless
+// its circuit breaker is open (circuit.go).
+//
+// Text messages: smschannel.go sends each at most once, through the SMS provider
+// (smsprovider.go), whose delivery receipts (smsreceipt.go) report the state.
+//
+// The SQL is under store, the wiring under app.
 package notification
 
 import (
@@ -29,19 +32,19 @@ type Peers struct {
 	Application applicationapi.API
 }
 
-// Config says how mails and texts leave.
+// Config says through what mails and text messages are sent.
 type Config struct {
-	Server    Server         // for all mail but that of tenants with a server of their own
-	Reach     outbound.Guard // addresses that the servers of tenants may have
-	From      mail.Address   // author of mails unless a template names one; gets bounces
-	FromNamed bool           // From.Name was configured; else mails name the application or the directory
-	Senders   int            // mails sent at once
-	Timeout   time.Duration  // bounds the work on one mail
+	MailServer        MailServer     // of the deployment: for all mails but those of tenants with a server of their own
+	TenantServerGuard outbound.Guard // the addresses that mail servers of tenants may have
+	From              mail.Address   // author of mails unless a template names one; gets bounces
+	FromNamed         bool           // From.Name was configured; else mails name the application or the directory
+	Senders           int            // mails sent at once
+	Timeout           time.Duration  // of one attempt to send a mail
 
-	Provider    Provider // of text messages
-	TextSenders int      // texts sent at once
+	SMSProvider SMSProvider // of the deployment
+	SMSSenders  int         // text messages sent at once
 
-	LeaseTime time.Duration // how long a delivery stays with a process that died; 0 means 10 s
+	LeaseTime time.Duration // after which another worker takes over the delivery of a process that died; 0 means 10 s
 }
 
 // Service is the notification service.
@@ -52,20 +55,20 @@ type Service struct {
 	base  href.Base
 	now   func() time.Time
 	cfg   Config
-	mails *channel
-	texts *channel
+	mail  *channel
+	sms   *channel
 
-	inFlight    *inFlight // mails at the servers of tenants
-	instruments instruments
+	tenantServerLimit *tenantServerLimit // which servers of tenants this process sends to now
+	instruments       instruments
 }
 
-// New makes the service. Send and Sweep are its workers.
+// New makes the service. Send and Purger are its workers.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	cfg.LeaseTime = cmp.Or(cfg.LeaseTime, leaseTime)
 	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg, instruments: newInstruments(),
-		inFlight: &inFlight{limit: max(cfg.Senders-1, 1), tenants: map[id.ID]bool{}},
+		tenantServerLimit: &tenantServerLimit{limit: max(cfg.Senders-1, 1), tenants: map[id.ID]bool{}},
 	}
-	svc.mails, svc.texts = svc.mailChannel(), svc.textChannel()
-	svc.observe()
+	svc.mail, svc.sms = svc.mailChannel(), svc.smsChannel()
+	svc.registerGauges()
 	return svc
 }

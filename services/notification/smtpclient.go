@@ -19,36 +19,37 @@ import (
 // quitTimeout is how long the server may take to answer QUIT.
 const quitTimeout = 2 * time.Second
 
-// smtpClient sends mails to one mail server, one after the other over one
-// connection. It belongs to one worker.
+// smtpClient sends mails to one mail server by SMTP, one after the other over one connection.
+// It belongs to one worker. What it does with temporary (4xx) and permanent (5xx) failures is
+// in classify.
 type smtpClient struct {
-	server  Server
+	server  MailServer
 	dialer  *net.Dialer
-	guard   outbound.Guard // knows the authorities of certificates
+	guard   outbound.Guard // has the certificate authorities that are trusted
 	timeout time.Duration
 	client  *gomail.Client // writes the mails; Dial opens the session (smtpdial.go)
 	session *smtp.Client   // nil: no connection
 
 	mu   sync.Mutex
-	conn *limitedConn // below session
+	conn *limitedConn // the connection of session
 }
 
-// errUnavailable marks a failure that has nothing to do with the mail or text at
-// hand: nothing can be sent at present.
+// errUnavailable marks a failure that would be the same for every mail or text message: the
+// server or the provider cannot be used at present.
 var errUnavailable = errors.New("unavailable at present")
 
-// errBroken marks a failure of the server in the middle of a mail, which it may
-// have accepted.
-var errBroken = errors.New("the connection to the mail server broke")
+// errConnectionBroken marks a failure in the middle of a mail, which the server may have
+// accepted.
+var errConnectionBroken = errors.New("the connection to the mail server broke")
 
-// maxAnswer bounds what is read from a server, in bytes, until there is a session
-// and then for each mail: one that never stops would fill the memory.
-const maxAnswer = 256 << 10
+// maxServerOutput bounds what is read from a server, in bytes, until the session is open and
+// then for each mail. A server that sends without end would fill the memory.
+const maxServerOutput = 256 << 10
 
-// errAnswerTooLong ends a connection to a server that sends more.
-var errAnswerTooLong = errors.New("its answers are too long")
+// errServerOutputTooLong is the error for a server that sends more than maxServerOutput.
+var errServerOutputTooLong = errors.New("its answers are too long")
 
-// limitedConn is a connection from which so many bytes are still read.
+// limitedConn is a connection from which only left bytes can be read.
 type limitedConn struct {
 	net.Conn
 	left int
@@ -56,16 +57,16 @@ type limitedConn struct {
 
 func (c *limitedConn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, errAnswerTooLong
+		return 0, errServerOutputTooLong
 	}
 	n, err := c.Conn.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	return n, err
 }
 
-// newSMTPClient makes a client of a server that is reached through the dialer.
-// The timeout bounds each step.
-func newSMTPClient(server Server, dialer *net.Dialer, guard outbound.Guard, timeout time.Duration) (*smtpClient, error) {
+// newSMTPClient makes a client of a mail server, which connects by the dialer when it sends its
+// first mail. The timeout bounds each step of the protocol.
+func newSMTPClient(server MailServer, dialer *net.Dialer, guard outbound.Guard, timeout time.Duration) (*smtpClient, error) {
 	client, err := gomail.NewClient(server.Host, gomail.WithPort(server.Port), gomail.WithTimeout(timeout),
 		gomail.WithoutNoop(), gomail.WithoutRset())
 	if err != nil {
@@ -74,14 +75,14 @@ func newSMTPClient(server Server, dialer *net.Dialer, guard outbound.Guard, time
 	return &smtpClient{server: server, dialer: dialer, guard: guard, timeout: timeout, client: client}, nil
 }
 
-// Send sends one mail, and dials first where there is no connection. An
-// errUnavailable came before the server knew of the mail, a permanentError is
-// final, and any other error leaves open whether the mail will arrive.
+// Send sends one mail, and connects first where there is no connection. errUnavailable means
+// that the server did not get the mail, and permanentError that it refuses the mail for good.
+// Any other error leaves open whether the mail will arrive.
 func (c *smtpClient) Send(ctx context.Context, m *gomail.Msg) error {
 	stop := context.AfterFunc(ctx, c.closeConn)
 	defer stop()
 	if c.session != nil {
-		c.conn.left = maxAnswer
+		c.conn.left = maxServerOutput
 		if c.session.Noop() != nil {
 			c.abort() // the server closed the connection since the last mail
 		}
@@ -90,10 +91,10 @@ func (c *smtpClient) Send(ctx context.Context, m *gomail.Msg) error {
 		if err := c.Dial(ctx); err != nil {
 			return fmt.Errorf("%w: %w", errUnavailable, err)
 		}
-		c.conn.left = maxAnswer
+		c.conn.left = maxServerOutput
 	}
-	// Only an address needs SMTPUTF8. Asked for without need, it keeps the mail
-	// from passing on to older servers.
+	// SMTPUTF8 is requested only for an address that is not ASCII: a mail that is sent with
+	// it cannot be relayed to servers that lack it.
 	c.session.SkipSMTPUTF8(isASCII(m.GetToString()) && isASCII(m.GetFromString()))
 	err := c.client.SendWithSMTPClient(c.session, m)
 	if err == nil {
@@ -101,12 +102,12 @@ func (c *smtpClient) Send(ctx context.Context, m *gomail.Msg) error {
 	}
 	c.abort()
 	if m.IsDelivered() {
-		return nil // what failed came after the server accepted the mail
+		return nil // the failure came after the server had accepted the mail
 	}
 	return classify(err)
 }
 
-// closeConn closes the connection, whatever is being sent.
+// closeConn closes the connection at once, also from another goroutine.
 func (c *smtpClient) closeConn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +124,7 @@ func (c *smtpClient) abort() {
 	c.conn, c.session = nil, nil
 }
 
-// Close ends the session with a QUIT, if there is one.
+// Close ends the session, if there is one, with a QUIT.
 func (c *smtpClient) Close() {
 	if c.session == nil {
 		return
@@ -134,27 +135,27 @@ func (c *smtpClient) Close() {
 	c.abort()
 }
 
-// classify turns an error of the library into one of this package. Only the codes
-// of the server's answer are kept: its text may repeat the mail, and with it the
-// token.
+// classify turns an error of the library into permanentError, errUnavailable or a temporary
+// failure, by the SMTP reply code. It keeps the codes alone: the text of the server's reply may
+// repeat the mail, and with it the token.
 func classify(err error) error {
 	failure, ok := errors.AsType[*gomail.SendError](err)
 	if !ok {
-		return errBroken
+		return errConnectionBroken
 	}
 	code, status := failure.ErrorCode(), failure.EnhancedStatusCode()
-	answer := fmt.Errorf("%s: %w", failure.Reason, errBroken)
+	answer := fmt.Errorf("%s: %w", failure.Reason, errConnectionBroken)
 	if code != 0 {
 		answer = fmt.Errorf("%s: the mail server answered %s", failure.Reason, strings.TrimSpace(fmt.Sprint(code, " ", status)))
 	}
 	switch failure.Reason {
 	case gomail.ErrConnCheck, gomail.ErrSMTPMailFrom:
-		// The envelope's sender is the user of the server: its refusal is not about
+		// The sender of the envelope is the same for all mails: its refusal is not about
 		// this mail.
 		return fmt.Errorf("%w: %w", errUnavailable, answer)
 	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
-		// 5.7 is about policies and permissions: those of this deployment, as a rule,
-		// which its operator can change.
+		// 5.7.x is about policies and permissions, which the operator of this deployment
+		// can usually change: a retry may succeed.
 		if code >= 500 && !strings.HasPrefix(status, "5.7.") {
 			return permanentError{answer}
 		}

@@ -20,7 +20,7 @@ import (
 
 const user, password = "doorward", "geheim-123"
 
-func known(c *Config) { c.Server.User, c.Server.Password = user, password }
+func known(c *Config) { c.MailServer.User, c.MailServer.Password = user, password }
 
 func TestTheMailServerMayAskForAPassword(t *testing.T) {
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestTheMailServerMayAskForAPassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, behaviour)
-			s := o.service(known, func(c *Config) { c.Server.Security = security(behaviour) })
+			s := o.service(known, func(c *Config) { c.MailServer.Encryption = security(behaviour) })
 			o.run(s)
 			o.order(s, 2)
 			o.await("sent", all(store.Sent))
@@ -67,7 +67,7 @@ func TestAMailServerThatWillNotHaveUsHoldsNothingAgainstTheMails(t *testing.T) {
 		{"a server that does not ask", "", mailtest.Behaviour{TLS: trusted}, known, "no way to log in"},
 		{"a password that would be shown to the network", "127.0.0.2:0", mailtest.Behaviour{User: user, Password: password}, known, "unencrypted connection"},
 		{"a certificate of another host", "127.0.0.2:0", mailtest.Behaviour{TLS: trusted}, func(*Config) {}, "certificate"},
-		{"a server that speaks no TLS", "", mailtest.Behaviour{}, func(c *Config) { c.Server.Security = Implicit }, "tls: "},
+		{"a server that speaks no TLS", "", mailtest.Behaviour{}, func(c *Config) { c.MailServer.Encryption = ImplicitTLS }, "tls: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOffice(t, mailtest.Behaviour{})
@@ -94,11 +94,11 @@ func TestAMailServerThatWillNotHaveUsHoldsNothingAgainstTheMails(t *testing.T) {
 }
 
 // security is how a server of that behaviour is to be spoken to.
-func security(b mailtest.Behaviour) Security {
+func security(b mailtest.Behaviour) Encryption {
 	if b.Implicit {
-		return Implicit
+		return ImplicitTLS
 	}
-	return WhereOffered
+	return OpportunisticTLS
 }
 
 // A tenant's server must not fill the memory with an answer that never ends.
@@ -108,7 +108,7 @@ func TestAnEndlessAnswerIsNotReadToItsEnd(t *testing.T) {
 	if err := errors.Join(m.From("shop@example.test"), m.To("jo@example.test")); err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[string]error{"": errAnswerTooLong, "EHLO": errAnswerTooLong, "MAIL": errUnavailable, "DATA": errBroken} {
+	for at, want := range map[string]error{"": errServerOutputTooLong, "EHLO": errServerOutputTooLong, "MAIL": errUnavailable, "DATA": errConnectionBroken} {
 		t.Run("to "+at, func(t *testing.T) {
 			said := make(chan int, 1)
 			c, err := newSMTPClient(babble(t, at, said), &net.Dialer{}, outbound.Guard{}, 30*time.Second)
@@ -127,7 +127,7 @@ func TestAnEndlessAnswerIsNotReadToItsEnd(t *testing.T) {
 
 // babble runs a mail server that answers one command, or with an empty one the
 // connection itself, without an end, and tells how much of it was taken.
-func babble(t *testing.T, at string, said chan<- int) Server {
+func babble(t *testing.T, at string, said chan<- int) MailServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,5 +165,5 @@ func babble(t *testing.T, at string, said chan<- int) Server {
 	}()
 	host, port, _ := net.SplitHostPort(listener.Addr().String())
 	number, _ := strconv.Atoi(port)
-	return Server{Host: host, Port: number}
+	return MailServer{Host: host, Port: number}
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// Why a mail server cannot be used.
+// The steps at which a connection to a mail server fails.
 var (
 	errUnreachable = errors.New("connect to the mail server")
 	errProtocol    = errors.New("encrypt the connection to the mail server")
 	errLogin       = errors.New("log in to the mail server")
 )
 
-// Dial opens the session: a connection, its encryption, and the login. Its error
-// is one of the three above, for which the API has 13000,
-// 13002 and 13001 (docs/interface/mail.md#smtp-servers); go-mail's own dial does
-// not say which step failed, nor does it bound what is read.
+// Dial opens an SMTP session: the connection, its encryption, and the login. Its error is
+// errUnreachable, errProtocol or errLogin, which the API reports as 13000, 13002 and 13001
+// (docs/interface/mail.md#smtp-servers). The Dial of go-mail does not tell which step failed,
+// and does not bound what is read.
 func (c *smtpClient) Dial(ctx context.Context) error {
 	session, err := c.connect(ctx)
 	if err == nil {
@@ -43,54 +43,55 @@ func (c *smtpClient) Dial(ctx context.Context) error {
 	return nil
 }
 
-// connect connects to the server and reads its greeting. Nothing is sent to a
-// server that does not begin as a mail server does.
+// connect connects to the server and reads its greeting. Nothing is sent to a server that does
+// not greet as a mail server, so that no other service of a network can be attacked (SSRF).
 func (c *smtpClient) connect(ctx context.Context) (*smtp.Client, error) {
 	dialing, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	conn, err := c.dialer.DialContext(dialing, "tcp", net.JoinHostPort(c.server.Host, strconv.Itoa(c.server.Port)))
 	if err != nil {
-		return nil, because(errUnreachable, err)
+		return nil, stepError(errUnreachable, err)
 	}
-	below := &limitedConn{conn, maxAnswer}
+	below := &limitedConn{conn, maxServerOutput}
 	conn = below
-	if c.server.Security == Implicit {
+	if c.server.Encryption == ImplicitTLS {
 		encrypted := tls.Client(below, c.tls())
 		if err := encrypted.HandshakeContext(dialing); err != nil {
 			_ = conn.Close()
-			return nil, because(errProtocol, err)
+			return nil, stepError(errProtocol, err)
 		}
 		conn = encrypted
 	}
 	c.mu.Lock()
 	c.conn = below
 	c.mu.Unlock()
-	if ctx.Err() != nil { // closeConn may have come before there was a connection
-		return nil, because(errUnreachable, ctx.Err())
+	if ctx.Err() != nil { // closeConn may have been called before c.conn was set
+		return nil, stepError(errUnreachable, ctx.Err())
 	}
 	if deadline, ok := dialing.Deadline(); ok {
 		_ = conn.SetDeadline(deadline)
 	}
 	session, err := smtp.NewClient(conn, c.server.Host)
 	if err != nil {
-		return nil, because(errUnreachable, err)
+		return nil, stepError(errUnreachable, err)
 	}
 	if err := session.Hello(localName()); err != nil {
-		return nil, because(errUnreachable, err)
+		return nil, stepError(errUnreachable, err)
 	}
 	return session, nil
 }
 
-// encrypt asks for STARTTLS where the server offers it, or must.
+// encrypt starts TLS by STARTTLS, where the server offers it. It fails where STARTTLS is
+// required and not offered.
 func (c *smtpClient) encrypt(session *smtp.Client) error {
-	if c.server.Security == Implicit {
+	if c.server.Encryption == ImplicitTLS {
 		return nil
 	}
 	if offered, _ := session.Extension("STARTTLS"); offered {
-		return because(errProtocol, session.StartTLS(c.tls()))
+		return stepError(errProtocol, session.StartTLS(c.tls()))
 	}
-	if c.server.Security == StartTLS {
-		return because(errProtocol, errors.New("it does not offer STARTTLS"))
+	if c.server.Encryption == StartTLS {
+		return stepError(errProtocol, errors.New("it does not offer STARTTLS"))
 	}
 	return nil
 }
@@ -99,8 +100,8 @@ func (c *smtpClient) tls() *tls.Config {
 	return c.guard.TLS(c.server.Host)
 }
 
-// login authenticates by the strongest mechanism that the server offers. PLAIN and LOGIN refuse to show the password to a server that is
-// neither local nor reached over TLS.
+// login authenticates by the first mechanism of the list that the server offers. PLAIN and
+// LOGIN refuse to send the password without TLS, except to this machine.
 func (c *smtpClient) login(session *smtp.Client) error {
 	offered, list := session.Extension("AUTH")
 	user, password := c.server.User, c.server.Password.Reveal()
@@ -118,11 +119,11 @@ func (c *smtpClient) login(session *smtp.Client) error {
 		}
 		err := session.Auth(mechanism.auth)
 		if errors.Is(err, smtp.ErrUnencrypted) {
-			return because(errProtocol, errors.New("the password would go over an unencrypted connection"))
+			return stepError(errProtocol, errors.New("the password would go over an unencrypted connection"))
 		}
-		return because(errLogin, err)
+		return stepError(errLogin, err)
 	}
-	return because(errLogin, errors.New("it offers no way to log in that is supported"))
+	return stepError(errLogin, errors.New("it offers no way to log in that is supported"))
 }
 
 func hasWord(list, word string) bool {
@@ -137,9 +138,9 @@ func localName() string {
 	return "localhost"
 }
 
-// because joins the step that failed and its cause, without the text of the
-// server's answer: it may repeat what it was sent. A nil cause is no failure.
-func because(step, cause error) error {
+// stepError joins the step that failed and its cause, without the text of the server's reply,
+// which may repeat what was sent. It returns nil for a nil cause.
+func stepError(step, cause error) error {
 	var answer *textproto.Error
 	switch {
 	case cause == nil:

@@ -25,9 +25,9 @@ const (
 	maxPort        = 65535
 )
 
-// checkTimeout bounds the check of a server's connection data
+// testTimeout bounds the test of a server's connection data
 // (docs/interface/mail.md#smtp-servers).
-const checkTimeout = 10 * time.Second
+const testTimeout = 10 * time.Second
 
 // Sealed are the columns of values that are sealed under the master key.
 var Sealed = []secure.SealedColumn[id.ID]{
@@ -36,8 +36,8 @@ var Sealed = []secure.SealedColumn[id.ID]{
 
 func smtpPasswordPurpose(server id.ID) string { return "notification.smtp/" + server.String() }
 
-// SMTPServerText is the body that creates or updates an SMTP server.
-type SMTPServerText struct {
+// SMTPServerBody is the body that creates or updates an SMTP server.
+type SMTPServerBody struct {
 	Name             field.Text `json:"name"`
 	Description      field.Text `json:"description"`
 	Username         field.Text `json:"username"`
@@ -60,13 +60,13 @@ func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref, query list.Que
 	return list.PageOf(ctx, s.peers.Directory.Tenant, s.store.ListSMTPServers, tenant, query)
 }
 
-// errSecondServer refuses a server for a tenant that has one.
-var errSecondServer = apierr.SMTPServerExists.Because("the tenant has an SMTP server; delete it before you add another")
+// errServerExists is the error for a second server of a tenant.
+var errServerExists = apierr.SMTPServerExists.Because("the tenant has an SMTP server; delete it before you add another")
 
-// NewSMTPServer makes the server of a tenant, once a connection to it was made
-// and its login accepted. It returns the errors of try, and
-// apierr.SMTPServerExists for a tenant that has a server.
-func (s *Service) NewSMTPServer(ctx context.Context, tenant id.ID, in SMTPServerText) (store.SMTPServer, error) {
+// CreateSMTPServer adds the SMTP server of a tenant, after a connection and a login have
+// succeeded. It returns the errors of testConnection, and apierr.SMTPServerExists for a
+// tenant that has a server.
+func (s *Service) CreateSMTPServer(ctx context.Context, tenant id.ID, in SMTPServerBody) (store.SMTPServer, error) {
 	now := s.now()
 	v := store.SMTPServer{TenantID: tenant, ID: id.New(now), Status: store.Enabled, CreatedAt: now, ModifiedAt: now}
 	if err := s.apply(in, &v, true); err != nil {
@@ -77,62 +77,63 @@ func (s *Service) NewSMTPServer(ctx context.Context, tenant id.ID, in SMTPServer
 		return v, err
 	}
 	if has {
-		return v, errSecondServer
+		return v, errServerExists
 	}
-	to, err := s.serverOf(v)
+	to, err := s.connectionOf(v)
 	if err != nil {
 		return v, err
 	}
-	if err := s.tryServer(ctx, to); err != nil {
+	if err := s.testConnection(ctx, to); err != nil {
 		return v, err
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertSMTPServer(ctx, v) })
 	if errors.Is(err, apierr.Exists) {
-		err = errSecondServer // of a request that came at the same time
+		err = errServerExists // another request has added it meanwhile
 	}
 	return v, err
 }
 
-// UpdateSMTPServer changes what the body names. Connection data that changes is
-// tried first, while nothing is locked, and so again when somebody else changed
-// it meanwhile. It returns the errors of tryServer.
-func (s *Service) UpdateSMTPServer(ctx context.Context, at id.Ref, in SMTPServerText) (store.SMTPServer, error) {
+// UpdateSMTPServer changes what the body names. If the connection data changes, the connection
+// is tested first, with nothing locked. If another request has changed the connection data
+// meanwhile, it is tested again. UpdateSMTPServer returns the errors of testConnection.
+func (s *Service) UpdateSMTPServer(ctx context.Context, at id.Ref, in SMTPServerBody) (store.SMTPServer, error) {
 	for {
 		v, err := s.store.SMTPServer(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return v, err
 		}
-		tried, err := s.tryChange(ctx, v, in)
+		tested, err := s.testChange(ctx, v, in)
 		if err != nil {
 			return v, err
 		}
-		v, done, err := s.writeTried(ctx, at, in, tried)
+		v, done, err := s.writeTested(ctx, at, in, tested)
 		if done || err != nil {
 			return v, err
 		}
 	}
 }
 
-// tryChange tries the connection data that a body makes of a server's, unless it
-// stays what it is, and returns it.
-func (s *Service) tryChange(ctx context.Context, v store.SMTPServer, in SMTPServerText) (Server, error) {
-	before, err := s.serverOf(v)
+// testChange returns the connection data that a server has after a change, and tests the
+// connection if the change affects that data.
+func (s *Service) testChange(ctx context.Context, v store.SMTPServer, in SMTPServerBody) (MailServer, error) {
+	before, err := s.connectionOf(v)
 	if err != nil {
 		return before, err
 	}
 	if err := s.apply(in, &v, false); err != nil {
 		return before, err
 	}
-	after, err := s.serverOf(v)
+	after, err := s.connectionOf(v)
 	if err != nil || after == before {
 		return after, err
 	}
-	return after, s.tryServer(ctx, after)
+	return after, s.testConnection(ctx, after)
 }
 
-// writeTried writes a change whose connection data was tried, or is that of
-// before. It is not done when that data is another by now.
-func (s *Service) writeTried(ctx context.Context, at id.Ref, in SMTPServerText, tried Server) (v store.SMTPServer, done bool, err error) {
+// writeTested writes a change whose connection data was tested. It writes nothing and returns
+// done as false if the change now results in other data than was tested (optimistic locking).
+func (s *Service) writeTested(ctx context.Context, at id.Ref, in SMTPServerBody, tested MailServer) (v store.SMTPServer, done bool,
+	err error) {
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if v, err = tx.LockSMTPServer(ctx, at.Tenant, at.ID); err != nil {
 			return err
@@ -141,12 +142,12 @@ func (s *Service) writeTried(ctx context.Context, at id.Ref, in SMTPServerText, 
 		if err := s.apply(in, &changed, false); err != nil {
 			return err
 		}
-		to, err := s.serverOf(changed)
-		if err != nil || to != tried {
+		to, err := s.connectionOf(changed)
+		if err != nil || to != tested {
 			return err
 		}
-		if before, err := s.serverOf(v); err != nil || before != to || v.Status != changed.Status {
-			changed.Circuit = store.Circuit{} // the new data may work
+		if before, err := s.connectionOf(v); err != nil || before != to || v.Status != changed.Status {
+			changed.Circuit = store.Circuit{} // close the circuit breaker: the new data may work
 		}
 		v, done = changed, true
 		v.ModifiedAt = s.now()
@@ -155,13 +156,13 @@ func (s *Service) writeTried(ctx context.Context, at id.Ref, in SMTPServerText, 
 	return v, done, err
 }
 
-// DeleteSMTPServer removes a server, so that another can be added.
+// DeleteSMTPServer removes a server. Mails then go through the deployment's server.
 func (s *Service) DeleteSMTPServer(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSMTPServer(ctx, at.Tenant, at.ID) })
 }
 
-// apply writes the members of a body into a server and checks them.
-func (s *Service) apply(in SMTPServerText, v *store.SMTPServer, isNew bool) (err error) {
+// apply checks the members of a body and writes them into a server.
+func (s *Service) apply(in SMTPServerBody, v *store.SMTPServer, isNew bool) (err error) {
 	var refused field.Refusals
 	refused.Optional(&v.Name, in.Name, "name", maxName)
 	refused.Optional(&v.Description, in.Description, "description", maxDescription)
@@ -191,15 +192,15 @@ func readSecurity(in field.Text) (*string, error) {
 	if in.Null {
 		return nil, nil
 	}
-	security, err := field.Enum(in, "securityProtocol", "", string(StartTLS), string(Implicit))
+	security, err := field.Enum(in, "securityProtocol", "", string(StartTLS), string(ImplicitTLS))
 	return &security, err
 }
 
-// hostName is a host name in ASCII; the underscore is no part of one, but some
-// networks have it.
+// hostName matches a host name in ASCII. It allows the underscore, which the standards do not
+// and some networks use.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?$`)
 
-// readHost reads the name or the address of a host.
+// readHost validates the host of a server: a host name or an IP address.
 func readHost(in field.Text) (string, error) {
 	host, err := field.Required(in, "host", maxName)
 	if err != nil {
@@ -214,8 +215,8 @@ func readHost(in field.Text) (string, error) {
 	return host, nil
 }
 
-// asciiHost returns a host name in the form that the network knows (RFC 5890). A
-// name that has none stays as it is.
+// asciiHost returns a host name in ASCII (punycode, RFC 5890). A name that has no such form
+// stays as it is.
 func asciiHost(host string) string {
 	if name, err := idna.Lookup.ToASCII(host); err == nil {
 		return name
@@ -223,26 +224,26 @@ func asciiHost(host string) string {
 	return host
 }
 
-// serverOf returns the connection data of a tenant's server.
-func (s *Service) serverOf(v store.SMTPServer) (Server, error) {
+// connectionOf returns the connection data of a tenant's server.
+func (s *Service) connectionOf(v store.SMTPServer) (MailServer, error) {
 	password, err := s.ring.Open(v.PasswordSealed, smtpPasswordPurpose(v.ID))
 	if err != nil {
-		return Server{}, err
+		return MailServer{}, err
 	}
-	to := Server{Host: asciiHost(v.Host), Port: v.Port, User: v.Username, Password: password}
+	to := MailServer{Host: asciiHost(v.Host), Port: v.Port, User: v.Username, Password: password}
 	if v.SecurityProtocol != nil {
-		to.Security = Security(*v.SecurityProtocol)
+		to.Encryption = Encryption(*v.SecurityProtocol)
 	}
 	return to, nil
 }
 
-// tryServer connects to a server and logs in, within checkTimeout. It
-// returns apierr.SMTPUnreachable, SMTPProtocol or SMTPCredentials, with reasons
-// that reveal nothing of the network that this service runs in.
-func (s *Service) tryServer(ctx context.Context, server Server) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+// testConnection connects to a server and logs in, within testTimeout. It returns
+// apierr.SMTPUnreachable, SMTPProtocol or SMTPCredentials, with reasons that reveal nothing
+// about the network of this service (SSRF).
+func (s *Service) testConnection(ctx context.Context, server MailServer) error {
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	c, err := newSMTPClient(server, s.cfg.Reach.Dialer(), s.cfg.Reach, checkTimeout)
+	c, err := newSMTPClient(server, s.cfg.TenantServerGuard.Dialer(), s.cfg.TenantServerGuard, testTimeout)
 	if err != nil {
 		return apierr.SMTPUnreachable.Because("host and port name no server")
 	}
@@ -262,5 +263,5 @@ func (s *Service) tryServer(ctx context.Context, server Server) error {
 			"without encryption no password is sent", server.Host, server.Port)
 	}
 	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one",
-		server.Host, server.Port, checkTimeout)
+		server.Host, server.Port, testTimeout)
 }

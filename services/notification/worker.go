@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// leaseTime is how long a dead worker keeps a delivery, unless Config.LeaseTime says
-	// otherwise; a running worker renews it.
+	// leaseTime is how long a delivery is leased to a worker, unless Config.LeaseTime says
+	// otherwise. A running worker renews the lease; that of a dead worker runs out.
 	leaseTime = 10 * time.Second
 	// stopGrace is how long an attempt may go on once the process stops, and recordGrace how
 	// much longer its outcome may take to be recorded.
@@ -32,32 +32,32 @@ const (
 	recordGrace = 5 * time.Second
 )
 
-// pollInterval bounds how long a delivery waits when another replica added it, or when it is
-// due again. It doubles up to maxPollInterval while none is due; deliveries that this process
-// adds wake a worker at once.
+// pollInterval is the interval at which workers look for deliveries that another replica added
+// or whose retry is due. It doubles up to maxPollInterval while none is due. A delivery that
+// this process adds wakes a worker at once.
 var pollInterval, maxPollInterval = time.Second, 4 * time.Second
 
-// errUnwanted ends a delivery that is not to be sent.
+// errUnwanted ends a delivery that must not be sent: it becomes UNWANTED.
 var errUnwanted = errors.New("it is not wanted")
 
-// channel is a delivery channel: mails (mailchannel.go) or texts (textchannel.go). Both are
-// leased, sent, recorded and purged alike; this is what differs.
+// channel is a delivery channel: mails (mailchannel.go) or text messages (smschannel.go). Both
+// are leased, sent, recorded and purged by the same code; the fields are what differs.
 type channel struct {
-	kind    string        // of the deliveries: store.Mail or store.Text
-	name    string        // in logs and traces
-	workers int           // deliveries sent at once
-	timeout time.Duration // bounds one attempt
-	wake    chan struct{}
-	skip    func() store.Skip // the deliveries not to lease now
-	last    atomic.Value      // id.ID of the tenant that had its turn
-	turn    atomic.Uint32     // of the databases
+	kind       string        // of its deliveries: store.Mail or store.SMS
+	name       string        // in logs and traces
+	workers    int           // how many send at once
+	timeout    time.Duration // bounds one attempt
+	wake       chan struct{}
+	skipped    func() store.Skip // returns the deliveries that must not be leased now
+	lastTenant atomic.Value      // id.ID of the tenant of the last delivery: the tenants take turns
+	nextShard  atomic.Uint32     // the database to look at first: the databases take turns
 
-	newSender func() (sender, error)                                 // of one worker
-	backoff   func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
-	label     func(store.Delivery) string                            // returns the workflow of a delivery, for logs and metrics
-	attempts  metric.Int64Counter                                    // counts attempts by workflow and result
-	final     func(error) (state, result string)                     // of an outcome; empty for a failure that is retried
-	onFinish  func(context.Context, *store.Tx, store.Delivery) error // runs in the transaction that finishes a delivery; may be nil
+	newSender  func() (sender, error)                                 // makes the sender of one worker
+	backoff    func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
+	workflow   func(store.Delivery) string                            // returns the workflow of a delivery, for logs and metrics
+	attempts   metric.Int64Counter                                    // counts attempts by workflow and result
+	finalState func(error) (state, result string)                     // of an outcome; "" for a retry
+	onFinish   func(context.Context, *store.Tx, store.Delivery) error // runs in the transaction that finishes a delivery; may be nil
 }
 
 // sender sends deliveries, one after the other. It belongs to one worker.
@@ -82,7 +82,7 @@ func (s *Service) Send(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			starts = append(starts, func() { s.work(ctx, c, sender, &found) })
+			starts = append(starts, func() { s.sendUntilDone(ctx, c, sender, &found) })
 		}
 	}
 	var workers sync.WaitGroup
@@ -91,9 +91,9 @@ func (s *Service) Send(ctx context.Context) error {
 		workers.Go(start)
 	}
 	for interval := pollInterval; ctx.Err() == nil; {
-		for _, c := range s.channels() { // one after the other, so that one connection to the database does
+		for _, c := range s.channels() { // one after the other, so that one database connection is enough
 			c.wakeWorker()
-			_ = wait(ctx, interval/time.Duration(len(s.channels())))
+			_ = sleep(ctx, interval/time.Duration(len(s.channels())))
 		}
 		interval = min(2*interval, maxPollInterval)
 		if found.Swap(false) {
@@ -104,7 +104,7 @@ func (s *Service) Send(ctx context.Context) error {
 }
 
 // channels are the delivery channels.
-func (s *Service) channels() []*channel { return []*channel{s.mails, s.texts} }
+func (s *Service) channels() []*channel { return []*channel{s.mail, s.sms} }
 
 // wakeWorker wakes a worker of the channel, if one sleeps.
 func (c *channel) wakeWorker() {
@@ -114,9 +114,9 @@ func (c *channel) wakeWorker() {
 	}
 }
 
-// work sends while deliveries are due, and sleeps otherwise. It sets found when
-// one was, or when the database could not say.
-func (s *Service) work(ctx context.Context, c *channel, sender sender, found *atomic.Bool) {
+// sendUntilDone is one worker: it sends while deliveries are due, and otherwise sleeps until it
+// is woken, until ctx ends. It sets found when a delivery was due, or when the query failed.
+func (s *Service) sendUntilDone(ctx context.Context, c *channel, sender sender, found *atomic.Bool) {
 	defer sender.close()
 	for failures := 0; ctx.Err() == nil; {
 		due, err := s.sendNext(ctx, c, sender)
@@ -128,7 +128,7 @@ func (s *Service) work(ctx context.Context, c *channel, sender sender, found *at
 			if ctx.Err() == nil {
 				slog.WarnContext(ctx, "taking the next "+c.name+" failed, retrying", "error", err.Error())
 			}
-			_ = wait(ctx, min(time.Second<<min(failures, 10), retryDelay))
+			_ = sleep(ctx, min(time.Second<<min(failures, 10), unavailableRetryDelay))
 			failures++
 		case due:
 			failures = 0
@@ -143,48 +143,48 @@ func (s *Service) work(ctx context.Context, c *channel, sender sender, found *at
 	}
 }
 
-// sendNext works on one due delivery; due is false when there is none. Its error
-// says that nothing can be sent at present.
+// sendNext leases one due delivery, sends it and records the outcome. It returns false when no
+// delivery is due, and an error when nothing can be sent at present.
 func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due bool, err error) {
 	d, err := s.lease(telemetry.Quiet(ctx), c)
-	c.last.Store(d.TenantID)
+	c.lastTenant.Store(d.TenantID)
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("lease a delivery: %w", err)
 	}
-	c.wakeWorker() // more may be due than one worker can do
+	c.wakeWorker() // more deliveries may be due than one worker can send
 	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
 	defer s.keepLease(telemetry.Quiet(ctx), d)()
 
 	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", c.label(d))))
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", c.workflow(d))))
 	defer span.End()
-	outcome := s.try(ctx, c, sender, d)
-	result := s.record(ctx, c, d, outcome)
+	outcome := s.attempt(ctx, c, sender, d)
+	result := s.recordOutcome(ctx, c, d, outcome)
 	span.SetAttributes(attribute.String("result", result))
 	if outcome != nil && result != "unwanted" {
 		span.SetStatus(codes.Error, outcome.Error())
 	}
-	c.attempts.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.label(d)), attribute.String("result", result)))
+	c.attempts.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.workflow(d)), attribute.String("result", result)))
 	if isUnavailable(outcome) {
 		return true, outcome
 	}
 	return true, nil
 }
 
-// lease leases a due delivery, or returns apierr.NotFound. The databases take turns; an
-// unreachable database does not delay the others.
+// lease leases a due delivery for this worker, or returns apierr.NotFound. The databases take
+// turns. An unreachable database does not delay the deliveries of others.
 func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err error) {
 	err = apierr.NotFound
 	shards := s.store.Shards(ctx)
-	first := int(c.turn.Add(1))
+	first := int(c.nextShard.Add(1))
 	for i := range shards {
 		ctx, now := shards[(first+i)%len(shards)], s.now()
 		leased := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-			after, _ := c.last.Load().(id.ID)
-			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skip()); err != nil {
+			after, _ := c.lastTenant.Load().(id.ID)
+			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skipped()); err != nil {
 				return err
 			}
 			return tx.Enter(ctx, d.TenantID)
@@ -199,13 +199,13 @@ func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err 
 	return d, err
 }
 
-// keepLease renews the lease of a delivery until release is called.
+// keepLease renews the lease of a delivery (heartbeat) until release is called.
 func (s *Service) keepLease(ctx context.Context, d store.Delivery) (release func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for wait(ctx, s.cfg.LeaseTime/3) == nil {
+		for sleep(ctx, s.cfg.LeaseTime/3) == nil {
 			err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RenewLease(ctx, d, s.now().Add(s.cfg.LeaseTime)) })
 			if err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "renewal of a delivery's lease failed, retrying", "delivery", d.ID.String(), "error", err.Error())
@@ -218,8 +218,8 @@ func (s *Service) keepLease(ctx context.Context, d store.Delivery) (release func
 	}
 }
 
-// try sends a delivery. A panic counts as a failure.
-func (s *Service) try(ctx context.Context, c *channel, sender sender, d store.Delivery) (err error) {
+// attempt sends a delivery within the timeout of its channel. A panic counts as a failure.
+func (s *Service) attempt(ctx context.Context, c *channel, sender sender, d store.Delivery) (err error) {
 	ctx, release := withGrace(ctx, stopGrace)
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -233,12 +233,12 @@ func (s *Service) try(ctx context.Context, c *channel, sender sender, d store.De
 	return sender.send(ctx, d)
 }
 
-// withGrace returns a context that ends later than ctx by the grace, so that a
-// stop of the process does not interrupt a mail.
+// withGrace returns a context that ends a grace period after ctx, so that the shutdown of the
+// process does not interrupt the sending of a mail.
 func withGrace(ctx context.Context, grace time.Duration) (longer context.Context, release func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		_ = wait(longer, grace)
+		_ = sleep(longer, grace)
 		cancel()
 	})
 	return longer, func() {
@@ -247,8 +247,8 @@ func withGrace(ctx context.Context, grace time.Duration) (longer context.Context
 	}
 }
 
-// wait waits, or ends early with ctx.
-func wait(ctx context.Context, d time.Duration) error {
+// sleep waits for a duration, or returns the error of ctx when that ends earlier.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -279,12 +279,12 @@ func TestADeliveryIsGivenUpAfterThreeDays(t *testing.T) {
 	o.run(s)
 	o.order(s, 1)
 	o.await("tried", tried)
-	o.turn(maxAge)
+	o.turn(maxDeliveryAge)
 	if r := o.await("failed", all(store.Failed))[0]; r.HasToken || r.Failures != 1 {
 		t.Errorf("what is left of the delivery is %+v", r)
 	}
 	tries := 0
-	for age := time.Duration(0); age < maxAge; tries++ {
+	for age := time.Duration(0); age < maxDeliveryAge; tries++ {
 		age += mailBackoff(tries + 1)
 	}
 	if tries < 60 || tries > 100 {
@@ -307,7 +307,7 @@ func TestAMailServerThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
 		}
 	}
 	o.mail = mailtest.Start(t, address, mailtest.Behaviour{})
-	o.turn(retryDelay)
+	o.turn(unavailableRetryDelay)
 	o.await("sent", all(store.Sent))
 	if n := len(o.mail.Taken()); n != 5 {
 		t.Errorf("%d mails came, want 5", n)
@@ -326,7 +326,7 @@ func TestADirectoryServiceThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
 		t.Errorf("the delivery is %+v", r)
 	}
 	o.answers(answer)
-	o.turn(retryDelay)
+	o.turn(unavailableRetryDelay)
 	o.await("sent", all(store.Sent))
 }
 
@@ -337,7 +337,7 @@ func TestATokenThatCannotBeOpenedWaitsForItsKey(t *testing.T) {
 	o.run(s)
 	e, event := o.registration()
 	event.Token = []byte("sealed by somebody else")
-	if err := s.registered(t.Context(), e, event); err != nil {
+	if err := s.accountRegistered(t.Context(), e, event); err != nil {
 		t.Fatal(err)
 	}
 	if r := o.await("tried", tried)[0]; r.Failures != 1 || len(o.mail.Taken()) != 0 {
@@ -473,7 +473,7 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 		}
 	})
 	t.Run("a failure of the former holder changes nothing", func(t *testing.T) {
-		if result := s.record(t.Context(), s.mails, dead, errors.New("late")); result != "postponed" {
+		if result := s.recordOutcome(t.Context(), s.mail, dead, errors.New("late")); result != "postponed" {
 			t.Errorf("the result is %s", result)
 		}
 		if r := o.rows()[0]; !r.Leased || r.LastError != "" {
@@ -481,8 +481,8 @@ func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
 		}
 	})
 	t.Run("its success ends the delivery", func(t *testing.T) {
-		s.record(t.Context(), s.mails, dead, nil)
-		s.record(t.Context(), s.mails, taken, permanentError{errors.New("later")})
+		s.recordOutcome(t.Context(), s.mail, dead, nil)
+		s.recordOutcome(t.Context(), s.mail, taken, permanentError{errors.New("later")})
 		if r := o.rows()[0]; r.State != store.Sent || r.LastError != "" {
 			t.Errorf("the delivery is %+v", r)
 		}
@@ -496,11 +496,11 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 	o.order(s, 3)
 	o.run(s)
 	o.await("sent", all(store.Sent))
-	o.turn(kept)
+	o.turn(deliveryRetention)
 	o.order(s, 1)
 	deleted := func() (n int64) {
 		if err := s.store.Tx(t.Context(), func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteDeliveries(t.Context(), o.now().Add(-kept), 2)
+			n, err = tx.DeleteDeliveries(t.Context(), o.now().Add(-deliveryRetention), 2)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -515,10 +515,10 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 		t.Errorf("the batches are %d, %d, %d", first, second, third)
 	}
 	o.await("sent", func(rows []row) bool { return len(rows) == 1 && rows[0].State == store.Sent })
-	o.turn(kept + time.Second)
+	o.turn(deliveryRetention + time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- s.Sweep(ctx) }()
+	go func() { done <- s.Purger(ctx) }()
 	o.await("gone", func(rows []row) bool { return len(rows) == 0 })
 	cancel()
 	if err := <-done; err != nil {
@@ -535,12 +535,12 @@ func TestTheLevelOfAResult(t *testing.T) {
 		{"sent", nil, slog.LevelInfo},
 		{"unwanted", errUnwanted, slog.LevelInfo},
 		{"failed", permanentError{errors.New("550 5.1.1")}, slog.LevelWarn},
-		{"failed", errBroken, slog.LevelError}, // for three days
+		{"failed", errConnectionBroken, slog.LevelError}, // for three days
 		{"postponed", errUnavailable, slog.LevelWarn},
-		{"lost", errNoAnswer, slog.LevelWarn},
+		{"lost", errNoSMSProviderAnswer, slog.LevelWarn},
 		{"broken", deploymentError{errors.New("401")}, slog.LevelError},
 	} {
-		if got := level(c.result, c.outcome); got != c.want {
+		if got := logLevel(c.result, c.outcome); got != c.want {
 			t.Errorf("%s by %v is logged as %s, want %s", c.result, c.outcome, got, c.want)
 		}
 	}

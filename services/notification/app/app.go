@@ -31,7 +31,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	leave, err := cfg.leave(common)
+	sending, err := cfg.sending(common)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 		return nil, err
 	}
 	data := store.New(s.DB, s.Now)
-	svc := notification.New(data, peers, s.Keyring, s.Base, s.Now, leave)
-	s.Go("sweep", svc.Sweep)
+	svc := notification.New(data, peers, s.Keyring, s.Base, s.Now, sending)
+	s.Go("purge", svc.Purger)
 	s.Go("senders", svc.Send)
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Consume(data.Outbox(), cfg.Events, notification.Sources, svc.Handlers()...)

@@ -34,7 +34,7 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/app"
 	"github.com/doorward/doorward/services/notification/mailtest"
-	"github.com/doorward/doorward/services/notification/texttest"
+	"github.com/doorward/doorward/services/notification/smstest"
 )
 
 // process is set where the test binary plays the service's process: to its lease
@@ -293,9 +293,9 @@ func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
 // A code on its way: the event of the mfa service, the provider, its receipt by
 // way of the gateway, and the news for the mfa service.
 func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
-	w, provider := newWorld(t), texttest.Start(t)
-	w.env = append(w.env, "DOORWARD_SMS_PROVIDER=twilio", "DOORWARD_SMS_TWILIO_URL="+provider.URL, "DOORWARD_SMS_TWILIO_ACCOUNT_SID="+texttest.Account,
-		"DOORWARD_SMS_TWILIO_AUTH_TOKEN="+texttest.Token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
+	w, provider := newWorld(t), smstest.Start(t)
+	w.env = append(w.env, "DOORWARD_SMS_PROVIDER=twilio", "DOORWARD_SMS_TWILIO_URL="+provider.URL, "DOORWARD_SMS_TWILIO_ACCOUNT_SID="+smstest.Account,
+		"DOORWARD_SMS_TWILIO_AUTH_TOKEN="+smstest.Token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
 	exporter := tracetest.NewInMemoryExporter()
 	p, a := w.open(exporter)
 	mfa := outbox.New(w.db, "mfa", now)
@@ -351,7 +351,7 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 		_ = answer.Body.Close()
 		return answer.StatusCode
 	}
-	signature := texttest.Sign(texttest.Token, callback, "MessageStatusdelivered")
+	signature := smstest.Sign(smstest.Token, callback, "MessageStatusdelivered")
 	for form, status := range map[string]int{"MessageStatus=undelivered": 403, "MessageStatus=delivered&x=1": 403, "%zz": 400, strings.Repeat("x", 65<<10): 413} {
 		if got := send(signature, form); got != status {
 			t.Errorf("the form %.30s returns %d, want %d", form, got, status)

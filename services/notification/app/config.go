@@ -32,14 +32,15 @@ type Config struct {
 	SMS      SMS
 	Outbound outbound.Config
 
-	// LeaseTime is how long a mail or a text stays with a process that died, where
-	// it is not zero. It has no variable: tests set it.
+	// LeaseTime replaces notification.Config.LeaseTime where it is not zero. It has no
+	// environment variable: only tests set it.
 	LeaseTime time.Duration
 }
 
-// leave reads how mails and texts leave.
-func (c Config) leave(common deployment.Common) (cfg notification.Config, err error) {
-	if cfg.Server, err = notification.ParseServer(c.SMTP); err != nil {
+// sending returns the part of the configuration that says through what mails and text
+// messages are sent.
+func (c Config) sending(common deployment.Common) (cfg notification.Config, err error) {
+	if cfg.MailServer, err = notification.ParseMailServer(c.SMTP); err != nil {
 		return cfg, fmt.Errorf("DOORWARD_SMTP_URL is %w", err)
 	}
 	if cfg.From, err = c.Sender.Open(common); err != nil {
@@ -49,13 +50,13 @@ func (c Config) leave(common deployment.Common) (cfg notification.Config, err er
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
 	}
-	if cfg.Reach, err = c.Outbound.Open(); err != nil {
+	if cfg.TenantServerGuard, err = c.Outbound.Open(); err != nil {
 		return cfg, err
 	}
-	if cfg.Provider, err = c.SMS.provider(); err != nil {
+	if cfg.SMSProvider, err = c.SMS.provider(); err != nil {
 		return cfg, err
 	}
-	cfg.Senders, cfg.Timeout, cfg.TextSenders = c.Senders, c.Timeout, c.SMS.Senders
+	cfg.Senders, cfg.Timeout, cfg.SMSSenders = c.Senders, c.Timeout, c.SMS.Senders
 	cfg.LeaseTime = c.LeaseTime
 	return cfg, nil
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/doorward/doorward/services/notification"
 )
 
-// twilio is where Twilio takes messages.
-const twilio = "https://api.twilio.com"
+// twilioURL is the address of Twilio's API.
+const twilioURL = "https://api.twilio.com"
 
-// SMS is the part of the environment that says how text messages leave.
+// SMS is the part of the environment that configures the SMS provider. The requests to it
+// are in ../smsprovider.go.
 type SMS struct {
 	Provider string        `env:"DOORWARD_SMS_PROVIDER" default:"none" help:"provider of text messages: twilio, mailbox (which shows them to"`
 	_        env.More      `help:"a developer), or none, so that a challenge by SMS ends as ERROR"`
@@ -26,9 +27,9 @@ type SMS struct {
 	_        env.More      `help:"(https://api.twilio.com)"`
 }
 
-// provider returns the provider of text messages. What belongs to another provider than the one
-// that is named is refused: it would be left unused.
-func (c SMS) provider() (p notification.Provider, err error) {
+// provider returns the SMS provider of the configuration. It refuses variables of another
+// provider than the chosen one, because they would have no effect.
+func (c SMS) provider() (p notification.SMSProvider, err error) {
 	isTwilio := c.Account != "" || c.Token != "" || c.From != "" || c.Twilio != ""
 	switch {
 	case isTwilio && c.Provider != "twilio":
@@ -40,19 +41,20 @@ func (c SMS) provider() (p notification.Provider, err error) {
 	case "none":
 		return p, nil
 	case "mailbox":
-		if p.Address, err = notification.ParseProviderAddress(c.Mailbox, true); err != nil {
+		if p.Address, err = notification.ParseSMSProviderAddress(c.Mailbox, true); err != nil {
 			return p, fmt.Errorf("DOORWARD_SMS_MAILBOX_URL is %w", err)
 		}
 		p.Account, p.From = "mailbox", "Doorward"
 		return p, nil
 	case "twilio":
-		return c.account()
+		return c.twilioProvider()
 	}
 	return p, errors.New("DOORWARD_SMS_PROVIDER must be twilio, mailbox or none")
 }
 
-// account reads an account of Twilio, or of a server that speaks its API.
-func (c SMS) account() (p notification.Provider, err error) {
+// twilioProvider returns the provider for an account of Twilio, or of a server that has the
+// same API.
+func (c SMS) twilioProvider() (p notification.SMSProvider, err error) {
 	for _, needed := range []struct{ name, value string }{
 		{"ACCOUNT_SID", c.Account}, {"AUTH_TOKEN", c.Token.Reveal()}, {"FROM", c.From},
 	} {
@@ -62,10 +64,10 @@ func (c SMS) account() (p notification.Provider, err error) {
 	}
 	address := c.Twilio
 	if address == "" {
-		address = twilio
+		address = twilioURL
 	}
-	if address, err = notification.ParseProviderAddress(address, false); err != nil {
+	if address, err = notification.ParseSMSProviderAddress(address, false); err != nil {
 		return p, fmt.Errorf("DOORWARD_SMS_TWILIO_URL is %w", err)
 	}
-	return notification.Provider{Address: address, Account: c.Account, Token: c.Token, From: c.From, Receipts: true}, nil
+	return notification.SMSProvider{Address: address, Account: c.Account, Token: c.Token, From: c.From, Receipts: true}, nil
 }

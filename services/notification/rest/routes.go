@@ -20,10 +20,10 @@ func Mount(app *fiber.App, svc *notification.Service, base href.Base) {
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/:id/smtpServers", rest.List(store.SMTPServers, svc.SMTPServers, v.smtpServer))
-	v1.Post("/smtpServers", rest.CreateOwn(svc.NewSMTPServer, v.smtpServer))
+	v1.Post("/smtpServers", rest.CreateOwn(svc.CreateSMTPServer, v.smtpServer))
 	v1.Get("/smtpServers/:id", rest.Get(svc.SMTPServer, v.smtpServer))
 	v1.Post("/smtpServers/:id", rest.Update(svc.UpdateSMTPServer, v.smtpServer))
 	v1.Delete("/smtpServers/:id", rest.Delete(svc.DeleteSMTPServer))
 
-	app.Post("/sms/receipts/:tenant/:delivery", receive(svc))
+	app.Post("/sms/receipts/:tenant/:delivery", recordSMSReceipt(svc))
 }

@@ -76,7 +76,7 @@ func open(t *testing.T, networks ...string) *site {
 	if _, err := directories.SignUp(t.Context(), directoryapi.SignUp{Tenant: s.tenant, Key: "calm-otter", Email: "owner@example.test"}); err != nil {
 		t.Fatal(err)
 	}
-	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: directories}, s.ring, base, now, notification.Config{Reach: reach, From: mail.Address{Address: "no-reply@example.test"}})
+	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: directories}, s.ring, base, now, notification.Config{TenantServerGuard: reach, From: mail.Address{Address: "no-reply@example.test"}})
 	signer := caller.NewSigner("a secret of the tests, 32 characters", now)
 	app := rest.New(rest.Config{Service: "notification", Base: base, Signer: signer})
 	notificationrest.Mount(app, svc, base)

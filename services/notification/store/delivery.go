@@ -14,11 +14,11 @@ import (
 // The kinds of deliveries.
 const (
 	Mail = "MAIL"
-	Text = "TEXT"
+	SMS  = "TEXT"
 )
 
-// The states of a delivery. A mail is WAITING and a text UNSENT until it is
-// done; a text whose state is SENT or LOST can become DELIVERED or FAILED still.
+// The states of a delivery. A mail is WAITING and a text message UNSENT until it is done. A
+// text message that is SENT or LOST can still become DELIVERED or FAILED by a receipt.
 const (
 	Waiting   = "WAITING"
 	Unsent    = "UNSENT"
@@ -30,26 +30,26 @@ const (
 	Broken    = "BROKEN"    // it could not be sent, for a reason of this deployment
 )
 
-// Delivery is one mail or text to one account that an event asks for.
+// Delivery is one mail or text message to one account, which an event asks for.
 type Delivery struct {
 	TenantID      id.ID
 	ID            id.ID
 	EventID       id.ID
-	Kind          string                // Mail or Text
+	Kind          string                // Mail or SMS
 	Workflow      directoryapi.Workflow // of a mail
 	AccountID     id.ID
-	ApplicationID id.ID             // of a mail: through which the event came about, if any
-	ChallengeID   id.ID             // of a text
-	Number        string            // of a text, E.164, until the delivery is done
-	Message       string            // of a text, with the placeholder of the code, until the delivery is done
-	TokenSealed   []byte            // the mail's token or the text's code, until the delivery is done
-	ExpiresAt     *time.Time        // of a text: when its code is of no use any more
-	AttemptedAt   *time.Time        // of a text: when the provider was last asked to take it, unless it said no
+	ApplicationID id.ID             // of a mail: the application that caused the event, if any
+	ChallengeID   id.ID             // of a text message
+	Number        string            // of a text message, E.164, until the delivery is done
+	Message       string            // of a text message, with the placeholder of the code, until the delivery is done
+	TokenSealed   []byte            // the token of a mail or the code of a text message, until the delivery is done
+	ExpiresAt     *time.Time        // of a text message: when its code expires
+	AttemptedAt   *time.Time        // of a text message: the last request to the provider, unless that refused it
 	RequestID     string            // of the request that caused the event
 	Trace         map[string]string // W3C trace context of that request
 	State         string
-	Failures      int   // attempts that failed because of this very delivery
-	LeasedBy      id.ID // the attempt that works on it, until its lease ends
+	Failures      int   // attempts that failed for a reason of this delivery alone
+	LeasedBy      id.ID // the attempt that has the lease, until that ends
 	LastError     string
 	CreatedAt     time.Time
 }
@@ -57,8 +57,8 @@ type Delivery struct {
 const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message, token_sealed,
 	expires_at, attempted_at, request_id, trace, state, failures, leased_by, last_error, created_at`
 
-// Waiting counts the deliveries that are not done, up to most in each database, and
-// returns when the oldest of those counted was added; nil for none.
+// Waiting counts the deliveries that are not done, at most a number in each database, and
+// returns when the oldest of the counted ones was added; nil where there is none.
 func (s *Store) Waiting(ctx context.Context, most int) (n int64, oldest *time.Time, err error) {
 	type row struct {
 		Count int64
@@ -76,8 +76,8 @@ func (s *Store) Waiting(ctx context.Context, most int) (n int64, oldest *time.Ti
 	return n, oldest, err
 }
 
-// VerificationApplication returns the application through which the newest
-// verification mail of an account was caused; zero where there is none.
+// VerificationApplication returns the application that caused the newest verification mail of
+// an account; zero where there is none.
 func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.ID) (id.ID, error) {
 	application, err := pg.Value[id.ID](ctx, s.db, `SELECT application_id FROM deliveries
 		WHERE tenant_id = $1 AND account_id = $2 AND workflow = 'verification' ORDER BY created_at DESC LIMIT 1`, tenant, account)
@@ -99,28 +99,28 @@ func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
 	return err
 }
 
-// Skip says which deliveries a worker leaves for later.
+// Skip says which deliveries a worker must not lease now.
 type Skip struct {
-	Tenants []id.ID // theirs; never nil
-	Custom  bool    // those of all tenants whose mails go through a server of their own
+	Tenants   []id.ID // those of these tenants; never nil
+	OwnServer bool    // those of all tenants that have a mail server of their own
 }
 
-// LeaseDelivery returns a delivery of a kind that is due, and leases it for the attempt until
-// the given time; apierr.NotFound when none is due. The tenants take turns in the order of
-// their ids, the one behind after next: it is that tenant's delivery that has been due for
-// longest. A delivery that another worker is leasing at this moment is skipped, and so are
-// those that skip names.
+// LeaseDelivery leases a due delivery of a kind for an attempt until a time, or returns
+// apierr.NotFound. The tenants take turns (fairness) in the order of their ids: the first
+// tenant after the given one that has a due delivery, and of that tenant the delivery that has
+// been due for longest. It skips a delivery that another worker is leasing at this moment
+// (SKIP LOCKED), and those of skip.
 func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
-	d, err := tx.leaseBehind(ctx, kind, after, attempt, now, until, skip)
+	d, err := tx.leaseAfter(ctx, kind, after, attempt, now, until, skip)
 	if errors.Is(err, apierr.NotFound) && after != (id.ID{}) {
-		return tx.leaseBehind(ctx, kind, id.ID{}, attempt, now, until, skip)
+		return tx.leaseAfter(ctx, kind, id.ID{}, attempt, now, until, skip)
 	}
 	return d, err
 }
 
-// leaseBehind looks at the tenants with an id greater than after alone. It steps
-// from tenant to tenant along the index, and not through all that a tenant has.
-func (tx *Tx) leaseBehind(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
+// leaseAfter is LeaseDelivery for the tenants whose id is greater than after. It goes from
+// tenant to tenant along the index (loose index scan), not through all deliveries of a tenant.
+func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `WITH RECURSIVE tenants AS (
 			(SELECT tenant_id FROM deliveries WHERE kind = $4 AND finished_at IS NULL
 				AND tenant_id > COALESCE($7::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id LIMIT 1)
@@ -138,28 +138,28 @@ func (tx *Tx) leaseBehind(ctx context.Context, kind string, after, attempt id.ID
 			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
 				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
 			LIMIT 1)
-		RETURNING `+deliveryColumns, now, until, attempt, kind, skip.Tenants, skip.Custom, after)
+		RETURNING `+deliveryColumns, now, until, attempt, kind, skip.Tenants, skip.OwnServer, after)
 }
 
-// RenewLease renews the lease until a later time. It changes nothing once the lease
-// is another worker's.
+// RenewLease renews the lease until a later time. It changes nothing once another worker has
+// the lease.
 func (tx *Tx) RenewLease(ctx context.Context, d Delivery, until time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET leased_until = $4 WHERE tenant_id = $1 AND id = $2 AND leased_by = $3`,
 		d.TenantID, d.ID, d.LeasedBy, until)
 	return err
 }
 
-// RecordAttempt records that the delivery is about to be sent. It is
-// apierr.NotFound once the lease is another worker's.
+// RecordAttempt records that the delivery is about to be sent. It returns apierr.NotFound once
+// another worker has the lease.
 func (tx *Tx) RecordAttempt(ctx context.Context, d Delivery, now time.Time) error {
 	return pg.MustChange(ctx, tx, `UPDATE deliveries SET attempted_at = $4
 		WHERE tenant_id = $1 AND id = $2 AND leased_by = $3 AND finished_at IS NULL`,
 		d.TenantID, d.ID, d.LeasedBy, now)
 }
 
-// FinishDelivery sets the final state of a delivery, erases what it would have been
-// sent with, and reports whether it had none before. It does so whichever worker
-// has the lease: what was sent must not be sent again.
+// FinishDelivery sets the final state of a delivery, unless it has one, erases its token, number
+// and message, and reports whether it has set the state. It does so even if another worker has
+// the lease meanwhile: a delivery that was sent must not be sent again.
 func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bool, error) {
 	n, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4, finished_at = $5,
 		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
@@ -167,8 +167,8 @@ func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bo
 	return n > 0, err
 }
 
-// PostponeDelivery ends the lease of a delivery, which is retried at next. It
-// changes nothing once the lease is another worker's.
+// PostponeDelivery ends the lease of a delivery and sets the time of its retry. It changes
+// nothing once another worker has the lease.
 func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET failures = $3, last_error = $4, next_try_at = $5, attempted_at = NULL,
 		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND leased_by = $6`,
@@ -176,21 +176,20 @@ func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) 
 	return err
 }
 
-// LockText reads a text that the transaction will change; apierr.NotFound for
-// one that is not there.
-func (tx *Tx) LockText(ctx context.Context, tenant, delivery id.ID) (Delivery, error) {
+// LockSMS reads and locks the delivery of a text message, or returns apierr.NotFound.
+func (tx *Tx) LockSMS(ctx context.Context, tenant, delivery id.ID) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `SELECT `+deliveryColumns+` FROM deliveries
 		WHERE tenant_id = $1 AND id = $2 AND kind = 'TEXT' FOR UPDATE`, tenant, delivery)
 }
 
-// UpdateState writes the state of a text that is done.
+// UpdateState writes the state of a text message that has a final state already.
 func (tx *Tx) UpdateState(ctx context.Context, d Delivery) error {
 	return pg.MustChange(ctx, tx, `UPDATE deliveries SET state = $3, last_error = $4 WHERE tenant_id = $1 AND id = $2`,
 		d.TenantID, d.ID, d.State, d.LastError)
 }
 
-// DeleteDeliveries removes at most so many deliveries that were done before the
-// given time, and returns their number.
+// DeleteDeliveries deletes at most a number of deliveries that were done before a time, and
+// returns how many it has deleted.
 func (tx *Tx) DeleteDeliveries(ctx context.Context, before time.Time, most int) (int64, error) {
 	return pg.Exec(ctx, tx, `WITH old AS MATERIALIZED (
 			SELECT tenant_id, id FROM deliveries WHERE state <> 'WAITING' AND finished_at < $1

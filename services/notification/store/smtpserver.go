@@ -33,19 +33,19 @@ type SMTPServer struct {
 	Circuit
 }
 
-// Circuit is the state of a server's circuit breaker. The zero value is that of a
-// server that works.
+// Circuit is the state of a server's circuit breaker. The zero value is a closed circuit breaker
+// without failures.
 type Circuit struct {
 	Failures int        // in a row
 	OpenedAt *time.Time // nil: it is closed; while it is open, mails go through the deployment's server
 	ProbeAt  *time.Time // when the next mail probes the server, while it is open
-	Probes   int        // mails that did
+	Probes   int        // how many mails have probed the server
 }
 
 const (
-	smtpServerTexts = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status,
+	smtpServerFields = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status,
 		created_at, modified_at`
-	smtpServerColumns = smtpServerTexts + `, failures, left_at AS opened_at, probe_at, probes`
+	smtpServerColumns = smtpServerFields + `, failures, left_at AS opened_at, probe_at, probes`
 )
 
 // SMTPServers are searched and sorted by these attributes.
@@ -78,21 +78,21 @@ func (s *Store) HasSMTPServer(ctx context.Context, tenant id.ID) (bool, error) {
 	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM smtp_servers WHERE tenant_id = $1)`, tenant)
 }
 
-// LockSMTPServer reads a server that the transaction will change.
+// LockSMTPServer reads and locks a server, or returns apierr.NotFound.
 func (tx *Tx) LockSMTPServer(ctx context.Context, tenant, server id.ID) (SMTPServer, error) {
 	return pg.One[SMTPServer](ctx, tx, `SELECT `+smtpServerColumns+` FROM smtp_servers
 		WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, server)
 }
 
-// InsertSMTPServer adds a server. A tenant that has one is apierr.Exists.
+// InsertSMTPServer adds a server. It returns apierr.Exists where the tenant has a server.
 func (tx *Tx) InsertSMTPServer(ctx context.Context, v SMTPServer) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO smtp_servers (`+smtpServerTexts+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO smtp_servers (`+smtpServerFields+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		v.TenantID, v.ID, v.Name, v.Description, v.Username, v.PasswordSealed, v.Host, v.Port, v.SecurityProtocol,
 		v.Status, v.CreatedAt, v.ModifiedAt)
 	return err
 }
 
-// UpdateSMTPServer writes what a client can change, and the health that follows.
+// UpdateSMTPServer writes the columns that a client can change, and the circuit breaker.
 func (tx *Tx) UpdateSMTPServer(ctx context.Context, v SMTPServer) error {
 	return pg.MustChange(ctx, tx, `UPDATE smtp_servers SET name = $3, description = $4, username = $5, password_sealed = $6,
 		host = $7, port = $8, security_protocol = $9, status = $10, modified_at = $11, failures = $12, left_at = $13, probe_at = $14, probes = $15
@@ -106,8 +106,8 @@ func (tx *Tx) DeleteSMTPServer(ctx context.Context, tenant, server id.ID) error 
 	return pg.MustChange(ctx, tx, `DELETE FROM smtp_servers WHERE tenant_id = $1 AND id = $2`, tenant, server)
 }
 
-// EnabledSMTPServer returns the server of a tenant that mails are to go through,
-// or apierr.NotFound.
+// EnabledSMTPServer returns the server of a tenant, or apierr.NotFound where there is none that
+// is enabled.
 func (s *Store) EnabledSMTPServer(ctx context.Context, tenant id.ID) (SMTPServer, error) {
 	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND status = 'ENABLED'`, tenant)
 }
@@ -122,9 +122,9 @@ func (s *Store) OpenCircuits(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// CountFailure counts a failure of a server. The one that reaches the threshold
-// opens the circuit breaker: opened is true for that one alone. It changes nothing
-// when the server was changed since it was read.
+// CountFailure counts a failure of a server. The failure that reaches the threshold opens the
+// circuit breaker: opened is true for that call alone. CountFailure changes nothing when the
+// server was changed since it was read.
 func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now, probe time.Time) (opened bool, err error) {
 	n, err := pg.Values[bool](ctx, tx, `UPDATE smtp_servers SET failures = failures + 1,
 			left_at = CASE WHEN failures + 1 >= $4 THEN $5::timestamptz END,
@@ -134,15 +134,15 @@ func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now
 	return len(n) > 0 && n[0], err
 }
 
-// ClaimProbe lets one mail probe a server whose circuit breaker is open, and none
-// before the next time. It reports whether it is this one.
+// ClaimProbe reports whether the caller's mail may probe a server whose circuit breaker is open.
+// It is true for one caller, and then for none before the time next.
 func (tx *Tx) ClaimProbe(ctx context.Context, v SMTPServer, now, next time.Time) (bool, error) {
 	n, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET probe_at = $4, probes = probes + 1
 		WHERE tenant_id = $1 AND id = $2 AND left_at IS NOT NULL AND probe_at <= $3`, v.TenantID, v.ID, now, next)
 	return n > 0, err
 }
 
-// CloseCircuit records that a server accepted a mail.
+// CloseCircuit closes the circuit breaker of a server and resets its failures.
 func (tx *Tx) CloseCircuit(ctx context.Context, v SMTPServer) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET failures = 0, left_at = NULL, probe_at = NULL, probes = 0
 		WHERE tenant_id = $1 AND id = $2`, v.TenantID, v.ID)

@@ -1,5 +1,5 @@
-// Package store holds all SQL of the notification service, one file per noun.
-// Store reads; Tx writes, together with the note that an event was seen.
+// Package store holds all SQL of the notification service, one file per noun. Store reads; Tx
+// writes, in one transaction with the record that an event was seen (idempotent handlers).
 package store
 
 import (
@@ -36,8 +36,8 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{Databases: db, db: db, outbox: outbox.New(db, "notification", now)}
 }
 
-// Outbox runs the service's transactions, records the events that it has
-// seen, and is what the relay empties.
+// Outbox is the outbox of the service: events that its transactions emit, for the relay to
+// send, and the record of the events that the service has seen.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
 // Tx writes. Its Seen and its Emit commit an event together with the rows.

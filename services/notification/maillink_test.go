@@ -19,7 +19,7 @@ func TestLinksCarryTheTokenInTheirQuery(t *testing.T) {
 		"https://a.test/?x=1#/verify": "https://a.test/?x=1&sptoken=T0ken#/verify",
 		"https://a.test/#/verify?x=1": "https://a.test/?sptoken=T0ken#/verify?x=1",
 	} {
-		got := link(base, "T0ken")
+		got := addToken(base, "T0ken")
 		if got != want {
 			t.Errorf("%s became %s, want %s", base, got, want)
 		}
@@ -27,7 +27,7 @@ func TestLinksCarryTheTokenInTheirQuery(t *testing.T) {
 			t.Errorf("%s has no sptoken: %v", got, err)
 		}
 	}
-	if got := link("https://a.test", "a&b c"); got != "https://a.test?sptoken=a%26b+c" {
+	if got := addToken("https://a.test", "a&b c"); got != "https://a.test?sptoken=a%26b+c" {
 		t.Errorf("the token is not encoded: %s", got)
 	}
 }
@@ -51,14 +51,14 @@ func TestATemplateWithoutABaseLeadsToTheDeployment(t *testing.T) {
 }
 
 func TestTheMailServersAddress(t *testing.T) {
-	for address, want := range map[secure.Secret]Server{
+	for address, want := range map[secure.Secret]MailServer{
 		"smtp://localhost:2525":           {Host: "localhost", Port: 2525},
 		"smtp://127.0.0.1:25/":            {Host: "127.0.0.1", Port: 25},
-		"smtps://[::1]:465":               {Host: "::1", Port: 465, Security: Implicit},
+		"smtps://[::1]:465":               {Host: "::1", Port: 465, Encryption: ImplicitTLS},
 		"smtp://jo:p%40ss@mail.test:587":  {Host: "mail.test", Port: 587, User: "jo", Password: "p@ss"},
 		"smtp://a%40b.c:pw@mail.test:587": {Host: "mail.test", Port: 587, User: "a@b.c", Password: "pw"},
 	} {
-		if got, err := ParseServer(address); err != nil || got != want {
+		if got, err := ParseMailServer(address); err != nil || got != want {
 			t.Errorf("%s became %+v, %v", address.Reveal(), got, err)
 		}
 	}
@@ -66,12 +66,12 @@ func TestTheMailServersAddress(t *testing.T) {
 		"", "localhost:25", "smtp://localhost", "smtp://:25", "http://localhost:25", "smtp://localhost:0", "smtp://localhost:99999",
 		"smtp://jo@localhost:25", "smtp://localhost:25/path", "smtp://localhost:25?tls=no", "smtp://jo:geheim%@localhost:25",
 	} {
-		_, err := ParseServer(address)
+		_, err := ParseMailServer(address)
 		if err == nil {
 			t.Errorf("%s was accepted", address.Reveal())
 			continue
 		}
-		if text := err.Error(); text != errServer.Error() {
+		if text := err.Error(); text != errMailServerAddress.Error() {
 			t.Errorf("the refusal of %s may repeat its password: %s", address.Reveal(), text)
 		}
 	}

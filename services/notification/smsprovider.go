@@ -17,49 +17,51 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Provider is the provider of text messages: Twilio, or a server that speaks its
-// Messages API. Without an Address there is none, and no text can be sent.
-type Provider struct {
+// SMSProvider is the gateway that sends text messages (SMS): Twilio, or a server that has the
+// same Messages API. Without an Address there is no provider, and each text message ends as
+// BROKEN.
+type SMSProvider struct {
 	Address  string // https://api.twilio.com
-	Account  string // its SID
+	Account  string // the account SID
 	Token    secure.Secret
-	From     string // number, name, or SID of a messaging service
-	Receipts bool   // it reports the state of a text by receipts; otherwise what it accepts has arrived
+	From     string // the sender: a number, a name, or the SID of a messaging service
+	Receipts bool   // the provider reports deliveries by receipts; without them, a message that it accepts counts as delivered
 }
 
-// errProvider does not repeat the address: it may hold a password.
-var errProvider = errors.New("not of the form https://host[:port] (http:// for this machine and for the mailbox)")
+// errSMSProviderAddress does not repeat the address, which may hold a password.
+var errSMSProviderAddress = errors.New("not of the form https://host[:port] (http:// for this machine and for the mailbox)")
 
-// ParseProviderAddress reads the address of a provider, which is fixed by the
-// configuration: nothing that a client sends has a part in it. Only a trusted
-// one may be called without TLS; others must be on this machine for that.
-func ParseProviderAddress(text string, trusted bool) (string, error) {
+// ParseSMSProviderAddress validates the address of an SMS provider. The address comes from
+// the configuration alone, so that no client can make the service call another host (SSRF).
+// Plain HTTP is allowed to this machine, and to any host if plainHTTP is true.
+func ParseSMSProviderAddress(text string, plainHTTP bool) (string, error) {
 	address, err := url.Parse(text)
 	if err != nil || address.Hostname() == "" || address.User != nil || address.RawQuery != "" || address.Fragment != "" ||
 		strings.Trim(address.Path, "/") != "" {
-		return "", errProvider
+		return "", errSMSProviderAddress
 	}
 	ip := net.ParseIP(address.Hostname())
 	local := address.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if address.Scheme != "https" && (address.Scheme != "http" || !local && !trusted) {
-		return "", errProvider
+	if address.Scheme != "https" && (address.Scheme != "http" || !local && !plainHTTP) {
+		return "", errSMSProviderAddress
 	}
 	return address.Scheme + "://" + address.Host, nil
 }
 
-// providerClient asks a provider to send texts.
-type providerClient struct {
-	provider Provider
+// smsProviderClient sends text messages through the API of an SMS provider.
+type smsProviderClient struct {
+	provider SMSProvider
 	client   *http.Client
 }
 
+// dialTimeout bounds the connection to the provider and its TLS handshake.
 const dialTimeout = 5 * time.Second
 
-// newProviderClient makes a client that follows no redirect: the provider's address is
-// the one that gets the account's token.
-func newProviderClient(p Provider) *providerClient {
+// newSMSProviderClient makes a client that follows no redirect: no other address than the
+// provider's must get the token of the account.
+func newSMSProviderClient(p SMSProvider) *smsProviderClient {
 	dialer := net.Dialer{Timeout: dialTimeout}
-	return &providerClient{p, &http.Client{
+	return &smsProviderClient{p, &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: dialTimeout,
 			ResponseHeaderTimeout: requestTimeout, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
@@ -69,13 +71,15 @@ func newProviderClient(p Provider) *providerClient {
 }
 
 // close closes idle connections.
-func (c *providerClient) close() { c.client.CloseIdleConnections() }
+func (c *smsProviderClient) close() { c.client.CloseIdleConnections() }
 
-// send requests the provider to send a text. errUnavailable and errBusy say that
-// it has not accepted the text, a permanentError that it will not, a
-// deploymentError that it does not work with this deployment, and any other error
-// leaves open what it did.
-func (c *providerClient) send(ctx context.Context, to, text, receipts string) error {
+// send hands a text message to the provider, which reports the delivery to receiptURL. Its
+// error says what became of the message:
+//   - errUnavailable and errSMSProviderBusy: the provider did not accept it, and may later.
+//   - permanentError: the provider refuses this message.
+//   - deploymentError: the account or the address of the provider is wrong.
+//   - errNoSMSProviderAnswer: it is not known whether the provider accepted the message.
+func (c *smsProviderClient) send(ctx context.Context, to, text, receiptURL string) error {
 	if c.provider.Address == "" {
 		return deploymentError{errors.New("there is no provider of text messages")}
 	}
@@ -86,7 +90,7 @@ func (c *providerClient) send(ctx context.Context, to, text, receipts string) er
 		form.Set("From", c.provider.From)
 	}
 	if c.provider.Receipts {
-		form.Set("StatusCallback", receipts)
+		form.Set("StatusCallback", receiptURL)
 	}
 	connected := false
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
@@ -100,24 +104,25 @@ func (c *providerClient) send(ctx context.Context, to, text, receipts string) er
 	response, err := c.client.Do(request)
 	switch {
 	case err != nil && !connected:
-		return fmt.Errorf("%w: connect to the provider: %w", errUnavailable, inner(err))
+		return fmt.Errorf("%w: connect to the provider: %w", errUnavailable, withoutURL(err))
 	case err != nil:
-		return fmt.Errorf("%w: %w", errNoAnswer, inner(err))
+		return fmt.Errorf("%w: %w", errNoSMSProviderAnswer, withoutURL(err))
 	}
 	defer response.Body.Close()
 	return responseError(response)
 }
 
-// inner removes the request's address from an error of the HTTP client.
-func inner(err error) error {
+// withoutURL removes the address of the request from an error of the HTTP client.
+func withoutURL(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		return outer.Err
 	}
 	return err
 }
 
-// responseError returns the error of the provider's answer. Only its numbers are
-// kept: its text may repeat the telephone number and the message.
+// responseError returns the error that a response of the provider means, or nil. It keeps
+// the status and the error code alone: the text of the response may repeat the telephone
+// number and the code.
 func responseError(response *http.Response) error {
 	status := response.StatusCode
 	if status/100 == 2 {
@@ -135,9 +140,9 @@ func responseError(response *http.Response) error {
 	case status == http.StatusTooManyRequests:
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		return fmt.Errorf("%w: %w", errNoAnswer, err) // of a proxy before it, which timed out
+		return fmt.Errorf("%w: %w", errNoSMSProviderAnswer, err) // a proxy before the provider timed out
 	case status >= 500:
-		return fmt.Errorf("%w: %w", errBusy, err)
+		return fmt.Errorf("%w: %w", errSMSProviderBusy, err)
 	case status < 400, status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound:
 		return deploymentError{err} // the account, its token or the address is wrong
 	}

@@ -3,7 +3,7 @@ package notification
 import (
 	"cmp"
 	"crypto/hmac"
-	"crypto/sha1" // the provider signs so
+	"crypto/sha1" // the algorithm of the provider
 	"encoding/base64"
 	"maps"
 	"net/url"
@@ -14,15 +14,16 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// Receipt is a request by which the provider reports the state of a text.
-type Receipt struct {
+// SMSReceipt is a delivery receipt: a request by which the SMS provider reports the state of
+// a text message. RecordSMSReceipt (smschannel.go) writes that state.
+type SMSReceipt struct {
 	Signature string // X-Twilio-Signature
 	Form      url.Values
 }
 
-// isSigned reports whether the signature is that of the receipt at an address.
-// Providers write its port or leave it out: either way is right.
-func (r Receipt) isSigned(token secure.Secret, address string) bool {
+// isSigned reports whether the provider has signed the receipt for the address that the
+// receipt was sent to. A provider may sign the address with its port or without it.
+func (r SMSReceipt) isSigned(token secure.Secret, address string) bool {
 	signature, err := base64.StdEncoding.DecodeString(r.Signature)
 	if err != nil {
 		return false
@@ -40,9 +41,9 @@ func (r Receipt) isSigned(token secure.Secret, address string) bool {
 	return false
 }
 
-// sign is the HMAC-SHA-1, under the account's token, over the address and each
-// field's name and value in the order of the names.
-func (r Receipt) sign(token secure.Secret, address string) []byte {
+// sign returns the signature of the receipt: the HMAC-SHA-1, with the account's token as the
+// key, of the address and of the names and values of the fields, sorted by name.
+func (r SMSReceipt) sign(token secure.Secret, address string) []byte {
 	mac := hmac.New(sha1.New, []byte(token))
 	mac.Write([]byte(address))
 	for _, name := range slices.Sorted(maps.Keys(r.Form)) {
@@ -53,9 +54,9 @@ func (r Receipt) sign(token secure.Secret, address string) []byte {
 	return mac.Sum(nil)
 }
 
-// finalState returns the state of a delivery that the receipt reports, and the
-// reason; empty for a state that is not final.
-func (r Receipt) finalState() (state, reason string) {
+// finalState returns the final state of the delivery that the receipt reports and, for a
+// failure, the reason. It returns "" where the reported state is not final.
+func (r SMSReceipt) finalState() (state, reason string) {
 	switch strings.ToLower(r.Form.Get("MessageStatus")) {
 	case "delivered", "read":
 		return store.Delivered, ""

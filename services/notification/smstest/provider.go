@@ -1,6 +1,6 @@
-// Package texttest is a provider of text messages for tests. It takes messages
-// as Twilio's Messages API does, and misbehaves on request.
-package texttest
+// Package smstest is a fake SMS provider for tests. It has the Messages API of Twilio, and
+// fails as a test tells it to.
+package smstest
 
 import (
 	"crypto/hmac"
@@ -25,7 +25,7 @@ const (
 // Drop is the status of an answer that never comes: the connection breaks.
 const Drop = 0
 
-// Provider is a server that takes text messages.
+// Provider is a server that accepts text messages.
 type Provider struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ type Provider struct {
 	asked  []url.Values
 }
 
-// Start starts a provider that takes every message.
+// Start starts a provider that accepts every message.
 func Start(t testing.TB) *Provider {
 	p := &Provider{}
 	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
@@ -41,12 +41,12 @@ func Start(t testing.TB) *Provider {
 	return p
 }
 
-// Config is how the service reaches the provider.
-func (p *Provider) Config() notification.Provider {
-	return notification.Provider{Address: p.URL, Account: Account, Token: Token, From: "+15005550006", Receipts: true}
+// Config is the configuration by which the service uses the provider.
+func (p *Provider) Config() notification.SMSProvider {
+	return notification.SMSProvider{Address: p.URL, Account: Account, Token: Token, From: "+15005550006", Receipts: true}
 }
 
-// Answers replaces the answer to every message; nil takes them.
+// Answers sets the response to every message; nil accepts all.
 func (p *Provider) Answers(answer func(form url.Values) (status int, body string)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

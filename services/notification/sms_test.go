@@ -22,8 +22,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/notification"
+	"github.com/doorward/doorward/services/notification/smstest"
 	"github.com/doorward/doorward/services/notification/store"
-	"github.com/doorward/doorward/services/notification/texttest"
 )
 
 const (
@@ -38,7 +38,7 @@ type exchange struct {
 	t        *testing.T
 	db       *pg.DB
 	ring     *secure.Keyring
-	provider *texttest.Provider
+	provider *smstest.Provider
 	service  *notification.Service
 	tenant   id.ID
 	started  time.Time
@@ -47,7 +47,7 @@ type exchange struct {
 
 func open(t *testing.T, change ...func(*notification.Config)) *exchange {
 	t.Helper()
-	x := &exchange{t: t, db: pgtest.Open(t, store.Config), provider: texttest.Start(t), started: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
+	x := &exchange{t: t, db: pgtest.Open(t, store.Config), provider: smstest.Start(t), started: time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)}
 	x.tenant = id.New(x.started)
 	var err error
 	if x.ring, err = secure.ParseKeyring(secure.NewMasterKey("test")); err != nil {
@@ -63,7 +63,7 @@ func (x *exchange) turn(d time.Duration) { x.elapsed.Add(int64(d)) }
 
 // replica returns another process of the service.
 func (x *exchange) replica(change ...func(*notification.Config)) *notification.Service {
-	cfg := notification.Config{From: mail.Address{Address: "no-reply@id.example.test"}, Provider: x.provider.Config(), TextSenders: 2}
+	cfg := notification.Config{From: mail.Address{Address: "no-reply@id.example.test"}, SMSProvider: x.provider.Config(), SMSSenders: 2}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -189,7 +189,7 @@ func TestATextGoesToTheProvider(t *testing.T) {
 		"that sends none":        {"Doorward", "From", false, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := open(t, func(cfg *notification.Config) { cfg.Provider.From, cfg.Provider.Receipts = c.from, c.receipts })
+			x := open(t, func(cfg *notification.Config) { cfg.SMSProvider.From, cfg.SMSProvider.Receipts = c.from, c.receipts })
 			event := x.order()
 			x.run(x.service)
 			r := x.awaitState(c.state)
@@ -224,7 +224,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 		"a wrong token":                     {401, refused, store.Broken, "the provider answered 401", []events.TextStatus{events.TextUnsendable}},
 		"no such account":                   {404, "", store.Broken, "the provider answered 404", []events.TextStatus{events.TextUnsendable}},
 		"a redirect":                        {307, "", store.Broken, "the provider answered 307", []events.TextStatus{events.TextUnsendable}},
-		"no answer":                         {texttest.Drop, "", store.Lost, "there is no answer of the provider", []events.TextStatus{events.TextAccepted}},
+		"no answer":                         {smstest.Drop, "", store.Lost, "there is no answer of the provider", []events.TextStatus{events.TextAccepted}},
 		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.TextStatus{events.TextAccepted}},
 		"too many":                          {429, refused, store.Unsent, "unavailable at present: the provider answered 429", nil},
 		"a fault":                           {500, refused, store.Unsent, "the provider is busy: the provider answered 500", nil},
@@ -258,7 +258,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 }
 
 func TestAProviderThatIsAwayIsAskedAgain(t *testing.T) {
-	x := open(t, func(cfg *notification.Config) { cfg.Provider.Address = "http://127.0.0.1:1" })
+	x := open(t, func(cfg *notification.Config) { cfg.SMSProvider.Address = "http://127.0.0.1:1" })
 	x.order()
 	x.run(x.service)
 	if r := x.await("tried", func(r row) bool { return r.LastError != "" }); r.State != store.Unsent || r.Failures != 0 || r.Attempted {
@@ -302,7 +302,7 @@ func TestACodeThatIsLateIsNotSent(t *testing.T) {
 func TestATextThatCannotBeSentSaysSo(t *testing.T) {
 	for name, broken := range map[string]func(*exchange){
 		"without a provider": func(x *exchange) {
-			x.service = x.replica(func(cfg *notification.Config) { cfg.Provider = notification.Provider{} })
+			x.service = x.replica(func(cfg *notification.Config) { cfg.SMSProvider = notification.SMSProvider{} })
 		},
 		"with a seal that does not open": func(x *exchange) {
 			if _, err := pg.Exec(x.t.Context(), x.db, `UPDATE deliveries SET token_sealed = 'x'`); err != nil {
@@ -374,8 +374,8 @@ func TestReplicasSendEachTextOnce(t *testing.T) {
 // receipt sends a receipt as the provider does.
 func (x *exchange) receipt(delivery id.ID, status string) error {
 	address := host + "/sms/receipts/" + x.tenant.String() + "/" + delivery.String()
-	return x.service.Receive(x.t.Context(), id.Ref{Tenant: x.tenant, ID: delivery}, notification.Receipt{
-		Signature: texttest.Sign(texttest.Token, address, "ErrorCode30003", "MessageSidSM0", "MessageStatus"+status),
+	return x.service.RecordSMSReceipt(x.t.Context(), id.Ref{Tenant: x.tenant, ID: delivery}, notification.SMSReceipt{
+		Signature: smstest.Sign(smstest.Token, address, "ErrorCode30003", "MessageSidSM0", "MessageStatus"+status),
 		Form:      url.Values{"MessageStatus": {status}, "MessageSid": {"SM0"}, "ErrorCode": {"30003"}},
 	})
 }
@@ -434,7 +434,7 @@ func TestAReceiptThatComesBeforeTheAnswerCounts(t *testing.T) {
 
 func TestAReceiptAfterALostAnswerCounts(t *testing.T) {
 	x := open(t)
-	x.provider.Answers(func(url.Values) (int, string) { return texttest.Drop, "" })
+	x.provider.Answers(func(url.Values) (int, string) { return smstest.Drop, "" })
 	event := x.order()
 	x.run(x.service)
 	r := x.awaitState(store.Lost)
@@ -456,14 +456,14 @@ func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
 		"none":                    "",
 		"no Base64":               "***",
 		"an empty one":            "====",
-		"of another token":        texttest.Sign("another", address, "MessageStatusundelivered"),
-		"of no token":             texttest.Sign("", address, "MessageStatusundelivered"),
-		"of another address":      texttest.Sign(texttest.Token, address+"/", "MessageStatusundelivered"),
-		"of another status":       texttest.Sign(texttest.Token, address, "MessageStatusdelivered"),
-		"of the address alone":    texttest.Sign(texttest.Token, address),
-		"a part of the right one": texttest.Sign(texttest.Token, address, "MessageStatusundelivered")[:20],
+		"of another token":        smstest.Sign("another", address, "MessageStatusundelivered"),
+		"of no token":             smstest.Sign("", address, "MessageStatusundelivered"),
+		"of another address":      smstest.Sign(smstest.Token, address+"/", "MessageStatusundelivered"),
+		"of another status":       smstest.Sign(smstest.Token, address, "MessageStatusdelivered"),
+		"of the address alone":    smstest.Sign(smstest.Token, address),
+		"a part of the right one": smstest.Sign(smstest.Token, address, "MessageStatusundelivered")[:20],
 	} {
-		err := x.service.Receive(t.Context(), id.Ref{Tenant: x.tenant, ID: r.ID}, notification.Receipt{Signature: signature, Form: form})
+		err := x.service.RecordSMSReceipt(t.Context(), id.Ref{Tenant: x.tenant, ID: r.ID}, notification.SMSReceipt{Signature: signature, Form: form})
 		if apierr.From(err).Status != http.StatusForbidden {
 			t.Errorf("a signature %s returns %v", name, err)
 		}
@@ -471,8 +471,8 @@ func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
 	if err := x.receipt(id.New(x.now()), "delivered"); apierr.From(err).Status != http.StatusNotFound {
 		t.Errorf("a receipt of nothing returns %v", err)
 	}
-	quiet := x.replica(func(cfg *notification.Config) { cfg.Provider = notification.Provider{} })
-	err := quiet.Receive(t.Context(), id.Ref{Tenant: x.tenant, ID: r.ID}, notification.Receipt{Signature: texttest.Sign("", address, "MessageStatusundelivered"), Form: form})
+	quiet := x.replica(func(cfg *notification.Config) { cfg.SMSProvider = notification.SMSProvider{} })
+	err := quiet.RecordSMSReceipt(t.Context(), id.Ref{Tenant: x.tenant, ID: r.ID}, notification.SMSReceipt{Signature: smstest.Sign("", address, "MessageStatusundelivered"), Form: form})
 	if apierr.From(err).Status != http.StatusForbidden {
 		t.Errorf("without a provider a receipt returns %v", err)
 	}
@@ -486,10 +486,10 @@ func TestASignatureIsReadAsTheProviderWritesIt(t *testing.T) {
 		"CallSid": {"CA1234567890ABCDE"}, "Caller": {"+14158675310"}, "Digits": {"1234"}, "From": {"+14158675310"}, "To": {"+18005551212"},
 	}
 	const address = "https://mycompany.com/myapp.php?foo=1&bar=2"
-	if r := (notification.Receipt{Signature: "GvWf1cFY/Q7PnoempGyD5oXAezc=", Form: form}); !r.IsSigned("12345", address) {
+	if r := (notification.SMSReceipt{Signature: "GvWf1cFY/Q7PnoempGyD5oXAezc=", Form: form}); !r.IsSigned("12345", address) {
 		t.Error("the example's signature is refused")
 	}
-	if r := (notification.Receipt{Signature: "GvWf1cFY/Q7PnoempGyD5oXAezc=", Form: form}); r.IsSigned("12346", address) {
+	if r := (notification.SMSReceipt{Signature: "GvWf1cFY/Q7PnoempGyD5oXAezc=", Form: form}); r.IsSigned("12346", address) {
 		t.Error("the signature of another token is accepted")
 	}
 }
@@ -506,7 +506,7 @@ func TestThePortOfAnAddressIsSignedOrLeftOut(t *testing.T) {
 		{name + ":443" + path, plain, true}, {name + ":443" + path, port443, true},
 		{name + ":8443" + path, plain, true}, {name + ":8443" + path, port8443, true}, {name + ":8443" + path, port443, false},
 	} {
-		r := notification.Receipt{Signature: c.signature, Form: url.Values{"MessageStatus": {"delivered"}, "MessageSid": {"SM0"}}}
+		r := notification.SMSReceipt{Signature: c.signature, Form: url.Values{"MessageStatus": {"delivered"}, "MessageSid": {"SM0"}}}
 		if got := r.IsSigned("12345", c.address); got != c.want {
 			t.Errorf("the signature %s at %s is accepted: %v", c.signature, c.address, got)
 		}
@@ -541,7 +541,7 @@ func (l *lockedText) String() string {
 func TestCodesAndNumbersAreNotTold(t *testing.T) {
 	text := logged(t)
 	x := open(t)
-	answers := []int{500, texttest.Drop}
+	answers := []int{500, smstest.Drop}
 	var asked atomic.Int64
 	x.provider.Answers(func(form url.Values) (int, string) {
 		return answers[min(int(asked.Add(1)), len(answers))-1], `{"code":1,"message":"` + form.Get("Body") + form.Get("To") + `"}`
@@ -561,7 +561,7 @@ func TestCodesAndNumbersAreNotTold(t *testing.T) {
 			t.Errorf("%d rows of %s hold the code or the number, %v", n, place, err)
 		}
 	}
-	if reported := text.String(); !strings.Contains(reported, "text lost") || strings.Contains(reported, code) || strings.Contains(reported, number[1:]) || strings.Contains(reported, texttest.Token) {
+	if reported := text.String(); !strings.Contains(reported, "SMS lost") || strings.Contains(reported, code) || strings.Contains(reported, number[1:]) || strings.Contains(reported, smstest.Token) {
 		t.Errorf("the log says:\n%s", reported)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// linkBase is where the link of a template leads to, without its token; empty
-// for a workflow that has no link.
+// linkBase is the address of the link in a mail, without the token: linkBaseUrl of the email
+// template, else the page of this service. It is "" for a workflow without a link.
 func (s *Service) linkBase(template directoryapi.EmailTemplate) string {
 	if template.LinkBaseURL != nil {
-		return singleLine(*template.LinkBaseURL)
+		return sanitizeLine(*template.LinkBaseURL)
 	}
 	if page := template.Workflow.Page(); page != "" {
 		return s.base.Host() + page
@@ -20,12 +20,12 @@ func (s *Service) linkBase(template directoryapi.EmailTemplate) string {
 	return ""
 }
 
-// pair is the token as a query has it.
-func pair(token secure.Secret) string { return "sptoken=" + url.QueryEscape(token.Reveal()) }
+// tokenParameter returns the token as a parameter of a query.
+func tokenParameter(token secure.Secret) string { return "sptoken=" + url.QueryEscape(token.Reveal()) }
 
-// link adds the token to a URL: to its query, before its fragment
+// addToken adds the token to the query of a URL, before its fragment
 // (docs/interface/mail.md#links).
-func link(base string, token secure.Secret) string {
+func addToken(base string, token secure.Secret) string {
 	address, fragment, found := strings.Cut(base, "#")
 	separator := "?"
 	switch {
@@ -34,7 +34,7 @@ func link(base string, token secure.Secret) string {
 	case strings.Contains(address, "?"):
 		separator = "&"
 	}
-	address += separator + pair(token)
+	address += separator + tokenParameter(token)
 	if found {
 		address += "#" + fragment
 	}

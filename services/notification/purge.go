@@ -1,0 +1,32 @@
+package notification
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/pkg/purge"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+const (
+	// deliveryRetention is how long the row of a delivery is kept after it is done.
+	deliveryRetention = 30 * 24 * time.Hour
+	// purgeBatch is how many rows one transaction deletes at most.
+	purgeBatch = 1000
+	// purgeInterval is the pause between two passes of the purge.
+	purgeInterval = time.Hour
+)
+
+// Purger is the worker that purges (retention, cleanup) until ctx ends.
+func (s *Service) Purger(ctx context.Context) error {
+	return purge.Every(purgeInterval, "purge of old deliveries failed, retrying", s.Purge)(ctx)
+}
+
+// Purge does one pass: it deletes the deliveries that were done long ago.
+func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ctx, s.purgeShard) }
+
+func (s *Service) purgeShard(ctx context.Context) error {
+	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
+		return tx.DeleteDeliveries(ctx, s.now().Add(-deliveryRetention), purgeBatch)
+	})
+}
