@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// assertionLife is how long an assertion may be exchanged.
-const assertionLife = time.Minute
+// assertionTTL is how long an assertion may be exchanged.
+const assertionTTL = time.Minute
 
 // The values of the claim status.
 const (
@@ -34,12 +34,12 @@ type outcome struct {
 	issuer  string // empty: the domain of the hosted pages
 }
 
-// returnTo is where the browser goes with an assertion: the callback with
+// assertionRedirect is where the browser goes with an assertion: the callback with
 // jwtResponse as its last parameter.
-func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, jti string, o outcome) (string, error) {
+func (s *Service) assertionRedirect(ctx context.Context, f store.Flow, site store.Site, jti string, o outcome) (string, error) {
 	now := s.now()
 	claims := secure.Claims{
-		"iss": cmp.Or(o.issuer, "https://"+site.DomainName), "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"iss": cmp.Or(o.issuer, "https://"+site.DomainName), "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionTTL).Unix(),
 		"jti": jti, "irt": f.RequestID, "isNewSub": o.isNew, "status": o.status, "cb_uri": f.CallbackURI,
 	}
 	if !o.account.IsZero() {
@@ -51,29 +51,29 @@ func (s *Service) returnTo(ctx context.Context, f store.Flow, site store.Site, j
 	if !f.OrganizationID.IsZero() {
 		claims["org"] = s.cfg.Base.To("organizations", f.OrganizationID)
 	}
-	return s.signReturn(ctx, f, claims)
+	return s.signedRedirect(ctx, f, claims)
 }
 
-// failTo is where the browser goes with an error assertion: it has err in the
+// errorRedirect is where the browser goes with an error assertion: it has err in the
 // place of status and sub, the application as issuer, and no audience.
-func (s *Service) failTo(ctx context.Context, f store.Flow, cause error) (string, error) {
+func (s *Service) errorRedirect(ctx context.Context, f store.Flow, cause error) (string, error) {
 	refusal := apierr.From(cause)
 	if refusal.Status >= 500 {
 		return "", cause
 	}
 	now := s.now()
 	claims := secure.Claims{
-		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(assertionTTL).Unix(),
 		"jti": id.New(now).String(), "irt": f.RequestID,
 		"err": map[string]any{
 			"status": refusal.Status, "code": refusal.Code, "message": refusal.Message, "developerMessage": refusal.DeveloperMessage(),
 			"moreInfo": s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
 		},
 	}
-	return s.signReturn(ctx, f, claims)
+	return s.signedRedirect(ctx, f, claims)
 }
 
-func (s *Service) signReturn(ctx context.Context, f store.Flow, claims secure.Claims) (string, error) {
+func (s *Service) signedRedirect(ctx context.Context, f store.Flow, claims secure.Claims) (string, error) {
 	switch {
 	case f.State != nil:
 		claims["state"] = *f.State
@@ -90,10 +90,10 @@ func (s *Service) signReturn(ctx context.Context, f store.Flow, claims secure.Cl
 	if err != nil {
 		return "", err
 	}
-	return withResponse(f.CallbackURI, signed.Token), nil
+	return withAssertion(f.CallbackURI, signed.Token), nil
 }
 
-// withResponse appends the assertion to a callback, whose own query stays.
-func withResponse(callback string, assertion secure.Secret) string {
+// withAssertion appends the assertion to a callback, whose own query stays.
+func withAssertion(callback string, assertion secure.Secret) string {
 	return withParameters(callback, "jwtResponse="+url.QueryEscape(assertion.Reveal()))
 }

@@ -2,8 +2,6 @@ package idsite
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/url"
 	"strings"
 
@@ -36,8 +34,8 @@ type Authorize struct {
 // Authorize begins a login at the provider of a directory. It returns where the
 // browser goes and the cookie that it takes along. Errors other than those of the
 // redirect_uri and of a missing parameter go to the client.
-func (c *Client) Authorize(ctx context.Context, in Authorize) (location string, browser secure.Secret, err error) {
-	returnTo, err := c.callback(in.RedirectURI)
+func (c *ClientAPI) Authorize(ctx context.Context, in Authorize) (location string, browser secure.Secret, err error) {
+	returnTo, err := c.callbackURI(in.RedirectURI)
 	if err != nil {
 		return "", "", err
 	}
@@ -46,17 +44,17 @@ func (c *Client) Authorize(ctx context.Context, in Authorize) (location string, 
 			return "", "", apierr.Required.Saying("%s is required.", name)
 		}
 	}
-	browser = browserCookie(in.Browser)
+	browser = browserTokenOrNew(in.Browser)
 	location, err = c.authorize(ctx, in, returnTo, browser)
 	if err != nil {
-		location, err = failed(returnTo, in.State, err)
+		location, err = errorCallback(returnTo, in.State, err)
 	}
 	return location, browser, err
 }
 
-// callback is the address of the client that the browser returns to: one that is
+// callbackURI is the address of the client that the browser returns to: one that is
 // authorized, or the first of these that is one address.
-func (c *Client) callback(asked string) (string, error) {
+func (c *ClientAPI) callbackURI(asked string) (string, error) {
 	listed := c.Application.AuthorizedCallbackURIs
 	if asked != "" {
 		if !redirecturi.IsListed(asked, listed) {
@@ -77,7 +75,7 @@ var errResponseType = apierr.Unsupported.Because("response_type is not supported
 // maxState bounds a state, in bytes: anybody can have one kept until the login is over.
 const maxState = 4000
 
-func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, browser secure.Secret) (string, error) {
+func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string, browser secure.Secret) (string, error) {
 	if in.ResponseType != c.svc.responseType() && in.ResponseType != "service_token" {
 		return "", errResponseType
 	}
@@ -94,11 +92,11 @@ func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, b
 		}
 		where.AccountStore = href.Link{Href: in.Organization}
 	}
-	stores, err := c.svc.organization(ctx, where)
+	stores, err := c.svc.loginStores(ctx, where)
 	if err != nil {
 		return "", err
 	}
-	d, err := c.svc.socialDirectory(ctx, where.Tenant, stores.Directories, in.AccountStore)
+	d, err := c.svc.providerDirectory(ctx, where.Tenant, stores.Directories, in.AccountStore)
 	if err != nil {
 		return "", err
 	}
@@ -107,63 +105,18 @@ func (c *Client) authorize(ctx context.Context, in Authorize, returnTo string, b
 		flow := store.Flow{
 			TenantID: where.Tenant, ID: id.New(now), ApplicationID: where.Application, RequestID: id.New(now).String(),
 			CallbackURI: withState(returnTo, in.State), State: in.State, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
-			FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLife),
+			FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLoginTTL),
 		}
 		if err := c.svc.insertFlow(ctx, flow); err != nil {
 			return "", err
 		}
 		return c.svc.samlRedirect(ctx, flow, d.ID, false)
 	}
-	return c.svc.beginAtProvider(ctx, store.ProviderLogin{
+	return c.svc.beginProviderLogin(ctx, store.ProviderLogin{
 		TenantID: where.Tenant, ApplicationID: where.Application, DirectoryID: d.ID, Provider: field.Fold(d.ProviderID),
 		RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo, State: in.State, AccountStore: where.AccountStore.Href,
 		NameKey: where.NameKey, Browser: secure.Digest(browser),
 	}, strings.Fields(in.Scope))
-}
-
-// Authorized answers GET {client_url}/authorize/callback: it returns where the
-// browser goes with the assertion of its login.
-func (c *Client) Authorized(ctx context.Context, in ProviderReturn) (string, error) {
-	l, err := c.svc.takeProviderLogin(ctx, in)
-	if err == nil && (l.ReturnTo == "" || l.TenantID != c.Application.TenantID || l.ApplicationID != c.Application.ID) {
-		err = errNoProviderLogin
-	}
-	if err != nil {
-		return "", err
-	}
-	location, err := c.authorized(ctx, l, in)
-	if err != nil {
-		return failed(l.ReturnTo, l.State, err)
-	}
-	return location, nil
-}
-
-func (c *Client) authorized(ctx context.Context, l store.ProviderLogin, in ProviderReturn) (string, error) {
-	logged, err := c.svc.endAtProvider(ctx, l, in)
-	if err != nil {
-		return "", err
-	}
-	now, base := c.svc.now(), c.svc.cfg.Base
-	claims := secure.Claims{
-		"iss": base.To("applications", l.ApplicationID), "sub": base.To("accounts", logged.Account.ID), "aud": "",
-		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(), "jti": id.New(now).String(), "irt": l.ID.String(),
-		"isNewSub": logged.IsNew, "status": authenticated, "cb_uri": l.ReturnTo,
-	}
-	if l.State != nil {
-		claims["state"] = *l.State
-	}
-	if !logged.Organization.IsZero() {
-		claims["org"] = base.To("organizations", logged.Organization)
-	}
-	text, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	signed, err := c.svc.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{Tenant: l.TenantID, Application: l.ApplicationID, Claims: text})
-	if err != nil {
-		return "", err
-	}
-	return withResponse(withState(l.ReturnTo, l.State), signed.Token), nil
 }
 
 func withState(address string, state *string) string {
@@ -180,32 +133,9 @@ func withParameters(address, parameters string) string {
 	return address + "?" + parameters
 }
 
-// failed is where a browser goes whose login is refused (RFC 6749, section
-// 4.1.2.1). A fault of the service stays here.
-func failed(returnTo string, state *string, err error) (string, error) {
-	refusal := apierr.From(err)
-	code, description := "invalid_request", refusal.Reason
-	switch {
-	case errors.Is(err, apierr.Unavailable):
-		code, description = "temporarily_unavailable", refusal.Message
-	case refusal.Status >= 500:
-		return "", err
-	case errors.Is(err, errResponseType):
-		code = "unsupported_response_type"
-	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err, apierr.ProviderOtherClient):
-		code = "access_denied" // with what the provider has said
-	case refusal.Code >= 7000 && refusal.Code < 8000 || errors.Is(err, apierr.Exists):
-		code, description = "access_denied", refusal.Message
-	}
-	if description == "" {
-		description = refusal.Message
-	}
-	return withState(withParameters(returnTo, "error="+code+"&error_description="+url.QueryEscape(description)), state), nil
-}
-
-// LogInAtProvider logs the user of a token or code of a provider in, and issues
+// LogInWithProviderData logs the user of a token or code of a provider in, and issues
 // tokens.
-func (c *Client) LogInAtProvider(ctx context.Context, login directoryapi.SocialLogin) (directoryapi.Account, oauthapi.ClientTokens, error) {
+func (c *ClientAPI) LogInWithProviderData(ctx context.Context, login directoryapi.SocialLogin) (directoryapi.Account, oauthapi.ClientTokens, error) {
 	form := map[string]secure.Secret{"grant_type": "service_social", "providerId": secure.Secret(login.Provider)}
 	for name, value := range map[string]secure.Secret{
 		"accessToken": login.AccessToken, "accessTokenSecret": login.AccessTokenSecret, "code": login.Code,
@@ -216,5 +146,5 @@ func (c *Client) LogInAtProvider(ctx context.Context, login directoryapi.SocialL
 			form[name] = value
 		}
 	}
-	return c.loggedIn(ctx, form)
+	return c.issueTokens(ctx, form)
 }

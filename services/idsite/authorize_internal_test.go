@@ -25,7 +25,7 @@ func TestARefusalAtTheCallbackOfAClient(t *testing.T) {
 		{"another response type", "unsupported_response_type", errResponseType.Reason, errResponseType},
 		{"a service that is busy", "temporarily_unavailable", apierr.Unavailable.Message, apierr.Unavailable.Because("the queue is full")},
 	} {
-		to, err := failed("https://shop.test/cb?x=1", &state, c.cause)
+		to, err := errorCallback("https://shop.test/cb?x=1", &state, c.cause)
 		if err != nil {
 			t.Errorf("%s: %v", c.what, err)
 			continue
@@ -39,10 +39,10 @@ func TestARefusalAtTheCallbackOfAClient(t *testing.T) {
 			t.Errorf("%s leads to %s", c.what, to)
 		}
 	}
-	if to, err := failed("https://shop.test/cb", nil, errors.New("no database")); err == nil {
+	if to, err := errorCallback("https://shop.test/cb", nil, errors.New("no database")); err == nil {
 		t.Errorf("a fault of the service leads to %s", to)
 	}
-	if to, _ := failed("https://shop.test/cb", nil, apierr.NotMapped); to == "" || to[len("https://shop.test/cb")] != '?' {
+	if to, _ := errorCallback("https://shop.test/cb", nil, apierr.NotMapped); to == "" || to[len("https://shop.test/cb")] != '?' {
 		t.Errorf("without a state it leads to %s", to)
 	}
 }

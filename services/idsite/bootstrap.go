@@ -14,20 +14,20 @@ import (
 // signUpTimeout bounds one attempt at a sign-up.
 const signUpTimeout = 30 * time.Second
 
-// Ensure signs the first tenant up, with its first administrator (bootstrap admin), and
+// EnsureFirstTenant signs the first tenant up, with its first administrator (bootstrap admin), and
 // tries again until it is done or ctx ends: the other services may start later than this
 // one. It fails at once, with what the operator has to change, for a configuration that
 // they refuse.
-func (s *Service) Ensure(ctx context.Context, in Bootstrap) error {
+func (s *Service) EnsureFirstTenant(ctx context.Context, in Bootstrap) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := s.tryOnce(ctx, in)
+		err := s.attemptSignUp(ctx, in)
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := refused(err); err != nil {
+		if err := configurationError(err); err != nil {
 			return err
 		}
 		slog.WarnContext(ctx, "bootstrap of the first tenant failed, retrying", "error", err.Error())
@@ -41,16 +41,16 @@ func (s *Service) Ensure(ctx context.Context, in Bootstrap) error {
 	}
 }
 
-func (s *Service) tryOnce(ctx context.Context, in Bootstrap) error {
+func (s *Service) attemptSignUp(ctx context.Context, in Bootstrap) error {
 	ctx, cancel := context.WithTimeout(ctx, signUpTimeout)
 	defer cancel()
-	_, err := s.SignUp(ctx, in)
+	_, err := s.SignUpFirstTenant(ctx, in)
 	return err
 }
 
-// refused returns what the operator has to change, or nil for a failure that may
+// configurationError returns what the operator has to change, or nil for a failure that may
 // pass by itself.
-func refused(err error) error {
+func configurationError(err error) error {
 	switch {
 	case errors.Is(err, apierr.Exists):
 		return fmt.Errorf("%w; set DOORWARD_BOOTSTRAP_KEY_SECRET to the secret that the key was made with, or choose another "+

@@ -29,7 +29,7 @@ func (s *Service) Certificate(ctx context.Context, in idsiteapi.Domain) (idsitea
 	if pair.Leaf.VerifyHostname(name) != nil {
 		return idsiteapi.Certificate{}, apierr.NotFound.Because("the certificate of the tenant is not for %q", name)
 	}
-	key, err := s.ring.Open(site.TLSPrivateKeySealed, keyPurpose(site.TenantID))
+	key, err := s.ring.Open(site.TLSPrivateKeySealed, tlsKeyPurpose(site.TenantID))
 	if err != nil {
 		return idsiteapi.Certificate{}, err
 	}

@@ -19,18 +19,18 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Client is the Client API of an application: what a browser or an app may do
+// ClientAPI is the Client API of an application: what a browser or an app may do
 // without an API key (docs/interface/client-api.md). Its methods return
 // apierr.NotFound for what the web config has turned off.
-type Client struct {
+type ClientAPI struct {
 	svc         *Service
 	Application applicationapi.Application
 	Config      oauthapi.ClientConfig
 }
 
-// ClientOf returns the Client API of a DNS label, or apierr.NotFound where there is
+// OpenClientAPI returns the Client API of a DNS label, or apierr.NotFound where there is
 // none or it is turned off.
-func (s *Service) ClientOf(ctx context.Context, label string) (*Client, error) {
+func (s *Service) OpenClientAPI(ctx context.Context, label string) (*ClientAPI, error) {
 	app, err := s.peers.Application.ApplicationByDNSLabel(ctx, applicationapi.DNSLabel{Label: label})
 	if err != nil {
 		return nil, err
@@ -42,24 +42,24 @@ func (s *Service) ClientOf(ctx context.Context, label string) (*Client, error) {
 	if !config.Enabled || app.Builtin || app.Status != directoryapi.Enabled {
 		return nil, apierr.NotFound
 	}
-	return &Client{s, app, config}, nil
+	return &ClientAPI{s, app, config}, nil
 }
 
 // Origin is the address of the Client API where it has a host of its own.
-func (c *Client) Origin() string {
+func (c *ClientAPI) Origin() string {
 	return c.svc.originOf(c.Application.DomainName(c.svc.cfg.ClientSuffix))
 }
 
 // AllowsOrigin reports whether pages of an origin may call the Client API and have
 // cookies of it.
-func (c *Client) AllowsOrigin(origin, self string) bool {
+func (c *ClientAPI) AllowsOrigin(origin, self string) bool {
 	return origin == self || redirecturi.IsListedOrigin(origin, c.Application.AuthorizedOriginURIs)
 }
 
 // AccountStoreParam is the account store that a request to the Client API names.
 type AccountStoreParam struct{ AccountStore, NameKey string }
 
-func (c *Client) where(at AccountStoreParam) applicationapi.Where {
+func (c *ClientAPI) accountStore(at AccountStoreParam) applicationapi.Where {
 	where := applicationapi.Where{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(at.NameKey)}
 	if where.NameKey == "" {
 		where.AccountStore = href.Link{Href: at.AccountStore}
@@ -67,19 +67,19 @@ func (c *Client) where(at AccountStoreParam) applicationapi.Where {
 	return where
 }
 
-// on reports whether a workflow is enabled: as the web config says, or where it says
+// isWorkflowEnabled reports whether a workflow is enabled: as the web config says, or where it says
 // nothing, whether the directory of new accounts sends the mail.
-func (c *Client) on(ctx context.Context, set *bool, mail func(directoryapi.RegistrationRules) bool) (bool, error) {
+func (c *ClientAPI) isWorkflowEnabled(ctx context.Context, set *bool, mail func(directoryapi.RegistrationRules) bool) (bool, error) {
 	if set != nil {
 		return *set, nil
 	}
-	rules, err := c.rules(ctx, c.where(AccountStoreParam{}))
+	rules, err := c.registrationRules(ctx, c.accountStore(AccountStoreParam{}))
 	return rules != nil && mail(*rules), err
 }
 
-// rules returns what the default directory asks of a new account, or nil where
+// registrationRules returns what the default directory asks of a new account, or nil where
 // nobody can register.
-func (c *Client) rules(ctx context.Context, where applicationapi.Where) (*directoryapi.RegistrationRules, error) {
+func (c *ClientAPI) registrationRules(ctx context.Context, where applicationapi.Where) (*directoryapi.RegistrationRules, error) {
 	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
 	if err != nil {
 		return nil, err
@@ -100,19 +100,19 @@ func (s *Service) registrationRules(ctx context.Context, tenant, directory id.ID
 	return &rules, err
 }
 
-// ForgotOn reports whether passwords can be reset by mail.
-func (c *Client) ForgotOn(ctx context.Context) (bool, error) {
-	return c.on(ctx, c.Config.ForgotPassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
+// ForgotEnabled reports whether passwords can be reset by mail.
+func (c *ClientAPI) ForgotEnabled(ctx context.Context) (bool, error) {
+	return c.isWorkflowEnabled(ctx, c.Config.ForgotPassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
 }
 
-// ChangeOn reports whether passwords can be changed with a mailed token.
-func (c *Client) ChangeOn(ctx context.Context) (bool, error) {
-	return c.on(ctx, c.Config.ChangePassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
+// ChangeEnabled reports whether passwords can be changed with a mailed token.
+func (c *ClientAPI) ChangeEnabled(ctx context.Context) (bool, error) {
+	return c.isWorkflowEnabled(ctx, c.Config.ChangePassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
 }
 
-// VerifyOn reports whether email addresses are confirmed.
-func (c *Client) VerifyOn(ctx context.Context) (bool, error) {
-	return c.on(ctx, c.Config.VerifyEmail, func(r directoryapi.RegistrationRules) bool { return r.VerificationEmail })
+// VerifyEnabled reports whether email addresses are confirmed.
+func (c *ClientAPI) VerifyEnabled(ctx context.Context) (bool, error) {
+	return c.isWorkflowEnabled(ctx, c.Config.VerifyEmail, func(r directoryapi.RegistrationRules) bool { return r.VerificationEmail })
 }
 
 // LoginModel is what a sign-in or registration form shows.
@@ -122,8 +122,8 @@ type LoginModel struct {
 }
 
 // Model returns what a form shows, for an organization where at names one.
-func (c *Client) Model(ctx context.Context, at AccountStoreParam) (m LoginModel, err error) {
-	where := c.where(at)
+func (c *ClientAPI) Model(ctx context.Context, at AccountStoreParam) (m LoginModel, err error) {
+	where := c.accountStore(at)
 	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
 	if err != nil {
 		return m, err
@@ -143,15 +143,15 @@ func (c *Client) Model(ctx context.Context, at AccountStoreParam) (m LoginModel,
 }
 
 // Register creates an account. Nobody is logged in by it.
-func (c *Client) Register(
+func (c *ClientAPI) Register(
 	ctx context.Context, in directoryapi.NewAccount, at AccountStoreParam,
 ) (directoryapi.Account, error) {
-	return c.svc.peers.Application.Register(ctx, applicationapi.Register{Where: c.where(at), Account: in})
+	return c.svc.peers.Application.Register(ctx, applicationapi.Register{Where: c.accountStore(at), Account: in})
 }
 
 // LogIn checks a login and issues tokens for it. The form is that of the password
 // grant.
-func (c *Client) LogIn(
+func (c *ClientAPI) LogIn(
 	ctx context.Context, login string, password secure.Secret, at AccountStoreParam,
 ) (directoryapi.Account, oauthapi.ClientTokens, error) {
 	form := map[string]secure.Secret{"grant_type": "password", "username": secure.Secret(login), "password": password}
@@ -160,11 +160,11 @@ func (c *Client) LogIn(
 	} else if at.AccountStore != "" {
 		form["accountStore"] = secure.Secret(at.AccountStore)
 	}
-	return c.loggedIn(ctx, form)
+	return c.issueTokens(ctx, form)
 }
 
-// loggedIn issues tokens for a form, and returns their account.
-func (c *Client) loggedIn(ctx context.Context, form map[string]secure.Secret) (directoryapi.Account, oauthapi.ClientTokens, error) {
+// issueTokens issues tokens for a form, and returns their account.
+func (c *ClientAPI) issueTokens(ctx context.Context, form map[string]secure.Secret) (directoryapi.Account, oauthapi.ClientTokens, error) {
 	tokens, err := c.Token(ctx, form)
 	if err != nil {
 		return directoryapi.Account{}, tokens, err
@@ -177,19 +177,19 @@ func (c *Client) loggedIn(ctx context.Context, form map[string]secure.Secret) (d
 }
 
 // Token answers the token endpoint.
-func (c *Client) Token(ctx context.Context, form map[string]secure.Secret) (oauthapi.ClientTokens, error) {
+func (c *ClientAPI) Token(ctx context.Context, form map[string]secure.Secret) (oauthapi.ClientTokens, error) {
 	return c.svc.peers.OAuth.ClientToken(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
 }
 
 // Revoke ends a token and its pair.
-func (c *Client) Revoke(ctx context.Context, form map[string]secure.Secret) error {
+func (c *ClientAPI) Revoke(ctx context.Context, form map[string]secure.Secret) error {
 	_, err := c.svc.peers.OAuth.ClientRevoke(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID,
 		Form: form})
 	return err
 }
 
 // Validate checks an access token.
-func (c *Client) Validate(ctx context.Context, token secure.Secret) (oauthapi.ValidToken, error) {
+func (c *ClientAPI) Validate(ctx context.Context, token secure.Secret) (oauthapi.ValidToken, error) {
 	return c.svc.peers.OAuth.ValidateToken(ctx, oauthapi.ValidateToken{Tenant: c.Application.TenantID, Application: c.Application.ID,
 		Token: token})
 }
@@ -203,7 +203,7 @@ type Me struct {
 
 // Me returns the account of a token that is valid, with what the web config shows of
 // it. The token was checked with the account as it is now: it is not read again.
-func (c *Client) Me(ctx context.Context, account directoryapi.Account) (me Me, err error) {
+func (c *ClientAPI) Me(ctx context.Context, account directoryapi.Account) (me Me, err error) {
 	me.Account = account
 	if len(c.Config.MeExpand) == 0 {
 		return me, nil
@@ -234,48 +234,48 @@ func (c *Client) Me(ctx context.Context, account directoryapi.Account) (me Me, e
 	return me, nil
 }
 
-// Forgot sends a password reset mail. Its answer and its time are the same whether
+// RequestPasswordReset sends a password reset mail. Its answer and its time are the same whether
 // the account exists.
-func (c *Client) Forgot(ctx context.Context, login string, at AccountStoreParam) error {
-	return evenly(ctx, func() error {
-		_, err := c.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: c.where(at), Login: login})
+func (c *ClientAPI) RequestPasswordReset(ctx context.Context, login string, at AccountStoreParam) error {
+	return hideAccountExistence(ctx, func() error {
+		_, err := c.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: c.accountStore(at), Login: login})
 		return err
 	})
 }
 
 // SendVerification sends another verification mail, as Forgot does.
-func (c *Client) SendVerification(ctx context.Context, login string, at AccountStoreParam) error {
-	return evenly(ctx, func() error {
-		_, err := c.svc.peers.Application.RequestVerification(ctx, applicationapi.LoginName{Where: c.where(at), Login: login})
+func (c *ClientAPI) SendVerification(ctx context.Context, login string, at AccountStoreParam) error {
+	return hideAccountExistence(ctx, func() error {
+		_, err := c.svc.peers.Application.RequestVerification(ctx, applicationapi.LoginName{Where: c.accountStore(at), Login: login})
 		return err
 	})
 }
 
 // CheckReset returns apierr.NotFound unless a reset token can be used.
-func (c *Client) CheckReset(ctx context.Context, token secure.Secret) error {
-	_, err := c.svc.peers.Application.CheckReset(ctx, c.reset(token))
+func (c *ClientAPI) CheckReset(ctx context.Context, token secure.Secret) error {
+	_, err := c.svc.peers.Application.CheckReset(ctx, c.resetToken(token))
 	return err
 }
 
 // ChangePassword sets a new password with a reset token.
-func (c *Client) ChangePassword(ctx context.Context, token, password secure.Secret) error {
-	_, err := c.svc.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{ResetToken: c.reset(token), Password: password})
+func (c *ClientAPI) ChangePassword(ctx context.Context, token, password secure.Secret) error {
+	_, err := c.svc.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{ResetToken: c.resetToken(token), Password: password})
 	return err
 }
 
-func (c *Client) reset(token secure.Secret) applicationapi.ResetToken {
+func (c *ClientAPI) resetToken(token secure.Secret) applicationapi.ResetToken {
 	return applicationapi.ResetToken{Tenant: c.Application.TenantID, Application: c.Application.ID, Token: token}
 }
 
 // Verify uses an email verification token.
-func (c *Client) Verify(ctx context.Context, token secure.Secret) error {
+func (c *ClientAPI) Verify(ctx context.Context, token secure.Secret) error {
 	_, err := c.svc.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: c.Application.TenantID, Token: token})
 	return err
 }
 
-// caller is the account of a request to /factors or /challenges: the state's, or
+// callerAccount is the account of a request to /factors or /challenges: the state's, or
 // that of an access token where there is no state. Neither is apierr.BadRequest.
-func (c *Client) caller(ctx context.Context, state, token secure.Secret) (id.ID, error) {
+func (c *ClientAPI) callerAccount(ctx context.Context, state, token secure.Secret) (id.ID, error) {
 	if state != "" {
 		return id.ID{}, nil
 	}
@@ -287,8 +287,8 @@ func (c *Client) caller(ctx context.Context, state, token secure.Secret) (id.ID,
 }
 
 // EnrollFactor creates a factor of a login in progress or of a logged-in user.
-func (c *Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, token secure.Secret) (mfaapi.EnrolledFactor, error) {
-	account, err := c.caller(ctx, in.State, token)
+func (c *ClientAPI) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, token secure.Secret) (mfaapi.EnrolledFactor, error) {
+	account, err := c.callerAccount(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
@@ -297,8 +297,8 @@ func (c *Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, token
 }
 
 // ChallengeFactor creates a challenge, or answers it where there is a code.
-func (c *Client) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor, token secure.Secret) (mfaapi.Challenged, error) {
-	account, err := c.caller(ctx, in.State, token)
+func (c *ClientAPI) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor, token secure.Secret) (mfaapi.Challenged, error) {
+	account, err := c.callerAccount(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.Challenged{}, err
 	}
@@ -308,7 +308,7 @@ func (c *Client) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor,
 
 // AuthorizeURI is where a browser begins a login at a directory's provider; empty
 // for SAML.
-func (c *Client) AuthorizeURI(client string, d directoryapi.LoginDirectory) *string {
+func (c *ClientAPI) AuthorizeURI(client string, d directoryapi.LoginDirectory) *string {
 	if d.ProviderID == "saml" {
 		return nil
 	}

@@ -22,9 +22,9 @@ type MailedLink struct {
 	Name    string                         // of the application that asked for the mail, where it is known, else of the directory
 }
 
-// Verification returns what the page of a verification mail shows, or apierr.NotFound. It does
+// VerificationLink returns what the page of a verification mail shows, or apierr.NotFound. It does
 // not consume the token.
-func (s *Service) Verification(ctx context.Context, token secure.Secret) (MailedLink, error) {
+func (s *Service) VerificationLink(ctx context.Context, token secure.Secret) (MailedLink, error) {
 	account, err := s.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
 	if err != nil {
 		return MailedLink{}, err
@@ -37,8 +37,8 @@ func (s *Service) VerifyEmail(ctx context.Context, token secure.Secret) (directo
 	return s.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Token: token})
 }
 
-// Reset returns what the page of a reset mail shows, or apierr.NotFound.
-func (s *Service) Reset(ctx context.Context, token secure.Secret) (MailedLink, error) {
+// ResetLink returns what the page of a reset mail shows, or apierr.NotFound.
+func (s *Service) ResetLink(ctx context.Context, token secure.Secret) (MailedLink, error) {
 	reset, err := s.peers.Directory.Reset(ctx, directoryapi.ResetToken{Token: token})
 	if err != nil {
 		return MailedLink{}, err
@@ -61,10 +61,10 @@ func (s *Service) mailedLink(ctx context.Context, account directoryapi.Account, 
 	return link, err
 }
 
-// SetPassword sets a new password with the token of a reset mail, which it consumes. It
+// ResetPassword sets a new password with the token of a reset mail, which it consumes. It
 // returns apierr.NotFound as Reset does, and the errors of a new password, which do not
 // consume the token.
-func (s *Service) SetPassword(ctx context.Context, token secure.Secret, password field.Text) error {
+func (s *Service) ResetPassword(ctx context.Context, token secure.Secret, password field.Text) error {
 	_, err := s.peers.Directory.ResetPassword(ctx, directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Token: token},
 		Password: password})
 	return err

@@ -46,7 +46,7 @@ var (
 type packStorage struct {
 	*memory.Storage
 	ctx   context.Context // of the fetch: go-git has none where it parses
-	trees sum
+	trees boundedSum
 }
 
 func newPackStorage(ctx context.Context) *packStorage {
@@ -175,7 +175,7 @@ func checkPack(scanner *packfile.Scanner) error {
 	if objects > maxObjects {
 		return errObjects
 	}
-	var inflated, bases sum
+	var inflated, bases boundedSum
 	var largest uint64
 	for range objects {
 		object, err := scanner.NextObjectHeader()
@@ -186,7 +186,7 @@ func checkPack(scanner *packfile.Scanner) error {
 		if err := inflated.add(length, maxInflated, errInflated); err != nil {
 			return err
 		}
-		var start prefix
+		var start deltaPrefix
 		if _, _, err := scanner.NextObject(&start); err != nil {
 			return err
 		}
@@ -206,26 +206,26 @@ func checkPack(scanner *packfile.Scanner) error {
 	return nil
 }
 
-// sum is a number of bytes that has a bound.
-type sum uint64
+// boundedSum is a number of bytes that has a bound.
+type boundedSum uint64
 
 // add returns tooLarge where the sum would be more than bound.
-func (s *sum) add(size, bound uint64, tooLarge error) error {
+func (s *boundedSum) add(size, bound uint64, tooLarge error) error {
 	if size > bound-uint64(*s) {
 		return tooLarge
 	}
-	*s += sum(size)
+	*s += boundedSum(size)
 	return nil
 }
 
-// prefix keeps the first bytes that are written to it: as many as the two sizes take
+// deltaPrefix keeps the first bytes that are written to it: as many as the two sizes take
 // that a delta begins with.
-type prefix struct {
+type deltaPrefix struct {
 	content [2 * binary.MaxVarintLen64]byte
 	length  int
 }
 
-func (p *prefix) Write(content []byte) (int, error) {
+func (p *deltaPrefix) Write(content []byte) (int, error) {
 	p.length += copy(p.content[p.length:], content)
 	return len(content), nil
 }
@@ -233,7 +233,7 @@ func (p *prefix) Write(content []byte) (int, error) {
 // deltaSizes returns the sizes of the base and of the result of a delta: the two numbers
 // of its beginning, which are variable-length integers. The parser refuses a delta
 // without them, or with another base.
-func (p *prefix) deltaSizes() (base, result uint64) {
+func (p *deltaPrefix) deltaSizes() (base, result uint64) {
 	base, n := binary.Uvarint(p.content[:p.length])
 	if n <= 0 {
 		return 0, 0

@@ -58,7 +58,7 @@ type Repositories struct {
 func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 	transport := guard.Transport()
 	transport.ResponseHeaderTimeout = fetchTimeout / 2
-	bounded := githttp.NewClient(&http.Client{Transport: limited{transport}, Timeout: fetchTimeout})
+	bounded := githttp.NewClient(&http.Client{Transport: limitedTransport{transport}, Timeout: fetchTimeout})
 	for _, scheme := range []string{"http", "https"} {
 		client.InstallProtocol(scheme, bounded)
 	}
@@ -68,10 +68,10 @@ func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 	return &Repositories{svc}
 }
 
-// limited bounds the size of answers.
-type limited struct{ http.RoundTripper }
+// limitedTransport bounds the size of answers.
+type limitedTransport struct{ http.RoundTripper }
 
-func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
+func (l limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := l.RoundTripper.RoundTrip(request)
 	if err != nil {
 		return answer, err
@@ -158,7 +158,7 @@ func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	files, failure := r.files(ctx, site)
 	return r.svc.store.Tx(ctx, func(tx *store.Tx) error {
 		if failure != nil {
-			text := messageOf(failure)
+			text := errorMessage(failure)
 			return tx.SetGitStatus(ctx, site, store.GitFailed, &text)
 		}
 		if err := tx.ReplaceFiles(ctx, site.TenantID, files); err != nil {
@@ -168,9 +168,9 @@ func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	})
 }
 
-// messageOf returns the text of an error, which the server of a repository may have
+// errorMessage returns the text of an error, which the server of a repository may have
 // chosen, as a column can keep it.
-func messageOf(failure error) string {
+func errorMessage(failure error) string {
 	text := failure.Error()
 	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -227,7 +227,7 @@ func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *obje
 		if entries == maxEntries {
 			return nil, fmt.Errorf("the directories of the repository have more than %d entries", maxEntries)
 		}
-		if entry.Mode != filemode.Regular && entry.Mode != filemode.Executable || hidden(name) {
+		if entry.Mode != filemode.Regular && entry.Mode != filemode.Executable || isHidden(name) {
 			continue
 		}
 		if len(name) > maxPath || !utf8.ValidString(name) {
@@ -248,6 +248,6 @@ func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *obje
 	return files, nil
 }
 
-func hidden(name string) bool {
+func isHidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || strings.ContainsRune(name, 0)
 }

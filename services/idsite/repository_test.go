@@ -66,7 +66,7 @@ func repository(t *testing.T, branch string, files map[string]string) (url strin
 // newSite returns the site of a new tenant.
 func newSite(t *testing.T, svc *idsite.Service) id.Ref {
 	t.Helper()
-	made, err := svc.SignUp(t.Context(), idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "secret", OwnerEmail: "owner@example.test"})
+	made, err := svc.SignUpFirstTenant(t.Context(), idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "secret", OwnerEmail: "owner@example.test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,10 +25,10 @@ import (
 )
 
 const (
-	// requestLife bounds the age of a request, whatever its exp says.
-	requestLife = 10 * time.Minute
-	// skew is the clock skew that is allowed between a client and the service.
-	skew = time.Minute
+	// maxRequestAge bounds the age of a request, whatever its exp says.
+	maxRequestAge = 10 * time.Minute
+	// clockSkew is the clock skew that is allowed between a client and the service.
+	clockSkew = time.Minute
 	// maxRequestID bounds the jti of a request, in bytes: it is part of an index.
 	maxRequestID = 1024
 )
@@ -44,22 +44,22 @@ type request struct {
 	claims      map[string]json.RawMessage
 }
 
-// readRequest verifies a request as far as the callback: an error of it has
+// verifyRequest verifies a request as far as the callback: an error of it has
 // nowhere to be sent to.
-func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request, error) {
-	verified, err := s.verifyRequest(ctx, "jwtRequest", text)
+func (s *Service) verifyRequest(ctx context.Context, text secure.Secret) (request, error) {
+	verified, err := s.verifySignature(ctx, "jwtRequest", text)
 	if err != nil {
 		return request{}, err
 	}
-	r, err := newRequest("jwtRequest", verified, rawClaims(text))
+	r, err := parseRequest("jwtRequest", verified, rawClaims(text))
 	if err != nil {
 		return r, err
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	if issuer := r.text("iss"); issuer != r.key {
+	if issuer := r.stringClaim("iss"); issuer != r.key {
 		return r, apierr.BadRequest.Because("iss must be the id of the API key that signed jwtRequest")
 	}
-	ref, ok := s.cfg.Base.Parse(r.text("sub"))
+	ref, ok := s.cfg.Base.Parse(r.stringClaim("sub"))
 	if !ok || ref.Kind != "applications" {
 		return r, apierr.BadRequest.Because("sub must be the href of an application")
 	}
@@ -73,7 +73,7 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	if r.site, err = s.store.TenantSite(ctx, r.tenant); err != nil {
 		return r, err
 	}
-	r.callback = r.text("cb_uri")
+	r.callback = r.stringClaim("cb_uri")
 	if r.callback == "" {
 		return r, apierr.BadRequest.Because("cb_uri is required")
 	}
@@ -85,8 +85,8 @@ func (s *Service) readRequest(ctx context.Context, text secure.Secret) (request,
 	return r, nil
 }
 
-// verifyRequest verifies the signature of the request in a parameter of the query.
-func (s *Service) verifyRequest(ctx context.Context, parameter string, token secure.Secret) (oauthapi.VerifiedJWT, error) {
+// verifySignature verifies the signature of the request in a parameter of the query.
+func (s *Service) verifySignature(ctx context.Context, parameter string, token secure.Secret) (oauthapi.VerifiedJWT, error) {
 	if token == "" {
 		return oauthapi.VerifiedJWT{}, apierr.BadRequest.Because("the query parameter %s is required", parameter)
 	}
@@ -97,15 +97,15 @@ func (s *Service) verifyRequest(ctx context.Context, parameter string, token sec
 	return verified, err
 }
 
-// newRequest reads the header and the claims of a request whose signature is good.
-func newRequest(parameter string, verified oauthapi.VerifiedJWT, claims []byte) (request, error) {
+// parseRequest reads the header and the claims of a request whose signature is good.
+func parseRequest(parameter string, verified oauthapi.VerifiedJWT, claims []byte) (request, error) {
 	r := request{tenant: verified.Tenant, key: verified.KeyID}
 	var header map[string]any
 	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(claims, &r.claims) != nil {
 		return r, apierr.BadRequest.Because("%s cannot be read", parameter)
 	}
 	for name := range r.claims {
-		if strings.ContainsRune(r.text(name), 0) {
+		if strings.ContainsRune(r.stringClaim(name), 0) {
 			return r, apierr.BadRequest.Because("the claim %s has a NUL character", name)
 		}
 	}
@@ -123,9 +123,9 @@ type applicationError struct {
 
 func (e applicationError) Unwrap() error { return e.error }
 
-// ApplicationOf returns the name of the application whose request had an error, for
+// ApplicationNameOf returns the name of the application whose request had an error, for
 // the page that shows it, or "".
-func ApplicationOf(err error) string {
+func ApplicationNameOf(err error) string {
 	var known applicationError
 	errors.As(err, &known)
 	return known.application
@@ -145,19 +145,19 @@ func rawClaims(text secure.Secret) []byte {
 	return claims
 }
 
-// text returns a claim that is text, otherwise "".
-func (r request) text(name string) string {
+// stringClaim returns a claim that is text, otherwise "".
+func (r request) stringClaim(name string) string {
 	var text string
 	_ = json.Unmarshal(r.claims[name], &text) // a claim of another type counts as absent
 	return text
 }
 
-func (r request) flag(name string) bool {
+func (r request) boolClaim(name string) bool {
 	var flag bool
 	if json.Unmarshal(r.claims[name], &flag) == nil {
 		return flag
 	}
-	return strings.EqualFold(r.text(name), "true")
+	return strings.EqualFold(r.stringClaim(name), "true")
 }
 
 // state is what the client wants back: text, or JSON that is none. Both are nil
@@ -173,29 +173,29 @@ func (r request) state() (text, other *string) {
 	return nil, nil
 }
 
-// check refuses a request whose callback is good: the error goes there.
-func (r request) check(now time.Time) error {
+// validate refuses a request whose callback is good: the error goes there.
+func (r request) validate(now time.Time) error {
 	for _, name := range []string{"iss", "sub", "cb_uri", "jti", "iat", "onk", "ash", "sof", "usd", "sp_token", "require_mfa", "exp"} {
 		if raw, given := r.claims[name]; given && (string(bytes.TrimSpace(raw)) == "null" || string(raw) == `""`) {
 			return apierr.ClaimEmpty.Because("the claim %s must not be null or empty", name)
 		}
 	}
-	if jti := r.text("jti"); jti == "" || len(jti) > maxRequestID {
+	if jti := r.stringClaim("jti"); jti == "" || len(jti) > maxRequestID {
 		return apierr.ClaimEmpty.Because("the claim jti must be text of at most %d bytes that is used once", maxRequestID)
 	}
-	issuedAt, ok := r.time("iat")
+	issuedAt, ok := r.timeClaim("iat")
 	if !ok {
 		return apierr.ClaimEmpty.Because("the claim iat must be the time in Unix seconds")
 	}
-	expiresAt, hasExpiry := r.time("exp")
+	expiresAt, hasExpiry := r.timeClaim("exp")
 	switch {
-	case issuedAt.After(now.Add(skew)):
+	case issuedAt.After(now.Add(clockSkew)):
 		return apierr.TokenFromFuture.Because("the request was issued in the future")
-	case now.After(issuedAt.Add(requestLife + skew)):
-		return apierr.TokenExpired.Because("the request is older than %s", requestLife)
+	case now.After(issuedAt.Add(maxRequestAge + clockSkew)):
+		return apierr.TokenExpired.Because("the request is older than %s", maxRequestAge)
 	case r.claims["exp"] != nil && !hasExpiry:
 		return apierr.ClaimEmpty.Because("the claim exp must be a time in Unix seconds")
-	case hasExpiry && now.After(expiresAt.Add(skew)):
+	case hasExpiry && now.After(expiresAt.Add(clockSkew)):
 		return apierr.TokenExpired.Because("the request has expired")
 	case r.application.Status != directoryapi.Enabled:
 		return apierr.TokenApplicationDisabled.Because("the application is disabled")
@@ -203,8 +203,8 @@ func (r request) check(now time.Time) error {
 	return nil
 }
 
-// time reads a claim in Unix seconds, which may have a fraction.
-func (r request) time(name string) (time.Time, bool) {
+// timeClaim reads a claim in Unix seconds, which may have a fraction.
+func (r request) timeClaim(name string) (time.Time, bool) {
 	var seconds float64
 	if json.Unmarshal(r.claims[name], &seconds) != nil || seconds < 0 || seconds > 1e11 {
 		return time.Time{}, false
@@ -222,7 +222,7 @@ func (r request) factorTypes() []string {
 	}
 	var names []string
 	if json.Unmarshal(raw, &names) != nil {
-		names = []string{r.text("require_mfa")}
+		names = []string{r.stringClaim("require_mfa")}
 	}
 	types := []string{}
 	for _, name := range names {
@@ -237,33 +237,33 @@ func (r request) factorTypes() []string {
 	return types
 }
 
-// path is the route of the page that the request asks for, with a slash at its
+// pagePath is the route of the page that the request asks for, with a slash at its
 // beginning and without the mark of a fragment.
-func (r request) path() string {
-	path := strings.TrimPrefix(strings.TrimPrefix(r.text("path"), "/"), "#")
+func (r request) pagePath() string {
+	path := strings.TrimPrefix(strings.TrimPrefix(r.stringClaim("path"), "/"), "#")
 	path = "/" + strings.TrimLeft(path, "/")
 	escaped := (&url.URL{Path: path}).EscapedPath()
 	return strings.ReplaceAll(escaped, "//", "/")
 }
 
-// where is the account store that the request names.
-func (r request) where() applicationapi.Where {
-	where := applicationapi.Where{Tenant: r.tenant, Application: r.application.ID, NameKey: strings.ToLower(r.text("onk"))}
+// accountStore is the account store that the request names.
+func (r request) accountStore() applicationapi.Where {
+	where := applicationapi.Where{Tenant: r.tenant, Application: r.application.ID, NameKey: strings.ToLower(r.stringClaim("onk"))}
 	if where.NameKey == "" {
-		where.AccountStore.Href = r.text("ash")
+		where.AccountStore.Href = r.stringClaim("ash")
 	}
 	return where
 }
 
-// organization refuses an organization that the request names and that is not
+// loginStores refuses an organization that the request names and that is not
 // there for its application.
-func (s *Service) organization(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
+func (s *Service) loginStores(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
 	where.Brief = true
-	return s.loginStores(ctx, where)
+	return s.loginStoresWithDefault(ctx, where)
 }
 
-// loginStores is organization with the default store.
-func (s *Service) loginStores(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
+// loginStoresWithDefault is organization with the default store.
+func (s *Service) loginStoresWithDefault(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
 	stores, err := s.peers.Application.LoginStores(ctx, where)
 	if where.NameKey == "" {
 		return stores, err

@@ -56,7 +56,7 @@ func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 		change(&called)
 	}
 	l.Service = idsite.New(store.New(pgtest.Open(t, store.Config)), called, ring, l.clock.Now, cfg)
-	if l.tenant, err = l.SignUp(t.Context(), in); err != nil {
+	if l.tenant, err = l.SignUpFirstTenant(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	shop, user := l.peers.Shop(l.tenant.ID, "jo@example.test")
@@ -110,10 +110,10 @@ func (l *login) sign(t testing.TB, header map[string]any, changes map[string]any
 }
 
 // begin sends a browser to the hosted pages.
-func (l *login) begin(t testing.TB, changes map[string]any, v idsite.Visit) idsite.Redirect {
+func (l *login) begin(t testing.TB, changes map[string]any, v idsite.BrowserRequest) idsite.Redirect {
 	t.Helper()
 	v.Token = l.sign(t, nil, changes)
-	to, err := l.Begin(t.Context(), v)
+	to, err := l.BeginLogin(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,8 +206,8 @@ func TestARequestWithoutATrustworthyCallbackIsAPage(t *testing.T) {
 		"a NUL":                 l.sign(t, nil, map[string]any{"state": "a\x00b"}),
 	} {
 		for name, rule := range map[string]func() (idsite.Redirect, error){
-			"login":  func() (idsite.Redirect, error) { return l.Begin(t.Context(), idsite.Visit{Token: token}) },
-			"logout": func() (idsite.Redirect, error) { return l.Logout(t.Context(), idsite.Visit{Token: token}) },
+			"login":  func() (idsite.Redirect, error) { return l.BeginLogin(t.Context(), idsite.BrowserRequest{Token: token}) },
+			"logout": func() (idsite.Redirect, error) { return l.Logout(t.Context(), idsite.BrowserRequest{Token: token}) },
 		} {
 			if to, err := rule(); apierr.From(err) == nil || apierr.From(err).Status != 400 || to.Location != "" {
 				t.Errorf("%s of %s leads to %q, %v", name, what, to.Location, err)
@@ -236,13 +236,13 @@ func TestACallbackNeverLeavesTheList(t *testing.T) {
 		"com.example.app://other",
 		" https://evil.example/callback", "https://shop.example.test\t.evil.example/callback",
 	} {
-		if to, err := l.Begin(t.Context(), idsite.Visit{Token: l.sign(t, nil, map[string]any{"cb_uri": hostile})}); err == nil {
+		if to, err := l.BeginLogin(t.Context(), idsite.BrowserRequest{Token: l.sign(t, nil, map[string]any{"cb_uri": hostile})}); err == nil {
 			t.Errorf("%s is accepted and leads to %s", hostile, to.Location)
 		}
 	}
 	for _, good := range []string{callback + "?a=b", "https://SHOP.example.test/callback", "https://a.shops.example.test/cb",
 		"com.example.app://cb"} {
-		if _, err := l.Begin(t.Context(), idsite.Visit{Token: l.sign(t, nil, map[string]any{"cb_uri": good})}); err != nil {
+		if _, err := l.BeginLogin(t.Context(), idsite.BrowserRequest{Token: l.sign(t, nil, map[string]any{"cb_uri": good})}); err != nil {
 			t.Errorf("%s is refused: %v", good, err)
 		}
 	}
@@ -276,7 +276,7 @@ func TestAFaultOfARequestGoesToItsCallback(t *testing.T) {
 		"an unmapped onk": {map[string]any{"onk": "unmapped"}, apierr.NameKeyNotMapped},
 	} {
 		c.changes["state"] = "a b~?ü"
-		to := l.begin(t, c.changes, idsite.Visit{})
+		to := l.begin(t, c.changes, idsite.BrowserRequest{})
 		l.wantError(t, what, to.Location, c.want)
 		if _, claims, _ := assertion(t, to.Location); string(claims["state"]) != `"a b~?ü"` {
 			t.Errorf("%s: the state is %s", what, claims["state"])
@@ -285,7 +285,7 @@ func TestAFaultOfARequestGoesToItsCallback(t *testing.T) {
 	disabled := l.app
 	disabled.Status = directoryapi.Disabled
 	l.put(disabled)
-	l.wantError(t, "a disabled application", l.begin(t, nil, idsite.Visit{}).Location, apierr.TokenApplicationDisabled)
+	l.wantError(t, "a disabled application", l.begin(t, nil, idsite.BrowserRequest{}).Location, apierr.TokenApplicationDisabled)
 	l.put(l.app)
 
 	for what, changes := range map[string]map[string]any{
@@ -294,7 +294,7 @@ func TestAFaultOfARequestGoesToItsCallback(t *testing.T) {
 		"exp within the skew":        {"exp": now - 59}, "an empty state": {"state": ""}, "an empty path": {"path": ""},
 		"an unknown claim": {"colour": "red"},
 	} {
-		if to := l.begin(t, changes, idsite.Visit{}); !strings.HasPrefix(to.Location, "https://"+l.tenant.Key+".id.localhost:8443/#/?jwt=") {
+		if to := l.begin(t, changes, idsite.BrowserRequest{}); !strings.HasPrefix(to.Location, "https://"+l.tenant.Key+".id.localhost:8443/#/?jwt=") {
 			t.Errorf("%s leads to %s", what, to.Location)
 		}
 	}
@@ -307,7 +307,7 @@ func TestARequestBeginsOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			to, err := l.Begin(t.Context(), idsite.Visit{Token: token})
+			to, err := l.BeginLogin(t.Context(), idsite.BrowserRequest{Token: token})
 			if err != nil {
 				t.Error(err)
 				return
@@ -324,7 +324,7 @@ func TestARequestBeginsOnce(t *testing.T) {
 		t.Errorf("%d of 50 requests began", began.Load())
 	}
 	l.clock.Move(9 * time.Minute)
-	to, err := l.Begin(t.Context(), idsite.Visit{Token: token})
+	to, err := l.BeginLogin(t.Context(), idsite.BrowserRequest{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,11 +340,11 @@ func TestWhereARequestLeads(t *testing.T) {
 		"//evil.example": "/#/evil.example?", "/#//evil.example": "/#/evil.example?", `/\evil.example`: "/#/%5Cevil.example?",
 		"/?jwt=x#y": "/#/%3Fjwt=x%23y?",
 	} {
-		if to := l.begin(t, map[string]any{"path": path}, idsite.Visit{}); !strings.HasPrefix(to.Location, host+want+"jwt=") {
+		if to := l.begin(t, map[string]any{"path": path}, idsite.BrowserRequest{}); !strings.HasPrefix(to.Location, host+want+"jwt=") {
 			t.Errorf("the path %q leads to %s", path, to.Location)
 		}
 	}
-	if to := l.begin(t, map[string]any{"onk": "ACME", "usd": true}, idsite.Visit{}); !strings.HasPrefix(to.Location, host+"/#/?jwt=") {
+	if to := l.begin(t, map[string]any{"onk": "ACME", "usd": true}, idsite.BrowserRequest{}); !strings.HasPrefix(to.Location, host+"/#/?jwt=") {
 		t.Errorf("without a domain of its own an organization leads to %s", to.Location)
 	}
 	l.ownDomain(t)
@@ -357,11 +357,11 @@ func TestWhereARequestLeads(t *testing.T) {
 		"usd alone":   {map[string]any{"usd": true}, "login.example.test"}, "usd as text": {map[string]any{"onk": "acme", "usd": "true"},
 			"acme.login.example.test"},
 	} {
-		if to := l.begin(t, c.changes, idsite.Visit{}); !strings.HasPrefix(to.Location, "https://"+c.host+":8443/#/?jwt=") {
+		if to := l.begin(t, c.changes, idsite.BrowserRequest{}); !strings.HasPrefix(to.Location, "https://"+c.host+":8443/#/?jwt=") {
 			t.Errorf("%s leads to %s", what, to.Location)
 		}
 	}
-	page := l.open(t, pageOf(t, l.begin(t, map[string]any{"onk": "acme", "usd": true}, idsite.Visit{}).Location))
+	page := l.open(t, pageOf(t, l.begin(t, map[string]any{"onk": "acme", "usd": true}, idsite.BrowserRequest{}).Location))
 	for origin, want := range map[string]bool{
 		"https://acme.login.example.test:8443": true, "https://login.example.test:8443": true, "https://other.login.example.test:8443": false,
 		"https://acme.login.example.test": false, "https://evil.example": false, "null": false, "": false,
@@ -371,7 +371,7 @@ func TestWhereARequestLeads(t *testing.T) {
 		}
 	}
 	for _, crafted := range []string{"evil.example/", "evil.example#", "a.b", "acme@evil.example", "..", "acme\\"} {
-		if to := l.begin(t, map[string]any{"onk": crafted, "usd": true}, idsite.Visit{}); !strings.HasPrefix(to.Location, callback) {
+		if to := l.begin(t, map[string]any{"onk": crafted, "usd": true}, idsite.BrowserRequest{}); !strings.HasPrefix(to.Location, callback) {
 			t.Errorf("the name key %q leads to %s", crafted, to.Location)
 		}
 	}
@@ -404,16 +404,16 @@ func (l *login) issuer(t *testing.T) string {
 	return "https://" + page.Items[0].DomainName
 }
 
-func (l *login) open(t *testing.T, token secure.Secret) *idsite.Page {
+func (l *login) open(t *testing.T, token secure.Secret) *idsite.PageAPI {
 	t.Helper()
-	page, _, err := l.OpenPage(t.Context(), token)
+	page, _, err := l.OpenPageAPI(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return page
 }
 
-func (l *login) logIn(t *testing.T, page *idsite.Page) idsite.Answer {
+func (l *login) logIn(t *testing.T, page *idsite.PageAPI) idsite.PageResult {
 	t.Helper()
 	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + idsitetest.Password.Reveal()))
 	answer, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{})
@@ -433,7 +433,7 @@ func TestAnAssertionSaysWhatTheLoginWas(t *testing.T) {
 		if state != "" {
 			changes["state"] = json.RawMessage(state)
 		}
-		to := l.begin(t, changes, idsite.Visit{})
+		to := l.begin(t, changes, idsite.BrowserRequest{})
 		header, claims, _ := assertion(t, l.logIn(t, l.open(t, pageOf(t, to.Location))).Redirect)
 		if string(claims["state"]) != state {
 			t.Errorf("the state %s (%s) comes back as %s", state, what, claims["state"])
@@ -454,7 +454,7 @@ func TestAnAssertionSaysWhatTheLoginWas(t *testing.T) {
 			}
 		}
 	}
-	to, err := l.Logout(t.Context(), idsite.Visit{Token: l.sign(t, nil, map[string]any{"state": "x"})})
+	to, err := l.Logout(t.Context(), idsite.BrowserRequest{Token: l.sign(t, nil, map[string]any{"state": "x"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -469,11 +469,11 @@ func TestAnAssertionSaysWhatTheLoginWas(t *testing.T) {
 func TestASessionTokenEnds(t *testing.T) {
 	l := newLogin(t)
 	token := func(changes map[string]any) secure.Secret {
-		return pageOf(t, l.begin(t, changes, idsite.Visit{}).Location)
+		return pageOf(t, l.begin(t, changes, idsite.BrowserRequest{}).Location)
 	}
 	over := func(what string, token secure.Secret, known bool) {
 		t.Helper()
-		page, back, err := l.OpenPage(t.Context(), token)
+		page, back, err := l.OpenPageAPI(t.Context(), token)
 		if apierr.From(err) == nil || apierr.From(err).Code != 12001 || (back != "") != known {
 			t.Errorf("%s: back to %q, %v", what, back, err)
 		}
@@ -506,7 +506,7 @@ func TestASessionTokenEnds(t *testing.T) {
 	last := token(nil)
 	for range 25 {
 		l.clock.Move(29 * time.Minute)
-		page, _, err := l.OpenPage(t.Context(), last)
+		page, _, err := l.OpenPageAPI(t.Context(), last)
 		if err != nil {
 			break
 		}
@@ -519,17 +519,17 @@ func TestASessionTokenEnds(t *testing.T) {
 
 func TestASessionHasItsLimits(t *testing.T) {
 	l := newLogin(t)
-	sso := func(visit idsite.Visit) idsite.Redirect { return l.begin(t, nil, visit) }
-	signIn := func() idsite.Visit {
-		began := sso(idsite.Visit{})
+	sso := func(visit idsite.BrowserRequest) idsite.Redirect { return l.begin(t, nil, visit) }
+	signIn := func() idsite.BrowserRequest {
+		began := sso(idsite.BrowserRequest{})
 		_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
-		landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser})
+		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser})
 		if err != nil || landed.Session == "" {
 			t.Fatalf("the browser has the session %q, %v", landed.Session, err)
 		}
-		return idsite.Visit{Browser: began.Browser, Session: landed.Session}
+		return idsite.BrowserRequest{Browser: began.Browser, Session: landed.Session}
 	}
-	signedIn := func(visit idsite.Visit) bool { return strings.HasPrefix(sso(visit).Location, callback) }
+	signedIn := func(visit idsite.BrowserRequest) bool { return strings.HasPrefix(sso(visit).Location, callback) }
 
 	visit := signIn()
 	for range 24 { // each use moves the idle limit, and none the absolute one
@@ -570,19 +570,19 @@ func TestASessionHasItsLimits(t *testing.T) {
 // A session is made for the browser that began, once, and under a new id.
 func TestASessionCannotBePlanted(t *testing.T) {
 	l := newLogin(t)
-	began := l.begin(t, nil, idsite.Visit{Session: "planted"})
+	began := l.begin(t, nil, idsite.BrowserRequest{Session: "planted"})
 	_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
 	for what, browser := range map[string]secure.Secret{"no": "", "a short": "x", "another": secure.Token(32)} {
-		landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: browser})
+		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: browser})
 		if err != nil || landed.Session != "" || landed.Location != callback+"?jwtResponse="+response.Reveal() {
 			t.Errorf("%s cookie: %+v, %v", what, landed, err)
 		}
 	}
-	first, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser, Session: "planted"})
+	first, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser, Session: "planted"})
 	if err != nil || first.Session == "" || first.Session == "planted" || first.SessionLife != 0 {
 		t.Fatalf("the session is %+v, %v", first, err)
 	}
-	if again, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser}); err != nil || again.Session != "" {
+	if again, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err != nil || again.Session != "" {
 		t.Errorf("the assertion makes another session: %+v, %v", again, err)
 	}
 	for what, token := range map[string]secure.Secret{
@@ -592,19 +592,19 @@ func TestASessionCannotBePlanted(t *testing.T) {
 		"an assertion of the client's own with a callback of nobody": l.sign(t, map[string]any{"kid": in.KeyID, "stt": "assertion"},
 			map[string]any{"iss": l.issuer(t), "exp": l.clock.Now().Unix() + 60, "aud": in.KeyID, "cb_uri": "https://evil.example/phish"}),
 	} {
-		if to, err := l.Land(t.Context(), idsite.Visit{Token: token, Browser: began.Browser}); err == nil || to.Session != "" {
+		if to, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: token, Browser: began.Browser}); err == nil || to.Session != "" {
 			t.Errorf("%s is landed: %+v", what, to)
 		}
 	}
 	l.clock.Move(61 * time.Second)
-	if _, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser}); err == nil {
+	if _, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err == nil {
 		t.Error("an assertion that has expired is landed")
 	}
 	persistent := true
 	l.change(t, idsite.SiteChange{SessionCookiePersistent: field.Some(persistent)})
-	began = l.begin(t, nil, idsite.Visit{})
+	began = l.begin(t, nil, idsite.BrowserRequest{})
 	_, _, response = assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
-	if landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser}); err != nil ||
+	if landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err != nil ||
 		landed.SessionLife != 12*time.Hour {
 		t.Errorf("a persistent cookie lives for %s, %v", landed.SessionLife, err)
 	}
@@ -619,16 +619,16 @@ func TestASecondStepMakesAnotherSession(t *testing.T) {
 	land := func(began idsite.Redirect, redirect string, before secure.Secret) secure.Secret {
 		t.Helper()
 		_, _, response := assertion(t, redirect)
-		landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser, Session: before})
+		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser, Session: before})
 		if err != nil || landed.Session == "" || landed.Session == before {
 			t.Fatalf("the session is %+v, %v", landed, err)
 		}
 		return landed.Session
 	}
-	began := l.begin(t, nil, idsite.Visit{})
+	began := l.begin(t, nil, idsite.BrowserRequest{})
 	first := land(began, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect, "")
 
-	began = l.begin(t, demanded, idsite.Visit{Session: first})
+	began = l.begin(t, demanded, idsite.BrowserRequest{Session: first})
 	page := l.open(t, pageOf(t, began.Location))
 	challenge, _, err := page.Challenge(t.Context(), factor, "")
 	if err != nil {
@@ -640,8 +640,8 @@ func TestASecondStepMakesAnotherSession(t *testing.T) {
 	}
 	second := land(began, passed.Redirect, first)
 
-	assertion(t, l.begin(t, demanded, idsite.Visit{Session: second}).Location)
-	pageOf(t, l.begin(t, nil, idsite.Visit{Session: first}).Location) // has to sign in
+	assertion(t, l.begin(t, demanded, idsite.BrowserRequest{Session: second}).Location)
+	pageOf(t, l.begin(t, nil, idsite.BrowserRequest{Session: first}).Location) // has to sign in
 }
 
 // The demand of a second factor is in the row of the flow: no path, order or token
@@ -651,7 +651,7 @@ func TestTheSecondStepCannotBeSkipped(t *testing.T) {
 	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
 	for _, path := range []string{"/", "/#/register", "/#/reset", "/#/mfa/redirect"} {
 		for _, demand := range []any{[]string{"sms"}, "sms", []string{"SMS"}, []string{"unknown"}, true, []any{1}} {
-			first := pageOf(t, l.begin(t, map[string]any{"require_mfa": demand, "path": path}, idsite.Visit{}).Location)
+			first := pageOf(t, l.begin(t, map[string]any{"require_mfa": demand, "path": path}, idsite.BrowserRequest{}).Location)
 			page := l.open(t, first)
 			if _, _, err := page.Challenge(t.Context(), factor, ""); apierr.From(err) == nil || apierr.From(err).Status != 403 {
 				t.Errorf("%s, %v: a challenge before the password ends with %v", path, demand, err)
@@ -697,7 +697,7 @@ func TestTheSecondStepCannotBeSkipped(t *testing.T) {
 // services.
 func TestForgotDoesTheSameForEveryLogin(t *testing.T) {
 	l := newLogin(t)
-	api, err := l.ClientOf(t.Context(), "CALM-otter")
+	api, err := l.OpenClientAPI(t.Context(), "CALM-otter")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -705,11 +705,13 @@ func TestForgotDoesTheSameForEveryLogin(t *testing.T) {
 		return l.peers.Applications.Calls("RequestReset") + l.peers.Applications.Calls("RequestVerification")
 	}
 	for name, rule := range map[string]func(string) error{
-		"forgot":       func(login string) error { return api.Forgot(t.Context(), login, idsite.AccountStoreParam{}) },
+		"forgot": func(login string) error {
+			return api.RequestPasswordReset(t.Context(), login, idsite.AccountStoreParam{})
+		},
 		"verification": func(login string) error { return api.SendVerification(t.Context(), login, idsite.AccountStoreParam{}) },
 		"page": func(login string) error {
-			page := l.open(t, pageOf(t, l.begin(t, nil, idsite.Visit{}).Location))
-			return page.RequestReset(t.Context(), l.app.ID, login, directoryapi.StoreName{})
+			page := l.open(t, pageOf(t, l.begin(t, nil, idsite.BrowserRequest{}).Location))
+			return page.RequestPasswordReset(t.Context(), l.app.ID, login, directoryapi.StoreName{})
 		},
 	} {
 		for _, login := range []string{l.user.Email, "nobody@example.test"} {

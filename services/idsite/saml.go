@@ -20,34 +20,34 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// samlLife is how long an identity provider may take.
-const samlLife = 30 * time.Minute
+// samlLoginTTL is how long an identity provider may take.
+const samlLoginTTL = 30 * time.Minute
 
 // BeginSAML answers GET {app}/saml/sso/idpRedirect: it returns the address of the
 // identity provider for a token that a client signed
 // (docs/interface/applications.md#saml-policy).
 func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure.Secret) (string, error) {
-	r, err := s.readInitiation(ctx, application, token)
+	r, err := s.verifySAMLInitiation(ctx, application, token)
 	if err != nil {
 		return "", err
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	if err := r.check(s.now()); err != nil {
+	if err := r.validate(s.now()); err != nil {
 		return "", err
 	}
-	if r.callback, err = callbackOf(r.application, r.text("cb_uri")); err != nil {
+	if r.callback, err = chooseCallback(r.application, r.stringClaim("cb_uri")); err != nil {
 		return "", err
 	}
-	directory, err := s.samlDirectory(ctx, r.where(), r.text("ash"))
+	directory, err := s.samlDirectory(ctx, r.accountStore(), r.stringClaim("ash"))
 	if err != nil {
 		return "", err
 	}
-	now, where := s.now(), r.where()
+	now, where := s.now(), r.accountStore()
 	state, stateJSON := r.state()
 	flow := store.Flow{
-		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.text("jti"), CallbackURI: r.callback,
+		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.stringClaim("jti"), CallbackURI: r.callback,
 		State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
-		CreatedAt: now, ExpiresAt: now.Add(samlLife),
+		CreatedAt: now, ExpiresAt: now.Add(samlLoginTTL),
 	}
 	if err := s.insertFlow(ctx, flow); err != nil {
 		return "", err
@@ -55,12 +55,12 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	return s.samlRedirect(ctx, flow, directory, false)
 }
 
-// readInitiation verifies the token of a login. Its issuer is the application, or
+// verifySAMLInitiation verifies the token of a login. Its issuer is the application, or
 // the key that signed it with the application as the subject.
-func (s *Service) readInitiation(ctx context.Context, application id.ID, token secure.Secret) (r request, err error) {
-	verified, err := s.verifyRequest(ctx, "accessToken", token)
+func (s *Service) verifySAMLInitiation(ctx context.Context, application id.ID, token secure.Secret) (r request, err error) {
+	verified, err := s.verifySignature(ctx, "accessToken", token)
 	if err == nil {
-		r, err = newRequest("accessToken", verified, verified.Claims)
+		r, err = parseRequest("accessToken", verified, verified.Claims)
 	}
 	if err != nil {
 		return r, err
@@ -69,9 +69,9 @@ func (s *Service) readInitiation(ctx context.Context, application id.ID, token s
 		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its claims have err")
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	issuer := r.text("iss")
+	issuer := r.stringClaim("iss")
 	if issuer == r.key {
-		issuer = r.text("sub")
+		issuer = r.stringClaim("sub")
 	}
 	ref, ok := s.cfg.Base.Parse(issuer)
 	if !ok || ref.Kind != "applications" || ref.ID != application {
@@ -81,9 +81,9 @@ func (s *Service) readInitiation(ctx context.Context, application id.ID, token s
 	return r, err
 }
 
-// callbackOf returns the callback that is asked for, or the default one: the first
+// chooseCallback returns the callback that is asked for, or the default one: the first
 // that names one address.
-func callbackOf(a applicationapi.Application, asked string) (string, error) {
+func chooseCallback(a applicationapi.Application, asked string) (string, error) {
 	switch {
 	case asked != "" && redirecturi.IsListed(asked, a.AuthorizedCallbackURIs):
 		return asked, nil
@@ -103,7 +103,7 @@ func callbackOf(a applicationapi.Application, asked string) (string, error) {
 // samlDirectory returns the SAML directory of a login: the one that the named account
 // store is or leads to, or the first in the order of login.
 func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where, named string) (id.ID, error) {
-	stores, err := s.organization(ctx, where)
+	stores, err := s.loginStores(ctx, where)
 	if err != nil {
 		return id.ID{}, err
 	}
@@ -133,14 +133,14 @@ func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where,
 	return id.ID{}, apierr.Reference.Because("no SAML directory is mapped to the application")
 }
 
-// relayPurpose is what the keys of a tenant's relay states are derived for.
-func relayPurpose(tenant id.ID) string { return "idsite.relay/" + tenant.String() }
+// relayStatePurpose is what the keys of a tenant's relay states are derived for.
+func relayStatePurpose(tenant id.ID) string { return "idsite.relay/" + tenant.String() }
 
 // The kinds of relay states, in the header stt: they go to identity providers, and
 // come back from them.
 const (
-	loginRelay  = "relayState"
-	logoutRelay = "logoutRelayState"
+	loginRelayState  = "relayState"
+	logoutRelayState = "logoutRelayState"
 )
 
 // samlRedirect returns the address of an identity provider with a request and a
@@ -153,7 +153,7 @@ func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.I
 		"ash": s.cfg.Base.To("directories", directory), "app_href": s.cfg.Base.To("applications", f.ApplicationID), "state": f.State,
 		"iat": s.now().Unix(), "exp": f.ExpiresAt.Unix(), "flow": f.ID.String(), "hosted": isHosted,
 	}
-	relay, err := s.signOwn(f.TenantID, relayPurpose, loginRelay, claims)
+	relay, err := s.signServiceToken(f.TenantID, relayStatePurpose, loginRelayState, claims)
 	if err != nil {
 		return "", err
 	}
@@ -163,10 +163,10 @@ func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.I
 	return to.Location, err
 }
 
-// openRelay returns the claims of a relay state and its flow. Any other text is
-// errNotOwn; a flow that is gone apierr.NotFound.
-func (s *Service) openRelay(ctx context.Context, kind string, token secure.Secret) (secure.Claims, store.Flow, error) {
-	at, claims, err := s.openOwn(token, relayPurpose, kind, "flow")
+// verifyRelayState returns the claims of a relay state and its flow. Any other text is
+// errNotServiceToken; a flow that is gone apierr.NotFound.
+func (s *Service) verifyRelayState(ctx context.Context, kind string, token secure.Secret) (secure.Claims, store.Flow, error) {
+	at, claims, err := s.verifyServiceToken(token, relayStatePurpose, kind, "flow")
 	if err != nil {
 		return nil, store.Flow{}, err
 	}
@@ -174,36 +174,36 @@ func (s *Service) openRelay(ctx context.Context, kind string, token secure.Secre
 	return claims, flow, err
 }
 
-// samlReturn is a browser that an identity provider has sent here.
-type samlReturn struct {
-	flow      store.Flow
-	requestID string // empty: the identity provider began
-	isHosted  bool
-	isSigned  bool // the callback comes from what this service has signed
+// readRelayState is a browser that an identity provider has sent here.
+type samlCallback struct {
+	flow              store.Flow
+	requestID         string // empty: the identity provider began
+	isHosted          bool
+	isCallbackTrusted bool // the callback comes from what this service has signed
 }
 
 // FinishSAML answers POST /directories/{id}/saml/sso/post: it returns where the
 // browser goes. An error whose callback can be trusted goes there.
 func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, relay secure.Secret) (string, error) {
-	from, err := s.samlReturn(ctx, directory, relay)
+	from, err := s.readRelayState(ctx, directory, relay)
 	if err != nil {
 		return "", err
 	}
 	ctx = caller.WithTenant(ctx, from.flow.TenantID)
 	location, err := s.finishSAML(ctx, directory, from, response)
-	if err != nil && from.isSigned {
-		return s.failTo(ctx, from.flow, err)
+	if err != nil && from.isCallbackTrusted {
+		return s.errorRedirect(ctx, from.flow, err)
 	}
 	return location, err
 }
 
-func (s *Service) samlReturn(ctx context.Context, directory id.ID, relay secure.Secret) (from samlReturn, err error) {
+func (s *Service) readRelayState(ctx context.Context, directory id.ID, relay secure.Secret) (from samlCallback, err error) {
 	if relay == "" {
-		return s.unsolicited(ctx, directory)
+		return s.idpInitiated(ctx, directory)
 	}
-	claims, flow, err := s.openRelay(ctx, loginRelay, relay)
-	if errors.Is(err, errNotOwn) {
-		return s.defaultRelay(ctx, relay)
+	claims, flow, err := s.verifyRelayState(ctx, loginRelayState, relay)
+	if errors.Is(err, errNotServiceToken) {
+		return s.idpInitiatedByRelayState(ctx, relay)
 	}
 	if errors.Is(err, apierr.NotFound) || err == nil && claims["ash"] != s.cfg.Base.To("directories", directory) {
 		err = apierr.SAMLMalformed.Because("the RelayState is of a login that has ended, or at another directory; begin again")
@@ -211,15 +211,15 @@ func (s *Service) samlReturn(ctx context.Context, directory id.ID, relay secure.
 	if err != nil {
 		return from, err
 	}
-	from.flow, from.isSigned = flow, true
+	from.flow, from.isCallbackTrusted = flow, true
 	from.requestID, _ = claims["jti"].(string)
 	from.isHosted, _ = claims["hosted"].(bool)
 	return from, nil
 }
 
-// unsolicited is a login that the identity provider began without a relay state: it
+// idpInitiated is a login that the identity provider began without a relay state: it
 // leads to the oldest application of the directory.
-func (s *Service) unsolicited(ctx context.Context, directory id.ID) (from samlReturn, err error) {
+func (s *Service) idpInitiated(ctx context.Context, directory id.ID) (from samlCallback, err error) {
 	of, err := s.peers.Directory.SAMLTenant(ctx, directoryapi.SAMLDirectory{Directory: directory})
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.NotSAML.Because("there is no SAML directory %q", s.cfg.Base.To("directories", directory))
@@ -234,41 +234,41 @@ func (s *Service) unsolicited(ctx context.Context, directory id.ID) (from samlRe
 	if err != nil {
 		return from, err
 	}
-	callback, err := callbackOf(application, "")
-	from.flow = s.unsolicitedFlow(application, callback)
+	callback, err := chooseCallback(application, "")
+	from.flow = s.idpInitiatedFlow(application, callback)
 	return from, err
 }
 
-// defaultRelay is a login that the identity provider began with a default relay
+// idpInitiatedByRelayState is a login that the identity provider began with a default relay
 // state.
-func (s *Service) defaultRelay(ctx context.Context, relay secure.Secret) (from samlReturn, err error) {
+func (s *Service) idpInitiatedByRelayState(ctx context.Context, relay secure.Secret) (from samlCallback, err error) {
 	to, err := s.peers.Application.SAMLRelayState(ctx, applicationapi.SAMLRelayState{Token: relay})
 	if err != nil {
 		return from, err
 	}
-	callback, err := callbackOf(to.Application, to.CallbackURI)
+	callback, err := chooseCallback(to.Application, to.CallbackURI)
 	if err != nil {
 		return from, err
 	}
-	from.flow, from.isSigned = s.unsolicitedFlow(to.Application, callback), true
+	from.flow, from.isCallbackTrusted = s.idpInitiatedFlow(to.Application, callback), true
 	from.flow.State, from.flow.AccountStore = to.State, to.AccountStore.Href
 	return from, nil
 }
 
-// unsolicitedFlow is a flow that is not stored: no request waits for its end.
-func (s *Service) unsolicitedFlow(a applicationapi.Application, callback string) store.Flow {
+// idpInitiatedFlow is a flow that is not stored: no request waits for its end.
+func (s *Service) idpInitiatedFlow(a applicationapi.Application, callback string) store.Flow {
 	now := s.now()
 	return store.Flow{TenantID: a.TenantID, ID: id.New(now), ApplicationID: a.ID, CallbackURI: callback, CreatedAt: now,
-		ExpiresAt: now.Add(samlLife)}
+		ExpiresAt: now.Add(samlLoginTTL)}
 }
 
 // finishSAML logs the user of a response in.
-func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlReturn, response secure.Secret) (string, error) {
+func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlCallback, response secure.Secret) (string, error) {
 	f := from.flow
 	if f.FinishedAt != nil || !s.now().Before(f.ExpiresAt) {
 		return "", apierr.SAMLMalformed.Because("the login has ended already, or has taken longer than allowed; begin again")
 	}
-	if err := s.wantOpenFor(ctx, f, directory); err != nil {
+	if err := s.checkSAMLDirectory(ctx, f, directory); err != nil {
 		return "", err
 	}
 	login, err := s.peers.Directory.FinishSAMLLogin(ctx, directoryapi.FinishSAMLLogin{
@@ -277,7 +277,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 	if err != nil {
 		return "", err
 	}
-	where := whereOf(f)
+	where := accountStoreOf(f)
 	admitted, err := s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: login.Account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
 		Read: &login.Account,
@@ -285,7 +285,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 	if err != nil {
 		return "", err
 	}
-	f = f.PassedBy(admitted.Account, admitted.Organization)
+	f = f.WithAccount(admitted.Account, admitted.Organization)
 	f.SAMLSession = &login.Session
 	// Of two new accounts, the copy in the default store comes after the other.
 	isNew := login.IsNew && !admitted.Account.CreatedAt.Before(login.Account.CreatedAt)
@@ -295,30 +295,30 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlRetu
 		if err != nil {
 			return "", err
 		}
-		page := &Page{s, f, site}
-		return page.goOn(ctx, admitted, isNew)
+		page := &PageAPI{s, f, site}
+		return page.finishExternalLogin(ctx, admitted, isNew)
 	case from.requestID == "":
 		f.RequestID = login.ResponseID
 	default:
 		now := s.now()
 		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.FinishFlow(ctx, f, now) })
 		if errors.Is(err, apierr.NotFound) {
-			err = errSessionOver
+			err = errSessionEnded
 		}
 		if err != nil {
 			return "", err
 		}
 	}
-	return s.returnTo(ctx, f, store.Site{}, id.New(s.now()).String(), outcome{
+	return s.assertionRedirect(ctx, f, store.Site{}, id.New(s.now()).String(), outcome{
 		status: authenticated, account: f.AccountID, isNew: isNew, issuer: s.cfg.Base.To("applications", f.ApplicationID),
 	})
 }
 
-// wantOpenFor refuses a login before an account is created for it: through an
+// checkSAMLDirectory refuses a login before an account is created for it: through an
 // application that is disabled, or a directory that no longer belongs to it.
-func (s *Service) wantOpenFor(ctx context.Context, f store.Flow, directory id.ID) error {
-	where := whereOf(f)
-	stores, err := s.organization(ctx, where)
+func (s *Service) checkSAMLDirectory(ctx context.Context, f store.Flow, directory id.ID) error {
+	where := accountStoreOf(f)
+	stores, err := s.loginStores(ctx, where)
 	if err != nil {
 		return err
 	}
@@ -334,11 +334,11 @@ func (s *Service) wantOpenFor(ctx context.Context, f store.Flow, directory id.ID
 
 // BeginSAML returns the address of the identity provider of a SAML directory, for
 // the button of a page.
-func (p *Page) BeginSAML(ctx context.Context, application id.ID, named string) (string, error) {
-	if err := p.wantApplication(application); err != nil {
+func (p *PageAPI) BeginSAML(ctx context.Context, application id.ID, named string) (string, error) {
+	if err := p.checkApplication(application); err != nil {
 		return "", err
 	}
-	directory, err := p.svc.samlDirectory(ctx, whereOf(p.flow), cmp.Or(named, p.flow.AccountStore))
+	directory, err := p.svc.samlDirectory(ctx, accountStoreOf(p.flow), cmp.Or(named, p.flow.AccountStore))
 	if err != nil {
 		return "", err
 	}
@@ -352,8 +352,8 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 	if session.SAMLSession == nil {
 		return ""
 	}
-	relay, err := s.signOwn(f.TenantID, relayPurpose, logoutRelay, secure.Claims{
-		"flow": f.ID.String(), "sub": session.AccountID.String(), "iat": s.now().Unix(), "exp": s.now().Add(samlLife).Unix(),
+	relay, err := s.signServiceToken(f.TenantID, relayStatePurpose, logoutRelayState, secure.Claims{
+		"flow": f.ID.String(), "sub": session.AccountID.String(), "iat": s.now().Unix(), "exp": s.now().Add(samlLoginTTL).Unix(),
 	})
 	var to directoryapi.SAMLRedirect
 	if err == nil {
@@ -369,8 +369,8 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 // provider has sent the browser back, which goes on to the callback of the logout. The
 // session here has ended already, so that a failure there is only logged.
 func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.Secret) (string, error) {
-	claims, f, err := s.openRelay(ctx, logoutRelay, relay)
-	if errors.Is(err, errNotOwn) || errors.Is(err, apierr.NotFound) {
+	claims, f, err := s.verifyRelayState(ctx, logoutRelayState, relay)
+	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) {
 		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
 	}
 	if err != nil {
@@ -393,5 +393,5 @@ func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.S
 	if err != nil {
 		return "", err
 	}
-	return s.returnTo(ctx, f, site, id.New(s.now()).String(), outcome{status: loggedOut, account: account})
+	return s.assertionRedirect(ctx, f, site, id.New(s.now()).String(), outcome{status: loggedOut, account: account})
 }

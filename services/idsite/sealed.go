@@ -8,5 +8,5 @@ import (
 // Sealed are the columns of values that are sealed under the master key. Those of
 // provider_logins live for minutes and are not among them.
 var Sealed = []secure.SealedColumn[id.ID]{
-	{Table: "id_sites", Key: "tenant_id", Column: "tls_private_key_sealed", Purpose: keyPurpose},
+	{Table: "id_sites", Key: "tenant_id", Column: "tls_private_key_sealed", Purpose: tlsKeyPurpose},
 }

@@ -8,8 +8,6 @@
 package idsite
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -17,7 +15,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -70,30 +67,4 @@ func (s *Service) displayName(name string, builtin bool) string {
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	return &Service{store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now, cfg: cfg}
-}
-
-// PurgeEvery is how often what has ended is deleted.
-const PurgeEvery = time.Minute
-
-// keepEnded is how long a flow is kept after its end: its request must not begin
-// another one while it is valid.
-const keepEnded = requestLife + 2*skew
-
-// batch is how many rows a transaction of the purge deletes.
-const batch = 1000
-
-// Purger deletes flows and sessions that have ended, until its ctx ends.
-func (s *Service) Purger(pause time.Duration) func(context.Context) error {
-	return purge.Every(pause, "purge of ended hosted logins failed, retrying", func(ctx context.Context) error {
-		return s.store.EachShard(ctx, s.purge)
-	})
-}
-
-func (s *Service) purge(ctx context.Context) error {
-	now := s.now()
-	return errors.Join(
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredFlows(ctx, now.Add(-keepEnded), batch) }),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredProviderLogins(ctx, now, batch) }),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredSessions(ctx, now, batch) }),
-	)
 }

@@ -30,7 +30,7 @@ func TestWhoeverSharesALoginGetsNothingOfTheOther(t *testing.T) {
 	l.peers.Directories.InsertAccount(attacker, idsitetest.Password)
 	l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
 
-	link := pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.Visit{}).Location)
+	link := pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.BrowserRequest{}).Location)
 	page := l.open(t, link)
 	value := base64.StdEncoding.EncodeToString([]byte(attacker.Email + ":" + idsitetest.Password.Reveal()))
 	if _, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{}); err != nil {
@@ -43,7 +43,7 @@ func TestWhoeverSharesALoginGetsNothingOfTheOther(t *testing.T) {
 	l.open(t, theirs) // as long as nobody else has logged in
 	victim := l.open(t, link)
 	l.logIn(t, victim)
-	if _, _, err := l.OpenPage(t.Context(), theirs); !errors.Is(err, apierr.SessionTimedOut) {
+	if _, _, err := l.OpenPageAPI(t.Context(), theirs); !errors.Is(err, apierr.SessionTimedOut) {
 		t.Errorf("the token of the account before is opened: %v", err)
 	}
 	if _, err := l.open(t, link).Factors(t.Context(), l.user.ID); !errors.Is(err, apierr.Forbidden) {
@@ -57,9 +57,9 @@ func TestWhoeverSharesALoginGetsNothingOfTheOther(t *testing.T) {
 // Whoever sets a new password may have been robbed of the old one.
 func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 	l := newLogin(t)
-	began := l.begin(t, nil, idsite.Visit{})
+	began := l.begin(t, nil, idsite.BrowserRequest{})
 	_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
-	page := l.open(t, pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.Visit{}).Location))
+	page := l.open(t, pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.BrowserRequest{}).Location))
 	l.logIn(t, page)
 	enrolled, err := page.EnrollFactor(t.Context(), l.user.ID, mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550100"})
 	if err != nil {
@@ -77,20 +77,20 @@ func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, try := range map[string]func(*idsite.Page) error{
-		"the list of factors": func(p *idsite.Page) error {
+	for what, try := range map[string]func(*idsite.PageAPI) error{
+		"the list of factors": func(p *idsite.PageAPI) error {
 			_, err := p.Factors(t.Context(), l.user.ID)
 			return err
 		},
-		"a new factor": func(p *idsite.Page) error {
+		"a new factor": func(p *idsite.PageAPI) error {
 			_, err := p.EnrollFactor(t.Context(), l.user.ID, mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550101"})
 			return err
 		},
-		"a challenge": func(p *idsite.Page) error {
+		"a challenge": func(p *idsite.PageAPI) error {
 			_, _, err := p.Challenge(t.Context(), enrolled.Factor.ID, "")
 			return err
 		},
-		"the code": func(p *idsite.Page) error {
+		"the code": func(p *idsite.PageAPI) error {
 			_, _, err := p.AnswerChallenge(t.Context(), challenge.ID, l.peers.MFA.Sent(l.userRef()))
 			return err
 		},
@@ -99,7 +99,7 @@ func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser}); err != nil || landed.Session != "" {
+	if landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err != nil || landed.Session != "" {
 		t.Errorf("the assertion of before makes a session: %+v, %v", landed, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestTheSecondStepIsForAnAccountOfTheApplication(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			l := newLogin(t)
 			factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
-			page := l.open(t, pageOf(t, l.begin(t, map[string]any{"require_mfa": mfaapi.Authenticator}, idsite.Visit{}).Location))
+			page := l.open(t, pageOf(t, l.begin(t, map[string]any{"require_mfa": mfaapi.Authenticator}, idsite.BrowserRequest{}).Location))
 			l.logIn(t, page)
 			end(l)
 			if _, answer, err := page.Challenge(t.Context(), factor, l.peers.MFA.Show(l.userRef())); !errors.Is(err, apierr.SessionTimedOut) {
@@ -132,8 +132,8 @@ func TestTheSecondStepIsForAnAccountOfTheApplication(t *testing.T) {
 func TestAFactorThatWasLeftUnverifiedPassesNoLogin(t *testing.T) {
 	l := newLogin(t)
 	request := map[string]any{"require_mfa": []string{mfaapi.SMS, mfaapi.Authenticator}}
-	open := func() *idsite.Page {
-		page := l.open(t, pageOf(t, l.begin(t, request, idsite.Visit{}).Location))
+	open := func() *idsite.PageAPI {
+		page := l.open(t, pageOf(t, l.begin(t, request, idsite.BrowserRequest{}).Location))
 		l.logIn(t, page)
 		return page
 	}
@@ -160,7 +160,7 @@ func TestAFactorThatWasLeftUnverifiedPassesNoLogin(t *testing.T) {
 func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 	l := newLogin(t)
 	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
-	began := l.begin(t, map[string]any{"require_mfa": mfaapi.Authenticator}, idsite.Visit{})
+	began := l.begin(t, map[string]any{"require_mfa": mfaapi.Authenticator}, idsite.BrowserRequest{})
 	page := l.open(t, pageOf(t, began.Location))
 	l.logIn(t, page)
 	_, answer, err := page.Challenge(t.Context(), factor, l.peers.MFA.Show(l.userRef()))
@@ -168,20 +168,20 @@ func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, response := assertion(t, answer.Redirect)
-	landed, err := l.Land(t.Context(), idsite.Visit{Token: response, Browser: began.Browser})
+	landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser})
 	if err != nil || landed.Session == "" {
 		t.Fatalf("the session is %+v, %v", landed, err)
 	}
 	for _, enough := range []any{mfaapi.Authenticator, []string{mfaapi.SMS, mfaapi.Authenticator}} {
-		assertion(t, l.begin(t, map[string]any{"require_mfa": enough}, idsite.Visit{Session: landed.Session}).Location)
+		assertion(t, l.begin(t, map[string]any{"require_mfa": enough}, idsite.BrowserRequest{Session: landed.Session}).Location)
 	}
-	pageOf(t, l.begin(t, map[string]any{"require_mfa": mfaapi.SMS}, idsite.Visit{Session: landed.Session}).Location)
+	pageOf(t, l.begin(t, map[string]any{"require_mfa": mfaapi.SMS}, idsite.BrowserRequest{Session: landed.Session}).Location)
 }
 
 // The group or the directory of a new account decides what it may do.
 func TestAStrangerDoesNotChooseTheAccountStore(t *testing.T) {
 	l := newLogin(t)
-	page := l.open(t, pageOf(t, l.begin(t, nil, idsite.Visit{}).Location))
+	page := l.open(t, pageOf(t, l.begin(t, nil, idsite.BrowserRequest{}).Location))
 	account := directoryapi.NewAccount{Email: field.Some("new@example.test"), Password: field.Some(idsitetest.Password.Reveal())}
 	for _, kind := range []string{"directories", "groups", "applications", "accounts"} {
 		named := directoryapi.StoreName{Href: apiBase.To(kind, l.user.DirectoryID)}
@@ -194,8 +194,8 @@ func TestAStrangerDoesNotChooseTheAccountStore(t *testing.T) {
 	}
 }
 
-// sessionClaims are the claims that a page reads from its token.
-func sessionClaims(t *testing.T, token secure.Secret) (claims map[string]any) {
+// pageTokenClaims are the claims that a page reads from its token.
+func pageTokenClaims(t *testing.T, token secure.Secret) (claims map[string]any) {
 	t.Helper()
 	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token.Reveal(), ".")[1])
 	if err == nil {
@@ -211,7 +211,7 @@ func sessionClaims(t *testing.T, token secure.Secret) (claims map[string]any) {
 // application reads of it.
 func TestTheOrganizationOfALogin(t *testing.T) {
 	l := newLogin(t)
-	if claims := sessionClaims(t, pageOf(t, l.begin(t, map[string]any{"sof": true}, idsite.Visit{}).Location)); claims["sof"] != false {
+	if claims := pageTokenClaims(t, pageOf(t, l.begin(t, map[string]any{"sof": true}, idsite.BrowserRequest{}).Location)); claims["sof"] != false {
 		t.Errorf("without an organization the page asks for one: %v", claims)
 	}
 	acme := apiBase.To("organizations", l.peers.Applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", l.user.DirectoryID))
@@ -229,8 +229,8 @@ func TestTheOrganizationOfALogin(t *testing.T) {
 		"the page, before a factor":   {map[string]any{"sof": true, "require_mfa": "sms"}, directoryapi.StoreName{Href: acme}, nil},
 		"the request before a factor": {map[string]any{"sof": true, "require_mfa": "sms", "ash": acme}, directoryapi.StoreName{}, "acme"},
 	} {
-		token := pageOf(t, l.begin(t, c.request, idsite.Visit{}).Location)
-		if claims := sessionClaims(t, token); claims["sof"] != true || claims["asnk"] != c.asnk ||
+		token := pageOf(t, l.begin(t, c.request, idsite.BrowserRequest{}).Location)
+		if claims := pageTokenClaims(t, token); claims["sof"] != true || claims["asnk"] != c.asnk ||
 			c.asnk != nil && claims["ash"] != acme {
 			t.Errorf("%s: the page reads %v", what, claims)
 		}
@@ -271,7 +271,7 @@ func TestTheOrganizationOfALoginElsewhere(t *testing.T) {
 	request := map[string]any{"onk": "acme"}
 	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + idsitetest.Password.Reveal()))
 	for named, want := range map[string]string{apiBase.To("directories", l.user.DirectoryID): "", other: strconv.Quote(other)} {
-		page := l.open(t, pageOf(t, l.begin(t, request, idsite.Visit{}).Location))
+		page := l.open(t, pageOf(t, l.begin(t, request, idsite.BrowserRequest{}).Location))
 		answer, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{Href: named})
 		if err != nil {
 			t.Fatal(err)
@@ -284,7 +284,7 @@ func TestTheOrganizationOfALoginElsewhere(t *testing.T) {
 		if factors != "" {
 			request["require_mfa"] = factors
 		}
-		page := l.open(t, pageOf(t, l.begin(t, request, idsite.Visit{}).Location))
+		page := l.open(t, pageOf(t, l.begin(t, request, idsite.BrowserRequest{}).Location))
 		account := directoryapi.NewAccount{
 			Email: field.Some("new" + factors + "@example.test"), Password: field.Some(idsitetest.Password.Reveal()),
 		}
@@ -303,7 +303,7 @@ func TestTheOrganizationOfALoginElsewhere(t *testing.T) {
 
 // passFactor enrolls a phone in a login whose first step has passed, and passes the second
 // step with it.
-func (l *login) passFactor(t *testing.T, page *idsite.Page, account id.ID) idsite.Answer {
+func (l *login) passFactor(t *testing.T, page *idsite.PageAPI, account id.ID) idsite.PageResult {
 	t.Helper()
 	token, err := page.Token(t.Context())
 	if err != nil {
@@ -343,7 +343,7 @@ func TestAFailureBeginsNoSAMLLogin(t *testing.T) {
 // A browser brings any bytes as state.
 func TestAStateThatIsNoShortTextIsRefused(t *testing.T) {
 	l := newLogin(t)
-	api, err := l.ClientOf(t.Context(), l.app.DNSLabel)
+	api, err := l.OpenClientAPI(t.Context(), l.app.DNSLabel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestASAMLResponseIsForTheBrowserThatLoggedIn(t *testing.T) {
 		provider.API, provider.Hosted = peers.Application, peers.Application
 		peers.Application = provider
 	})
-	api, err := l.ClientOf(t.Context(), l.app.DNSLabel)
+	api, err := l.OpenClientAPI(t.Context(), l.app.DNSLabel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +393,7 @@ func TestASAMLResponseIsForTheBrowserThatLoggedIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		victim, err := l.ContinueSignOn(t.Context(), idsite.Visit{Token: secure.Secret(link.Query().Get("signOn"))})
+		victim, err := l.ContinueSignOn(t.Context(), idsite.BrowserRequest{Token: secure.Secret(link.Query().Get("signOn"))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,14 +406,14 @@ func TestASAMLResponseIsForTheBrowserThatLoggedIn(t *testing.T) {
 	flow, jwt, began := begin()
 	_, other, _ := begin()
 	for what, assertion := range map[string]secure.Secret{"no": "", "no good": "x", "another": secure.Secret(other)} {
-		if _, err := api.EndSignOn(t.Context(), flow, began.Browser, assertion); !errors.Is(err, apierr.BadRequest) || len(provider.answers) > 0 {
+		if _, err := api.FinishSignOn(t.Context(), flow, began.Browser, assertion); !errors.Is(err, apierr.BadRequest) || len(provider.answers) > 0 {
 			t.Errorf("%s assertion: %v, %+v", what, err, provider.answers)
 		}
 	}
-	if _, err := api.EndSignOn(t.Context(), flow, secure.Token(32), secure.Secret(jwt)); !errors.Is(err, apierr.BadRequest) {
+	if _, err := api.FinishSignOn(t.Context(), flow, secure.Token(32), secure.Secret(jwt)); !errors.Is(err, apierr.BadRequest) {
 		t.Errorf("another browser: %v", err)
 	}
-	if signed, err := api.EndSignOn(t.Context(), flow, began.Browser, secure.Secret(jwt)); err != nil || signed.Response != "signed" ||
+	if signed, err := api.FinishSignOn(t.Context(), flow, began.Browser, secure.Secret(jwt)); err != nil || signed.Response != "signed" ||
 		len(provider.answers) != 1 || provider.answers[0].Account != l.user.ID {
 		t.Errorf("the browser itself gets %+v, %v; %+v", signed, err, provider.answers)
 	}

@@ -32,7 +32,7 @@ type Bootstrap struct {
 // maxKeyAttempts bounds the search for a tenant key that nobody has.
 const maxKeyAttempts = 16
 
-// SignUp makes a tenant over all services: the administrators directory with
+// SignUpFirstTenant makes a tenant over all services: the administrators directory with
 // the owner's account, the console application and My Application, the API
 // key, and the site of its hosted pages. Each step can be repeated, because its
 // ids come from the key's id; so a sign-up that broke off is completed by the
@@ -42,20 +42,20 @@ const maxKeyAttempts = 16
 // made again, so that one that has leaked can be revoked.
 //
 // The owner has no password until it is reset by mail.
-func (s *Service) SignUp(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
-	named := func(what string) id.ID { return derived(in.KeyID, what) }
-	return s.makeTenant(ctx, in.KeyID, named, directoryapi.SignUp{Email: in.OwnerEmail},
+func (s *Service) SignUpFirstTenant(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
+	named := func(what string) id.ID { return derivedID(in.KeyID, what) }
+	return s.createTenant(ctx, in.KeyID, named, directoryapi.SignUp{Email: in.OwnerEmail},
 		oauthapi.EnsureKey{ID: in.KeyID, Secret: in.KeySecret})
 }
 
-// makeTenant makes a tenant whose parts have the ids that named returns.
-func (s *Service) makeTenant(ctx context.Context, seed string, named func(string) id.ID, owner directoryapi.SignUp,
+// createTenant makes a tenant whose parts have the ids that named returns.
+func (s *Service) createTenant(ctx context.Context, seed string, named func(string) id.ID, owner directoryapi.SignUp,
 	key oauthapi.EnsureKey) (directoryapi.Tenant, error) {
 	at := caller.From(ctx)
 	ctx = caller.Into(ctx, caller.Caller{Tenant: named("tenant"), RequestID: at.RequestID, Address: at.Address})
 	owner.Tenant, owner.Directory, owner.Owner = named("tenant"), named("administrators"), named("owner")
 	owner.DirectoryName = s.cfg.Title + " Administrators"
-	made, err := s.signUpTenant(ctx, seed, owner)
+	made, err := s.signUpWithFreeKey(ctx, seed, owner)
 	if err != nil {
 		return made.Tenant, fmt.Errorf("make the tenant: %w", err)
 	}
@@ -93,11 +93,11 @@ func (s *Service) makeTenant(ctx context.Context, seed string, named func(string
 		return tenant, nil
 	}
 	slog.InfoContext(ctx, "made the first API key of a tenant", "key", key.ID, "tenant", tenant.ID)
-	return tenant, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.NoteKey(ctx, tenant.ID) })
+	return tenant, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.MarkKeyMade(ctx, tenant.ID) })
 }
 
-// SignUpOn reports whether everybody may sign a tenant up.
-func (s *Service) SignUpOn() bool { return s.cfg.SignUp }
+// SignUpEnabled reports whether everybody may sign a tenant up.
+func (s *Service) SignUpEnabled() bool { return s.cfg.SignUp }
 
 // RequestSignUp sends the mail that confirms a sign-up
 // (docs/interface/authentication.md#sign-up). It returns apierr.NotFound where sign-up is off,
@@ -136,7 +136,7 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 		case "owner":
 			return pending.Account
 		}
-		return derived(seed, what)
+		return derivedID(seed, what)
 	}
 	// The key can be made again until the token is used, and by nobody else.
 	_, master := s.ring.Derive("idsite.sign-up/" + seed)
@@ -145,7 +145,7 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 		ID:     base32.StdEncoding.EncodeToString(part("key id"))[:26],
 		Secret: secure.Secret(base64.RawURLEncoding.EncodeToString(part("key secret"))),
 	}
-	tenant, err := s.makeTenant(ctx, seed, named, directoryapi.SignUp{Pending: true}, key)
+	tenant, err := s.createTenant(ctx, seed, named, directoryapi.SignUp{Pending: true}, key)
 	if err == nil {
 		_, err = s.peers.Directory.EndSignUp(ctx, directoryapi.SignUpToken{Token: token})
 	}
@@ -159,9 +159,9 @@ func (s *Service) AcceptInvitation(ctx context.Context, token secure.Secret, in 
 	return s.peers.Directory.AcceptInvitation(ctx, directoryapi.AcceptInvitation{Token: token, Account: in})
 }
 
-// signUpTenant looks for a tenant key that is free. A tenant that is there
+// signUpWithFreeKey looks for a tenant key that is free. A tenant that is there
 // already keeps its own.
-func (s *Service) signUpTenant(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
+func (s *Service) signUpWithFreeKey(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
 	for attempt := range maxKeyAttempts {
 		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(attempt))
 		if made, err = s.peers.Directory.SignUp(ctx, in); !errors.Is(err, apierr.Exists) {
@@ -171,9 +171,9 @@ func (s *Service) signUpTenant(ctx context.Context, seed string, in directoryapi
 	return made, fmt.Errorf("none of %d keys is free: %s", maxKeyAttempts, err.Error()) // no refusal of the API key: it may pass
 }
 
-// derived returns the id of a part of the first tenant: a UUID of version 8 (RFC
+// derivedID returns the id of a part of the first tenant: a UUID of version 8 (RFC
 // 9562) made from the SHA-256 of the key's id and the part's name.
-func derived(keyID, what string) id.ID {
+func derivedID(keyID, what string) id.ID {
 	sum := sha256.Sum256([]byte("doorward/bootstrap/" + keyID + "/" + what))
 	v := id.ID(sum[:16])
 	v[6] = v[6]&0x0f | 0x80

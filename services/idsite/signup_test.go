@@ -92,7 +92,7 @@ func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
 	svc, _ := newService(t, d)
 	var first id.ID
 	for range 3 {
-		tenant, err := svc.SignUp(t.Context(), in)
+		tenant, err := svc.SignUpFirstTenant(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
 	}
 	other := in
 	other.KeyID = "another"
-	if tenant, err := svc.SignUp(t.Context(), other); err != nil || tenant.ID == first || len(d.Directories.Tenants()) != 2 {
+	if tenant, err := svc.SignUpFirstTenant(t.Context(), other); err != nil || tenant.ID == first || len(d.Directories.Tenants()) != 2 {
 		t.Errorf("another key returns the tenant %s, %v", tenant.ID, err)
 	}
 }
@@ -116,17 +116,17 @@ func TestAFirstKeyThatWasDeletedIsNotMadeAgain(t *testing.T) {
 	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	for range 2 {
-		if _, err := svc.SignUp(t.Context(), in); err != nil {
+		if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := in
 	other.KeySecret = "another0another0another0another0"
-	if _, err := svc.SignUp(t.Context(), other); !errors.Is(err, apierr.Exists) {
+	if _, err := svc.SignUpFirstTenant(t.Context(), other); !errors.Is(err, apierr.Exists) {
 		t.Errorf("another secret: %v", err)
 	}
 	d.OAuth.DeleteKey(in.KeyID)
-	if _, err := svc.SignUp(t.Context(), in); err != nil || len(d.OAuth.Keys()) != 0 {
+	if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil || len(d.OAuth.Keys()) != 0 {
 		t.Errorf("the keys are %v, %v", d.OAuth.Keys(), err)
 	}
 }
@@ -142,13 +142,13 @@ func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
 				}
 				return nil
 			})
-			if _, err := svc.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
+			if _, err := svc.SignUpFirstTenant(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
 				t.Fatalf("the sign-up ends with %v", err)
 			}
 			if step < 3 && len(d.OAuth.Keys()) != 0 {
 				t.Error("there is a key to half a tenant")
 			}
-			if _, err := svc.SignUp(t.Context(), in); err != nil {
+			if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 			complete(t, svc, d)
@@ -158,14 +158,14 @@ func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
 		d := idsitetest.New(now)
 		svc, url := newService(t, d)
 		end := pgtest.Outage(t, url)
-		if _, err := svc.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
+		if _, err := svc.SignUpFirstTenant(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
 			t.Errorf("the sign-up ends with %v", err)
 		}
 		end()
 		if len(d.OAuth.Keys()) != 0 {
 			t.Error("there is a key to half a tenant")
 		}
-		if _, err := svc.SignUp(t.Context(), in); err != nil {
+		if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 		complete(t, svc, d)
@@ -178,7 +178,7 @@ func TestReplicasMakeOneTenant(t *testing.T) {
 	var replicas sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		replicas.Go(func() { _, errs[i] = svc.SignUp(t.Context(), in) })
+		replicas.Go(func() { _, errs[i] = svc.SignUpFirstTenant(t.Context(), in) })
 	}
 	replicas.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -190,7 +190,7 @@ func TestReplicasMakeOneTenant(t *testing.T) {
 func TestATenantKeyThatIsTakenIsPassedOver(t *testing.T) {
 	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
-	first, err := svc.SignUp(t.Context(), in)
+	first, err := svc.SignUpFirstTenant(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,12 +201,12 @@ func TestATenantKeyThatIsTakenIsPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	svc, _ = newService(t, d)
-	second, err := svc.SignUp(t.Context(), in)
+	second, err := svc.SignUpFirstTenant(t.Context(), in)
 	if err != nil || second.Key == first.Key || second.ID != first.ID {
 		t.Errorf("the tenant is %+v, %v; was %+v", second, err, first)
 	}
 	complete(t, svc, d)
-	if again, err := svc.SignUp(t.Context(), in); err != nil || again.Key != second.Key {
+	if again, err := svc.SignUpFirstTenant(t.Context(), in); err != nil || again.Key != second.Key {
 		t.Errorf("the tenant is %+v, %v", again, err)
 	}
 }
@@ -233,7 +233,7 @@ func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
 		}
 		return nil
 	})
-	if err := svc.Ensure(t.Context(), in); err != nil {
+	if err := svc.EnsureFirstTenant(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	complete(t, svc, d)
@@ -241,7 +241,7 @@ func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
 	d.FailSignUp(func(int) error { return apierr.Unavailable })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := svc.Ensure(ctx, in); !errors.Is(err, context.DeadlineExceeded) {
+	if err := svc.EnsureFirstTenant(ctx, in); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without them it ends with %v", err)
 	}
 }
@@ -249,17 +249,17 @@ func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
 func TestARefusedConfigurationIsTold(t *testing.T) {
 	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
-	if err := svc.Ensure(t.Context(), in); err != nil {
+	if err := svc.EnsureFirstTenant(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	other := in
 	other.KeySecret = "another secret of at least 32 characters"
-	err := svc.Ensure(t.Context(), other)
+	err := svc.EnsureFirstTenant(t.Context(), other)
 	if err == nil || !strings.Contains(err.Error(), "DOORWARD_BOOTSTRAP_KEY_SECRET") || strings.Contains(err.Error(), "another secret of") {
 		t.Errorf("another secret ends with %v", err)
 	}
 	d.FailSignUp(func(int) error { return apierr.Format.Because("email is not an email address") })
-	if err := svc.Ensure(t.Context(), in); err == nil || !strings.Contains(err.Error(), "DOORWARD_BOOTSTRAP_OWNER_EMAIL") {
+	if err := svc.EnsureFirstTenant(t.Context(), in); err == nil || !strings.Contains(err.Error(), "DOORWARD_BOOTSTRAP_OWNER_EMAIL") {
 		t.Errorf("a refused email ends with %v", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestTenantKeysAreTwoWords(t *testing.T) {
 	for i := range tenants {
 		each := in
 		each.KeyID = fmt.Sprintf("key-%d", i)
-		tenant, err := svc.SignUp(t.Context(), each)
+		tenant, err := svc.SignUpFirstTenant(t.Context(), each)
 		if err != nil || !form.MatchString(tenant.Key) || len(tenant.Key) > 63 {
 			t.Fatalf("the tenant key is %q, %v", tenant.Key, err)
 		}

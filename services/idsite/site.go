@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
-	"net"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -115,7 +113,7 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 		refused.Optional(&site.TLSPrivateKey, in.TLSPrivateKey, "tlsPrivateKey", maxPEM)
 		site.TLSPrivateKeySealed = nil
 		if key := site.TLSPrivateKey; key != nil && isPrivateKey(*key) {
-			site.TLSPrivateKeySealed, site.TLSPrivateKey = s.ring.Seal(secure.Secret(*key), keyPurpose(site.TenantID)), nil
+			site.TLSPrivateKeySealed, site.TLSPrivateKey = s.ring.Seal(secure.Secret(*key), tlsKeyPurpose(site.TenantID)), nil
 		}
 	}
 	refused.Add(applyRepository(site, in))
@@ -127,7 +125,7 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 		site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris")
 		refused.Add(err)
 	}
-	refused.Add(applyLook(site, in))
+	refused.Add(applyBranding(site, in))
 	if in.SessionCookiePersistent.Null {
 		refused.Add(apierr.Required.Because("sessionCookiePersistent cannot be null"))
 	}
@@ -137,7 +135,7 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 }
 
 func applyRepository(site *store.Site, in SiteChange) error {
-	if in.GitRepoURL.Given() && !isRepository(in.GitRepoURL.Value) {
+	if in.GitRepoURL.Given() && !isRepositoryURL(in.GitRepoURL.Value) {
 		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git",
 			in.GitRepoURL.Value)
 	}
@@ -164,9 +162,9 @@ func applyRepository(site *store.Site, in SiteChange) error {
 	return nil
 }
 
-// isRepository accepts the addresses that can be fetched: http and https, and the
+// isRepositoryURL accepts the addresses that can be fetched: http and https, and the
 // forms of SSH, which are kept and fail when they are fetched.
-func isRepository(text string) bool {
+func isRepositoryURL(text string) bool {
 	text = strings.TrimSpace(text)
 	if scpLike.MatchString(text) {
 		return true
@@ -179,8 +177,8 @@ var scpLike = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:]+$`)
 
 var hexColor = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// applyLook sets the branding (theme) of the built-in pages: logo and accent color.
-func applyLook(site *store.Site, in SiteChange) error {
+// applyBranding sets the branding (theme) of the built-in pages: logo and accent color.
+func applyBranding(site *store.Site, in SiteChange) error {
 	if in.LogoURL.Given() {
 		u, err := url.Parse(in.LogoURL.Value)
 		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
@@ -208,7 +206,7 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 			continue
 		}
 		text, err := field.Required(limit.in, limit.name, maxBranch)
-		if d, invalid := lifetime(text); err == nil && (invalid != nil || d < time.Second) {
+		if d, invalid := parseDuration(text); err == nil && (invalid != nil || d < time.Second) {
 			err = apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name, text)
 		}
 		refused.Add(err)
@@ -217,79 +215,22 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 	if err := refused.First(); err != nil {
 		return err
 	}
-	idle, _ := lifetime(site.SessionTTI)
-	absolute, _ := lifetime(site.SessionTTL)
+	idle, _ := parseDuration(site.SessionTTI)
+	absolute, _ := parseDuration(site.SessionTTL)
 	if idle > absolute {
 		return apierr.AfterMaximum.Because("sessionTti %s must not exceed sessionTtl %s", site.SessionTTI, site.SessionTTL)
 	}
 	return nil
 }
 
-// lifetime reads an ISO 8601 duration. A year has 365 days and a month 30.
-func lifetime(text string) (time.Duration, error) {
+// parseDuration reads an ISO 8601 duration. A year has 365 days and a month 30.
+func parseDuration(text string) (time.Duration, error) {
 	d, err := duration.Parse(text)
 	if err != nil {
 		return 0, err
 	}
 	return d.ToTimeDuration(), nil
 }
-
-// setDomain takes the domain of a site. One that is a name of the deployment itself, or
-// the domain of another tenant, or a label above or below that, is apierr.Exists: there
-// organizations have their pages. The tenant's certificate would be served, and its pages
-// shown, in place of theirs.
-func (s *Service) setDomain(ctx context.Context, tx *store.Tx, site store.Site) error {
-	custom := ""
-	if site.HasCustomDomain() {
-		custom = strings.ToLower(site.DomainName)
-	}
-	if custom != "" && s.cfg.owns(custom) {
-		return apierr.Exists.Because("domainName %q is a name of this deployment; take one of your own", custom)
-	}
-	taken, err := tx.SetCustomDomain(ctx, site.TenantID, custom)
-	switch {
-	case err != nil || taken == "":
-		return err
-	case taken == custom:
-		return apierr.Exists.Because("domainName %q belongs to another tenant", custom)
-	}
-	return apierr.Exists.Because("domainName %q belongs to %q of another tenant, whose organizations have their pages a label below it",
-		custom, taken)
-}
-
-// owns reports whether a domain is a name of the deployment: that of its address, one
-// above or below that, or one where applications and tenants have theirs. Below localhost
-// developers have their domains.
-func (c Config) owns(domain string) bool {
-	base := c.Base.Hostname()
-	if domain == base || isBelow(base, domain) || base != "localhost" && isBelow(domain, base) {
-		return true
-	}
-	return slices.ContainsFunc([]string{c.ClientSuffix, "id." + c.Suffix}, func(suffix string) bool {
-		return domain == suffix || isBelow(domain, suffix)
-	})
-}
-
-func isBelow(name, domain string) bool { return strings.HasSuffix(name, "."+domain) }
-
-// domainName reads the host of hosted pages: a name of at least two labels,
-// without port. Null is the default.
-func domainName(in field.Text, fallback string) (string, error) {
-	if in.Null {
-		return fallback, nil
-	}
-	name, err := field.Required(in, "domainName", 253)
-	if err != nil {
-		return "", err
-	}
-	name = strings.ToLower(name)
-	if !hostName.MatchString(name) || len(name) > 253 || net.ParseIP(name) != nil {
-		return "", apierr.Format.Because("domainName %q must be a host name such as login.example.com, without scheme and port", name)
-	}
-	return name, nil
-}
-
-var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // TLSStatus reports whether the tenant's own domain can be served with its
 // certificate and key.
@@ -312,7 +253,7 @@ func (s *Service) KeyPair(site store.Site) (tls.Certificate, error) {
 	if site.TLSPublicCert == nil || site.TLSPrivateKeySealed == nil {
 		return tls.Certificate{}, apierr.NotFound
 	}
-	key, err := s.ring.Open(site.TLSPrivateKeySealed, keyPurpose(site.TenantID))
+	key, err := s.ring.Open(site.TLSPrivateKeySealed, tlsKeyPurpose(site.TenantID))
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -331,7 +272,7 @@ func isPrivateKey(text string) bool {
 	}
 }
 
-func keyPurpose(tenant id.ID) string { return "idsite.tlskey/" + tenant.String() }
+func tlsKeyPurpose(tenant id.ID) string { return "idsite.tlskey/" + tenant.String() }
 
 func firstPresent(lists ...field.List) field.List {
 	for _, each := range lists {

@@ -56,7 +56,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 		return nil, err
 	}
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
-	s.Go("purge", svc.Purger(idsite.PurgeEvery))
+	s.Go("purge", svc.Purger)
 	s.Go("notifications", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, idsite.Sealed...))
 	idsiteapi.Serve(rest.Contract(s.HTTP), svc)
@@ -83,7 +83,7 @@ func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
 	})
 	p.Go("first tenant", func(ctx context.Context) error {
 		defer close(outcome)
-		err := svc.Ensure(ctx, idsite.Bootstrap{KeyID: cfg.KeyID, KeySecret: cfg.KeySecret, OwnerEmail: cfg.OwnerEmail})
+		err := svc.EnsureFirstTenant(ctx, idsite.Bootstrap{KeyID: cfg.KeyID, KeySecret: cfg.KeySecret, OwnerEmail: cfg.OwnerEmail})
 		done.Store(err == nil)
 		if err != nil {
 			outcome <- err

@@ -27,7 +27,7 @@ var (
 
 // Policy is the Content-Security-Policy of every page: its own style, forms to
 // its own origin, and nothing else.
-var Policy = "default-src 'none'; img-src data:; style-src " + screens.HashOf(style) +
+var Policy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(style) +
 	"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // readTexts reads the texts that the screens do not have, by language.

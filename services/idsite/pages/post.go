@@ -9,5 +9,5 @@ const submit = "document.forms[0].submit()"
 // PostPolicy is the Content-Security-Policy of a page that posts its form to another
 // site by itself. It names no form-action, because browsers would apply that to the
 // redirects of the receiver too.
-var PostPolicy = "default-src 'none'; img-src data:; style-src " + screens.HashOf(style) + "; script-src " + screens.HashOf(submit) +
+var PostPolicy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(style) + "; script-src " + screens.CSPHash(submit) +
 	"; base-uri 'none'; frame-ancestors 'none'"

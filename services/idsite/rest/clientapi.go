@@ -22,18 +22,13 @@ import (
 // maxForm bounds the body of a form.
 const maxForm = 64 << 10
 
-const (
-	accessCookie  = "access_token"
-	refreshCookie = "refresh_token"
-)
-
 // clientCall is one request to a Client API.
 type clientCall struct {
 	*handlers
-	*idsite.Client
-	self    string // address of this Client API
-	trusted bool   // cookies may be set and cleared: from no other site, or from an allowed origin
-	crossed bool   // an allowed Origin was sent, so that the page may be of another site
+	*idsite.ClientAPI
+	baseURL       string // address of this Client API
+	mayUseCookies bool   // cookies may be set and cleared: from no other site, or from an allowed origin
+	crossOrigin   bool   // an allowed Origin was sent, so that the page may be of another site
 }
 
 type clientHandler = func(*clientCall, *fiber.Ctx) error
@@ -41,37 +36,37 @@ type clientHandler = func(*clientCall, *fiber.Ctx) error
 // endpoint is a route of the Client API. on reports whether the web config has it;
 // nil is always.
 type endpoint struct {
-	on        func(*clientCall, context.Context) (bool, error)
-	get, post clientHandler
-	plain     bool // errors are those of the management API, for the administrators of service providers
+	isEnabled        func(*clientCall, context.Context) (bool, error)
+	get, post        clientHandler
+	managementErrors bool // errors are those of the management API, for the administrators of service providers
 }
 
-func enabled(read func(oauthapi.ClientConfig) bool) func(*clientCall, context.Context) (bool, error) {
+func webConfigFlag(read func(oauthapi.ClientConfig) bool) func(*clientCall, context.Context) (bool, error) {
 	return func(c *clientCall, _ context.Context) (bool, error) { return read(c.Config), nil }
 }
 
 var (
-	hasOAuth2 = enabled(func(c oauthapi.ClientConfig) bool { return c.OAuth2 })
-	hasLogin  = enabled(func(c oauthapi.ClientConfig) bool { return c.Login })
-	hasMe     = enabled(func(c oauthapi.ClientConfig) bool { return c.Me })
-	registers = enabled(func(c oauthapi.ClientConfig) bool { return c.Register })
+	hasOAuth2 = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.OAuth2 })
+	hasLogin  = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Login })
+	hasMe     = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Me })
+	registers = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Register })
 )
 
 var clientEndpoints = map[string]endpoint{
-	"login":              {on: hasLogin, get: (*clientCall).login, post: (*clientCall).logIn},
-	"register":           {on: registers, get: (*clientCall).registration, post: (*clientCall).register},
-	"oauth/token":        {on: hasOAuth2, post: (*clientCall).token},
-	"oauth/revoke":       {on: hasOAuth2, post: (*clientCall).revoke},
-	"forgot":             {on: (*clientCall).ForgotOn, post: (*clientCall).forgot},
-	"change":             {on: (*clientCall).ChangeOn, get: (*clientCall).checkReset, post: (*clientCall).change},
-	"verify":             {on: (*clientCall).VerifyOn, get: (*clientCall).verify, post: (*clientCall).sendVerification},
-	"me":                 {on: hasMe, get: (*clientCall).me},
-	"factors":            {on: hasOAuth2, post: (*clientCall).enrollFactor},
-	"challenges":         {on: hasOAuth2, post: (*clientCall).challengeFactor},
+	"login":              {isEnabled: hasLogin, get: (*clientCall).getLogin, post: (*clientCall).postLogin},
+	"register":           {isEnabled: registers, get: (*clientCall).getRegistration, post: (*clientCall).postRegistration},
+	"oauth/token":        {isEnabled: hasOAuth2, post: (*clientCall).token},
+	"oauth/revoke":       {isEnabled: hasOAuth2, post: (*clientCall).revoke},
+	"forgot":             {isEnabled: (*clientCall).ForgotEnabled, post: (*clientCall).forgotPassword},
+	"change":             {isEnabled: (*clientCall).ChangeEnabled, get: (*clientCall).checkReset, post: (*clientCall).changePassword},
+	"verify":             {isEnabled: (*clientCall).VerifyEnabled, get: (*clientCall).verifyEmail, post: (*clientCall).sendVerification},
+	"me":                 {isEnabled: hasMe, get: (*clientCall).me},
+	"factors":            {isEnabled: hasOAuth2, post: (*clientCall).enrollFactor},
+	"challenges":         {isEnabled: hasOAuth2, post: (*clientCall).challengeFactor},
 	"authorize":          {get: (*clientCall).authorize},
-	"authorize/callback": {get: (*clientCall).authorized, post: (*clientCall).authorizedByForm},
+	"authorize/callback": {get: (*clientCall).authorizeCallback, post: (*clientCall).authorizeCallbackByForm},
 	"logout":             {post: (*clientCall).logout},
-	"saml/sso":           {get: (*clientCall).signOn, post: (*clientCall).postedSignOn, plain: true},
+	"saml/sso":           {get: (*clientCall).samlSignOn, post: (*clientCall).samlSignOnByForm, managementErrors: true},
 }
 
 // clientAPI answers a request to the Client API of a label. Its errors have a body
@@ -83,21 +78,21 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 		rest.SetRoute(c, "/client/:dnsLabel/"+name)
 	}
 	err := h.callClient(c, route)
-	if err == nil || route.plain {
+	if err == nil || route.managementErrors {
 		return err
 	}
 	return rest.FailClient(c, err)
 }
 
 func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
-	client, err := h.svc.ClientOf(c.UserContext(), c.Params("dnsLabel"))
+	client, err := h.svc.OpenClientAPI(c.UserContext(), c.Params("dnsLabel"))
 	if err != nil {
 		return err
 	}
 	rest.SetTenant(c, client.Application.TenantID)
-	call := &clientCall{handlers: h, Client: client, self: h.base.Host() + "/client/" + client.Application.DNSLabel}
+	call := &clientCall{handlers: h, ClientAPI: client, baseURL: h.base.Host() + "/client/" + client.Application.DNSLabel}
 	if c.Get(HostHeader) != "" {
-		call.self = client.Origin() // browsers are sent there: the Host is what the client wrote
+		call.baseURL = client.Origin() // browsers are sent there: the Host is what the client wrote
 	}
 	if preflight, err := call.cors(c); preflight || err != nil {
 		return err
@@ -105,8 +100,8 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	if route.get == nil && route.post == nil {
 		return apierr.NotFound
 	}
-	if route.on != nil {
-		on, err := route.on(call, c.UserContext())
+	if route.isEnabled != nil {
+		on, err := route.isEnabled(call, c.UserContext())
 		if err != nil {
 			return err
 		}
@@ -139,7 +134,7 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	origin := f.Get(fiber.HeaderOrigin)
 	preflight = f.Method() == fiber.MethodOptions
 	// A browser sends no Origin with an image or a link of another site.
-	c.trusted = origin == "" && f.Get("Sec-Fetch-Site") != "cross-site"
+	c.mayUseCookies = origin == "" && f.Get("Sec-Fetch-Site") != "cross-site"
 	if origin == "" {
 		if preflight {
 			return true, f.SendStatus(http.StatusNoContent)
@@ -147,14 +142,14 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 		return false, nil
 	}
 	f.Append(fiber.HeaderVary, fiber.HeaderOrigin)
-	own, _ := url.Parse(c.self)
+	own, _ := url.Parse(c.baseURL)
 	if !c.AllowsOrigin(origin, own.Scheme+"://"+own.Host) {
 		if preflight {
 			return true, apierr.Forbidden.Because("the origin %q is not in authorizedOriginUris of the application", origin)
 		}
 		return false, nil
 	}
-	c.trusted, c.crossed = true, true
+	c.mayUseCookies, c.crossOrigin = true, true
 	f.Set(fiber.HeaderAccessControlAllowOrigin, origin)
 	f.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	if preflight {
@@ -219,17 +214,17 @@ func readInput(f *fiber.Ctx) (input, error) {
 	return in, nil
 }
 
-// text returns a member that is text, otherwise "".
-func (in input) text(name string) string {
+// stringMember returns a member that is text, otherwise "".
+func (in input) stringMember(name string) string {
 	var text string
 	_ = json.Unmarshal(in[name], &text) // another type is as good as none
 	return text
 }
 
-// place is the account store that a body names: accountStore as an href or an
+// accountStore is the account store that a body names: accountStore as an href or an
 // object, or organizationNameKey.
-func (in input) place() idsite.AccountStoreParam {
-	at := idsite.AccountStoreParam{AccountStore: in.text("accountStore"), NameKey: in.text("organizationNameKey")}
+func (in input) accountStore() idsite.AccountStoreParam {
+	at := idsite.AccountStoreParam{AccountStore: in.stringMember("accountStore"), NameKey: in.stringMember("organizationNameKey")}
 	var named directoryapi.StoreName
 	if at.AccountStore == "" && json.Unmarshal(in["accountStore"], &named) == nil {
 		at.AccountStore = named.Href
@@ -279,12 +274,12 @@ type strengthView struct {
 	MinDiacritic int `json:"minDiacritic"`
 }
 
-func (c *clientCall) stores(directories []directoryapi.LoginDirectory) []accountStoreView {
+func (c *clientCall) accountStoreViews(directories []directoryapi.LoginDirectory) []accountStoreView {
 	views := []accountStoreView{}
 	for _, d := range directories {
 		at := c.base.To("directories", d.ID)
 		provider := at + "/provider"
-		v := accountStoreView{Href: at, Name: d.Name, AuthorizeURI: c.AuthorizeURI(c.self, d),
+		v := accountStoreView{Href: at, Name: d.Name, AuthorizeURI: c.AuthorizeURI(c.baseURL, d),
 			Provider: map[string]*string{"href": &provider, "providerId": &d.ProviderID}}
 		if d.ProviderID != "saml" {
 			scopes := d.Scope
@@ -302,16 +297,16 @@ func (c *clientCall) stores(directories []directoryapi.LoginDirectory) []account
 	return views
 }
 
-func (c *clientCall) model(f *fiber.Ctx) (idsite.LoginModel, error) {
+func (c *clientCall) loginModel(f *fiber.Ctx) (idsite.LoginModel, error) {
 	return c.Model(f.UserContext(), idsite.AccountStoreParam{NameKey: f.Query("organizationNameKey")})
 }
 
-func (c *clientCall) login(f *fiber.Ctx) error {
-	m, err := c.model(f)
+func (c *clientCall) getLogin(f *fiber.Ctx) error {
+	m, err := c.loginModel(f)
 	if err != nil {
 		return err
 	}
 	return f.JSON(loginModelView{formView{[]formField{
 		{"login", "Username or Email", "Username or Email", true, "text"}, {"password", "Password", "Password", true, "password"},
-	}}, c.stores(m.Directories)})
+	}}, c.accountStoreViews(m.Directories)})
 }

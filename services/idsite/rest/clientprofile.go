@@ -12,14 +12,14 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// all is a collection that is shown whole.
-type all[T any] struct {
+// collectionView is a collection that is shown whole.
+type collectionView[T any] struct {
 	Size  int `json:"size"`
 	Items []T `json:"items"`
 }
 
-func allOf[S, T any](from []S, view func(S) T) *all[T] {
-	out := &all[T]{Size: len(from), Items: []T{}}
+func newCollectionView[S, T any](from []S, view func(S) T) *collectionView[T] {
+	out := &collectionView[T]{Size: len(from), Items: []T{}}
 	for _, each := range from {
 		out.Items = append(out.Items, view(each))
 	}
@@ -51,14 +51,14 @@ type keyView struct {
 // plain attributes (docs/interface/client-api.md#me).
 type profileView struct {
 	directoryview.AccountAttributes
-	APIKeys          *all[keyView]   `json:"apiKeys,omitempty"`
-	Applications     *all[namedView] `json:"applications,omitempty"`
-	CustomData       json.RawMessage `json:"customData,omitempty"`
-	Directory        *namedView      `json:"directory,omitempty"`
-	GroupMemberships *all[rest.Head] `json:"groupMemberships,omitempty"`
-	Groups           *all[namedView] `json:"groups,omitempty"`
-	ProviderData     map[string]any  `json:"providerData,omitempty"`
-	Tenant           *tenantView     `json:"tenant,omitempty"`
+	APIKeys          *collectionView[keyView]   `json:"apiKeys,omitempty"`
+	Applications     *collectionView[namedView] `json:"applications,omitempty"`
+	CustomData       json.RawMessage            `json:"customData,omitempty"`
+	Directory        *namedView                 `json:"directory,omitempty"`
+	GroupMemberships *collectionView[rest.Head] `json:"groupMemberships,omitempty"`
+	Groups           *collectionView[namedView] `json:"groups,omitempty"`
+	ProviderData     map[string]any             `json:"providerData,omitempty"`
+	Tenant           *tenantView                `json:"tenant,omitempty"`
 }
 
 func (c *clientCall) profile(me idsite.Me) profileView {
@@ -67,22 +67,22 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 		switch name {
 		case "directory":
 			d := me.Directory
-			out.Directory = &namedView{Head: c.head("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
+			out.Directory = &namedView{Head: c.resourceHead("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
 				Status: d.Status}
 		case "tenant":
 			t := me.Tenant
-			out.Tenant = &tenantView{c.head("tenants", t.ID, t.CreatedAt, t.ModifiedAt), t.Name, t.Key}
+			out.Tenant = &tenantView{c.resourceHead("tenants", t.ID, t.CreatedAt, t.ModifiedAt), t.Name, t.Key}
 		case "groups":
-			out.Groups = allOf(me.Groups, func(g directoryapi.Group) namedView {
-				return namedView{Head: c.head("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description, Status: g.Status}
+			out.Groups = newCollectionView(me.Groups, func(g directoryapi.Group) namedView {
+				return namedView{Head: c.resourceHead("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description, Status: g.Status}
 			})
 		case "groupMemberships":
-			out.GroupMemberships = allOf(me.Memberships, func(m directoryapi.ProfileMembership) rest.Head {
-				return c.head("groupMemberships", m.ID, m.CreatedAt, m.ModifiedAt)
+			out.GroupMemberships = newCollectionView(me.Memberships, func(m directoryapi.ProfileMembership) rest.Head {
+				return c.resourceHead("groupMemberships", m.ID, m.CreatedAt, m.ModifiedAt)
 			})
 		case "applications":
-			out.Applications = allOf(me.Applications, func(a applicationapi.Application) namedView {
-				return namedView{Head: c.head("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description,
+			out.Applications = newCollectionView(me.Applications, func(a applicationapi.Application) namedView {
+				return namedView{Head: c.resourceHead("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description,
 					Status: a.Status}
 			})
 		case "providerData":
@@ -93,7 +93,7 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 				"href": c.base.To("accounts", me.Account.ID, "providerData"), "createdAt": out.CreatedAt, "modifiedAt": out.ModifiedAt,
 			})
 		case "apiKeys":
-			out.APIKeys = allOf(me.Keys, func(k oauthapi.Key) keyView {
+			out.APIKeys = newCollectionView(me.Keys, func(k oauthapi.Key) keyView {
 				return keyView{c.base.Path("apiKeys", k.ID), k.ID, k.Status, k.Name, k.Description}
 			})
 		}

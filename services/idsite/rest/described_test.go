@@ -38,7 +38,7 @@ func TestTheDescriptionHasEveryCallOfBrowsers(t *testing.T) {
 		}
 	}
 	app := rest.NewFiber(nil)
-	new(handlers).mountBrowser(app)
+	new(handlers).mountPageAPI(app)
 	choice := regexp.MustCompile(`:\w+<regex\(\^\((.*)\)\$\)>`)
 	for _, route := range app.GetRoutes(true) {
 		path, ok := strings.CutPrefix(route.Path, "/session/v1")

@@ -17,11 +17,11 @@ import (
 )
 
 type handlers struct {
-	svc      *idsite.Service
-	base     href.Base
-	title    string // the product's name in headers
-	redirect string // header that names to a page the address for its browser
-	screens  *screens.Screens
+	svc            *idsite.Service
+	base           href.Base
+	title          string // the product's name in headers
+	redirectHeader string // header that names to a page the address for its browser
+	screens        *screens.Screens
 }
 
 // Mount adds the service's endpoints to its app.
@@ -30,17 +30,17 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	if err != nil {
 		return err
 	}
-	h := &handlers{svc: svc, base: base, title: svc.Title(), redirect: svc.Title() + redirectHeader, screens: built}
+	h := &handlers{svc: svc, base: base, title: svc.Title(), redirectHeader: svc.Title() + redirectHeaderSuffix, screens: built}
 	v1 := app.Group("/v1")
 
-	sites := rest.List(store.Sites, svc.ListSites, h.view)
+	sites := rest.List(store.Sites, svc.ListSites, h.siteView)
 	v1.Get("/tenants/:id/idSites", sites)
 	v1.Get("/tenants/:id/idsites", func(c *fiber.Ctx) error { // another spelling of the same collection
 		c.Request().URI().SetPath(strings.TrimSuffix(c.Path(), "idsites") + "idSites")
 		return sites(c)
 	})
-	v1.Get("/idSites/:id", rest.Get(svc.Site, h.view))
-	v1.Post("/idSites/:id", rest.Update(svc.UpdateSite, h.view))
+	v1.Get("/idSites/:id", rest.Get(svc.Site, h.siteView))
+	v1.Post("/idSites/:id", rest.Update(svc.UpdateSite, h.siteView))
 
 	for _, path := range []string{"/v1/applications/:id/saml/sso/idpRedirect", "/sso", "/sso/logout", "/sso/provider"} {
 		app.Head(path, headOfRedirect)
@@ -51,18 +51,18 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	app.Get("/sso", h.sso)
 	app.Get("/sso/logout", h.ssoLogout)
 	app.Post("/sso/logout", h.ssoLogoutByForm)
-	app.Get("/sso/provider", h.fromProvider)
-	app.Post("/sso/provider", h.fromProviderByForm)
-	h.mountBrowser(app)
-	app.Get("/site", h.hosted)
-	app.Get("/site/*", h.hosted)
+	app.Get("/sso/provider", h.providerCallback)
+	app.Post("/sso/provider", h.providerCallbackByForm)
+	h.mountPageAPI(app)
+	app.Get("/site", h.serveHostedPages)
+	app.Get("/site/*", h.serveHostedPages)
 	app.All("/client/:dnsLabel/*", h.clientAPI)
 
-	app.Get("/register", h.register)
+	app.Get("/register", h.showRegister)
 	app.Post("/register", h.submitRegister)
-	app.Get("/emailVerificationTokens", h.verification)
-	app.Post("/emailVerificationTokens", h.verify)
-	app.Get("/passwordReset", h.reset)
-	app.Post("/passwordReset", h.setPassword)
+	app.Get("/emailVerificationTokens", h.showVerification)
+	app.Post("/emailVerificationTokens", h.submitVerification)
+	app.Get("/passwordReset", h.showPasswordReset)
+	app.Post("/passwordReset", h.submitPasswordReset)
 	return nil
 }

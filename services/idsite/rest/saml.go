@@ -32,22 +32,22 @@ func (h *handlers) beginSAML(c *fiber.Ctx) error {
 	}
 	location, err := h.svc.BeginSAML(c.UserContext(), at, secure.Secret(c.Query("accessToken")))
 	if err != nil {
-		return h.refusedHosted(c, err)
+		return h.renderLoginError(c, err)
 	}
-	return leaveFor(c, location)
+	return redirectTo(c, location)
 }
 
-// browserBeginSAML returns to a hosted page the address of a directory's identity provider.
-func (h *handlers) browserBeginSAML(c *fiber.Ctx) error {
+// pageBeginSAML returns to a hosted page the address of a directory's identity provider.
+func (h *handlers) pageBeginSAML(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
 		return err
 	}
-	location, err := page(c).BeginSAML(c.UserContext(), at, c.Query("accountStore.href"))
+	location, err := pageAPI(c).BeginSAML(c.UserContext(), at, c.Query("accountStore.href"))
 	if err != nil {
 		return err
 	}
-	c.Set(h.redirect, location)
+	c.Set(h.redirectHeader, location)
 	return c.SendStatus(http.StatusNoContent)
 }
 
@@ -59,14 +59,14 @@ func (h *handlers) finishSAML(c *fiber.Ctx) error {
 	}
 	form, err := samlForm(c)
 	if err != nil {
-		return h.refusedHosted(c, err)
+		return h.renderLoginError(c, err)
 	}
 	response, relay := secure.Secret(form.Get("SAMLResponse")), secure.Secret(form.Get("RelayState"))
 	location, err := h.svc.FinishSAML(c.UserContext(), at, response, relay)
 	if err != nil {
-		return h.refusedHosted(c, err)
+		return h.renderLoginError(c, err)
 	}
-	return leaveFor(c, location)
+	return redirectTo(c, location)
 }
 
 // samlForm reads a form in which no parameter stands twice, however it is encoded.
@@ -94,71 +94,71 @@ func samlForm(c *fiber.Ctx) (url.Values, error) {
 func (h *handlers) ssoLogoutByForm(c *fiber.Ctx) error {
 	form, err := samlForm(c)
 	if err != nil {
-		return h.refusedHosted(c, err)
+		return h.renderLoginError(c, err)
 	}
-	return h.ssoLogoutReturn(c, secure.Secret(form.Get("RelayState")), secure.Secret(form.Get("SAMLResponse")))
+	return h.ssoLogoutCallback(c, secure.Secret(form.Get("RelayState")), secure.Secret(form.Get("SAMLResponse")))
 }
 
-// ssoLogoutReturn redirects a browser after the logout at its identity provider.
-func (h *handlers) ssoLogoutReturn(c *fiber.Ctx, relay, response secure.Secret) error {
+// ssoLogoutCallback redirects a browser after the logout at its identity provider.
+func (h *handlers) ssoLogoutCallback(c *fiber.Ctx, relay, response secure.Secret) error {
 	location, err := h.svc.FinishSAMLLogout(c.UserContext(), relay, response)
 	if err != nil {
-		return h.refusedHosted(c, err)
+		return h.renderLoginError(c, err)
 	}
-	return leaveFor(c, location)
+	return redirectTo(c, location)
 }
 
-// signOn begins the login that a service provider asks for, or with flow ends it.
-func (c *clientCall) signOn(f *fiber.Ctx) error {
+// samlSignOn begins the login that a service provider asks for, or with flow ends it.
+func (c *clientCall) samlSignOn(f *fiber.Ctx) error {
 	if flow := f.Query("flow"); flow != "" {
-		return c.signedOn(f, flow)
+		return c.finishSAMLSignOn(f, flow)
 	}
 	in := idsite.SignOn{
 		Request: f.Query("SAMLRequest"), RelayState: f.Query("RelayState"), Query: string(f.Request().URI().QueryString()),
 		Browser: secure.Secret(f.Cookies(signOnCookie)),
 	}
-	return c.beginSignOn(f, in)
+	return c.beginSAMLSignOn(f, in)
 }
 
-// postedSignOn begins a login whose request came by HTTP-POST.
-func (c *clientCall) postedSignOn(f *fiber.Ctx) error {
+// samlSignOnByForm begins a login whose request came by HTTP-POST.
+func (c *clientCall) samlSignOnByForm(f *fiber.Ctx) error {
 	form, err := samlForm(f)
 	if err != nil {
-		return c.refusedHosted(f, err)
+		return c.renderLoginError(f, err)
 	}
-	return c.beginSignOn(f, idsite.SignOn{
+	return c.beginSAMLSignOn(f, idsite.SignOn{
 		Request: form.Get("SAMLRequest"), RelayState: form.Get("RelayState"), Browser: secure.Secret(f.Cookies(signOnCookie)),
 	})
 }
 
-func (c *clientCall) beginSignOn(f *fiber.Ctx, in idsite.SignOn) error {
-	address := c.self + "/saml/sso"
+func (c *clientCall) beginSAMLSignOn(f *fiber.Ctx, in idsite.SignOn) error {
+	address := c.baseURL + "/saml/sso"
 	to, err := c.BeginSignOn(f.UserContext(), address, in)
 	if err != nil {
-		return c.refusedHosted(f, err)
+		return c.renderLoginError(f, err)
 	}
 	path := "/saml/sso"
 	if own, err := url.Parse(address); err == nil {
 		path = own.Path
 	}
 	f.Cookie(&fiber.Cookie{
-		Name: signOnCookie, Value: to.Browser.Reveal(), Path: path, MaxAge: int(browserLife / time.Second), HTTPOnly: true, Secure: true,
+		Name: signOnCookie, Value: to.Browser.Reveal(), Path: path, MaxAge: int(browserCookieTTL / time.Second), HTTPOnly: true, Secure: true,
 		SameSite: fiber.CookieSameSiteLaxMode,
 	})
-	return leaveFor(f, to.Location)
+	return redirectTo(f, to.Location)
 }
 
-// signedOn answers with a page that posts the response to the service provider.
-func (c *clientCall) signedOn(f *fiber.Ctx, flow string) error {
-	signed, err := c.EndSignOn(f.UserContext(), flow, secure.Secret(f.Cookies(signOnCookie)), secure.Secret(f.Query("jwtResponse")))
+// finishSAMLSignOn answers with a page that posts the response to the service provider.
+func (c *clientCall) finishSAMLSignOn(f *fiber.Ctx, flow string) error {
+	signed, err := c.FinishSignOn(f.UserContext(), flow, secure.Secret(f.Cookies(signOnCookie)), secure.Secret(f.Query("jwtResponse")))
 	if err != nil {
-		return c.refusedHosted(f, err)
+		return c.renderLoginError(f, err)
 	}
 	hidden := map[string]string{"SAMLResponse": signed.Response.Reveal()}
 	if signed.RelayState != nil {
 		hidden["RelayState"] = *signed.RelayState
 	}
-	t := texter(f)
+	t := translatorOf(f)
 	body, err := pages.Render(pages.Page{
 		Language: screens.Language(f.Get(fiber.HeaderAcceptLanguage)), Product: c.Application.Name, Title: t("postTitle"), Text: t("postText"),
 		Form: &pages.Form{Action: signed.ConsumerURL, Button: t("post"), Hidden: hidden},

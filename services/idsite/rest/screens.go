@@ -21,9 +21,9 @@ import (
 // the hosted pages.
 const HostHeader = "X-Doorward-Host"
 
-// hosted serves the pages at the domain of a site: its custom files, else the
+// serveHostedPages serves the pages at the domain of a site: its custom files, else the
 // built-in screens.
-func (h *handlers) hosted(c *fiber.Ctx) error {
+func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 	site, err := h.svc.SiteOfHost(c.UserContext(), c.Get(HostHeader))
 	if err != nil {
 		return err
@@ -47,15 +47,15 @@ func (h *handlers) hosted(c *fiber.Ctx) error {
 			return apierr.NotFound
 		}
 		c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
-		return send(c, file)
+		return sendAsset(c, file)
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Vary(fiber.HeaderAcceptLanguage)
-	return send(c, h.screens.Index(screens.Language(c.Get(fiber.HeaderAcceptLanguage))))
+	return sendAsset(c, h.screens.Index(screens.Language(c.Get(fiber.HeaderAcceptLanguage))))
 }
 
-// send answers with a file, compressed to a client that reads that.
-func send(c *fiber.Ctx, file screens.Page) error {
+// sendAsset answers with a file, compressed to a client that reads that.
+func sendAsset(c *fiber.Ctx, file screens.Asset) error {
 	c.Set(fiber.HeaderContentType, file.Type)
 	c.Vary(fiber.HeaderAcceptEncoding)
 	if strings.Contains(c.Get(fiber.HeaderAcceptEncoding), "gzip") {

@@ -24,32 +24,32 @@ const formCookie = "__Host-form"
 // formTokenLength is the length of formCookie's random text.
 const formTokenLength = 32
 
-// register shows the form of a sign-up, or what the link of its mail leads to
+// showRegister shows the form of a sign-up, or what the link of its mail leads to
 // (docs/interface/authentication.md#sign-up). It does not consume the token.
-func (h *handlers) register(c *fiber.Ctx) error {
+func (h *handlers) showRegister(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
 	if token == "" {
-		return h.askSignUp(c, http.StatusOK, url.Values{}, "")
+		return h.renderSignUpForm(c, http.StatusOK, url.Values{}, "")
 	}
 	pending, err := h.svc.PendingSignUp(c.UserContext(), token)
 	if err != nil {
-		return h.refused(c, err)
+		return h.renderError(c, err)
 	}
 	if pending.Invitation {
-		return h.askInvited(c, http.StatusOK, token, url.Values{"email": {pending.Email}}, "")
+		return h.renderInvitationForm(c, http.StatusOK, token, url.Values{"email": {pending.Email}}, "")
 	}
-	t := texter(c)
-	return h.page(c, http.StatusOK, pages.Page{
+	t := translatorOf(c)
+	return h.renderPage(c, http.StatusOK, pages.Page{
 		Title: t("completeTitle"), Text: t("completeText", "email", pending.Email),
 		Form: &pages.Form{Button: t("complete"), Hidden: map[string]string{"sptoken": token.Reveal()}},
 	})
 }
 
-// askSignUp shows the form with what was entered before.
-func (h *handlers) askSignUp(c *fiber.Ctx, status int, entered url.Values, problem string) error {
-	t := texter(c)
-	if !h.svc.SignUpOn() {
-		return h.page(c, http.StatusNotFound, pages.Page{Title: t("offTitle"), Text: t("offText")})
+// renderSignUpForm shows the form with what was entered before.
+func (h *handlers) renderSignUpForm(c *fiber.Ctx, status int, entered url.Values, problem string) error {
+	t := translatorOf(c)
+	if !h.svc.SignUpEnabled() {
+		return h.renderPage(c, http.StatusNotFound, pages.Page{Title: t("offTitle"), Text: t("offText")})
 	}
 	token := c.Cookies(formCookie)
 	if len(token) != formTokenLength {
@@ -58,22 +58,22 @@ func (h *handlers) askSignUp(c *fiber.Ctx, status int, entered url.Values, probl
 			Name: formCookie, Value: token, Path: "/", HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteStrictMode, SessionOnly: true,
 		})
 	}
-	return h.page(c, status, pages.Page{
+	return h.renderPage(c, status, pages.Page{
 		Title: t("signUpTitle"), Text: t("signUpText"), Problem: problem,
 		Form: &pages.Form{Button: t("signUp"), Hidden: map[string]string{"csrf": token}, Fields: ownerFields(t, entered)},
 	})
 }
 
-// askInvited shows the form of an invited administrator.
-func (h *handlers) askInvited(c *fiber.Ctx, status int, token secure.Secret, entered url.Values, problem string) error {
-	t := texter(c)
-	return h.page(c, status, pages.Page{
+// renderInvitationForm shows the form of an invited administrator.
+func (h *handlers) renderInvitationForm(c *fiber.Ctx, status int, token secure.Secret, entered url.Values, problem string) error {
+	t := translatorOf(c)
+	return h.renderPage(c, status, pages.Page{
 		Title: t("invitedTitle"), Text: t("invitedText"), Problem: problem,
 		Form: &pages.Form{Button: t("invited"), Hidden: map[string]string{"sptoken": token.Reveal()}, Fields: ownerFields(t, entered)},
 	})
 }
 
-func ownerFields(t textFunc, entered url.Values) []pages.Field {
+func ownerFields(t translator, entered url.Values) []pages.Field {
 	return []pages.Field{
 		{Name: "givenName", Label: t("givenName"), Type: "text", Autocomplete: "given-name", Value: entered.Get("givenName")},
 		{Name: "surname", Label: t("surname"), Type: "text", Autocomplete: "family-name", Value: entered.Get("surname")},
@@ -85,9 +85,9 @@ func ownerFields(t textFunc, entered url.Values) []pages.Field {
 // submitRegister takes the form of a sign-up or of an invitation, or the button
 // that completes a sign-up.
 func (h *handlers) submitRegister(c *fiber.Ctx) error {
-	form, err := h.form(c)
+	form, err := h.readForm(c)
 	if err != nil {
-		return h.refused(c, err)
+		return h.renderError(c, err)
 	}
 	token := secure.Secret(form.Get("sptoken"))
 	if token == "" {
@@ -95,7 +95,7 @@ func (h *handlers) submitRegister(c *fiber.Ctx) error {
 	}
 	pending, err := h.svc.PendingSignUp(c.UserContext(), token)
 	if err != nil {
-		return h.refused(c, err)
+		return h.renderError(c, err)
 	}
 	if pending.Invitation {
 		return h.acceptInvitation(c, token, form)
@@ -104,38 +104,38 @@ func (h *handlers) submitRegister(c *fiber.Ctx) error {
 }
 
 func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
-	t := texter(c)
-	if !h.svc.SignUpOn() {
-		return h.askSignUp(c, http.StatusNotFound, nil, "")
+	t := translatorOf(c)
+	if !h.svc.SignUpEnabled() {
+		return h.renderSignUpForm(c, http.StatusNotFound, nil, "")
 	}
 	cookie := c.Cookies(formCookie)
 	if len(cookie) != formTokenLength || subtle.ConstantTimeCompare([]byte(cookie), []byte(form.Get("csrf"))) != 1 {
-		return h.askSignUp(c, http.StatusForbidden, form, t("stale"))
+		return h.renderSignUpForm(c, http.StatusForbidden, form, t("stale"))
 	}
-	err := h.svc.RequestSignUp(c.UserContext(), account(form))
+	err := h.svc.RequestSignUp(c.UserContext(), newAccountOf(form))
 	if refusal := apierr.From(err); err != nil && refusal.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(refusal.RetryAfter.Seconds())))
 	}
-	if problem, asked := problemOf(c, err); asked {
-		return h.askSignUp(c, apierr.From(err).Status, form, problem)
+	if problem, asked := formProblem(c, err); asked {
+		return h.renderSignUpForm(c, apierr.From(err).Status, form, problem)
 	}
 	if err != nil {
-		return h.refused(c, err)
+		return h.renderError(c, err)
 	}
-	return h.page(c, http.StatusAccepted, pages.Page{Title: t("signUpSent"), Text: t("signUpSentText", "email", form.Get("email"))})
+	return h.renderPage(c, http.StatusAccepted, pages.Page{Title: t("signUpSent"), Text: t("signUpSentText", "email", form.Get("email"))})
 }
 
 func (h *handlers) completeSignUp(c *fiber.Ctx, token secure.Secret) error {
 	tenant, key, err := h.svc.CompleteSignUp(c.UserContext(), token)
 	if err != nil {
-		return h.refused(c, err)
+		return h.renderError(c, err)
 	}
-	t := texter(c)
-	return h.page(c, http.StatusOK, pages.Page{Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key)})
+	t := translatorOf(c)
+	return h.renderPage(c, http.StatusOK, pages.Page{Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key)})
 }
 
 // keyFile is an API key in the form that client libraries read.
-func keyFile(t textFunc, key oauthapi.EnsureKey) *pages.Download {
+func keyFile(t translator, key oauthapi.EnsureKey) *pages.Download {
 	return &pages.Download{
 		Text: t("keyLink"), Name: "apiKey-" + key.ID + ".properties",
 		Content: "apiKey.id = " + key.ID + "\napiKey.secret = " + key.Secret.Reveal() + "\n",
@@ -143,29 +143,29 @@ func keyFile(t textFunc, key oauthapi.EnsureKey) *pages.Download {
 }
 
 func (h *handlers) acceptInvitation(c *fiber.Ctx, token secure.Secret, form url.Values) error {
-	made, err := h.svc.AcceptInvitation(c.UserContext(), token, account(form))
-	if problem, asked := problemOf(c, err); asked {
-		return h.askInvited(c, apierr.From(err).Status, token, form, problem)
+	made, err := h.svc.AcceptInvitation(c.UserContext(), token, newAccountOf(form))
+	if problem, asked := formProblem(c, err); asked {
+		return h.renderInvitationForm(c, apierr.From(err).Status, token, form, problem)
 	}
 	if err != nil {
-		return h.refused(c, err)
+		return h.renderError(c, err)
 	}
-	t := texter(c)
-	return h.page(c, http.StatusOK, pages.Page{Title: t("acceptedTitle"), Text: t("acceptedText", "email", made.Email)})
+	t := translatorOf(c)
+	return h.renderPage(c, http.StatusOK, pages.Page{Title: t("acceptedTitle"), Text: t("acceptedText", "email", made.Email)})
 }
 
-// account is what a form says of a new account.
-func account(form url.Values) directoryapi.NewAccount {
+// newAccountOf is what a form says of a new account.
+func newAccountOf(form url.Values) directoryapi.NewAccount {
 	return directoryapi.NewAccount{
 		Email: field.Some(form.Get("email")), GivenName: field.Some(form.Get("givenName")), Surname: field.Some(form.Get("surname")),
 		Password: field.Some(form.Get("password")),
 	}
 }
 
-// problemOf says to a user why what was entered is refused. asked is false for an
+// formProblem says to a user why what was entered is refused. asked is false for an
 // error that no other entry resolves.
-func problemOf(c *fiber.Ctx, err error) (problem string, asked bool) {
-	t, refusal := texter(c), apierr.From(err)
+func formProblem(c *fiber.Ctx, err error) (problem string, asked bool) {
+	t, refusal := translatorOf(c), apierr.From(err)
 	switch {
 	case err == nil:
 		return "", false

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// view is the representation of a site (docs/interface/id-site.md#settings).
-type view struct {
+// siteView is the representation of a site (docs/interface/id-site.md#settings).
+type siteView struct {
 	rest.Head
 	DomainName              string    `json:"domainName"`
 	TLSPublicCert           *string   `json:"tlsPublicCert"`
@@ -28,13 +28,13 @@ type view struct {
 	Tenant                  href.Link `json:"tenant"`
 }
 
-func (h *handlers) view(s store.Site) view {
+func (h *handlers) siteView(s store.Site) siteView {
 	key := s.TLSPrivateKey
 	if s.TLSPrivateKeySealed != nil {
 		sealed := idsite.SealedKey
 		key = &sealed
 	}
-	return view{
+	return siteView{
 		Head:       rest.NewHead(h.base.To("idSites", s.ID), s.CreatedAt, s.ModifiedAt),
 		DomainName: s.DomainName, TLSPublicCert: s.TLSPublicCert, TLSPrivateKey: key, TLSStatus: h.svc.TLSStatus(s),
 		GitRepoURL: s.GitRepoURL, GitBranch: s.GitBranch, GitStatus: s.GitStatus, GitMessage: s.GitMessage,

@@ -65,7 +65,7 @@ func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 // tenant signs a tenant up and returns its id and that of its site.
 func (c client) tenant(t testing.TB, key string) (tenant, site id.ID) {
 	t.Helper()
-	made, err := c.svc.SignUp(t.Context(), idsite.Bootstrap{KeyID: key, KeySecret: "secret", OwnerEmail: "owner@example.test"})
+	made, err := c.svc.SignUpFirstTenant(t.Context(), idsite.Bootstrap{KeyID: key, KeySecret: "secret", OwnerEmail: "owner@example.test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,21 +18,21 @@ import (
 // The session cookie of single sign-on, and the cookie of a browser that is at a
 // login. Both are sent to the redirecting endpoints alone.
 const (
-	sessionCookie = "sso"
-	browserCookie = "sso.rq"
-	browserLife   = 30 * time.Minute
+	sessionCookie    = "sso"
+	browserCookie    = "sso.rq"
+	browserCookieTTL = 30 * time.Minute
 )
 
 // sso begins a hosted login, or with jwtResponse makes the session of one that has
-// ended, or with signOn goes on with one that a SAML service provider asked for.
+// ended, or with samlSignOn goes on with one that a SAML service provider asked for.
 func (h *handlers) sso(c *fiber.Ctx) error {
 	if c.Query("jwtResponse") != "" {
-		return h.sendTo(c, "jwtResponse", h.svc.Land)
+		return h.redirectBy(c, "jwtResponse", h.svc.FinishLogin)
 	}
 	if c.Query("signOn") != "" {
-		return h.sendTo(c, "signOn", h.svc.ContinueSignOn)
+		return h.redirectBy(c, "signOn", h.svc.ContinueSignOn)
 	}
-	return h.sendTo(c, "jwtRequest", h.svc.Begin)
+	return h.redirectBy(c, "jwtRequest", h.svc.BeginLogin)
 }
 
 // headOfRedirect answers HEAD of the endpoints whose GET uses a token up: a scanner or a
@@ -47,25 +47,25 @@ func headOfRedirect(c *fiber.Ctx) error {
 // it comes back from a logout at a SAML identity provider.
 func (h *handlers) ssoLogout(c *fiber.Ctx) error {
 	if relay := c.Query("RelayState"); c.Query("jwtRequest") == "" && relay != "" {
-		return h.ssoLogoutReturn(c, secure.Secret(relay), secure.Secret(c.Query("SAMLResponse")))
+		return h.ssoLogoutCallback(c, secure.Secret(relay), secure.Secret(c.Query("SAMLResponse")))
 	}
-	return h.sendTo(c, "jwtRequest", h.svc.Logout)
+	return h.redirectBy(c, "jwtRequest", h.svc.Logout)
 }
 
-// sendTo sends the browser where a rule says. A token that leads nowhere is a
+// redirectBy sends the browser where a rule says. A token that leads nowhere is a
 // page, or JSON for a client that does not ask for a page.
-func (h *handlers) sendTo(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.Visit) (idsite.Redirect, error)) error {
+func (h *handlers) redirectBy(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.BrowserRequest) (idsite.Redirect, error)) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	to, err := rule(c.UserContext(), idsite.Visit{
+	to, err := rule(c.UserContext(), idsite.BrowserRequest{
 		Token: secure.Secret(c.Query(parameter)), Browser: secure.Secret(c.Cookies(browserCookie)),
 		Session: secure.Secret(c.Cookies(sessionCookie)),
 	})
 	if err != nil {
-		return h.refusedHosted(c, err)
+		return h.renderLoginError(c, err)
 	}
 	if to.Browser != "" {
-		c.Cookie(ssoCookie(browserCookie, to.Browser.Reveal(), browserLife))
+		c.Cookie(ssoCookie(browserCookie, to.Browser.Reveal(), browserCookieTTL))
 	}
 	switch {
 	case to.EndSession:
@@ -89,16 +89,16 @@ func ssoCookie(name, value string, life time.Duration) *fiber.Cookie {
 	}
 }
 
-// refusedHosted answers a browser with a page and a program with JSON.
-func (h *handlers) refusedHosted(c *fiber.Ctx, err error) error {
+// renderLoginError answers a browser with a page and a program with JSON.
+func (h *handlers) renderLoginError(c *fiber.Ctx, err error) error {
 	refusal := apierr.From(err)
 	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) ||
 		!strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
 		return err
 	}
-	t := texter(c)
-	return h.page(c, refusal.Status, pages.Page{
-		Product: idsite.ApplicationOf(err), Title: t("requestTitle"), Text: t("requestText"),
+	t := translatorOf(c)
+	return h.renderPage(c, refusal.Status, pages.Page{
+		Product: idsite.ApplicationNameOf(err), Title: t("requestTitle"), Text: t("requestText"),
 		Detail: t("requestReason", "reason", refusal.Reason),
 	})
 }

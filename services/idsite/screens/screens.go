@@ -56,23 +56,23 @@ func Language(accept string) string {
 	return Languages[index]
 }
 
-// Page is a file as it is sent.
-type Page struct {
+// Asset is a file as it is sent.
+type Asset struct {
 	Type          string
 	Plain, Zipped []byte
 }
 
 // Screens serves the built-in pages.
 type Screens struct {
-	index   map[string]Page // by language
-	files   map[string]Page
+	index   map[string]Asset // by language
+	files   map[string]Asset
 	version string // changes with the files, so that browsers may keep them for ever
 }
 
 // New reads the embedded files. api is the address of the service without its
 // version, which the pages call.
 func New(api string) (*Screens, error) {
-	s := &Screens{index: map[string]Page{}, files: map[string]Page{}}
+	s := &Screens{index: map[string]Asset{}, files: map[string]Asset{}}
 	hash := sha256.New()
 	var index string
 	var modules []string
@@ -95,7 +95,7 @@ func New(api string) (*Screens, error) {
 		case name != "session.js":
 			modules = append(modules, name)
 		}
-		s.files[name], err = page(mime.TypeByExtension(path.Ext(name)), content)
+		s.files[name], err = newAsset(mime.TypeByExtension(path.Ext(name)), content)
 		return err
 	})
 	if err != nil {
@@ -114,31 +114,31 @@ func New(api string) (*Screens, error) {
 		}); err != nil {
 			return nil, err
 		}
-		if s.index[lang], err = page("text/html; charset=utf-8", out.Bytes()); err != nil {
+		if s.index[lang], err = newAsset("text/html; charset=utf-8", out.Bytes()); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// page compresses a file.
-func page(kind string, content []byte) (Page, error) {
+// newAsset compresses a file.
+func newAsset(kind string, content []byte) (Asset, error) {
 	var zipped bytes.Buffer
 	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
 	if err != nil {
-		return Page{}, err
+		return Asset{}, err
 	}
 	if _, err := w.Write(content); err != nil {
-		return Page{}, err
+		return Asset{}, err
 	}
 	if err := w.Close(); err != nil {
-		return Page{}, err
+		return Asset{}, err
 	}
-	return Page{Type: kind, Plain: content, Zipped: zipped.Bytes()}, nil
+	return Asset{Type: kind, Plain: content, Zipped: zipped.Bytes()}, nil
 }
 
 // Index returns the page in a language.
-func (s *Screens) Index(lang string) Page { return s.index[lang] }
+func (s *Screens) Index(lang string) Asset { return s.index[lang] }
 
 // texts are those of static/texts, by language and key.
 var texts = func() map[string]map[string]string {
@@ -171,20 +171,20 @@ func Style() string {
 
 // File returns a static file, or false. The name begins with the version of the
 // files.
-func (s *Screens) File(name string) (Page, bool) {
+func (s *Screens) File(name string) (Asset, bool) {
 	rest, current := strings.CutPrefix(name, s.version+"/")
 	file, ok := s.files[rest]
 	return file, current && ok
 }
 
-// HashOf is a source of a Content-Security-Policy: what is in the page itself and has
+// CSPHash is a source of a Content-Security-Policy: what is in the page itself and has
 // this text.
-func HashOf(text string) string {
+func CSPHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-var styleSource = HashOf(Style())
+var styleSource = CSPHash(Style())
 
 // Policy is the Content-Security-Policy of the pages: their own files, calls of
 // the service, and pictures for the logo.

@@ -87,9 +87,9 @@ func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site
 	return flows[0], sites[0], nil
 }
 
-// PassFirstStep notes, with the commit, the account that passed the first step of a
+// RecordFirstStep notes, with the commit, the account that passed the first step of a
 // flow. A flow that is finished or expired is apierr.NotFound.
-func (tx *Tx) PassFirstStep(_ context.Context, f Flow, now time.Time) error {
+func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET account_id = $3, is_new = $4, saml_session = $6, password_modified_at = $7,
 		organization_id = $8
 		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $5`,
@@ -107,9 +107,9 @@ func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
 	return nil
 }
 
-// TakeAssertion returns the flow that ended with an assertion, once, for the
+// ConsumeAssertion returns the flow that ended with an assertion, once, for the
 // browser that began it; afterwards, and for another browser, apierr.NotFound.
-func (tx *Tx) TakeAssertion(ctx context.Context, tenant id.ID, assertion string, browser []byte, since time.Time) (Flow, error) {
+func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, assertion string, browser []byte, since time.Time) (Flow, error) {
 	return pg.One[Flow](ctx, tx, `UPDATE login_flows SET assertion_id = NULL
 		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4
 			RETURNING `+flowColumns, tenant, assertion, browser, since)
@@ -128,10 +128,10 @@ func (s *Store) FlowOfRequest(ctx context.Context, tenant id.ID, key, request st
 		WHERE tenant_id = $1 AND key_id IN ($2, '') AND request_id = $3 ORDER BY key_id DESC LIMIT 1`, tenant, key, request)
 }
 
-// PassedBy is the flow after an account has passed its first step, with the organization
+// WithAccount is the flow after an account has passed its first step, with the organization
 // that the login named, if any. The session at an identity provider is that of one
 // account.
-func (f Flow) PassedBy(account directoryapi.Account, organization id.ID) Flow {
+func (f Flow) WithAccount(account directoryapi.Account, organization id.ID) Flow {
 	if f.AccountID != account.ID {
 		f.SAMLSession = nil
 	}
@@ -139,7 +139,7 @@ func (f Flow) PassedBy(account directoryapi.Account, organization id.ID) Flow {
 	return f
 }
 
-// Allows reports whether a factor of a type can pass the second step of the flow.
-func (f Flow) Allows(kind string) bool {
+// AllowsFactor reports whether a factor of a type can pass the second step of the flow.
+func (f Flow) AllowsFactor(kind string) bool {
 	return len(f.FactorTypes) == 0 || slices.Contains(f.FactorTypes, kind)
 }

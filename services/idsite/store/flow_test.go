@@ -12,12 +12,12 @@ import (
 func TestTheSessionAtAnIdentityProviderIsThatOfOneAccount(t *testing.T) {
 	t.Parallel()
 	jo, eve := directoryapi.Account{ID: id.ID{1}}, directoryapi.Account{ID: id.ID{2}}
-	flow := store.Flow{}.PassedBy(jo, id.ID{})
+	flow := store.Flow{}.WithAccount(jo, id.ID{})
 	flow.SAMLSession = &directoryapi.SAMLSession{}
-	if again := flow.PassedBy(jo, id.ID{}); again.SAMLSession == nil {
+	if again := flow.WithAccount(jo, id.ID{}); again.SAMLSession == nil {
 		t.Error("the second step of the same account loses it")
 	}
-	if other := flow.PassedBy(eve, id.ID{}); other.SAMLSession != nil {
+	if other := flow.WithAccount(eve, id.ID{}); other.SAMLSession != nil {
 		t.Error("another account has it")
 	}
 }

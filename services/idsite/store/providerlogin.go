@@ -38,9 +38,9 @@ func (tx *Tx) InsertProviderLogin(_ context.Context, l ProviderLogin) error {
 	return nil
 }
 
-// TakeProviderLogin returns a login, once, for the browser that began it;
+// ConsumeProviderLogin returns a login, once, for the browser that began it;
 // afterwards, and for another browser, apierr.NotFound.
-func (tx *Tx) TakeProviderLogin(ctx context.Context, tenant, login id.ID, browser []byte, now time.Time) (ProviderLogin, error) {
+func (tx *Tx) ConsumeProviderLogin(ctx context.Context, tenant, login id.ID, browser []byte, now time.Time) (ProviderLogin, error) {
 	return pg.One[ProviderLogin](ctx, tx, `DELETE FROM provider_logins WHERE tenant_id = $1 AND id = $2 AND browser = $3 AND expires_at > $4
 		RETURNING `+providerLoginColumns, tenant, login, browser, now)
 }

@@ -26,9 +26,9 @@ func (tx *Tx) BindBrowser(_ context.Context, f Flow, browser []byte, now time.Ti
 	return nil
 }
 
-// TakeSAMLRequest ends the wait of a service provider for an answer with the commit,
+// ConsumeSAMLRequest ends the wait of a service provider for an answer with the commit,
 // once; a second call is apierr.NotFound.
-func (tx *Tx) TakeSAMLRequest(_ context.Context, f Flow, now time.Time) error {
+func (tx *Tx) ConsumeSAMLRequest(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET saml_request = NULL, finished_at = coalesce(finished_at, $3)
 		WHERE tenant_id = $1 AND id = $2 AND saml_request IS NOT NULL`, f.TenantID, f.ID, now)
 	return nil

@@ -26,7 +26,7 @@ type Session struct {
 // Satisfies reports whether the session is enough for a flow, or the flow demands a
 // second factor that the session does not prove.
 func (s Session) Satisfies(f Flow) bool {
-	return len(f.FactorTypes) == 0 || s.FactorPassed && f.Allows(s.FactorType)
+	return len(f.FactorTypes) == 0 || s.FactorPassed && f.AllowsFactor(s.FactorType)
 }
 
 const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_at, expires_at,
@@ -47,8 +47,8 @@ func (tx *Tx) InsertSession(_ context.Context, s Session) error {
 	return nil
 }
 
-// UseSession moves the idle limit of a session with the commit.
-func (tx *Tx) UseSession(_ context.Context, tenant id.ID, session []byte, idleAt time.Time) error {
+// ExtendSession moves the idle limit of a session with the commit.
+func (tx *Tx) ExtendSession(_ context.Context, tenant id.ID, session []byte, idleAt time.Time) error {
 	tx.Queue(`UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleAt)
 	return nil
 }

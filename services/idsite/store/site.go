@@ -99,8 +99,8 @@ func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
 	return err
 }
 
-// NoteKey notes that the first API key of a tenant was made.
-func (tx *Tx) NoteKey(_ context.Context, tenant id.ID) error {
+// MarkKeyMade notes that the first API key of a tenant was made.
+func (tx *Tx) MarkKeyMade(_ context.Context, tenant id.ID) error {
 	tx.Queue(`UPDATE id_sites SET key_made = true WHERE tenant_id = $1`, tenant)
 	return nil
 }

@@ -27,9 +27,9 @@ const (
 	returnTo   = "https://shop.example.test/callback"
 )
 
-// page is a hosted page of an application: a browser program of another origin that
+// pageAPI is a hosted page of an application: a browser program of another origin that
 // keeps the newest token.
-type page struct {
+type pageAPI struct {
 	client
 	tenant      id.ID
 	application id.ID
@@ -37,7 +37,7 @@ type page struct {
 }
 
 // newPage begins a hosted login of an application with one account.
-func newPage(t *testing.T, wrap ...func(*idsite.Peers)) *page {
+func newPage(t *testing.T, wrap ...func(*idsite.Peers)) *pageAPI {
 	t.Helper()
 	c := newClient(t, wrap...)
 	tenant, site := c.tenant(t, "K1")
@@ -48,13 +48,13 @@ func newPage(t *testing.T, wrap ...func(*idsite.Peers)) *page {
 	if status, body := c.update(t, tenant, site, `{"authorizedOriginUris":["`+pageOrigin+`"]}`); status != 200 {
 		t.Fatalf("the settings answer %d: %v", status, body)
 	}
-	p := &page{client: c, tenant: tenant, application: shop}
+	p := &pageAPI{client: c, tenant: tenant, application: shop}
 	p.begin(t, secure.Claims{"jti": "request"})
 	return p
 }
 
 // begin begins another hosted login, with further claims of its request.
-func (p *page) begin(t *testing.T, more secure.Claims) {
+func (p *pageAPI) begin(t *testing.T, more secure.Claims) {
 	t.Helper()
 	claims := secure.Claims{"iss": "K1", "sub": base.To("applications", p.application), "cb_uri": returnTo, "iat": 1795242600}
 	maps.Copy(claims, more)
@@ -71,7 +71,7 @@ func (p *page) begin(t *testing.T, more secure.Claims) {
 }
 
 // call asks as the page does, and keeps the token of the answer.
-func (p *page) call(t *testing.T, method, path, body string) (*http.Response, string) {
+func (p *pageAPI) call(t *testing.T, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	answer, text := p.send(t, method, "/session/v1"+path, fiber.MIMEApplicationJSON, body, "Origin", pageOrigin, "Authorization", "Bearer "+p.token)
 	if next, renewed := strings.CutPrefix(answer.Header.Get("Authorization"), "Bearer "); renewed {
@@ -80,7 +80,7 @@ func (p *page) call(t *testing.T, method, path, body string) (*http.Response, st
 	return answer, text
 }
 
-func (p *page) logIn(t *testing.T, login, password string) (*http.Response, string) {
+func (p *pageAPI) logIn(t *testing.T, login, password string) (*http.Response, string) {
 	t.Helper()
 	value := base64.StdEncoding.EncodeToString([]byte(login + ":" + password))
 	return p.call(t, http.MethodPost, "/applications/"+p.application.String()+"/loginAttempts", `{"type":"basic","value":"`+value+`"}`)
@@ -113,7 +113,7 @@ func TestABodyOfAPageMayBeNull(t *testing.T) {
 }
 
 // mapGoogle maps a directory of a social provider to the application.
-func (p *page) mapGoogle(t *testing.T) id.ID {
+func (p *pageAPI) mapGoogle(t *testing.T) id.ID {
 	t.Helper()
 	at := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
 	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: at.Tenant, ID: at.ID, Status: directoryapi.Enabled})

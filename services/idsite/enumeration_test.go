@@ -13,12 +13,12 @@ import (
 func TestTheTimeOfAnEvenAnswerIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	for work, want := range map[time.Duration]time.Duration{
-		0: evenStep, 20 * time.Millisecond: evenStep, 49 * time.Millisecond: evenStep, 70 * time.Millisecond: 2 * evenStep,
-		72 * time.Millisecond: 2 * evenStep, 330 * time.Millisecond: 7 * evenStep,
+		0: responseTimeStep, 20 * time.Millisecond: responseTimeStep, 49 * time.Millisecond: responseTimeStep, 70 * time.Millisecond: 2 * responseTimeStep,
+		72 * time.Millisecond: 2 * responseTimeStep, 330 * time.Millisecond: 7 * responseTimeStep,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			err := evenly(t.Context(), func() error {
+			err := hideAccountExistence(t.Context(), func() error {
 				<-time.After(work) // of the bubble
 				return apierr.NoSuchResource
 			})
@@ -28,7 +28,7 @@ func TestTheTimeOfAnEvenAnswerIsRoundedUp(t *testing.T) {
 		})
 	}
 	for _, failure := range []error{apierr.TooMany, apierr.Unavailable} {
-		if err := evenly(t.Context(), func() error { return failure }); !errors.Is(err, failure) {
+		if err := hideAccountExistence(t.Context(), func() error { return failure }); !errors.Is(err, failure) {
 			t.Errorf("%v is answered as %v", failure, err)
 		}
 	}

@@ -20,29 +20,29 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// redirectHeader is the response header, after the alias, with the address that the page
+// redirectHeaderSuffix is the response header, after the alias, with the address that the page
 // redirects its browser to.
-const redirectHeader = "-SSO-Redirect-Location"
+const redirectHeaderSuffix = "-SSO-Redirect-Location"
 
-type pageKey struct{}
+type pageAPIKey struct{}
 
-// mountBrowser adds what pages call with a session token. The gateway sends
+// mountPageAPI adds what pages call with a session token. The gateway sends
 // management paths here, below /session, where their Authorization is Bearer.
-func (h *handlers) mountBrowser(app *fiber.App) {
-	session := app.Group("/session", h.cors, h.openPage)
+func (h *handlers) mountPageAPI(app *fiber.App) {
+	session := app.Group("/session", h.cors, h.openPageAPI)
 	v1 := session.Group("/v1")
-	v1.Get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.model)
-	v1.Get("/applications/:id/saml/sso/idpRedirect", h.browserBeginSAML)
-	v1.Post("/applications/:id/loginAttempts", h.browserLogin)
-	v1.Post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.browserRegister)
-	v1.Post("/applications/:id/passwordResetTokens", h.browserForgot)
-	v1.Get("/applications/:id/passwordResetTokens/:token", h.browserCheckReset)
-	v1.Post("/applications/:id/passwordResetTokens/:token", h.browserReset)
-	v1.Post("/accounts/emailVerificationTokens/:token", h.browserVerify)
-	v1.Get("/accounts/:id/factors", h.browserFactors)
-	v1.Post("/accounts/:id/factors", h.browserEnroll)
-	v1.Post("/factors/:id/challenges", h.browserChallenge)
-	v1.Post("/challenges/:id", h.browserAnswer)
+	v1.Get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.pageModel)
+	v1.Get("/applications/:id/saml/sso/idpRedirect", h.pageBeginSAML)
+	v1.Post("/applications/:id/loginAttempts", h.pageLogin)
+	v1.Post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.pageRegister)
+	v1.Post("/applications/:id/passwordResetTokens", h.pageForgotPassword)
+	v1.Get("/applications/:id/passwordResetTokens/:token", h.pageCheckReset)
+	v1.Post("/applications/:id/passwordResetTokens/:token", h.pageResetPassword)
+	v1.Post("/accounts/emailVerificationTokens/:token", h.pageVerifyEmail)
+	v1.Get("/accounts/:id/factors", h.pageFactors)
+	v1.Post("/accounts/:id/factors", h.pageEnrollFactor)
+	v1.Post("/factors/:id/challenges", h.pageChallengeFactor)
+	v1.Post("/challenges/:id", h.pageAnswerChallenge)
 	session.Use(func(*fiber.Ctx) error {
 		return apierr.Forbidden.Because("a hosted login may not call this address")
 	})
@@ -66,15 +66,15 @@ func (h *handlers) cors(c *fiber.Ctx) error {
 func (h *handlers) allowOrigin(c *fiber.Ctx, origin string) {
 	c.Set(fiber.HeaderAccessControlAllowOrigin, origin)
 	c.Set(fiber.HeaderAccessControlAllowCredentials, "true")
-	c.Set(fiber.HeaderAccessControlExposeHeaders, "Authorization, "+h.redirect)
+	c.Set(fiber.HeaderAccessControlExposeHeaders, "Authorization, "+h.redirectHeader)
 	c.Append(fiber.HeaderVary, fiber.HeaderOrigin)
 }
 
-// openPage verifies the session token. Every answer, an error too, has the next
+// openPageAPI verifies the session token. Every answer, an error too, has the next
 // token in the header Authorization, or where the browser is to go.
-func (h *handlers) openPage(c *fiber.Ctx) error {
+func (h *handlers) openPageAPI(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	page, back, err := h.svc.OpenPage(c.UserContext(), secure.Secret(bearer(c)))
+	page, back, err := h.svc.OpenPageAPI(c.UserContext(), secure.Secret(bearer(c)))
 	rest.SetTenant(c, page.Tenant())
 	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
 		if page.AllowsOrigin(origin) {
@@ -85,13 +85,13 @@ func (h *handlers) openPage(c *fiber.Ctx) error {
 	}
 	if err != nil {
 		if back != "" {
-			c.Set(h.redirect, back)
+			c.Set(h.redirectHeader, back)
 		}
 		return err
 	}
-	c.Locals(pageKey{}, page)
+	c.Locals(pageAPIKey{}, page)
 	err = c.Next()
-	if len(c.Response().Header.Peek(h.redirect)) > 0 || errors.Is(err, apierr.SessionTimedOut) ||
+	if len(c.Response().Header.Peek(h.redirectHeader)) > 0 || errors.Is(err, apierr.SessionTimedOut) ||
 		c.Response().StatusCode() == http.StatusAccepted && err == nil {
 		return err
 	}
@@ -103,19 +103,19 @@ func (h *handlers) openPage(c *fiber.Ctx) error {
 	return err
 }
 
-func page(c *fiber.Ctx) *idsite.Page { return c.Locals(pageKey{}).(*idsite.Page) }
+func pageAPI(c *fiber.Ctx) *idsite.PageAPI { return c.Locals(pageAPIKey{}).(*idsite.PageAPI) }
 
 type modelView struct {
-	Href                string    `json:"href"`
-	Name                string    `json:"name"`
-	LoginAttempts       href.Link `json:"loginAttempts"`
-	Accounts            href.Link `json:"accounts"`
-	PasswordResetTokens href.Link `json:"passwordResetTokens"`
-	Tenant              href.Link `json:"tenant"`
-	IDSiteModel         siteModel `json:"idSiteModel"`
+	Href                string          `json:"href"`
+	Name                string          `json:"name"`
+	LoginAttempts       href.Link       `json:"loginAttempts"`
+	Accounts            href.Link       `json:"accounts"`
+	PasswordResetTokens href.Link       `json:"passwordResetTokens"`
+	Tenant              href.Link       `json:"tenant"`
+	IDSiteModel         idSiteModelView `json:"idSiteModel"`
 }
 
-type siteModel struct {
+type idSiteModelView struct {
 	Href           string         `json:"href"`
 	LogoURL        *string        `json:"logoUrl"`
 	AccentColor    *string        `json:"accentColor"`
@@ -146,12 +146,12 @@ type policyView struct {
 	RequireSurname     bool `json:"requireSurname"`
 }
 
-func (h *handlers) model(c *fiber.Ctx) error {
+func (h *handlers) pageModel(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
 		return err
 	}
-	m, err := page(c).Model(c.UserContext(), c.Params("kind"), at)
+	m, err := pageAPI(c).Model(c.UserContext(), c.Params("kind"), at)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (h *handlers) model(c *fiber.Ctx) error {
 		Href: m.Href, Name: m.Name, LoginAttempts: h.base.Link("applications", m.Application, "loginAttempts"),
 		Accounts:            href.Link{Href: m.Accounts},
 		PasswordResetTokens: h.base.Link("applications", m.Application, "passwordResetTokens"), Tenant: h.base.Link("tenants", m.Tenant),
-		IDSiteModel: siteModel{Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, Providers: []providerView{}},
+		IDSiteModel: idSiteModelView{Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, Providers: []providerView{}},
 	}
 	for _, d := range m.Directories {
 		v.IDSiteModel.Providers = append(v.IDSiteModel.Providers,
@@ -175,18 +175,18 @@ func (h *handlers) model(c *fiber.Ctx) error {
 	return c.JSON(v)
 }
 
-// redirected sends the browser back to the application, and reports whether it did.
-func (h *handlers) redirected(c *fiber.Ctx, a idsite.Answer) bool {
+// setRedirect sends the browser back to the application, and reports whether it did.
+func (h *handlers) setRedirect(c *fiber.Ctx, a idsite.PageResult) bool {
 	if a.Redirect == "" {
 		return false
 	}
-	c.Set(h.redirect, a.Redirect)
+	c.Set(h.redirectHeader, a.Redirect)
 	return true
 }
 
-// read reads a JSON body whatever its content type: some pages send none. An
+// readJSON reads a JSON body whatever its content type: some pages send none. An
 // empty body, true and null are an empty object.
-func read(c *fiber.Ctx, in any) error {
+func readJSON(c *fiber.Ctx, in any) error {
 	body := strings.TrimSpace(string(c.Body()))
 	if body == "" || body == "true" || body == "null" {
 		body = "{}"
@@ -194,10 +194,10 @@ func read(c *fiber.Ctx, in any) error {
 	return field.Decode([]byte(body), in, struct{}{})
 }
 
-// readAt reads the resource of the path and a JSON body.
-func readAt[In any](c *fiber.Ctx) (at id.ID, in In, err error) {
+// readIDAndJSON reads the resource of the path and a JSON body.
+func readIDAndJSON[In any](c *fiber.Ctx) (at id.ID, in In, err error) {
 	if at, err = rest.ID(c, "id"); err == nil {
-		err = read(c, &in)
+		err = readJSON(c, &in)
 	}
 	return at, in, err
 }
@@ -209,13 +209,13 @@ type loginBody struct {
 	ProviderData field.Of[json.RawMessage]        `json:"providerData"`
 }
 
-func (h *handlers) browserLogin(c *fiber.Ctx) error {
-	at, in, err := readAt[loginBody](c)
+func (h *handlers) pageLogin(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[loginBody](c)
 	if err != nil {
 		return err
 	}
 	if in.ProviderData.Given() {
-		return h.browserProviderLogin(c, "applications", at, in.ProviderData.Value)
+		return h.pageProviderLogin(c, "applications", at, in.ProviderData.Value)
 	}
 	kind, err := field.Enum(in.Type, "type", "basic", "basic", "provider")
 	if err != nil {
@@ -226,37 +226,37 @@ func (h *handlers) browserLogin(c *fiber.Ctx) error {
 		return err
 	}
 	if kind == "provider" { // the page asks where the provider of a directory is
-		location, err := page(c).BeginAtProvider(c.UserContext(), at, where.Href)
+		location, err := pageAPI(c).BeginProviderLogin(c.UserContext(), at, where.Href)
 		if err != nil {
 			return err
 		}
-		c.Set(h.redirect, location)
+		c.Set(h.redirectHeader, location)
 		return c.SendStatus(http.StatusNoContent)
 	}
-	answer, err := page(c).LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
-	return h.passed(c, answer, err)
+	answer, err := pageAPI(c).LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
+	return h.answerFirstStep(c, answer, err)
 }
 
-// passed answers that an account has passed the first step.
-func (h *handlers) passed(c *fiber.Ctx, answer idsite.Answer, err error) error {
+// answerFirstStep answers that an account has passed the first step.
+func (h *handlers) answerFirstStep(c *fiber.Ctx, answer idsite.PageResult, err error) error {
 	if err != nil {
 		return err
 	}
-	if h.redirected(c, answer) {
+	if h.setRedirect(c, answer) {
 		return c.SendStatus(http.StatusNoContent)
 	}
 	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
 }
 
-// browserProviderLogin logs in with the proof of a user that the provider's own
+// pageProviderLogin logs in with the proof of a user that the provider's own
 // program in the browser has returned to the page.
-func (h *handlers) browserProviderLogin(c *fiber.Ctx, kind string, at id.ID, data json.RawMessage) error {
+func (h *handlers) pageProviderLogin(c *fiber.Ctx, kind string, at id.ID, data json.RawMessage) error {
 	login, err := directoryview.ReadProviderData(data)
 	if err != nil {
 		return err
 	}
-	answer, err := page(c).LogInAtProvider(c.UserContext(), kind, at, *login)
-	return h.passed(c, answer, err)
+	answer, err := pageAPI(c).LogInWithProviderData(c.UserContext(), kind, at, *login)
+	return h.answerFirstStep(c, answer, err)
 }
 
 type registerBody struct {
@@ -265,19 +265,19 @@ type registerBody struct {
 	ProviderData field.Of[json.RawMessage]        `json:"providerData"`
 }
 
-func (h *handlers) browserRegister(c *fiber.Ctx) error {
-	at, in, err := readAt[registerBody](c)
+func (h *handlers) pageRegister(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[registerBody](c)
 	if err != nil {
 		return err
 	}
 	if in.ProviderData.Given() {
-		return h.browserProviderLogin(c, c.Params("kind"), at, in.ProviderData.Value)
+		return h.pageProviderLogin(c, c.Params("kind"), at, in.ProviderData.Value)
 	}
 	where, err := directoryapi.ReadStoreName(in.AccountStore, "accountStore")
 	if err != nil {
 		return err
 	}
-	answer, err := page(c).Register(c.UserContext(), c.Params("kind"), at, in.NewAccount, where)
+	answer, err := pageAPI(c).Register(c.UserContext(), c.Params("kind"), at, in.NewAccount, where)
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (h *handlers) browserRegister(c *fiber.Ctx) error {
 	case answer.Pending:
 		c.Status(http.StatusAccepted)
 		return nil
-	case h.redirected(c, answer):
+	case h.setRedirect(c, answer):
 		return c.SendStatus(http.StatusNoContent)
 	}
 	c.Status(http.StatusCreated)
@@ -298,8 +298,8 @@ type forgotBody struct {
 	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
 }
 
-func (h *handlers) browserForgot(c *fiber.Ctx) error {
-	at, in, err := readAt[forgotBody](c)
+func (h *handlers) pageForgotPassword(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[forgotBody](c)
 	if err != nil {
 		return err
 	}
@@ -311,19 +311,19 @@ func (h *handlers) browserForgot(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := page(c).RequestReset(c.UserContext(), at, login, where); err != nil {
+	if err := pageAPI(c).RequestPasswordReset(c.UserContext(), at, login, where); err != nil {
 		return err
 	}
 	return c.JSON(struct{}{})
 }
 
-func (h *handlers) browserCheckReset(c *fiber.Ctx) error {
+func (h *handlers) pageCheckReset(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
 		return err
 	}
 	token := c.Params("token")
-	if err := page(c).CheckReset(c.UserContext(), at, secure.Secret(token)); err != nil {
+	if err := pageAPI(c).CheckReset(c.UserContext(), at, secure.Secret(token)); err != nil {
 		return err
 	}
 	return c.JSON(href.Link{Href: h.base.To("applications", at, "passwordResetTokens", token)})
@@ -333,20 +333,20 @@ type passwordBody struct {
 	Password field.Text `json:"password"`
 }
 
-func (h *handlers) browserReset(c *fiber.Ctx) error {
-	at, in, err := readAt[passwordBody](c)
+func (h *handlers) pageResetPassword(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[passwordBody](c)
 	if err != nil {
 		return err
 	}
 	token := c.Params("token")
-	if err := page(c).ResetPassword(c.UserContext(), at, secure.Secret(token), secure.Secret(in.Password.Or(""))); err != nil {
+	if err := pageAPI(c).ResetPassword(c.UserContext(), at, secure.Secret(token), secure.Secret(in.Password.Or(""))); err != nil {
 		return err
 	}
 	return c.JSON(href.Link{Href: h.base.To("applications", at, "passwordResetTokens", token)})
 }
 
-func (h *handlers) browserVerify(c *fiber.Ctx) error {
-	account, err := page(c).VerifyEmail(c.UserContext(), secure.Secret(c.Params("token")))
+func (h *handlers) pageVerifyEmail(c *fiber.Ctx) error {
+	account, err := pageAPI(c).VerifyEmail(c.UserContext(), secure.Secret(c.Params("token")))
 	if err != nil {
 		return err
 	}
@@ -386,12 +386,12 @@ func (h *handlers) factorView(account id.ID, f mfaapi.AccountFactor) factorView 
 	return v
 }
 
-func (h *handlers) browserFactors(c *fiber.Ctx) error {
+func (h *handlers) pageFactors(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
 		return err
 	}
-	factors, err := page(c).Factors(c.UserContext(), at)
+	factors, err := pageAPI(c).Factors(c.UserContext(), at)
 	if err != nil {
 		return err
 	}
@@ -413,8 +413,8 @@ type phoneBody struct {
 	Number string `json:"number"`
 }
 
-func (h *handlers) browserEnroll(c *fiber.Ctx) error {
-	at, in, err := readAt[factorBody](c)
+func (h *handlers) pageEnrollFactor(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[factorBody](c)
 	if err != nil {
 		return err
 	}
@@ -424,7 +424,7 @@ func (h *handlers) browserEnroll(c *fiber.Ctx) error {
 			*to = &name.Value
 		}
 	}
-	made, err := page(c).EnrollFactor(c.UserContext(), at, asked)
+	made, err := pageAPI(c).EnrollFactor(c.UserContext(), at, asked)
 	if err != nil {
 		return err
 	}
@@ -439,29 +439,29 @@ type codeBody struct {
 	Message field.Text `json:"message"`
 }
 
-func (h *handlers) browserChallenge(c *fiber.Ctx) error {
-	at, in, err := readAt[codeBody](c)
+func (h *handlers) pageChallengeFactor(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[codeBody](c)
 	if err != nil {
 		return err
 	}
-	challenged, answer, err := page(c).Challenge(c.UserContext(), at, in.Code.Or(""))
-	return h.challenged(c, http.StatusCreated, challenged, answer, err)
+	challenged, answer, err := pageAPI(c).Challenge(c.UserContext(), at, in.Code.Or(""))
+	return h.answerChallenge(c, http.StatusCreated, challenged, answer, err)
 }
 
-func (h *handlers) browserAnswer(c *fiber.Ctx) error {
-	at, in, err := readAt[codeBody](c)
+func (h *handlers) pageAnswerChallenge(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[codeBody](c)
 	if err != nil {
 		return err
 	}
-	challenged, answer, err := page(c).AnswerChallenge(c.UserContext(), at, in.Code.Or(""))
-	return h.challenged(c, http.StatusOK, challenged, answer, err)
+	challenged, answer, err := pageAPI(c).AnswerChallenge(c.UserContext(), at, in.Code.Or(""))
+	return h.answerChallenge(c, http.StatusOK, challenged, answer, err)
 }
 
-func (h *handlers) challenged(c *fiber.Ctx, status int, challenged mfaapi.Challenged, answer idsite.Answer, err error) error {
+func (h *handlers) answerChallenge(c *fiber.Ctx, status int, challenged mfaapi.Challenged, answer idsite.PageResult, err error) error {
 	if err != nil {
 		return err
 	}
-	h.redirected(c, answer)
+	h.setRedirect(c, answer)
 	c.Status(status)
 	return c.JSON(fiber.Map{
 		"href": h.base.To("challenges", challenged.ID), "status": challenged.Status,

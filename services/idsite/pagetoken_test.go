@@ -43,7 +43,7 @@ func wantPlain(t *testing.T, s *Service, hostile string) {
 		TenantID: id.New(testNow), ID: id.New(testNow), ApplicationID: id.New(testNow), RequestID: hostile, CallbackURI: hostile, State: &hostile,
 		NameKey: hostile, AccountStore: hostile, Token: hostile, FactorTypes: []string{"sms"}, ExpiresAt: testNow.Add(time.Hour),
 	}
-	token, err := s.sessionToken(t.Context(), flow, store.Site{DomainName: "calm-otter.id.localhost", SessionTTI: "PT30M"})
+	token, err := s.newPageToken(t.Context(), flow, store.Site{DomainName: "calm-otter.id.localhost", SessionTTI: "PT30M"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func wantPlain(t *testing.T, s *Service, hostile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read sessionClaims
+	var read pageTokenClaims
 	if err := json.Unmarshal(body, &read); err != nil {
 		t.Fatal(err)
 	}
@@ -107,17 +107,17 @@ func FuzzRequestClaims(f *testing.F) {
 		if json.Unmarshal([]byte(text), &r.claims) != nil {
 			return
 		}
-		path := r.path()
+		path := r.pagePath()
 		if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "?#\\\r\n \x00") {
 			t.Fatalf("%s leads to the path %q", text, path)
 		}
 		if raw, given := r.claims["require_mfa"]; given && string(raw) != "null" && string(raw) != "[]" && len(r.factorTypes()) == 0 {
 			t.Fatalf("%s loses its second step", text)
 		}
-		if err := r.check(testNow); err == nil && (r.text("jti") == "" || len(r.text("jti")) > maxRequestID) {
+		if err := r.validate(testNow); err == nil && (r.stringClaim("jti") == "" || len(r.stringClaim("jti")) > maxRequestID) {
 			t.Fatalf("%s is accepted", text)
 		}
 		r.state()
-		r.flag("sof")
+		r.boolClaim("sof")
 	})
 }

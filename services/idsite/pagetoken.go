@@ -1,0 +1,203 @@
+package idsite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// pageTokenPurpose is what the keys of a tenant's session tokens are derived for.
+func pageTokenPurpose(tenant id.ID) string { return "idsite.session/" + tenant.String() }
+
+// pageScope says what a page may call; pages decide by it what to show. What is
+// allowed follows from the flow.
+type pageScope struct {
+	Application map[string][]any    `json:"application"`
+	Account     map[string][]any    `json:"account,omitempty"` // once the first step is passed
+	Factor      map[string][]string `json:"factor,omitempty"`
+}
+
+// pageTokenClaims are the claims of a session token: those that pages read
+// (docs/interface/id-site.md#browser-transport), and the flow.
+type pageTokenClaims struct {
+	Issuer      string    `json:"iss"`
+	Subject     string    `json:"sub"`
+	Application string    `json:"app_href"`
+	Callback    string    `json:"cb_uri"`
+	RequestID   string    `json:"irt"`
+	NameKey     *string   `json:"onk"`
+	StoreKey    *string   `json:"asnk,omitempty"`
+	Store       *string   `json:"ash,omitempty"`
+	ShowOrg     bool      `json:"sof"`
+	FactorTypes []string  `json:"require_mfa,omitempty"`
+	Token       string    `json:"sp_token,omitempty"`
+	Scope       pageScope `json:"scope"`
+	Flow        string    `json:"flow"`
+	ID          string    `json:"jti"`
+	IssuedAt    float64   `json:"iat"`
+	ExpiresAt   float64   `json:"exp"`
+}
+
+// escapeForPlainBase64 escapes JSON so that its Base64 form has neither - nor _: pages
+// decode tokens with plain Base64. Those two stand for six bits that only ?, >, ~,
+// DEL and bytes above 127 can make, none of which is part of the syntax of JSON.
+func escapeForPlainBase64(body []byte) []byte {
+	var out []byte
+	for _, r := range string(body) {
+		switch {
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		case strings.ContainsRune("?>~\x7f", r) || r > 0x7f:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = append(out, byte(r))
+		}
+	}
+	return out
+}
+
+// newPageToken makes the next token of a flow. It is valid for the idle timeout
+// of the site.
+func (s *Service) newPageToken(ctx context.Context, f store.Flow, site store.Site) (secure.Secret, error) {
+	idle, err := parseDuration(site.SessionTTI)
+	if err != nil {
+		return "", err
+	}
+	now := s.now()
+	expires := now.Add(idle)
+	if expires.After(f.ExpiresAt) {
+		expires = f.ExpiresAt
+	}
+	application := s.cfg.Base.To("applications", f.ApplicationID)
+	claims := pageTokenClaims{
+		Issuer: "https://" + site.DomainName, Subject: application, Application: application, Callback: f.CallbackURI,
+		RequestID: f.RequestID, ShowOrg: f.ShowOrganization, FactorTypes: f.FactorTypes, Token: f.Token, Flow: f.ID.String(),
+		ID: id.New(now).String(), IssuedAt: float64(now.Unix()), ExpiresAt: float64(expires.Unix()),
+	}
+	if f.NameKey != "" {
+		claims.NameKey = &f.NameKey
+	}
+	named, err := s.namedStore(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	if named.Href != "" {
+		claims.Store, claims.StoreKey = &named.Href, &named.NameKey
+	}
+	if claims.Scope, err = s.pageScopeOf(ctx, f); err != nil {
+		return "", err
+	}
+	return s.signPageToken(f.TenantID, claims)
+}
+
+// namedStore is the account store that the request of a flow names, with the name that
+// pages show: the nameKey of an organization, the href of another store. It is empty where
+// the request names none, and where the organization has no stores.
+func (s *Service) namedStore(ctx context.Context, f store.Flow) (directoryapi.StoreName, error) {
+	if ref, _ := s.cfg.Base.Parse(f.AccountStore); f.NameKey == "" && ref.Kind != "organizations" {
+		return directoryapi.StoreName{Href: f.AccountStore, NameKey: f.AccountStore}, nil
+	}
+	stores, err := s.loginStores(ctx, accountStoreOf(f))
+	if err != nil || stores.Organization.IsZero() {
+		return directoryapi.StoreName{}, err
+	}
+	return directoryapi.StoreName{Href: s.cfg.Base.To("organizations", stores.Organization), NameKey: stores.NameKey}, nil
+}
+
+func (s *Service) pageScopeOf(ctx context.Context, f store.Flow) (pageScope, error) {
+	reset := any("create")
+	if f.Token != "" {
+		reset = map[string][]string{f.Token: {"read", "update"}}
+	}
+	out := pageScope{Application: map[string][]any{f.ApplicationID.String(): {
+		"read", map[string][]string{"loginAttempt": {"create"}}, map[string][]string{"account": {"create"}},
+		map[string][]any{"passwordResetToken": {reset}},
+	}}}
+	if f.AccountID.IsZero() {
+		return out, nil
+	}
+	out.Account = map[string][]any{f.AccountID.String(): {"read", map[string][]string{"factor": {"create", "read"}}}}
+	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
+	for _, factor := range factors.Items {
+		if out.Factor == nil {
+			out.Factor = map[string][]string{}
+		}
+		out.Factor[factor.ID.String()] = []string{"read", "challenge"}
+	}
+	return out, err
+}
+
+func (s *Service) signPageToken(tenant id.ID, claims pageTokenClaims) (secure.Secret, error) {
+	body, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(escapeForPlainBase64(body), &members); err != nil {
+		return "", err
+	}
+	all := secure.Claims{}
+	for name, value := range members {
+		all[name] = value
+	}
+	return s.signServiceToken(tenant, pageTokenPurpose, "", all)
+}
+
+// verifyPageToken returns the flow of a session token with its site. A token that is
+// not one, or whose flow has ended, is apierr.SessionTimedOut; where the site and the
+// flow are known, they are returned with the error.
+func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
+	at, claims, err := s.verifyServiceToken(token, pageTokenPurpose, "", "flow")
+	if err != nil {
+		return store.Flow{}, store.Site{}, errSessionEnded
+	}
+	flow, site, err := s.store.FlowAndSite(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
+	if errors.Is(err, apierr.NotFound) && !site.ID.IsZero() {
+		err = errSessionEnded
+	}
+	if err != nil {
+		return flow, site, err
+	}
+	expires, err := claims.GetExpirationTime()
+	now := s.now()
+	if err != nil || expires == nil || !now.Before(expires.Time) || !now.Before(flow.ExpiresAt) || flow.FinishedAt != nil {
+		return flow, site, errSessionEnded
+	}
+	scoped, _ := claims["scope"].(map[string]any)
+	accounts, passed := scoped["account"].(map[string]any)
+	switch {
+	case flow.AccountID.IsZero():
+	case !passed:
+		// The token is older than the first step: it is good for what comes before
+		// that, as a page that went back asks for it.
+		flow.AccountID, flow.IsNew = id.ID{}, false
+	case accounts[flow.AccountID.String()] == nil: // another account has passed the first step since
+		return flow, site, errSessionEnded
+	}
+	return flow, site, nil
+}
+
+// usableFactors are the factors of the account of a flow that can pass its second
+// step.
+func (s *Service) usableFactors(ctx context.Context, f store.Flow) ([]mfaapi.AccountFactor, error) {
+	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
+	var usable []mfaapi.AccountFactor
+	for _, factor := range factors.Items {
+		if factor.Usable && f.AllowsFactor(factor.Type) {
+			usable = append(usable, factor)
+		}
+	}
+	return usable, err
+}

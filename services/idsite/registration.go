@@ -1,0 +1,63 @@
+package idsite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+// errStoreNotAllowed keeps a stranger from choosing the groups of the new account, or the
+// rules that it is registered by.
+var errStoreNotAllowed = apierr.Forbidden.Because(
+	"a registration goes to the default account store of the application, to that of the request, or to an organization")
+
+// Register creates an account in the application, in the account store of the flow, or in
+// an organization that the page names. Where new addresses must be confirmed, the answer
+// is the same for an email that is taken, and so is its time; its owner gets a mail.
+func (p *PageAPI) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (PageResult,
+	error) {
+	steps := time.NewTicker(responseTimeStep)
+	defer steps.Stop()
+	answer, err := p.register(ctx, kind, at, in, named)
+	if answer.Pending {
+		waitForTimeStep(ctx, steps)
+	}
+	return answer, err
+}
+
+func (p *PageAPI) register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (PageResult,
+	error) {
+	if err := p.checkResource(ctx, kind, at); err != nil {
+		return PageResult{}, err
+	}
+	if ref, _ := p.svc.cfg.Base.Parse(named.Href); named.Href != "" && named.Href != p.flow.AccountStore && ref.Kind != "organizations" {
+		return PageResult{}, errStoreNotAllowed
+	}
+	where := p.accountStore(named)
+	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{Where: where, Account: in})
+	if errors.Is(err, apierr.Exists) {
+		return p.svc.answerTakenEmail(ctx, where, in.Email.Or(""), err)
+	}
+	if err != nil {
+		return PageResult{}, err
+	}
+	if account.Status != directoryapi.Enabled {
+		return PageResult{Pending: true}, nil
+	}
+	logged := applicationapi.LoggedIn{Account: account}
+	if where.NameKey != "" || where.AccountStore.Href != "" {
+		stores, err := p.svc.loginStores(ctx, where)
+		if err != nil {
+			return PageResult{}, err
+		}
+		logged.Organization = stores.Organization
+	}
+	answer, err := p.completeFirstStep(ctx, logged, registered, true)
+	answer.Created = &account
+	return answer, err
+}

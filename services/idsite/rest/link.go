@@ -1,0 +1,179 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/pages"
+)
+
+// renderExpiredLink shows that a link leads nowhere, and what its user can do: next is the
+// key of that text.
+func (h *handlers) renderExpiredLink(c *fiber.Ctx, next string) error {
+	t := translatorOf(c)
+	return h.renderPage(c, http.StatusNotFound, pages.Page{
+		Title: t("deadLinkTitle"), Text: t("deadLinkText") + " " + t(next, "link", t("forgotLink")),
+	})
+}
+
+// showVerification shows what a verification link is for. It does not consume the token: mail
+// scanners and browsers that look ahead follow links too.
+func (h *handlers) showVerification(c *fiber.Ctx) error {
+	token := secure.Secret(c.Query("sptoken"))
+	link, err := h.svc.VerificationLink(c.UserContext(), token)
+	if err != nil {
+		return h.renderLinkError(c, err, "anotherVerification")
+	}
+	t := translatorOf(c)
+	return h.renderPage(c, http.StatusOK, pages.Page{
+		Product: link.Name, Title: t("confirmTitle"), Text: t("confirmText"),
+		Form: &pages.Form{Button: t("confirm"), Hidden: map[string]string{"sptoken": token.Reveal()}},
+	})
+}
+
+// submitVerification consumes the token of a verification link.
+func (h *handlers) submitVerification(c *fiber.Ctx) error {
+	form, err := h.readForm(c)
+	if err != nil {
+		return h.renderError(c, err)
+	}
+	token := secure.Secret(form.Get("sptoken"))
+	link, err := h.svc.VerificationLink(c.UserContext(), token)
+	if err == nil {
+		link.Account, err = h.svc.VerifyEmail(c.UserContext(), token)
+	}
+	if err != nil {
+		return h.renderLinkError(c, err, "anotherVerification")
+	}
+	t := translatorOf(c)
+	return h.renderPage(c, http.StatusOK, pages.Page{
+		Product: link.Name, Title: t("verifiedTitle"), Text: t("verifiedText", "email", link.Account.Email),
+	})
+}
+
+// showPasswordReset asks for a new password.
+func (h *handlers) showPasswordReset(c *fiber.Ctx) error {
+	token := secure.Secret(c.Query("sptoken"))
+	link, err := h.svc.ResetLink(c.UserContext(), token)
+	if err != nil {
+		return h.renderLinkError(c, err, "anotherReset")
+	}
+	return h.renderPasswordForm(c, http.StatusOK, token, link, "", nil)
+}
+
+// renderPasswordForm shows the form with what a password needs and, after a refusal, all
+// that the last one lacked.
+func (h *handlers) renderPasswordForm(c *fiber.Ctx, status int, token secure.Secret, link idsite.MailedLink, problem string,
+	missing []string) error {
+	t := translatorOf(c)
+	return h.renderPage(c, status, pages.Page{
+		Product: link.Name, Title: t("resetTitle"), Text: t("resetText", "email", link.Account.Email), Problem: problem, Missing: missing,
+		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: link.Account.Username,
+			Fields: []pages.Field{
+				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password", Rules: passwordRules(t, link.Rules, nil)},
+				{Name: "again", Label: t("passwordAgain"), Type: "password", Autocomplete: "new-password"},
+			}},
+	})
+}
+
+// submitPasswordReset sets a new password with the token of a reset link, which it consumes. One that
+// is refused leaves the link good, and the page says why.
+func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
+	form, err := h.readForm(c)
+	if err != nil {
+		return h.renderError(c, err)
+	}
+	t := translatorOf(c)
+	token, password := secure.Secret(form.Get("sptoken")), form.Get("password")
+	link, err := h.svc.ResetLink(c.UserContext(), token)
+	if err != nil {
+		return h.renderLinkError(c, err, "anotherReset")
+	}
+	missing := passwordRules(t, link.Rules, &password)
+	if password != form.Get("again") {
+		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("differ"), missing)
+	}
+	err = h.svc.ResetPassword(c.UserContext(), token, field.Some(password))
+	switch refusal := apierr.From(err); {
+	case err == nil:
+		return h.renderPage(c, http.StatusOK, pages.Page{Product: link.Name, Title: t("passwordSetTitle"), Text: t("canSignIn")})
+	case errors.Is(err, apierr.Required):
+		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("enterPassword"), missing)
+	case errors.Is(err, apierr.PasswordReused):
+		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("reused"), nil)
+	case refusal.Status == http.StatusBadRequest && len(missing) > 0:
+		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("stillNeeds"), missing)
+	case refusal.Status == http.StatusBadRequest:
+		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, refusalText(c, err, "checkEntries"), nil)
+	}
+	return h.renderLinkError(c, err, "anotherReset")
+}
+
+// passwordRules are the rules of a directory's passwords in words: all, or those
+// that a password breaks.
+func passwordRules(t translator, rules directoryapi.RegistrationRules, password *string) []string {
+	var out []string
+	rule := func(broken bool, key string, n int) {
+		if password == nil || broken {
+			out = append(out, t(key, "n", strconv.Itoa(n)))
+		}
+	}
+	var have secure.Characters
+	var length int
+	if password != nil {
+		have, length = secure.CountCharacters(*password), utf8.RuneCountInString(norm.NFC.String(*password))
+	}
+	rule(length < rules.MinLength, "needLength", rules.MinLength)
+	if password != nil {
+		rule(length > rules.MaxLength, "needShorter", rules.MaxLength)
+	}
+	for _, class := range []struct {
+		have, least int
+		one, more   string
+	}{
+		{have.Lower, rules.MinLowerCase, "needLower", "needLowers"},
+		{have.Upper, rules.MinUpperCase, "needUpper", "needUppers"},
+		{have.Numeric, rules.MinNumeric, "needDigit", "needDigits"},
+		{have.Symbol, rules.MinSymbol, "needSymbol", "needSymbols"},
+		{have.Diacritic, rules.MinDiacritic, "needDiacritic", "needDiacritics"},
+	} {
+		key := class.one
+		if class.least > 1 {
+			key = class.more
+		}
+		if class.least > 0 {
+			rule(class.have < class.least, key, class.least)
+		}
+	}
+	return out
+}
+
+// renderLinkError is refused for a mailed link: next is what to do about a dead one.
+func (h *handlers) renderLinkError(c *fiber.Ctx, err error, next string) error {
+	refusal := apierr.From(err)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return h.renderExpiredLink(c, next)
+	case errors.Is(err, context.DeadlineExceeded) || refusal.Status >= http.StatusInternalServerError:
+		return err // logged and answered as everywhere
+	}
+	key := "failed"
+	switch {
+	case errors.Is(err, apierr.TooMany):
+		key = "tooMany"
+	case refusal.Status == http.StatusForbidden:
+		key = "notAllowed"
+	}
+	return h.renderPage(c, refusal.Status, pages.Page{Title: translatorOf(c)("errorTitle"), Text: refusalText(c, err, key)})
+}
