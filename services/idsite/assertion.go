@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// assertionTTL is how long an assertion may be exchanged.
+// assertionTTL is the lifetime of an assertion.
 const assertionTTL = time.Minute
 
 // The values of the claim status.
@@ -25,7 +25,7 @@ const (
 	loggedOut     = "LOGOUT"
 )
 
-// outcome is what an assertion says of a login or a logout
+// outcome is what an assertion, the jwtResponse, says of a login or a logout
 // (docs/interface/id-site.md#assertions).
 type outcome struct {
 	status  string
@@ -34,8 +34,8 @@ type outcome struct {
 	issuer  string // empty: the domain of the hosted pages
 }
 
-// assertionRedirect is where the browser goes with an assertion: the callback with
-// jwtResponse as its last parameter.
+// assertionRedirect returns the callback of a flow with a signed assertion as its last parameter,
+// jwtResponse.
 func (s *Service) assertionRedirect(ctx context.Context, f store.Flow, site store.Site, jti string, o outcome) (string, error) {
 	now := s.now()
 	claims := secure.Claims{
@@ -54,8 +54,9 @@ func (s *Service) assertionRedirect(ctx context.Context, f store.Flow, site stor
 	return s.signedRedirect(ctx, f, claims)
 }
 
-// errorRedirect is where the browser goes with an error assertion: it has err in the
-// place of status and sub, the application as issuer, and no audience.
+// errorRedirect returns the callback of a flow with an error assertion, which has the claim err in
+// place of status and sub, the application as its issuer, and no audience. An error of this
+// service (5xx) is returned as an error and does not go to the callback.
 func (s *Service) errorRedirect(ctx context.Context, f store.Flow, cause error) (string, error) {
 	refusal := apierr.From(cause)
 	if refusal.Status >= 500 {
@@ -73,6 +74,8 @@ func (s *Service) errorRedirect(ctx context.Context, f store.Flow, cause error) 
 	return s.signedRedirect(ctx, f, claims)
 }
 
+// signedRedirect adds the state of the client to the claims, and returns the callback of the flow
+// with the signed claims.
 func (s *Service) signedRedirect(ctx context.Context, f store.Flow, claims secure.Claims) (string, error) {
 	switch {
 	case f.State != nil:
@@ -93,7 +96,7 @@ func (s *Service) signedRedirect(ctx context.Context, f store.Flow, claims secur
 	return withAssertion(f.CallbackURI, signed.Token), nil
 }
 
-// withAssertion appends the assertion to a callback, whose own query stays.
+// withAssertion adds an assertion to the query of a callback.
 func withAssertion(callback string, assertion secure.Secret) string {
 	return withParameters(callback, "jwtResponse="+url.QueryEscape(assertion.Reveal()))
 }

@@ -28,12 +28,13 @@ type Authorize struct {
 	Organization string // href
 	NameKey      string
 	Self         string        // address of this Client API
-	Browser      secure.Secret // cookie
+	Browser      secure.Secret // cookie that binds the login to the browser
 }
 
-// Authorize begins a login at the provider of a directory. It returns where the
-// browser goes and the cookie that it takes along. Errors other than those of the
-// redirect_uri and of a missing parameter go to the client.
+// Authorize begins a login at the provider of a directory (social login, SAML) for the Client
+// API. It returns the address of the provider and the cookie that binds the login to the browser.
+// An error of redirect_uri or of a missing parameter is returned; any other error goes to
+// redirect_uri (errorCallback). The callback is in providercallback.go.
 func (c *ClientAPI) Authorize(ctx context.Context, in Authorize) (location string, browser secure.Secret, err error) {
 	returnTo, err := c.callbackURI(in.RedirectURI)
 	if err != nil {
@@ -52,8 +53,9 @@ func (c *ClientAPI) Authorize(ctx context.Context, in Authorize) (location strin
 	return location, browser, err
 }
 
-// callbackURI is the address of the client that the browser returns to: one that is
-// authorized, or the first of these that is one address.
+// callbackURI returns the address of the client to which the browser returns: the given
+// redirect_uri, if authorizedCallbackUris lists it (open redirect), or the first of these
+// without a wildcard.
 func (c *ClientAPI) callbackURI(asked string) (string, error) {
 	listed := c.Application.AuthorizedCallbackURIs
 	if asked != "" {
@@ -72,9 +74,11 @@ func (c *ClientAPI) callbackURI(asked string) (string, error) {
 
 var errResponseType = apierr.Unsupported.Because("response_type is not supported")
 
-// maxState bounds a state, in bytes: anybody can have one kept until the login is over.
+// maxState bounds the state of a client, in bytes, because the state is stored until the login
+// ends, and anybody can begin logins.
 const maxState = 4000
 
+// authorize validates the other parameters and begins the login.
 func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string, browser secure.Secret) (string, error) {
 	if in.ResponseType != c.svc.responseType() && in.ResponseType != "service_token" {
 		return "", errResponseType
@@ -119,6 +123,7 @@ func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string
 	}, strings.Fields(in.Scope))
 }
 
+// withState adds the state of the client, if there is one, to an address.
 func withState(address string, state *string) string {
 	if state == nil {
 		return address
@@ -126,6 +131,7 @@ func withState(address string, state *string) string {
 	return withParameters(address, "state="+url.QueryEscape(*state))
 }
 
+// withParameters adds parameters to the query of an address.
 func withParameters(address, parameters string) string {
 	if strings.Contains(address, "?") {
 		return address + "&" + parameters

@@ -11,13 +11,13 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// signUpTimeout bounds one attempt at a sign-up.
+// signUpTimeout bounds one attempt to create the first tenant.
 const signUpTimeout = 30 * time.Second
 
-// EnsureFirstTenant signs the first tenant up, with its first administrator (bootstrap admin), and
-// tries again until it is done or ctx ends: the other services may start later than this
-// one. It fails at once, with what the operator has to change, for a configuration that
-// they refuse.
+// EnsureFirstTenant creates the first tenant with its first administrator (bootstrap admin) and its
+// API key, unless they exist. It retries with back-off until it has succeeded or ctx ends, because
+// the other services may start later than this one. For a configuration that a service refuses it
+// fails at once, with what the operator has to change.
 func (s *Service) EnsureFirstTenant(ctx context.Context, in Bootstrap) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := s.attemptSignUp(ctx, in)
@@ -48,8 +48,8 @@ func (s *Service) attemptSignUp(ctx context.Context, in Bootstrap) error {
 	return err
 }
 
-// configurationError returns what the operator has to change, or nil for a failure that may
-// pass by itself.
+// configurationError returns an error that says what the operator has to change, or nil for a
+// temporary failure.
 func configurationError(err error) error {
 	switch {
 	case errors.Is(err, apierr.Exists):

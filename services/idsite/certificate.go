@@ -10,9 +10,9 @@ import (
 
 var _ idsiteapi.API = (*Service)(nil)
 
-// Certificate returns the certificate of a tenant's own domain for the gateway.
-// The private key travels sealed under the key that the processes of the
-// deployment share.
+// Certificate returns the TLS certificate of a tenant's custom domain to the gateway, which serves
+// it by SNI (gateway/certificate.go). The private key is sealed with a key that the processes of
+// the deployment share.
 func (s *Service) Certificate(ctx context.Context, in idsiteapi.Domain) (idsiteapi.Certificate, error) {
 	name := strings.ToLower(in.Name)
 	site, err := s.SiteOfHost(ctx, name)

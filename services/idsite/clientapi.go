@@ -19,17 +19,17 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// ClientAPI is the Client API of an application: what a browser or an app may do
-// without an API key (docs/interface/client-api.md). Its methods return
-// apierr.NotFound for what the web config has turned off.
+// ClientAPI is the Client API of an application: what a browser or a mobile app may call without
+// an API key (docs/interface/client-api.md). The HTTP part is rest/clientapi.go, which also checks
+// what the web config has turned off.
 type ClientAPI struct {
 	svc         *Service
 	Application applicationapi.Application
 	Config      oauthapi.ClientConfig
 }
 
-// OpenClientAPI returns the Client API of a DNS label, or apierr.NotFound where there is
-// none or it is turned off.
+// OpenClientAPI returns the Client API of a DNS label. It returns apierr.NotFound where no
+// application has the label, the web config is disabled, or the application is disabled.
 func (s *Service) OpenClientAPI(ctx context.Context, label string) (*ClientAPI, error) {
 	app, err := s.peers.Application.ApplicationByDNSLabel(ctx, applicationapi.DNSLabel{Label: label})
 	if err != nil {
@@ -45,13 +45,13 @@ func (s *Service) OpenClientAPI(ctx context.Context, label string) (*ClientAPI, 
 	return &ClientAPI{s, app, config}, nil
 }
 
-// Origin is the address of the Client API where it has a host of its own.
+// Origin is the address of the Client API at its own host, <dns label>.<client suffix>.
 func (c *ClientAPI) Origin() string {
 	return c.svc.originOf(c.Application.DomainName(c.svc.cfg.ClientSuffix))
 }
 
-// AllowsOrigin reports whether pages of an origin may call the Client API and have
-// cookies of it.
+// AllowsOrigin reports whether pages of an origin may call the Client API and get its cookies
+// (CORS). self is the origin of the Client API itself.
 func (c *ClientAPI) AllowsOrigin(origin, self string) bool {
 	return origin == self || redirecturi.IsListedOrigin(origin, c.Application.AuthorizedOriginURIs)
 }
@@ -59,6 +59,7 @@ func (c *ClientAPI) AllowsOrigin(origin, self string) bool {
 // AccountStoreParam is the account store that a request to the Client API names.
 type AccountStoreParam struct{ AccountStore, NameKey string }
 
+// accountStore is the account store that a request names, in the application.
 func (c *ClientAPI) accountStore(at AccountStoreParam) applicationapi.Where {
 	where := applicationapi.Where{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(at.NameKey)}
 	if where.NameKey == "" {
@@ -67,8 +68,8 @@ func (c *ClientAPI) accountStore(at AccountStoreParam) applicationapi.Where {
 	return where
 }
 
-// isWorkflowEnabled reports whether a workflow is enabled: as the web config says, or where it says
-// nothing, whether the directory of new accounts sends the mail.
+// isWorkflowEnabled reports whether a workflow, such as forgot password, is enabled: as the web
+// config sets it or, where that sets nothing, if the default directory sends the mail for it.
 func (c *ClientAPI) isWorkflowEnabled(ctx context.Context, set *bool, mail func(directoryapi.RegistrationRules) bool) (bool, error) {
 	if set != nil {
 		return *set, nil
@@ -77,7 +78,7 @@ func (c *ClientAPI) isWorkflowEnabled(ctx context.Context, set *bool, mail func(
 	return rules != nil && mail(*rules), err
 }
 
-// registrationRules returns what the default directory asks of a new account, or nil where
+// registrationRules returns what the default account store requires of a new account, or nil where
 // nobody can register.
 func (c *ClientAPI) registrationRules(ctx context.Context, where applicationapi.Where) (*directoryapi.RegistrationRules, error) {
 	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
@@ -87,8 +88,8 @@ func (c *ClientAPI) registrationRules(ctx context.Context, where applicationapi.
 	return c.svc.registrationRules(ctx, where.Tenant, stores.Default)
 }
 
-// registrationRules returns what a directory asks of a new account, or nil where
-// there is none, or it is a mirror, in which nobody can register.
+// registrationRules returns what a directory requires of a new account. It returns nil where nobody
+// can register: there is no such directory, or it is a mirror.
 func (s *Service) registrationRules(ctx context.Context, tenant, directory id.ID) (*directoryapi.RegistrationRules, error) {
 	if directory.IsZero() {
 		return nil, nil
@@ -110,7 +111,7 @@ func (c *ClientAPI) ChangeEnabled(ctx context.Context) (bool, error) {
 	return c.isWorkflowEnabled(ctx, c.Config.ChangePassword, func(r directoryapi.RegistrationRules) bool { return r.ResetEmail })
 }
 
-// VerifyEnabled reports whether email addresses are confirmed.
+// VerifyEnabled reports whether email addresses are verified.
 func (c *ClientAPI) VerifyEnabled(ctx context.Context) (bool, error) {
 	return c.isWorkflowEnabled(ctx, c.Config.VerifyEmail, func(r directoryapi.RegistrationRules) bool { return r.VerificationEmail })
 }
@@ -121,7 +122,7 @@ type LoginModel struct {
 	Rules       *directoryapi.RegistrationRules // nil: nobody can register
 }
 
-// Model returns what a form shows, for an organization where at names one.
+// Model returns what a sign-in or registration form shows, for the account store that at names.
 func (c *ClientAPI) Model(ctx context.Context, at AccountStoreParam) (m LoginModel, err error) {
 	where := c.accountStore(at)
 	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
@@ -142,15 +143,14 @@ func (c *ClientAPI) Model(ctx context.Context, at AccountStoreParam) (m LoginMod
 	return m, err
 }
 
-// Register creates an account. Nobody is logged in by it.
+// Register registers a user: it creates an account. The user is not logged in by it.
 func (c *ClientAPI) Register(
 	ctx context.Context, in directoryapi.NewAccount, at AccountStoreParam,
 ) (directoryapi.Account, error) {
 	return c.svc.peers.Application.Register(ctx, applicationapi.Register{Where: c.accountStore(at), Account: in})
 }
 
-// LogIn checks a login and issues tokens for it. The form is that of the password
-// grant.
+// LogIn verifies a login name and a password and issues tokens, by the password grant.
 func (c *ClientAPI) LogIn(
 	ctx context.Context, login string, password secure.Secret, at AccountStoreParam,
 ) (directoryapi.Account, oauthapi.ClientTokens, error) {
@@ -163,7 +163,7 @@ func (c *ClientAPI) LogIn(
 	return c.issueTokens(ctx, form)
 }
 
-// issueTokens issues tokens for a form, and returns their account.
+// issueTokens issues tokens for the form of a grant, and returns them with their account.
 func (c *ClientAPI) issueTokens(ctx context.Context, form map[string]secure.Secret) (directoryapi.Account, oauthapi.ClientTokens, error) {
 	tokens, err := c.Token(ctx, form)
 	if err != nil {
@@ -176,33 +176,33 @@ func (c *ClientAPI) issueTokens(ctx context.Context, form map[string]secure.Secr
 	return valid.Account, tokens, nil
 }
 
-// Token answers the token endpoint.
+// Token issues tokens for a request to the token endpoint.
 func (c *ClientAPI) Token(ctx context.Context, form map[string]secure.Secret) (oauthapi.ClientTokens, error) {
 	return c.svc.peers.OAuth.ClientToken(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
 }
 
-// Revoke ends a token and its pair.
+// Revoke revokes a token, and the access or refresh token that was issued with it.
 func (c *ClientAPI) Revoke(ctx context.Context, form map[string]secure.Secret) error {
 	_, err := c.svc.peers.OAuth.ClientRevoke(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID,
 		Form: form})
 	return err
 }
 
-// Validate checks an access token.
+// Validate validates an access token.
 func (c *ClientAPI) Validate(ctx context.Context, token secure.Secret) (oauthapi.ValidToken, error) {
 	return c.svc.peers.OAuth.ValidateToken(ctx, oauthapi.ValidateToken{Tenant: c.Application.TenantID, Application: c.Application.ID,
 		Token: token})
 }
 
-// Me is an account with what the web config shows of it.
+// Me is what the endpoint /me shows of an account.
 type Me struct {
 	directoryapi.Profile
 	Keys         []oauthapi.Key
 	Applications []applicationapi.Application
 }
 
-// Me returns the account of a token that is valid, with what the web config shows of
-// it. The token was checked with the account as it is now: it is not read again.
+// Me returns the account of an access token with the resources that the web config expands. The
+// account comes from the validation of the token and is not read again.
 func (c *ClientAPI) Me(ctx context.Context, account directoryapi.Account) (me Me, err error) {
 	me.Account = account
 	if len(c.Config.MeExpand) == 0 {
@@ -234,8 +234,8 @@ func (c *ClientAPI) Me(ctx context.Context, account directoryapi.Account) (me Me
 	return me, nil
 }
 
-// RequestPasswordReset sends a password reset mail. Its answer and its time are the same whether
-// the account exists.
+// RequestPasswordReset sends a password reset mail (forgot password). Its answer and its time are
+// the same whether the account exists or not (enumeration.go).
 func (c *ClientAPI) RequestPasswordReset(ctx context.Context, login string, at AccountStoreParam) error {
 	return hideAccountExistence(ctx, func() error {
 		_, err := c.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: c.accountStore(at), Login: login})
@@ -243,7 +243,8 @@ func (c *ClientAPI) RequestPasswordReset(ctx context.Context, login string, at A
 	})
 }
 
-// SendVerification sends another verification mail, as Forgot does.
+// SendVerification sends another verification mail. Its answer and its time are the same whether
+// the account exists or not.
 func (c *ClientAPI) SendVerification(ctx context.Context, login string, at AccountStoreParam) error {
 	return hideAccountExistence(ctx, func() error {
 		_, err := c.svc.peers.Application.RequestVerification(ctx, applicationapi.LoginName{Where: c.accountStore(at), Login: login})
@@ -251,13 +252,13 @@ func (c *ClientAPI) SendVerification(ctx context.Context, login string, at Accou
 	})
 }
 
-// CheckReset returns apierr.NotFound unless a reset token can be used.
+// CheckReset returns apierr.NotFound unless a password reset token is valid.
 func (c *ClientAPI) CheckReset(ctx context.Context, token secure.Secret) error {
 	_, err := c.svc.peers.Application.CheckReset(ctx, c.resetToken(token))
 	return err
 }
 
-// ChangePassword sets a new password with a reset token.
+// ChangePassword sets a new password with a password reset token, which it consumes.
 func (c *ClientAPI) ChangePassword(ctx context.Context, token, password secure.Secret) error {
 	_, err := c.svc.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{ResetToken: c.resetToken(token), Password: password})
 	return err
@@ -267,14 +268,15 @@ func (c *ClientAPI) resetToken(token secure.Secret) applicationapi.ResetToken {
 	return applicationapi.ResetToken{Tenant: c.Application.TenantID, Application: c.Application.ID, Token: token}
 }
 
-// Verify uses an email verification token.
+// Verify verifies an email address with a token, which it consumes.
 func (c *ClientAPI) Verify(ctx context.Context, token secure.Secret) error {
 	_, err := c.svc.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: c.Application.TenantID, Token: token})
 	return err
 }
 
-// callerAccount is the account of a request to /factors or /challenges: the state's, or
-// that of an access token where there is no state. Neither is apierr.BadRequest.
+// callerAccount returns the account of a request to /factors or /challenges. It is zero for a
+// request with the state of a login, which names the account, and otherwise the account of the
+// access token. Without either it returns apierr.BadRequest.
 func (c *ClientAPI) callerAccount(ctx context.Context, state, token secure.Secret) (id.ID, error) {
 	if state != "" {
 		return id.ID{}, nil
@@ -296,7 +298,7 @@ func (c *ClientAPI) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, to
 	return c.svc.peers.MFA.EnrollFactor(ctx, in)
 }
 
-// ChallengeFactor creates a challenge, or answers it where there is a code.
+// ChallengeFactor creates a challenge of a factor, or answers a challenge if there is a code.
 func (c *ClientAPI) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor, token secure.Secret) (mfaapi.Challenged, error) {
 	account, err := c.callerAccount(ctx, in.State, token)
 	if err != nil {
@@ -306,8 +308,8 @@ func (c *ClientAPI) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFact
 	return c.svc.peers.MFA.ChallengeFactor(ctx, in)
 }
 
-// AuthorizeURI is where a browser begins a login at a directory's provider; empty
-// for SAML.
+// AuthorizeURI is the address at which a browser begins a login at the provider of a directory;
+// nil for SAML.
 func (c *ClientAPI) AuthorizeURI(client string, d directoryapi.LoginDirectory) *string {
 	if d.ProviderID == "saml" {
 		return nil
@@ -317,5 +319,5 @@ func (c *ClientAPI) AuthorizeURI(client string, d directoryapi.LoginDirectory) *
 	return &uri
 }
 
-// responseType is the response type of /authorize in the spelling of the alias.
+// responseType is the response_type of /authorize, which begins with the name of the product.
 func (s *Service) responseType() string { return strings.ToLower(s.cfg.Title) + "_token" }

@@ -1,5 +1,8 @@
 package idsite
 
+// The domains of hosted pages: the default domain of a tenant, its custom domain, and the subdomains
+// of its organizations. Certificates of custom domains are in certificate.go and site.go.
+
 import (
 	"context"
 	"errors"
@@ -15,9 +18,9 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// SiteOfHost returns the site that is shown at a host: that of the domain itself, or that of
-// the parent domain. A domain of the tenant's own is served with a certificate that is valid.
-// Otherwise it returns apierr.NotFound.
+// SiteOfHost returns the site whose pages are shown at a host: the host is a domain of the site, or
+// one label below it, as for an organization. It returns apierr.NotFound for any other host, and
+// for a custom domain without a valid certificate.
 func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, error) {
 	host, _, _ = strings.Cut(strings.ToLower(host), ":")
 	_, parent, _ := strings.Cut(host, ".")
@@ -38,8 +41,8 @@ func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, erro
 	return store.Site{}, apierr.NotFound
 }
 
-// pageOrigin is the origin of the hosted pages. With usd the organization has a
-// subdomain of the tenant's own domain.
+// pageOrigin is the origin of the hosted pages of a flow. If the request has the claim usd, it is
+// the subdomain of the organization.
 func (s *Service) pageOrigin(f store.Flow, site store.Site) string {
 	if origin := s.organizationOrigin(site, f.NameKey); f.UseSubdomain && origin != "" {
 		return origin
@@ -47,8 +50,8 @@ func (s *Service) pageOrigin(f store.Flow, site store.Site) string {
 	return s.originOf(site.DomainName)
 }
 
-// organizationOrigin is the origin of an organization's pages: a subdomain of the
-// tenant's own domain. It is empty where there is no organization or no such domain.
+// organizationOrigin is the origin of an organization's pages, a subdomain of the tenant's custom
+// domain. It is "" where there is no organization or no custom domain.
 func (s *Service) organizationOrigin(site store.Site, nameKey string) string {
 	if nameKey == "" || !site.HasCustomDomain() {
 		return ""
@@ -56,7 +59,7 @@ func (s *Service) organizationOrigin(site store.Site, nameKey string) string {
 	return s.originOf(nameKey + "." + site.DomainName)
 }
 
-// originOf adds the port of the deployment's address to a host of hosted pages.
+// originOf returns the origin of a host of hosted pages, with the port of the deployment's address.
 func (s *Service) originOf(host string) string {
 	if base, err := url.Parse(s.cfg.Base.Host()); err == nil && base.Port() != "" && base.Port() != "443" {
 		host += ":" + base.Port()
@@ -64,10 +67,10 @@ func (s *Service) originOf(host string) string {
 	return "https://" + host
 }
 
-// setDomain takes the domain of a site. One that is a name of the deployment itself, or
-// the domain of another tenant, or a label above or below that, is apierr.Exists: there
-// organizations have their pages. The tenant's certificate would be served, and its pages
-// shown, in place of theirs.
+// setDomain claims the custom domain of a site. It returns apierr.Exists for a domain of the
+// deployment, for the domain of another tenant, and for a domain one label above or below that,
+// where organizations have their pages (domain takeover): this tenant's certificate and pages
+// would be served in place of those of the other.
 func (s *Service) setDomain(ctx context.Context, tx *store.Tx, site store.Site) error {
 	custom := ""
 	if site.HasCustomDomain() {
@@ -87,9 +90,9 @@ func (s *Service) setDomain(ctx context.Context, tx *store.Tx, site store.Site) 
 		custom, taken)
 }
 
-// isDeploymentDomain reports whether a domain is a name of the deployment: that of its address, one
-// above or below that, or one where applications and tenants have theirs. Below localhost
-// developers have their domains.
+// isDeploymentDomain reports whether a domain belongs to the deployment: that of its address, a
+// domain above or below that, or one under which applications and tenants have their default
+// domains. Domains below localhost are allowed, for developers.
 func (c Config) isDeploymentDomain(domain string) bool {
 	base := c.Base.Hostname()
 	if domain == base || isBelow(base, domain) || base != "localhost" && isBelow(domain, base) {
@@ -100,10 +103,11 @@ func (c Config) isDeploymentDomain(domain string) bool {
 	})
 }
 
+// isBelow reports whether a name is a subdomain of a domain.
 func isBelow(name, domain string) bool { return strings.HasSuffix(name, "."+domain) }
 
-// domainName reads the host of hosted pages: a name of at least two labels,
-// without port. Null is the default.
+// domainName validates the domain of hosted pages: a host name of at least two labels, without a
+// port. Null stands for the default domain.
 func domainName(in field.Text, fallback string) (string, error) {
 	if in.Null {
 		return fallback, nil

@@ -1,5 +1,8 @@
 package idsite
 
+// Protection against user enumeration: the answers of this file, and the time that they take, do
+// not tell whether an account exists. Wrong passwords are in services/directory/login.go.
+
 import (
 	"context"
 	"errors"
@@ -11,8 +14,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// RequestPasswordReset sends a password reset mail. Its answer and its time are the same
-// whether the account exists.
+// RequestPasswordReset sends a password reset mail (forgot password). Its answer and its time
+// are the same whether the account exists or not.
 func (p *PageAPI) RequestPasswordReset(ctx context.Context, application id.ID, login string, at directoryapi.StoreName) error {
 	if err := p.checkApplication(application); err != nil {
 		return err
@@ -23,9 +26,11 @@ func (p *PageAPI) RequestPasswordReset(ctx context.Context, application id.ID, l
 	})
 }
 
-// answerTakenEmail answers a registration with a taken email. Where addresses are confirmed
-// by mail, it looks like any other, and the owner is reminded of the account.
-func (s *Service) answerTakenEmail(ctx context.Context, where applicationapi.Where, email string, refusal error) (PageResult, error) {
+// mailOwnerOfTakenEmail answers a registration with an email that an account has already. Where
+// the directory verifies email addresses, the answer is that of any registration, and the owner
+// of the account gets a password reset mail. Otherwise a new user would be logged in at once, so
+// that nothing can be hidden: mailOwnerOfTakenEmail returns the refusal.
+func (s *Service) mailOwnerOfTakenEmail(ctx context.Context, where applicationapi.Where, email string, refusal error) (PageResult, error) {
 	stores, err := s.peers.Application.LoginStores(ctx, where)
 	if err != nil || stores.Default.IsZero() {
 		return PageResult{}, errors.Join(refusal, err)
@@ -44,12 +49,13 @@ func (s *Service) answerTakenEmail(ctx context.Context, where applicationapi.Whe
 	return PageResult{Pending: true}, nil
 }
 
-// responseTimeStep is the multiple to which response times are rounded up, so that timing does not
-// show whether an account exists: for one that does, the services write another row.
+// responseTimeStep is the multiple to which response times are rounded up, against timing
+// attacks: for an account that exists the services write one row more.
 const responseTimeStep = 50 * time.Millisecond
 
-// hideAccountExistence hides from the caller whether fn found an account, in its answer and in
-// its time, which is a multiple of responseTimeStep.
+// hideAccountExistence calls fn, whose result depends on whether an account exists, and hides
+// that: it returns nil unless fn has failed for another reason, and takes a multiple of
+// responseTimeStep.
 func hideAccountExistence(ctx context.Context, fn func() error) error {
 	steps := time.NewTicker(responseTimeStep)
 	defer steps.Stop()
@@ -61,10 +67,10 @@ func hideAccountExistence(ctx context.Context, fn func() error) error {
 	return nil
 }
 
-// waitForTimeStep waits for the end of a step that has begun.
+// waitForTimeStep waits for the next tick.
 func waitForTimeStep(ctx context.Context, steps *time.Ticker) {
 	select {
-	case <-steps.C: // a step that passed meanwhile
+	case <-steps.C: // a tick that was due before
 	default:
 	}
 	select {

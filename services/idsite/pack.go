@@ -13,12 +13,12 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// The bounds of a fetch, which keep a repository from taking the memory and the time of
-// the process. The fetch of pages of 48 MB that do not compress needs some 130 MB of heap,
+// The bounds of a fetch, against a repository that would use up the memory and the time of the
+// process (decompression bomb, denial of service). The fetch of pages of 48 MB that do not compress needs some 130 MB of heap,
 // and has a peak of 180 to 210 MB where the collector is in no hurry.
 const (
-	// maxInflated bounds what the objects take when they are inflated, in bytes: those
-	// that are whole, deltas, and what deltas result in.
+	// maxInflated bounds the size of the objects after decompression, in bytes: whole objects,
+	// deltas, and the results of deltas.
 	maxInflated = 64 << 20
 	// maxObjects bounds their number: each takes memory besides its content.
 	maxObjects = 20_000
@@ -40,9 +40,9 @@ var (
 	errBases    = errors.New("the repository has too many deltas of large files")
 )
 
-// packStorage keeps the objects of a fetch in memory. go-git's parser allocates what a
-// pack declares, and a megabyte of it may inflate to a gigabyte, so the sizes are
-// summed up before the pack is parsed.
+// packStorage keeps the objects of a fetch in memory. go-git's parser allocates the sizes that a
+// pack declares, and a megabyte may inflate to a gigabyte, so the sizes are added up before the
+// pack is parsed (checkPack).
 type packStorage struct {
 	*memory.Storage
 	ctx   context.Context // of the fetch: go-git has none where it parses
@@ -56,8 +56,8 @@ func newPackStorage(ctx context.Context) *packStorage {
 // PackfileWriter returns what go-git writes the pack of a fetch to.
 func (s *packStorage) PackfileWriter() (io.WriteCloser, error) { return &pack{storage: s}, nil }
 
-// SetEncodedObject stores an object in as much memory as it has bytes. That of go-git's
-// own grew while it was written, and is copied where it is read.
+// SetEncodedObject stores an object in as much memory as it has bytes. The objects of go-git take
+// more, because they grow while they are written, and are copied when they are read.
 func (s *packStorage) SetEncodedObject(parsed plumbing.EncodedObject) (plumbing.Hash, error) {
 	hash := parsed.Hash()
 	if s.HasEncodedObject(hash) == nil {
@@ -82,7 +82,7 @@ func (s *packStorage) SetEncodedObject(parsed plumbing.EncodedObject) (plumbing.
 	return s.Storage.SetEncodedObject(stored)
 }
 
-// file returns the content of a file, which is not to be changed.
+// file returns the content of a file. The caller must not change it.
 func (s *packStorage) file(hash plumbing.Hash) ([]byte, error) {
 	found, err := s.EncodedObject(plumbing.BlobObject, hash)
 	if err != nil {
@@ -107,14 +107,15 @@ func (o *packObject) Reader() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(o.content)), nil
 }
 
-// pack is what was transferred. It is kept in pieces: a buffer that grows is copied, and
-// takes up to three times as much meanwhile.
+// pack is the pack file that was transferred. It is kept in pieces, because a buffer that grows is
+// copied and takes up to three times the memory meanwhile.
 type pack struct {
 	storage *packStorage
 	pieces  [][]byte // each of pieceSize
 	size    int64
 }
 
+// pieceSize is the size of a piece of a pack, in bytes.
 const pieceSize = 256 << 10
 
 func (p *pack) Write(content []byte) (int, error) {
@@ -129,8 +130,8 @@ func (p *pack) Write(content []byte) (int, error) {
 	return written, nil
 }
 
-// ReadAt fails once the context of the fetch has ended, and with it the parser, which
-// reads each delta again.
+// ReadAt reads from the pieces. It fails once the context of the fetch has ended, which also stops
+// the parser.
 func (p *pack) ReadAt(into []byte, offset int64) (int, error) {
 	if err := p.storage.ctx.Err(); err != nil {
 		return 0, err
@@ -151,8 +152,8 @@ func (p *pack) scanner() *packfile.Scanner {
 	return packfile.NewScanner(io.NewSectionReader(p, 0, p.size))
 }
 
-// Close parses the pack that was written. One whose objects are too large or too many
-// is refused.
+// Close parses the pack that was written, or returns an error if its objects are too large or too
+// many.
 func (p *pack) Close() error {
 	if err := checkPack(p.scanner()); err != nil {
 		return err
@@ -165,8 +166,8 @@ func (p *pack) Close() error {
 	return err
 }
 
-// checkPack adds up the sizes that a pack declares, and refuses it as soon as they are
-// beyond the bounds. What inflates to more than it declares is an error of the scanner.
+// checkPack adds up the sizes that a pack declares, and refuses the pack as soon as they exceed a
+// bound. For an object that inflates to more than it declares the scanner returns an error.
 func checkPack(scanner *packfile.Scanner) error {
 	_, objects, err := scanner.Header()
 	if err != nil {
@@ -206,7 +207,7 @@ func checkPack(scanner *packfile.Scanner) error {
 	return nil
 }
 
-// boundedSum is a number of bytes that has a bound.
+// boundedSum is a sum of bytes.
 type boundedSum uint64
 
 // add returns tooLarge where the sum would be more than bound.
@@ -218,8 +219,8 @@ func (s *boundedSum) add(size, bound uint64, tooLarge error) error {
 	return nil
 }
 
-// deltaPrefix keeps the first bytes that are written to it: as many as the two sizes take
-// that a delta begins with.
+// deltaPrefix keeps the first bytes that are written to it: the two sizes at the beginning of a
+// delta.
 type deltaPrefix struct {
 	content [2 * binary.MaxVarintLen64]byte
 	length  int
@@ -230,9 +231,8 @@ func (p *deltaPrefix) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// deltaSizes returns the sizes of the base and of the result of a delta: the two numbers
-// of its beginning, which are variable-length integers. The parser refuses a delta
-// without them, or with another base.
+// deltaSizes returns the sizes of the base and of the result of a delta, two variable-length
+// integers at its beginning. The parser refuses a delta without them or with another base.
 func (p *deltaPrefix) deltaSizes() (base, result uint64) {
 	base, n := binary.Uvarint(p.content[:p.length])
 	if n <= 0 {

@@ -19,44 +19,45 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// PageAPI is a hosted page that calls the service with a session token
-// (docs/interface/id-site.md#calls). Its methods are what a page may do, for the
-// application of its flow and, after the first step, for that account. What is
-// not the page's to see is apierr.Forbidden.
+// PageAPI is what a hosted page may call with its session token (pagetoken.go), the browser
+// transport (docs/interface/id-site.md#calls): for the application of its flow and, once the
+// first step of the login is passed, for the account that has passed it. Any other call returns
+// apierr.Forbidden. The HTTP part is rest/pageapi.go; the rest of the methods are in
+// registration.go, providerlogin.go, saml.go and enumeration.go.
 type PageAPI struct {
 	svc  *Service
 	flow store.Flow
 	site store.Site
 }
 
-// OpenPageAPI returns the page of a session token. Where the session is over it
-// returns apierr.SessionTimedOut, and where the flow is known the address to
-// return to with that error. The page that it returns with an error knows which
-// origins may read the answer.
-func (s *Service) OpenPageAPI(ctx context.Context, token secure.Secret) (*PageAPI, string, error) {
+// OpenPageAPI verifies the session token of a hosted page and returns what the page may call.
+// After the end of the session it returns apierr.SessionTimedOut and, where the flow is known,
+// the address of the application to which the browser goes with that error. Also with an error
+// the PageAPI is not nil, because AllowsOrigin decides which pages may read the error.
+func (s *Service) OpenPageAPI(ctx context.Context, token secure.Secret) (page *PageAPI, redirect string, err error) {
 	flow, site, err := s.verifyPageToken(ctx, token)
-	page := &PageAPI{s, flow, site}
+	page = &PageAPI{s, flow, site}
 	if err == nil || flow.ID.IsZero() || !errors.Is(err, apierr.SessionTimedOut) {
 		return page, "", err
 	}
-	back, failed := s.errorRedirect(caller.WithTenant(ctx, flow.TenantID), flow, err)
+	redirect, failed := s.errorRedirect(caller.WithTenant(ctx, flow.TenantID), flow, err)
 	if failed != nil {
 		return page, "", failed
 	}
-	return page, back, err
+	return page, redirect, err
 }
 
-// Tenant is that of the page's site, or zero where the session is not known.
+// Tenant is the tenant of the hosted login, or zero where the session token is not valid.
 func (p *PageAPI) Tenant() id.ID { return p.flow.TenantID }
 
-// Token is the next token of the session.
+// Token returns the next session token of the page.
 func (p *PageAPI) Token(ctx context.Context) (secure.Secret, error) {
 	return p.svc.newPageToken(ctx, p.flow, p.site)
 }
 
-// AllowsOrigin reports whether pages of an origin may read the answers: the
-// site's own, the subdomain of the organization that the request names, and those
-// of the settings.
+// AllowsOrigin reports whether pages of an origin may read the answers (CORS): the origin of the
+// hosted pages, the subdomain of the organization that the request names, and the origins in
+// authorizedOriginUris of the settings.
 func (p *PageAPI) AllowsOrigin(origin string) bool {
 	if p.site.ID.IsZero() {
 		return false
@@ -65,6 +66,7 @@ func (p *PageAPI) AllowsOrigin(origin string) bool {
 		redirecturi.IsListedOrigin(origin, p.site.AuthorizedOriginURIs)
 }
 
+// checkApplication returns apierr.Forbidden for another application than that of the flow.
 func (p *PageAPI) checkApplication(application id.ID) error {
 	if application != p.flow.ApplicationID {
 		return errNotAllowedForPage
@@ -75,8 +77,8 @@ func (p *PageAPI) checkApplication(application id.ID) error {
 var errNotAllowedForPage = apierr.Forbidden.Because(
 	"a hosted login may call nothing but its own application and, after the password, its own account")
 
-// checkResource refuses a resource that is neither the application of the flow nor the
-// account store that its request names.
+// checkResource returns apierr.Forbidden for a resource that is neither the application of the
+// flow nor the account store that the request of the flow names.
 func (p *PageAPI) checkResource(ctx context.Context, kind string, at id.ID) error {
 	if kind == "applications" {
 		return p.checkApplication(at)
@@ -91,20 +93,20 @@ func (p *PageAPI) checkResource(ctx context.Context, kind string, at id.ID) erro
 	return nil
 }
 
-// PageModel is what a page shows of an application.
+// PageModel is what a hosted page shows of an application: the idSiteModel.
 type PageModel struct {
 	Href                string
 	Name                string
 	Application, Tenant id.ID
-	Accounts            string // where accounts are created
+	Accounts            string // address to which the page sends a registration
 	Directories         []directoryapi.LoginDirectory
 	Rules               *directoryapi.RegistrationRules // nil: nobody can register
 	LogoURL             *string
 	AccentColor         *string
 }
 
-// Model returns what to show of the application of the flow, or of its account
-// store.
+// Model returns what a page shows of the application of the flow, or of the account store that
+// the request names.
 func (p *PageAPI) Model(ctx context.Context, kind string, at id.ID) (PageModel, error) {
 	if err := p.checkResource(ctx, kind, at); err != nil {
 		return PageModel{}, err
@@ -138,16 +140,16 @@ func (p *PageAPI) Model(ctx context.Context, kind string, at id.ID) (PageModel, 
 	return m, err
 }
 
-// PageResult is what a call of a page leads to: on to the next step, or back to the
-// application.
+// PageResult is the result of a step that a page takes in a login: either the login goes on
+// with another step, or it has ended and the browser returns to the application.
 type PageResult struct {
-	Redirect string // empty: the login goes on
-	Account  id.ID  // that passed the first step
+	Redirect string // address of the application; "": the login goes on
+	Account  id.ID  // the account that has passed the first step
 	Created  *directoryapi.Account
-	Pending  bool // the email address must be confirmed first
+	Pending  bool // the email address must be verified first
 }
 
-// LogIn checks a password: value is the Base64 of <login>:<password>.
+// LogIn verifies a password. value is the Base64 of <login>:<password>.
 func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at directoryapi.StoreName) (PageResult, error) {
 	if err := p.checkApplication(application); err != nil {
 		return PageResult{}, err
@@ -174,10 +176,11 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 	return p.completeFirstStep(ctx, logged, authenticated, false)
 }
 
-// errWrongLogin does not report whether the account exists: a page is anonymous.
+// errWrongLogin does not tell whether the account exists (user enumeration), because anybody can
+// call from a hosted page.
 var errWrongLogin = apierr.WrongPassword.Because("the user name, the email or the password is wrong")
 
-// accountStore is the store that a body names, else that of the request.
+// accountStore is the account store that a body names, else the one that the request names.
 func (p *PageAPI) accountStore(at directoryapi.StoreName) applicationapi.Where {
 	where := accountStoreOf(p.flow)
 	if at != (directoryapi.StoreName{}) {
@@ -186,8 +189,8 @@ func (p *PageAPI) accountStore(at directoryapi.StoreName) applicationapi.Where {
 	return where
 }
 
-// completeFirstStep goes on after the first step: to the second where one is demanded, else
-// back to the application.
+// completeFirstStep continues the login after its first step: with the second step where the
+// request demands one (require_mfa), else with the end of the login.
 func (p *PageAPI) completeFirstStep(ctx context.Context, logged applicationapi.LoggedIn, status string, isNew bool) (PageResult, error) {
 	if len(p.flow.FactorTypes) > 0 {
 		return PageResult{Account: logged.Account.ID}, p.svc.recordFirstStep(ctx, &p.flow, logged, isNew)
@@ -197,7 +200,7 @@ func (p *PageAPI) completeFirstStep(ctx context.Context, logged applicationapi.L
 	return PageResult{Redirect: redirect, Account: logged.Account.ID}, err
 }
 
-// CheckReset returns an error unless a reset token can be used.
+// CheckReset returns an error unless a password reset token is valid.
 func (p *PageAPI) CheckReset(ctx context.Context, application id.ID, token secure.Secret) error {
 	if err := p.checkApplication(application); err != nil {
 		return err
@@ -207,7 +210,7 @@ func (p *PageAPI) CheckReset(ctx context.Context, application id.ID, token secur
 	return err
 }
 
-// ResetPassword sets a new password by a reset token.
+// ResetPassword sets a new password with a password reset token, which it consumes.
 func (p *PageAPI) ResetPassword(ctx context.Context, application id.ID, token, password secure.Secret) error {
 	if err := p.checkApplication(application); err != nil {
 		return err
@@ -218,13 +221,13 @@ func (p *PageAPI) ResetPassword(ctx context.Context, application id.ID, token, p
 	return err
 }
 
-// VerifyEmail uses an email verification token of the tenant.
+// VerifyEmail verifies an email address with a token of the tenant, which it consumes.
 func (p *PageAPI) VerifyEmail(ctx context.Context, token secure.Secret) (directoryapi.Account, error) {
 	return p.svc.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: p.flow.TenantID, Token: token})
 }
 
-// checkFirstStep refuses a page whose first step has not been passed, or is no longer
-// good: the account may not log in to the application, or has another password since.
+// checkFirstStep refuses a page whose first step has not been passed. It ends the session where
+// the account may no longer log in to the application, or has a new password since.
 func (p *PageAPI) checkFirstStep(ctx context.Context) error {
 	if p.flow.AccountID.IsZero() {
 		return errNotAllowedForPage
@@ -238,6 +241,8 @@ func (p *PageAPI) checkFirstStep(ctx context.Context) error {
 	return err
 }
 
+// checkAccount returns apierr.Forbidden for another account than the one that has passed the
+// first step, and the errors of checkFirstStep.
 func (p *PageAPI) checkAccount(ctx context.Context, account id.ID) error {
 	if account != p.flow.AccountID {
 		return errNotAllowedForPage
@@ -254,8 +259,8 @@ func (p *PageAPI) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountF
 	return factors.Items, err
 }
 
-// EnrollFactor creates a factor. An account that has one which can pass the second
-// step must use it: the password alone must not add another.
+// EnrollFactor creates a factor of the account. It returns apierr.Forbidden where the account
+// has a factor that can pass the second step: the password alone must not add another one.
 func (p *PageAPI) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	if err := p.checkAccount(ctx, account); err != nil {
 		return mfaapi.EnrolledFactor{}, err
@@ -274,8 +279,8 @@ func (p *PageAPI) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.Enr
 	return p.svc.peers.MFA.EnrollFactor(ctx, in)
 }
 
-// Challenge creates a challenge of a factor of the account, or answers it at once
-// with a code.
+// Challenge creates a challenge of a factor of the account. With a code it also answers that
+// challenge.
 func (p *PageAPI) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi.Challenged, PageResult, error) {
 	kind, err := p.allowedFactorType(ctx, factor)
 	if err == nil {
@@ -293,7 +298,7 @@ func (p *PageAPI) Challenge(ctx context.Context, factor id.ID, code string) (mfa
 	return p.completeChallenge(ctx, challenged, kind)
 }
 
-// AnswerChallenge compares a code with a challenge of the account.
+// AnswerChallenge verifies the code of a challenge of the account.
 func (p *PageAPI) AnswerChallenge(ctx context.Context, challenge id.ID, code string) (mfaapi.Challenged, PageResult, error) {
 	if err := p.checkFirstStep(ctx); err != nil {
 		return mfaapi.Challenged{}, PageResult{}, err
@@ -314,8 +319,8 @@ func (p *PageAPI) AnswerChallenge(ctx context.Context, challenge id.ID, code str
 	return p.completeChallenge(ctx, challenged, kind)
 }
 
-// allowedFactorType returns the type of a factor. It refuses one that is not the account's, or
-// of a type that the request does not allow.
+// allowedFactorType returns the type of a factor. It returns apierr.Forbidden for a factor that
+// does not belong to the account, or whose type the request does not allow.
 func (p *PageAPI) allowedFactorType(ctx context.Context, factor id.ID) (kind string, err error) {
 	if p.flow.AccountID.IsZero() {
 		return "", errNotAllowedForPage
@@ -332,7 +337,7 @@ func (p *PageAPI) allowedFactorType(ctx context.Context, factor id.ID) (kind str
 	return "", errNotAllowedForPage
 }
 
-// completeChallenge ends the login with the right code of a factor of a type.
+// completeChallenge ends the login after a correct code. kind is the type of the factor.
 func (p *PageAPI) completeChallenge(ctx context.Context, c mfaapi.Challenged, kind string) (mfaapi.Challenged, PageResult, error) {
 	if c.Status != "SUCCESS" {
 		return c, PageResult{Account: p.flow.AccountID}, nil
@@ -345,8 +350,9 @@ func (p *PageAPI) completeChallenge(ctx context.Context, c mfaapi.Challenged, ki
 	return c, PageResult{Redirect: redirect, Account: p.flow.AccountID}, err
 }
 
-// LogInWithProviderData logs in the user of a token or code that a provider has issued to the page,
-// which sends it to the application or to the account store of its request.
+// LogInWithProviderData logs a user in by a token or code that a provider has issued to the page
+// itself (providerData). The page sends it to the application, or to the account store that the
+// request names. A social login by redirect is in providerlogin.go.
 func (p *PageAPI) LogInWithProviderData(ctx context.Context, kind string, at id.ID, login directoryapi.SocialLogin) (PageResult, error) {
 	if err := p.checkResource(ctx, kind, at); err != nil {
 		return PageResult{}, err

@@ -17,11 +17,14 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// pageTokenPurpose is what the keys of a tenant's session tokens are derived for.
+// The session token of a hosted page. It is a JWT that the page sends as Authorization: Bearer,
+// and every answer has the next one. The session of single sign-on is in session.go.
+
+// pageTokenPurpose is the purpose for which the key of a tenant's session tokens is derived.
 func pageTokenPurpose(tenant id.ID) string { return "idsite.session/" + tenant.String() }
 
-// pageScope says what a page may call; pages decide by it what to show. What is
-// allowed follows from the flow.
+// pageScope is the claim scope, by which a page decides what to show. What the page may really
+// call follows from the row of the flow (pageapi.go).
 type pageScope struct {
 	Application map[string][]any    `json:"application"`
 	Account     map[string][]any    `json:"account,omitempty"` // once the first step is passed
@@ -29,7 +32,7 @@ type pageScope struct {
 }
 
 // pageTokenClaims are the claims of a session token: those that pages read
-// (docs/interface/id-site.md#browser-transport), and the flow.
+// (docs/interface/id-site.md#browser-transport), and the id of the flow.
 type pageTokenClaims struct {
 	Issuer      string    `json:"iss"`
 	Subject     string    `json:"sub"`
@@ -49,9 +52,10 @@ type pageTokenClaims struct {
 	ExpiresAt   float64   `json:"exp"`
 }
 
-// escapeForPlainBase64 escapes JSON so that its Base64 form has neither - nor _: pages
-// decode tokens with plain Base64. Those two stand for six bits that only ?, >, ~,
-// DEL and bytes above 127 can make, none of which is part of the syntax of JSON.
+// escapeForPlainBase64 escapes characters of JSON so that its Base64 form has neither - nor _,
+// because pages decode tokens with plain Base64 and not with Base64url. Only the characters
+// ?, >, ~, DEL and those above 127 can result in - or _; none of them is part of the syntax of
+// JSON.
 func escapeForPlainBase64(body []byte) []byte {
 	var out []byte
 	for _, r := range string(body) {
@@ -68,8 +72,8 @@ func escapeForPlainBase64(body []byte) []byte {
 	return out
 }
 
-// newPageToken makes the next token of a flow. It is valid for the idle timeout
-// of the site.
+// newPageToken returns the next session token of a flow. The token is valid for the idle timeout
+// (sessionTti) of the settings, and not longer than the flow.
 func (s *Service) newPageToken(ctx context.Context, f store.Flow, site store.Site) (secure.Secret, error) {
 	idle, err := parseDuration(site.SessionTTI)
 	if err != nil {
@@ -102,9 +106,9 @@ func (s *Service) newPageToken(ctx context.Context, f store.Flow, site store.Sit
 	return s.signPageToken(f.TenantID, claims)
 }
 
-// namedStore is the account store that the request of a flow names, with the name that
-// pages show: the nameKey of an organization, the href of another store. It is empty where
-// the request names none, and where the organization has no stores.
+// namedStore returns the account store that the request of a flow names, with the name that
+// pages show: the nameKey of an organization, or the href of another account store. It is empty
+// where the request names no account store, and where the organization has none.
 func (s *Service) namedStore(ctx context.Context, f store.Flow) (directoryapi.StoreName, error) {
 	if ref, _ := s.cfg.Base.Parse(f.AccountStore); f.NameKey == "" && ref.Kind != "organizations" {
 		return directoryapi.StoreName{Href: f.AccountStore, NameKey: f.AccountStore}, nil
@@ -116,6 +120,7 @@ func (s *Service) namedStore(ctx context.Context, f store.Flow) (directoryapi.St
 	return directoryapi.StoreName{Href: s.cfg.Base.To("organizations", stores.Organization), NameKey: stores.NameKey}, nil
 }
 
+// pageScopeOf returns the claim scope for the state of a flow.
 func (s *Service) pageScopeOf(ctx context.Context, f store.Flow) (pageScope, error) {
 	reset := any("create")
 	if f.Token != "" {
@@ -139,6 +144,7 @@ func (s *Service) pageScopeOf(ctx context.Context, f store.Flow) (pageScope, err
 	return out, err
 }
 
+// signPageToken signs the claims of a session token.
 func (s *Service) signPageToken(tenant id.ID, claims pageTokenClaims) (secure.Secret, error) {
 	body, err := json.Marshal(claims)
 	if err != nil {
@@ -155,9 +161,9 @@ func (s *Service) signPageToken(tenant id.ID, claims pageTokenClaims) (secure.Se
 	return s.signServiceToken(tenant, pageTokenPurpose, "", all)
 }
 
-// verifyPageToken returns the flow of a session token with its site. A token that is
-// not one, or whose flow has ended, is apierr.SessionTimedOut; where the site and the
-// flow are known, they are returned with the error.
+// verifyPageToken verifies a session token and returns its flow and the site of its tenant. It
+// returns apierr.SessionTimedOut for a token that is invalid or has expired and for one whose flow
+// has ended. Where the flow and the site are known, they are returned with that error.
 func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
 	at, claims, err := s.verifyServiceToken(token, pageTokenPurpose, "", "flow")
 	if err != nil {
@@ -180,8 +186,8 @@ func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (sto
 	switch {
 	case flow.AccountID.IsZero():
 	case !passed:
-		// The token is older than the first step: it is good for what comes before
-		// that, as a page that went back asks for it.
+		// The token is older than the first step. A page gets such a token back when the user
+		// goes back in the browser: it is valid for what comes before the first step.
 		flow.AccountID, flow.IsNew = id.ID{}, false
 	case accounts[flow.AccountID.String()] == nil: // another account has passed the first step since
 		return flow, site, errSessionEnded
@@ -189,8 +195,7 @@ func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (sto
 	return flow, site, nil
 }
 
-// usableFactors are the factors of the account of a flow that can pass its second
-// step.
+// usableFactors returns the factors of the account of a flow that can pass the second step.
 func (s *Service) usableFactors(ctx context.Context, f store.Flow) ([]mfaapi.AccountFactor, error) {
 	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
 	var usable []mfaapi.AccountFactor

@@ -16,25 +16,27 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// ProviderResponse is a browser that a provider has sent back.
+// ProviderResponse has the parameters and the cookie of a callback: of a browser that a provider
+// has redirected back.
 type ProviderResponse struct {
 	State            secure.Secret
 	Code             secure.Secret
 	Error            string // RFC 6749, section 4.1.2.1
 	ErrorDescription string
-	Token            secure.Secret // of twitter: the request token
-	Verifier         secure.Secret // of twitter
-	Denied           bool          // of twitter: the user refused
-	Browser          secure.Secret // cookie
+	Token            secure.Secret // oauth_token of twitter (OAuth 1.0a)
+	Verifier         secure.Secret // oauth_verifier of twitter
+	Denied           bool          // denied of twitter: the user refused
+	Browser          secure.Secret // cookie of the browser that has begun the login
 }
 
 var errProviderState = apierr.BadRequest.
 	Because("state is that of no login of this browser, or the login has ended or has taken too long; begin again").
 	Saying("This login has ended or has taken too long. Please begin again.")
 
-// ProviderCallback answers GET /sso/provider: it returns the address where a browser
-// continues after the redirect of its provider. A login that is refused leads back to the
-// page.
+// ProviderCallback is the callback (redirect_uri) of a social login that began at a hosted page,
+// GET /sso/provider. It verifies the state, against login CSRF, logs the user in, and returns
+// the address where the browser continues: the next step, or the application. After a refusal
+// by the provider that is the login page.
 func (s *Service) ProviderCallback(ctx context.Context, in ProviderResponse) (string, error) {
 	l, err := s.consumeProviderLogin(ctx, in)
 	if err != nil {
@@ -63,14 +65,15 @@ func (s *Service) ProviderCallback(ctx context.Context, in ProviderResponse) (st
 	if apierr.From(err).Status >= 500 {
 		return "", err
 	}
-	// The token is for the first step, whoever may have passed it in another browser.
+	// The page begins again with the first step, even if that was passed elsewhere meanwhile.
 	page.flow.AccountID, page.flow.IsNew = id.ID{}, false
 	token, failed := page.Token(ctx)
 	return s.pageOrigin(flow, site) + "/#/?failed=provider&jwt=" + token.Reveal(), failed
 }
 
-// consumeProviderLogin returns the login of a state, once, for the browser that began
-// it.
+// consumeProviderLogin verifies the state of a callback and returns its login, once. It returns
+// errProviderState for a state that this service has not signed, that has expired or was used,
+// and for another browser than the one that began the login (login CSRF).
 func (s *Service) consumeProviderLogin(ctx context.Context, in ProviderResponse) (l store.ProviderLogin, err error) {
 	at, _, err := s.verifyServiceToken(in.State, providerStatePurpose, "", "jti")
 	if err != nil || len(in.Browser) != browserTokenLength {
@@ -87,7 +90,7 @@ func (s *Service) consumeProviderLogin(ctx context.Context, in ProviderResponse)
 	return l, err
 }
 
-// finishProviderLogin logs in the user that the provider has redirected back.
+// finishProviderLogin logs in the user whom the provider has redirected back with a code.
 func (s *Service) finishProviderLogin(ctx context.Context, l store.ProviderLogin, in ProviderResponse) (applicationapi.ProviderLoggedIn, error) {
 	if in.Error != "" || in.Denied {
 		return applicationapi.ProviderLoggedIn{}, providerRefusal(in)
@@ -115,7 +118,7 @@ func (s *Service) finishProviderLogin(ctx context.Context, l store.ProviderLogin
 	})
 }
 
-// providerRefusal is what a provider that refuses a login has said.
+// providerRefusal is the error of a login that the provider or its user has refused.
 func providerRefusal(in ProviderResponse) error {
 	reason := in.Error
 	if in.ErrorDescription != "" {
@@ -127,8 +130,9 @@ func providerRefusal(in ProviderResponse) error {
 	return apierr.ProviderRefused.Because("the provider refused the login: %.300q", reason)
 }
 
-// AuthorizeCallback answers GET {client_url}/authorize/callback: it returns where the
-// browser goes with the assertion of its login.
+// AuthorizeCallback is the callback of a social login that began at /authorize of the Client API
+// (authorize.go), GET {client_url}/authorize/callback. It verifies the state, logs the user in,
+// and returns the address of the client with an assertion (jwtResponse) or an error.
 func (c *ClientAPI) AuthorizeCallback(ctx context.Context, in ProviderResponse) (string, error) {
 	l, err := c.svc.consumeProviderLogin(ctx, in)
 	if err == nil && (l.ReturnTo == "" || l.TenantID != c.Application.TenantID || l.ApplicationID != c.Application.ID) {
@@ -144,6 +148,7 @@ func (c *ClientAPI) AuthorizeCallback(ctx context.Context, in ProviderResponse) 
 	return location, nil
 }
 
+// authorizeCallback logs the user in and signs the assertion for the client.
 func (c *ClientAPI) authorizeCallback(ctx context.Context, l store.ProviderLogin, in ProviderResponse) (string, error) {
 	logged, err := c.svc.finishProviderLogin(ctx, l, in)
 	if err != nil {
@@ -172,8 +177,8 @@ func (c *ClientAPI) authorizeCallback(ctx context.Context, l store.ProviderLogin
 	return withAssertion(withState(l.ReturnTo, l.State), signed.Token), nil
 }
 
-// errorCallback is where a browser goes whose login is refused (RFC 6749, section
-// 4.1.2.1). A fault of the service stays here.
+// errorCallback returns the address of the client with the error of a login (RFC 6749, section
+// 4.1.2.1). An error of this service (5xx) is returned as an error and does not go to the client.
 func errorCallback(returnTo string, state *string, err error) (string, error) {
 	refusal := apierr.From(err)
 	code, description := "invalid_request", refusal.Reason
@@ -185,7 +190,7 @@ func errorCallback(returnTo string, state *string, err error) (string, error) {
 	case errors.Is(err, errResponseType):
 		code = "unsupported_response_type"
 	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err, apierr.ProviderOtherClient):
-		code = "access_denied" // with what the provider has said
+		code = "access_denied" // with the reason of the provider
 	case refusal.Code >= 7000 && refusal.Code < 8000 || errors.Is(err, apierr.Exists):
 		code, description = "access_denied", refusal.Message
 	}

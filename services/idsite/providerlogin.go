@@ -15,17 +15,20 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// providerLoginTTL is how long a user may take at a provider.
+// providerLoginTTL is how long a login at a provider may take.
 const providerLoginTTL = 30 * time.Minute
 
-// providerStatePurpose is what the keys of a tenant's states, which providers send back,
-// are derived for.
+// providerStatePurpose is the purpose for which the key of a tenant's states is derived. A state
+// goes to the provider and comes back in the callback.
 func providerStatePurpose(tenant id.ID) string { return "idsite.provider/" + tenant.String() }
 
+// providerSecretsPurpose is the purpose for which the secrets of a login are sealed: the PKCE
+// verifier, the nonce and the request token secret.
 func providerSecretsPurpose(login id.ID) string { return "idsite.providerlogin/" + login.String() }
 
-// beginProviderLogin begins a login at the provider of a directory, and returns where
-// the browser goes.
+// beginProviderLogin begins a login at the provider of a directory (social login) and returns
+// the address of the provider. The state that it sends along is bound to the browser
+// (l.Browser), and is verified in the callback (consumeProviderLogin in providercallback.go).
 func (s *Service) beginProviderLogin(ctx context.Context, l store.ProviderLogin, scope []string) (string, error) {
 	now := s.now()
 	l.ID, l.ExpiresAt = id.New(now), now.Add(providerLoginTTL)
@@ -50,8 +53,9 @@ func (s *Service) beginProviderLogin(ctx context.Context, l store.ProviderLogin,
 	return location, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertProviderLogin(ctx, l) })
 }
 
-// providerDirectory returns one of some directories for a login of a browser. One that
-// is not among them, or has no social or OAuth provider, is an error.
+// providerDirectory returns the directory of an href, for a login of a browser at its provider.
+// It returns an error for a directory that is not among the given ones, is disabled, or has no
+// social, OAuth or SAML provider.
 func (s *Service) providerDirectory(ctx context.Context, tenant id.ID, among []id.ID, named string) (directoryapi.LoginDirectory, error) {
 	ref, ok := s.cfg.Base.Parse(named)
 	if !ok || ref.Kind != "directories" {
@@ -76,11 +80,12 @@ func (s *Service) providerDirectory(ctx context.Context, tenant id.ID, among []i
 		"the directory %q is not mapped to the application or the organization", named)
 }
 
-// hostedCallbackPath is where providers send browsers back that came from hosted pages.
+// hostedCallbackPath is the path of the callback (redirect_uri) of logins at providers that began
+// at a hosted page.
 const hostedCallbackPath = "/sso/provider"
 
-// BeginProviderLogin returns the address of the provider of a directory, for the button
-// of a page.
+// BeginProviderLogin begins the social login of a button on a hosted page. It returns the address
+// of the provider of a directory, whose href is named.
 func (p *PageAPI) BeginProviderLogin(ctx context.Context, application id.ID, named string) (string, error) {
 	if err := p.checkApplication(application); err != nil {
 		return "", err

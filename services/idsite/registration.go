@@ -11,14 +11,15 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// errStoreNotAllowed keeps a stranger from choosing the groups of the new account, or the
-// rules that it is registered by.
+// errStoreNotAllowed is the error for a registration in an account store of the user's choice:
+// the user would choose the groups of the new account, or its registration rules.
 var errStoreNotAllowed = apierr.Forbidden.Because(
 	"a registration goes to the default account store of the application, to that of the request, or to an organization")
 
-// Register creates an account in the application, in the account store of the flow, or in
-// an organization that the page names. Where new addresses must be confirmed, the answer
-// is the same for an email that is taken, and so is its time; its owner gets a mail.
+// Register registers a user (self-service registration, sign-up): it creates an account in the
+// application, in the account store that the request names, or in an organization that the page
+// names. Where the directory verifies email addresses, the answer and its time are the same for
+// an email that is taken, whose owner gets a mail (enumeration.go).
 func (p *PageAPI) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (PageResult,
 	error) {
 	steps := time.NewTicker(responseTimeStep)
@@ -41,7 +42,7 @@ func (p *PageAPI) register(ctx context.Context, kind string, at id.ID, in direct
 	where := p.accountStore(named)
 	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{Where: where, Account: in})
 	if errors.Is(err, apierr.Exists) {
-		return p.svc.answerTakenEmail(ctx, where, in.Email.Or(""), err)
+		return p.svc.mailOwnerOfTakenEmail(ctx, where, in.Email.Or(""), err)
 	}
 	if err != nil {
 		return PageResult{}, err

@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// refreshInterval is after how long a repository is fetched again.
+	// refreshInterval is the time after which a repository is fetched again.
 	refreshInterval = 10 * time.Minute
-	// pollInterval bounds how long a change of the settings waits for its fetch.
+	// pollInterval is the interval at which the worker looks for repositories to fetch.
 	pollInterval = 10 * time.Second
 	// fetchTimeout bounds a fetch.
 	fetchTimeout = time.Minute
@@ -47,14 +47,14 @@ const (
 	maxEntries = 20_000
 )
 
-// Repositories fetches the static files of custom pages.
+// Repositories is the worker that fetches custom hosted pages, static files, from the Git
+// repositories of the settings.
 type Repositories struct {
 	svc *Service
 }
 
-// NewRepositories makes the fetcher. Repositories lie at public addresses, and in
-// the networks that guard allows. Only HTTP is spoken: go-git's other transports
-// would not use the guard.
+// NewRepositories makes the worker. It fetches only from public addresses and from the networks
+// that guard allows (SSRF), and only by HTTP: go-git's other transports would not use the guard.
 func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 	transport := guard.Transport()
 	transport.ResponseHeaderTimeout = fetchTimeout / 2
@@ -68,7 +68,7 @@ func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 	return &Repositories{svc}
 }
 
-// limitedTransport bounds the size of answers.
+// limitedTransport bounds the size of responses.
 type limitedTransport struct{ http.RoundTripper }
 
 func (l limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -87,10 +87,11 @@ func (l limitedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return answer, nil
 }
 
+// limitedBody is the body of a response of which only left bytes can be read.
 type limitedBody struct {
 	io.ReadCloser
 	left int64
-	err  error // of what is larger
+	err  error // for a body that is larger
 }
 
 var (
@@ -107,8 +108,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Run fetches repositories that are due, until ctx ends. Replicas share the work:
-// each repository is claimed by one.
+// Run fetches repositories that are due, until ctx ends. Each fetch is claimed by one replica.
 func (r *Repositories) Run(ctx context.Context) error {
 	ctx = telemetry.Quiet(ctx)
 	ticker := time.NewTicker(pollInterval)
@@ -125,8 +125,8 @@ func (r *Repositories) Run(ctx context.Context) error {
 	}
 }
 
-// FetchDue fetches the repositories that have changed in the settings, or that
-// were not fetched for a while.
+// FetchDue fetches the repositories whose settings have changed or whose last fetch is older than
+// refreshInterval.
 func (r *Repositories) FetchDue(ctx context.Context) error {
 	now := r.svc.now()
 	sites, err := r.svc.store.DueRepositories(ctx, now.Add(-refreshInterval), 20)
@@ -152,8 +152,8 @@ func (r *Repositories) FetchDue(ctx context.Context) error {
 	return nil
 }
 
-// fetch replaces the pages of a site by those of its repository. A failure keeps
-// the former ones, and is shown by gitStatus.
+// fetch replaces the pages of a site by those of its repository. After a failure the old pages
+// stay, and gitStatus and gitMessage show the error.
 func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	files, failure := r.files(ctx, site)
 	return r.svc.store.Tx(ctx, func(tx *store.Tx) error {
@@ -168,15 +168,15 @@ func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	})
 }
 
-// errorMessage returns the text of an error, which the server of a repository may have
-// chosen, as a column can keep it.
+// errorMessage returns the text of an error in a form that a column can store. The server of the
+// repository may have written that text.
 func errorMessage(failure error) string {
 	text := failure.Error()
 	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// files reads the files of the branch: no submodules, no symbolic links, nothing
-// that begins with a dot.
+// files fetches the branch and returns its files, without submodules, symbolic links, and names
+// that begin with a dot.
 func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -209,8 +209,8 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 	return r.readTree(ctx, site, tree, storage)
 }
 
-// readTree reads the files of a directory and of those below it. A directory that is in
-// others many times is read each time, so the entries count too.
+// readTree reads the files of a directory and of the directories below it. It bounds the entries
+// too, because a directory that occurs many times in others is read each time.
 func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *object.Tree, storage *packStorage) ([]store.File, error) {
 	walker := object.NewTreeWalker(tree, true, nil)
 	defer walker.Close()
@@ -248,6 +248,8 @@ func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *obje
 	return files, nil
 }
 
+// isHidden reports whether a file is not served: its name, or that of a directory above it, begins
+// with a dot.
 func isHidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || strings.ContainsRune(name, 0)
 }

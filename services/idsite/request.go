@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	// maxRequestAge bounds the age of a request, whatever its exp says.
+	// maxRequestAge is the maximum age of a request by its iat, whatever its exp says.
 	maxRequestAge = 10 * time.Minute
-	// clockSkew is the clock skew that is allowed between a client and the service.
+	// clockSkew is the difference that is allowed between the clocks of a client and the service.
 	clockSkew = time.Minute
 	// maxRequestID bounds the jti of a request, in bytes: it is part of an index.
 	maxRequestID = 1024
 )
 
-// request is a signed request for a hosted login or logout
-// (docs/interface/id-site.md#requests). Its signature and its callback are good.
+// request is a signed request for a hosted login or logout, a jwtRequest
+// (docs/interface/id-site.md#requests). Its signature and its callback were verified.
 type request struct {
 	tenant      id.ID
 	key         string // id of the API key that signed it
@@ -44,8 +44,9 @@ type request struct {
 	claims      map[string]json.RawMessage
 }
 
-// verifyRequest verifies a request as far as the callback: an error of it has
-// nowhere to be sent to.
+// verifyRequest verifies the signature of a jwtRequest and its callback (cb_uri), which must be
+// listed in the application or the settings (open redirect). An error of verifyRequest cannot be
+// sent to the callback. The other claims are checked by validate, whose errors are.
 func (s *Service) verifyRequest(ctx context.Context, text secure.Secret) (request, error) {
 	verified, err := s.verifySignature(ctx, "jwtRequest", text)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Service) verifyRequest(ctx context.Context, text secure.Secret) (reques
 	return r, nil
 }
 
-// verifySignature verifies the signature of the request in a parameter of the query.
+// verifySignature verifies the signature of a request, which is in a parameter of the query.
 func (s *Service) verifySignature(ctx context.Context, parameter string, token secure.Secret) (oauthapi.VerifiedJWT, error) {
 	if token == "" {
 		return oauthapi.VerifiedJWT{}, apierr.BadRequest.Because("the query parameter %s is required", parameter)
@@ -97,7 +98,7 @@ func (s *Service) verifySignature(ctx context.Context, parameter string, token s
 	return verified, err
 }
 
-// parseRequest reads the header and the claims of a request whose signature is good.
+// parseRequest reads the header and the claims of a request whose signature is verified.
 func parseRequest(parameter string, verified oauthapi.VerifiedJWT, claims []byte) (request, error) {
 	r := request{tenant: verified.Tenant, key: verified.KeyID}
 	var header map[string]any
@@ -115,7 +116,7 @@ func parseRequest(parameter string, verified oauthapi.VerifiedJWT, claims []byte
 	return r, nil
 }
 
-// applicationError is the error of a request whose application is known.
+// applicationError is the error of a request, with the name of its application.
 type applicationError struct {
 	error
 	application string
@@ -123,16 +124,16 @@ type applicationError struct {
 
 func (e applicationError) Unwrap() error { return e.error }
 
-// ApplicationNameOf returns the name of the application whose request had an error, for
-// the page that shows it, or "".
+// ApplicationNameOf returns the name of the application whose request had an error, for the page
+// that shows the error, or "".
 func ApplicationNameOf(err error) string {
 	var known applicationError
 	errors.As(err, &known)
 	return known.application
 }
 
-// rawClaims returns the claims of a JWT whose signature is good, byte for byte as
-// the client wrote them: a large number must not change.
+// rawClaims returns the claims of a JWT whose signature is verified, byte for byte as the client
+// wrote them, because a large number must not change.
 func rawClaims(text secure.Secret) []byte {
 	parts := strings.Split(text.Reveal(), ".")
 	if len(parts) != 3 {
@@ -145,13 +146,14 @@ func rawClaims(text secure.Secret) []byte {
 	return claims
 }
 
-// stringClaim returns a claim that is text, otherwise "".
+// stringClaim returns a claim that is a string, otherwise "".
 func (r request) stringClaim(name string) string {
 	var text string
 	_ = json.Unmarshal(r.claims[name], &text) // a claim of another type counts as absent
 	return text
 }
 
+// boolClaim returns a claim that is true, or the string "true".
 func (r request) boolClaim(name string) bool {
 	var flag bool
 	if json.Unmarshal(r.claims[name], &flag) == nil {
@@ -160,8 +162,8 @@ func (r request) boolClaim(name string) bool {
 	return strings.EqualFold(r.stringClaim(name), "true")
 }
 
-// state is what the client wants back: text, or JSON that is none. Both are nil
-// where it sent nothing.
+// state returns the claim state, which the client gets back: a string, or other JSON. Both are
+// nil where the request has no state.
 func (r request) state() (text, other *string) {
 	raw := r.claims["state"]
 	if json.Unmarshal(raw, &text) == nil {
@@ -173,7 +175,8 @@ func (r request) state() (text, other *string) {
 	return nil, nil
 }
 
-// validate refuses a request whose callback is good: the error goes there.
+// validate checks the claims of a request: jti, iat and exp, and whether the application is
+// enabled. Its error goes to the callback of the request.
 func (r request) validate(now time.Time) error {
 	for _, name := range []string{"iss", "sub", "cb_uri", "jti", "iat", "onk", "ash", "sof", "usd", "sp_token", "require_mfa", "exp"} {
 		if raw, given := r.claims[name]; given && (string(bytes.TrimSpace(raw)) == "null" || string(raw) == `""`) {
@@ -203,7 +206,7 @@ func (r request) validate(now time.Time) error {
 	return nil
 }
 
-// timeClaim reads a claim in Unix seconds, which may have a fraction.
+// timeClaim returns a claim that is a time in Unix seconds, which may have a fraction.
 func (r request) timeClaim(name string) (time.Time, bool) {
 	var seconds float64
 	if json.Unmarshal(r.claims[name], &seconds) != nil || seconds < 0 || seconds > 1e11 {
@@ -213,8 +216,8 @@ func (r request) timeClaim(name string) (time.Time, bool) {
 	return time.Unix(int64(whole), int64(fraction*1e9)), true
 }
 
-// factorTypes reads require_mfa. A value that names no known type demands any:
-// a demand must not be lost by a typing error.
+// factorTypes returns the types of factor that the claim require_mfa demands. A value without a
+// known type demands a factor of any type, so that a typing error does not turn MFA off.
 func (r request) factorTypes() []string {
 	raw := r.claims["require_mfa"]
 	if raw == nil {
@@ -237,8 +240,8 @@ func (r request) factorTypes() []string {
 	return types
 }
 
-// pagePath is the route of the page that the request asks for, with a slash at its
-// beginning and without the mark of a fragment.
+// pagePath returns the route of the hosted page that the claim path names, with a slash at its
+// beginning and without #.
 func (r request) pagePath() string {
 	path := strings.TrimPrefix(strings.TrimPrefix(r.stringClaim("path"), "/"), "#")
 	path = "/" + strings.TrimLeft(path, "/")
@@ -246,7 +249,7 @@ func (r request) pagePath() string {
 	return strings.ReplaceAll(escaped, "//", "/")
 }
 
-// accountStore is the account store that the request names.
+// accountStore is the account store that the claims onk or ash name.
 func (r request) accountStore() applicationapi.Where {
 	where := applicationapi.Where{Tenant: r.tenant, Application: r.application.ID, NameKey: strings.ToLower(r.stringClaim("onk"))}
 	if where.NameKey == "" {
@@ -255,14 +258,15 @@ func (r request) accountStore() applicationapi.Where {
 	return where
 }
 
-// loginStores refuses an organization that the request names and that is not
-// there for its application.
+// loginStores returns the account stores of a login, in the order of login, without the default
+// store. It returns an error where the request names an organization that does not exist, is
+// disabled or is not mapped to the application.
 func (s *Service) loginStores(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
 	where.Brief = true
 	return s.loginStoresWithDefault(ctx, where)
 }
 
-// loginStoresWithDefault is organization with the default store.
+// loginStoresWithDefault is loginStores with the default account store for new accounts.
 func (s *Service) loginStoresWithDefault(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
 	stores, err := s.peers.Application.LoginStores(ctx, where)
 	if where.NameKey == "" {

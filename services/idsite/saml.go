@@ -20,12 +20,17 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// samlLoginTTL is how long an identity provider may take.
+// Logins and logouts at SAML identity providers: this deployment is the SAML service provider.
+// Responses are verified in services/directory/samllogin.go. The deployment as a SAML identity
+// provider is in samlsignon.go.
+
+// samlLoginTTL is how long a login at an identity provider may take.
 const samlLoginTTL = 30 * time.Minute
 
-// BeginSAML answers GET {app}/saml/sso/idpRedirect: it returns the address of the
-// identity provider for a token that a client signed
-// (docs/interface/applications.md#saml-policy).
+// BeginSAML answers GET {app}/saml/sso/idpRedirect: it begins a login at the identity provider of a
+// directory (SP-initiated) for a token that a client has signed
+// (docs/interface/applications.md#saml-policy). It returns the address of the identity provider
+// with an AuthnRequest.
 func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure.Secret) (string, error) {
 	r, err := s.verifySAMLInitiation(ctx, application, token)
 	if err != nil {
@@ -55,8 +60,8 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	return s.samlRedirect(ctx, flow, directory, false)
 }
 
-// verifySAMLInitiation verifies the token of a login. Its issuer is the application, or
-// the key that signed it with the application as the subject.
+// verifySAMLInitiation verifies the token (accessToken) that begins a login. Its issuer is the
+// application, or the API key that has signed it, with the application as the subject.
 func (s *Service) verifySAMLInitiation(ctx context.Context, application id.ID, token secure.Secret) (r request, err error) {
 	verified, err := s.verifySignature(ctx, "accessToken", token)
 	if err == nil {
@@ -65,7 +70,7 @@ func (s *Service) verifySAMLInitiation(ctx context.Context, application id.ID, t
 	if err != nil {
 		return r, err
 	}
-	if r.claims["err"] != nil { // the assertion of a failure, which this service has signed without stt
+	if r.claims["err"] != nil { // an error assertion, which this service signs without stt
 		return r, apierr.BadRequest.Because("accessToken is a token of another kind: its claims have err")
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
@@ -81,16 +86,17 @@ func (s *Service) verifySAMLInitiation(ctx context.Context, application id.ID, t
 	return r, err
 }
 
-// chooseCallback returns the callback that is asked for, or the default one: the first
-// that names one address.
-func chooseCallback(a applicationapi.Application, asked string) (string, error) {
+// chooseCallback returns the callback of a SAML login: the requested one, if
+// authorizedCallbackUris of the application lists it (open redirect), or the first of these
+// without a wildcard.
+func chooseCallback(a applicationapi.Application, requested string) (string, error) {
 	switch {
-	case asked != "" && redirecturi.IsListed(asked, a.AuthorizedCallbackURIs):
-		return asked, nil
+	case requested != "" && redirecturi.IsListed(requested, a.AuthorizedCallbackURIs):
+		return requested, nil
 	case len(a.AuthorizedCallbackURIs) == 0:
 		return "", apierr.NoCallback.Because("the application has no authorizedCallbackUris; add the address to return to")
-	case asked != "":
-		return "", apierr.CallbackNotListed.Because("the callback %q is none of the application's authorizedCallbackUris", asked)
+	case requested != "":
+		return "", apierr.CallbackNotListed.Because("the callback %q is none of the application's authorizedCallbackUris", requested)
 	}
 	for _, uri := range a.AuthorizedCallbackURIs {
 		if !strings.Contains(uri, "*") {
@@ -100,8 +106,8 @@ func chooseCallback(a applicationapi.Application, asked string) (string, error) 
 	return "", apierr.CallbackWildcardsOnly.Because("every one of authorizedCallbackUris has a wildcard; add one without, or send cb_uri")
 }
 
-// samlDirectory returns the SAML directory of a login: the one that the named account
-// store is or leads to, or the first in the order of login.
+// samlDirectory returns the SAML directory of a login: that of the named account store, or the
+// first SAML directory in the order of login.
 func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where, named string) (id.ID, error) {
 	stores, err := s.loginStores(ctx, where)
 	if err != nil {
@@ -133,19 +139,19 @@ func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where,
 	return id.ID{}, apierr.Reference.Because("no SAML directory is mapped to the application")
 }
 
-// relayStatePurpose is what the keys of a tenant's relay states are derived for.
+// relayStatePurpose is the purpose for which the key of a tenant's relay states is derived.
 func relayStatePurpose(tenant id.ID) string { return "idsite.relay/" + tenant.String() }
 
-// The kinds of relay states, in the header stt: they go to identity providers, and
-// come back from them.
+// The kinds of RelayState, in the header stt: of a login, and of a single logout (SLO). They go to
+// an identity provider and come back with its response.
 const (
 	loginRelayState  = "relayState"
 	logoutRelayState = "logoutRelayState"
 )
 
-// samlRedirect returns the address of an identity provider with a request and a
-// relay state, which leads its answer to a flow. isHosted says that the flow is one
-// of the hosted pages.
+// samlRedirect returns the address of an identity provider with an AuthnRequest and a signed
+// RelayState, which leads the response to its flow. isHosted says that the flow began at the
+// hosted pages.
 func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.ID, isHosted bool) (string, error) {
 	requestID, host := saml.NewMessageID(), s.cfg.Base.Host()
 	claims := secure.Claims{
@@ -163,8 +169,9 @@ func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.I
 	return to.Location, err
 }
 
-// verifyRelayState returns the claims of a relay state and its flow. Any other text is
-// errNotServiceToken; a flow that is gone apierr.NotFound.
+// verifyRelayState verifies a RelayState that this service has signed, and returns its claims and
+// its flow. It returns errNotServiceToken for any other text, and apierr.NotFound where the flow
+// was purged.
 func (s *Service) verifyRelayState(ctx context.Context, kind string, token secure.Secret) (secure.Claims, store.Flow, error) {
 	at, claims, err := s.verifyServiceToken(token, relayStatePurpose, kind, "flow")
 	if err != nil {
@@ -174,16 +181,18 @@ func (s *Service) verifyRelayState(ctx context.Context, kind string, token secur
 	return claims, flow, err
 }
 
-// readRelayState is a browser that an identity provider has sent here.
+// samlCallback is what the RelayState of a SAML response tells: to which flow the response
+// belongs.
 type samlCallback struct {
 	flow              store.Flow
-	requestID         string // empty: the identity provider began
-	isHosted          bool
-	isCallbackTrusted bool // the callback comes from what this service has signed
+	requestID         string // of the AuthnRequest; "": the login is IdP-initiated
+	isHosted          bool   // the flow began at the hosted pages
+	isCallbackTrusted bool   // this service has signed the callback, so that errors may go there
 }
 
-// FinishSAML answers POST /directories/{id}/saml/sso/post: it returns where the
-// browser goes. An error whose callback can be trusted goes there.
+// FinishSAML answers POST /directories/{id}/saml/sso/post, the assertion consumer service (ACS): it
+// takes a SAML response with its RelayState, logs the user in, and returns the address where the
+// browser goes. An error goes to the callback, if that can be trusted.
 func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, relay secure.Secret) (string, error) {
 	from, err := s.readRelayState(ctx, directory, relay)
 	if err != nil {
@@ -197,6 +206,10 @@ func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, rel
 	return location, err
 }
 
+// readRelayState returns the flow to which the RelayState of a SAML response leads. The RelayState
+// is one that this service has signed, or a default RelayState of the application, or empty: the
+// last two in an IdP-initiated login. Its callback is always one that the application lists (open
+// redirect).
 func (s *Service) readRelayState(ctx context.Context, directory id.ID, relay secure.Secret) (from samlCallback, err error) {
 	if relay == "" {
 		return s.idpInitiated(ctx, directory)
@@ -217,8 +230,8 @@ func (s *Service) readRelayState(ctx context.Context, directory id.ID, relay sec
 	return from, nil
 }
 
-// idpInitiated is a login that the identity provider began without a relay state: it
-// leads to the oldest application of the directory.
+// idpInitiated returns the flow of an IdP-initiated login without a RelayState. It leads to the
+// oldest application to which the directory is mapped.
 func (s *Service) idpInitiated(ctx context.Context, directory id.ID) (from samlCallback, err error) {
 	of, err := s.peers.Directory.SAMLTenant(ctx, directoryapi.SAMLDirectory{Directory: directory})
 	if errors.Is(err, apierr.NotFound) {
@@ -239,8 +252,8 @@ func (s *Service) idpInitiated(ctx context.Context, directory id.ID) (from samlC
 	return from, err
 }
 
-// idpInitiatedByRelayState is a login that the identity provider began with a default relay
-// state.
+// idpInitiatedByRelayState returns the flow of an IdP-initiated login with a default RelayState,
+// a token that the application service has signed.
 func (s *Service) idpInitiatedByRelayState(ctx context.Context, relay secure.Secret) (from samlCallback, err error) {
 	to, err := s.peers.Application.SAMLRelayState(ctx, applicationapi.SAMLRelayState{Token: relay})
 	if err != nil {
@@ -255,14 +268,14 @@ func (s *Service) idpInitiatedByRelayState(ctx context.Context, relay secure.Sec
 	return from, nil
 }
 
-// idpInitiatedFlow is a flow that is not stored: no request waits for its end.
+// idpInitiatedFlow returns a flow that is not stored, because no request has begun it.
 func (s *Service) idpInitiatedFlow(a applicationapi.Application, callback string) store.Flow {
 	now := s.now()
 	return store.Flow{TenantID: a.TenantID, ID: id.New(now), ApplicationID: a.ID, CallbackURI: callback, CreatedAt: now,
 		ExpiresAt: now.Add(samlLoginTTL)}
 }
 
-// finishSAML logs the user of a response in.
+// finishSAML verifies a SAML response, logs its user in, and returns where the browser goes.
 func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlCallback, response secure.Secret) (string, error) {
 	f := from.flow
 	if f.FinishedAt != nil || !s.now().Before(f.ExpiresAt) {
@@ -287,7 +300,8 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlCall
 	}
 	f = f.WithAccount(admitted.Account, admitted.Organization)
 	f.SAMLSession = &login.Session
-	// Of two new accounts, the copy in the default store comes after the other.
+	// Account linking may have created a second account, a copy in the default account store:
+	// the user is new if the copy is not older than the account of the directory.
 	isNew := login.IsNew && !admitted.Account.CreatedAt.Before(login.Account.CreatedAt)
 	switch {
 	case from.isHosted:
@@ -314,8 +328,8 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlCall
 	})
 }
 
-// checkSAMLDirectory refuses a login before an account is created for it: through an
-// application that is disabled, or a directory that no longer belongs to it.
+// checkSAMLDirectory refuses a login to an application that is disabled, or through a directory
+// that is not mapped to it, before an account is created.
 func (s *Service) checkSAMLDirectory(ctx context.Context, f store.Flow, directory id.ID) error {
 	where := accountStoreOf(f)
 	stores, err := s.loginStores(ctx, where)
@@ -332,8 +346,8 @@ func (s *Service) checkSAMLDirectory(ctx context.Context, f store.Flow, director
 	return nil
 }
 
-// BeginSAML returns the address of the identity provider of a SAML directory, for
-// the button of a page.
+// BeginSAML begins the SAML login of a button on a hosted page. It returns the address of the
+// identity provider of a directory.
 func (p *PageAPI) BeginSAML(ctx context.Context, application id.ID, named string) (string, error) {
 	if err := p.checkApplication(application); err != nil {
 		return "", err
@@ -345,9 +359,9 @@ func (p *PageAPI) BeginSAML(ctx context.Context, application id.ID, named string
 	return p.svc.samlRedirect(ctx, p.flow, directory, true)
 }
 
-// samlLogout returns where a browser goes to end its session at the identity
-// provider too, or "" where it has none there. The session here has ended already,
-// so that a failure only leaves the other one.
+// samlLogout begins a single logout (SLO): it returns the address of the identity provider with a
+// LogoutRequest, or "" where the user has no session there. The session of this service has
+// ended already, so that a failure is only logged.
 func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Session) string {
 	if session.SAMLSession == nil {
 		return ""
@@ -365,9 +379,10 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 	return to.Location
 }
 
-// FinishSAMLLogout answers /sso/logout with RelayState and SAMLResponse: the identity
-// provider has sent the browser back, which goes on to the callback of the logout. The
-// session here has ended already, so that a failure there is only logged.
+// FinishSAMLLogout answers /sso/logout with RelayState and SAMLResponse, the end of a single
+// logout (SLO): the identity provider has sent the browser back. It returns the callback of the
+// logout. The session of this service has ended already, so that a failure of the identity
+// provider is only logged.
 func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.Secret) (string, error) {
 	claims, f, err := s.verifyRelayState(ctx, logoutRelayState, relay)
 	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) {

@@ -15,22 +15,26 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// signOnTokenKind is the header stt of the token that brings a browser from a Client API
-// to the hosted login.
+// The deployment as a SAML identity provider (IdP): it answers the AuthnRequest of a service
+// provider by a hosted login. Requests are verified and responses signed in
+// services/application/samlauthn.go. Logins at other identity providers are in saml.go.
+
+// signOnTokenKind is the header stt of the token that leads a browser from the Client API to the
+// hosted login. The token is in the query parameter signOn, and is no RelayState.
 const signOnTokenKind = "signOn"
 
-// SignOn is a browser that a SAML service provider has sent to the Client API of an
-// application, which is its identity provider
+// SignOn is the request of a SAML service provider (AuthnRequest), which a browser has brought to
+// the Client API of the application that is its identity provider
 // (docs/interface/applications.md#saml-identity-provider).
 type SignOn struct {
 	Request    string        // SAMLRequest
 	RelayState string        // of the service provider
-	Query      string        // as the browser brought it; empty: it came by HTTP-POST
+	Query      string        // the whole query, whose signature is verified; "" for a request by HTTP-POST
 	Browser    secure.Secret // cookie that binds the login to the browser
 }
 
-// BeginSignOn verifies the request and returns where the login begins, with the
-// cookie of the browser.
+// BeginSignOn verifies the AuthnRequest of a service provider and begins a flow for it. It
+// redirects the browser to the hosted login (ContinueSignOn), with a cookie for FinishSignOn.
 func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Redirect, error) {
 	s, tenant := c.svc, c.Application.TenantID
 	verified, err := s.peers.Application.VerifySAMLRequest(ctx, applicationapi.VerifySAMLRequest{
@@ -59,8 +63,8 @@ func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Re
 	return Redirect{Location: s.cfg.Base.Host() + "/sso?signOn=" + token.Reveal(), Browser: browser}, err
 }
 
-// ContinueSignOn answers GET /sso?signOnRedirect=: the flow goes on in the browser that is
-// here, which may have a session. A token is good once.
+// ContinueSignOn answers GET /sso?signOn=: it binds the flow to the browser, which may have a
+// session of single sign-on, and continues the login. A token is valid once.
 func (s *Service) ContinueSignOn(ctx context.Context, v BrowserRequest) (Redirect, error) {
 	_, f, err := s.verifyRelayState(ctx, signOnTokenKind, v.Token)
 	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
@@ -87,8 +91,8 @@ func (s *Service) ContinueSignOn(ctx context.Context, v BrowserRequest) (Redirec
 	return Redirect{Location: location, Browser: browser}, err
 }
 
-// signOnRedirect returns where a login goes: back, where the session of the browser is
-// enough or no page may be shown, else to the hosted pages.
+// signOnRedirect returns where the browser goes: back to the Client API, where the session of the
+// browser is enough or the service provider allows no page (IsPassive), else to the hosted pages.
 func (s *Service) signOnRedirect(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (string, error) {
 	if !f.SAMLRequest.ForceAuthn {
 		if location, err := s.logInBySession(ctx, &f, site, cookie); location != "" || err != nil {
@@ -102,17 +106,18 @@ func (s *Service) signOnRedirect(ctx context.Context, f store.Flow, site store.S
 	return s.pageOrigin(f, site) + "/#/?jwt=" + token.Reveal(), err
 }
 
-// SignOnResponse is the answer to a service provider, which a browser posts to it.
+// SignOnResponse is the SAML response to a service provider, which the browser posts to
+// ConsumerURL.
 type SignOnResponse struct {
 	ConsumerURL string
 	Response    secure.Secret // SAMLResponse
 	RelayState  *string
 }
 
-// FinishSignOn returns the answer to the service provider of a flow, once, to the
-// browser that brought its request. Nobody is logged in by a flow that has not
-// ended: the answer says so. One that has ended was ended by the browser that comes with
-// its assertion; another that brought the request does not get the answer.
+// FinishSignOn returns the SAML response to the service provider of a flow, once, to the browser
+// that has brought the AuthnRequest. For a flow that has not ended the response says that no user
+// has logged in. For a flow that has ended the browser must also have the assertion: otherwise
+// an attacker could begin the flow and get the response of a victim who has logged in.
 func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browser, assertion secure.Secret) (SignOnResponse, error) {
 	s, errFlow := c.svc, apierr.BadRequest.Because(
 		"the login has ended, has timed out, or began in another browser; begin again at the application")
@@ -128,7 +133,7 @@ func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browser, asse
 	if err != nil {
 		return SignOnResponse{}, err
 	}
-	if f.FinishedAt != nil { // its callback names the flow
+	if f.FinishedAt != nil { // the callback names the flow, so that only its assertion has this callback
 		a, err := s.verifyAssertion(ctx, assertion)
 		if errors.Is(err, apierr.BadRequest) || err == nil && (a.tenant != f.TenantID || a.Callback != f.CallbackURI) {
 			return SignOnResponse{}, errFlow

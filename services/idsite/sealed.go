@@ -5,8 +5,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Sealed are the columns of values that are sealed under the master key. Those of
-// provider_logins live for minutes and are not among them.
+// Sealed are the columns that a rotation of the master key seals anew. The sealed values of
+// provider_logins are not among them, because they expire within minutes.
 var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "id_sites", Key: "tenant_id", Column: "tls_private_key_sealed", Purpose: tlsKeyPurpose},
 }

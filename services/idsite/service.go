@@ -1,10 +1,20 @@
-// Package idsite makes tenants, keeps the settings of their hosted login pages,
-// runs hosted logins, serves the Client API, and shows the pages of mailed links.
-// Its rules are methods of Service, one file per noun or workflow: site.go,
-// request.go (signed requests), sso.go (redirects and single sign-on sessions),
-// browser.go (what a page may call), assertion.go, signup.go. Its SQL is under
-// store, its HTTP under rest, its wiring under app, the built-in pages under
-// screens.
+// Package idsite creates tenants, keeps the settings of their hosted login pages, runs hosted
+// logins, serves the Client API, and shows the pages of mailed links. Its rules are methods of
+// Service, one file per noun or workflow:
+//
+//   - signup.go, bootstrap.go: creation of tenants
+//   - site.go, domain.go, certificate.go, repository.go: settings, custom domains, custom pages
+//   - request.go: signed requests (jwtRequest); assertion.go: signed responses (jwtResponse)
+//   - sso.go: the redirects of a hosted login; session.go: the session of single sign-on
+//   - pageapi.go, registration.go: what hosted pages may call; pagetoken.go: their session tokens
+//   - providerlogin.go, providercallback.go: social login and its callback
+//   - saml.go, samlsignon.go: as SAML service provider, and as SAML identity provider
+//   - clientapi.go, authorize.go: the Client API
+//   - link.go: mailed links
+//   - enumeration.go: protection against user enumeration
+//
+// Its SQL is under store, its HTTP under rest, its wiring under app. The hosted pages are under
+// screens, the pages without a script, such as those of mailed links, under pages.
 package idsite
 
 import (
@@ -32,31 +42,31 @@ type Service struct {
 	store  *store.Store
 	peers  Peers
 	ring   *secure.Keyring
-	shared secure.Keyrings // seals what goes to the gateway
+	shared secure.Keyrings // seals what is sent to the gateway
 	now    func() time.Time
 	cfg    Config
 }
 
-// Config is how the deployment is known to browsers.
+// Config has the addresses and the names by which browsers know the deployment.
 type Config struct {
 	Base    href.Base       // of the management API
-	Title   string          // the product's name on the wire: "Service"
-	Product string          // its name on pages that know no application or directory
-	Shared  secure.Keyrings // that the processes of the deployment share
-	Suffix  string          // of the domains of hosted pages, which are <tenant key>.id.<suffix>
+	Title   string          // the name of the product in headers and claims: "Service"
+	Product string          // the name of the product on pages that know no application or directory
+	Shared  secure.Keyrings // the keys that the processes of the deployment share
+	Suffix  string          // of the default domains of hosted pages: <tenant key>.id.<suffix>
 	// ClientSuffix is the domain under which applications have their Client APIs.
 	ClientSuffix string
-	SignUp       bool // everybody may sign a tenant up
+	SignUp       bool // anybody may create a tenant at /register
 }
 
-// Title is the name that the service goes by on the wire.
+// Title is the name of the product in headers and claims.
 func (s *Service) Title() string { return s.cfg.Title }
 
-// Product is its name on pages that know no application or directory.
+// Product is the name of the product on pages that know no application or directory.
 func (s *Service) Product() string { return s.cfg.Product }
 
-// displayName is the name of an application or a directory on pages: those of the
-// administrators, which are built in, go by the name of the product.
+// displayName is the name of an application or a directory on pages. The built-in ones of the
+// administrators are shown by the name of the product.
 func (s *Service) displayName(name string, builtin bool) string {
 	if builtin {
 		return s.cfg.Product

@@ -7,8 +7,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// signServiceToken signs a token that comes back to this service, under the tenant's key for a
-// purpose. kind is the header stt, "" for none.
+// signServiceToken signs a token (JWT) that only this service verifies: the session tokens of
+// pages, the states of logins at providers, and relay states of SAML. The key is derived from
+// the tenant and the purpose. kind becomes the header stt, "" for none.
 func (s *Service) signServiceToken(tenant id.ID, purpose func(id.ID) string, kind string, claims secure.Claims) (secure.Secret, error) {
 	keyID, key := s.ring.Derive(purpose(tenant))
 	header := map[string]any{"typ": "JWT", "kid": keyID, "tid": tenant.String()}
@@ -19,11 +20,12 @@ func (s *Service) signServiceToken(tenant id.ID, purpose func(id.ID) string, kin
 	return secure.Secret(token), err
 }
 
-// errNotServiceToken is the error of a text that is no token of signServiceToken.
+// errNotServiceToken is the error of verifyServiceToken for a text that is no valid token.
 var errNotServiceToken = errors.New("the text is no token of this service and kind")
 
-// verifyServiceToken returns what a token of signServiceToken is about, the id in one of its claims, with
-// its tenant and its claims. Any other text is errNotServiceToken.
+// verifyServiceToken verifies a token of signServiceToken. It returns the tenant of the token with
+// the id that one of its claims has, and all claims. It returns errNotServiceToken for any other
+// text, and for a token of another purpose or kind.
 func (s *Service) verifyServiceToken(token secure.Secret, purpose func(id.ID) string, kind, claim string) (about id.Ref, claims secure.Claims,
 	err error) {
 	_, claims, err = secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {

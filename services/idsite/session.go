@@ -1,5 +1,8 @@
 package idsite
 
+// The session of single sign-on (SSO): the cookie is set in rest/sso.go, the row is in
+// store/session.go. The session token of a hosted page is in pagetoken.go.
+
 import (
 	"context"
 	"errors"
@@ -13,9 +16,10 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// validSession returns the session of the cookie and the account that it logs in to
-// the application of a flow. A session ends with a new password, and admits only
-// an account that may log in now; otherwise apierr.NotFound.
+// validSession verifies the session of a cookie and completes the login of its account to the
+// application of a flow. It returns apierr.NotFound where there is no session, where the account
+// is disabled or has a new password since, which end the session, and where the account may not
+// log in to this application. A valid session gets a new idle timeout.
 func (s *Service) validSession(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (session store.Session,
 	logged applicationapi.LoggedIn, err error) {
 	if cookie == "" {
@@ -37,7 +41,7 @@ func (s *Service) validSession(ctx context.Context, f store.Flow, site store.Sit
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
 	})
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
-		return session, logged, apierr.NotFound // another account may log in here
+		return session, logged, apierr.NotFound // the session goes on; the user may log in with another account
 	}
 	if err != nil {
 		return session, logged, err
@@ -51,8 +55,10 @@ func (s *Service) validSession(ctx context.Context, f store.Flow, site store.Sit
 	})
 }
 
-// createSession makes the session of an assertion, once, under an id that nobody has
-// seen before, and ends the one that the browser had.
+// createSession creates the session of an assertion and returns the value of its cookie. It ends
+// the session that the browser had, and gives the new session a new id (session fixation). It
+// returns apierr.NotFound where the assertion was used already, and for another browser than the
+// one that has begun the login.
 func (s *Service) createSession(ctx context.Context, tenant id.ID, assertion string, site store.Site, v BrowserRequest) (secure.Secret, error) {
 	if len(v.Browser) != browserTokenLength {
 		return "", apierr.NotFound
@@ -95,8 +101,8 @@ func (s *Service) createSession(ctx context.Context, tenant id.ID, assertion str
 	})
 }
 
-// unchangedAccount returns an account that is enabled and whose password is the one that
-// was set at a time, or apierr.NotFound.
+// unchangedAccount returns an account, or apierr.NotFound where it is disabled or its password was
+// set at another time than the given one.
 func (s *Service) unchangedAccount(ctx context.Context, at id.Ref, passwordModifiedAt *time.Time) (directoryapi.Account, error) {
 	account, err := s.peers.Directory.Account(ctx, at)
 	if err == nil && (account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, passwordModifiedAt)) {
@@ -105,6 +111,7 @@ func (s *Service) unchangedAccount(ctx context.Context, at id.Ref, passwordModif
 	return account, err
 }
 
+// sameTime reports whether two times are equal, or both nil.
 func sameTime(a, b *time.Time) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -21,25 +21,24 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// Bootstrap asks for the first tenant of an unattended deployment, with an API
-// key whose id and secret are configured (docs/interface/authentication.md#sign-up).
+// Bootstrap configures the first tenant of a deployment and its API key
+// (docs/interface/authentication.md#sign-up). bootstrap.go retries its creation.
 type Bootstrap struct {
 	KeyID      string
 	KeySecret  secure.Secret
 	OwnerEmail string
 }
 
-// maxKeyAttempts bounds the search for a tenant key that nobody has.
+// maxKeyAttempts is how many tenant keys are tried until one is free.
 const maxKeyAttempts = 16
 
-// SignUpFirstTenant makes a tenant over all services: the administrators directory with
-// the owner's account, the console application and My Application, the API
-// key, and the site of its hosted pages. Each step can be repeated, because its
-// ids come from the key's id; so a sign-up that broke off is completed by the
-// next, and two replicas that start together make one tenant. It returns the
-// errors of the services: apierr.Exists for a key that has another secret,
-// apierr.Unavailable for a service that is unavailable. A key that was deleted since is not
-// made again, so that one that has leaked can be revoked.
+// SignUpFirstTenant creates the first tenant in all services: the administrators directory with
+// the owner's account, the console application and My Application, the site of its hosted pages,
+// and the API key. Each step is idempotent, because all ids are derived from the id of the key:
+// an attempt that failed is completed by the next one, and two replicas that start at once create
+// one tenant. It returns the errors of the services: apierr.Exists for a key that has another
+// secret, apierr.Unavailable for a service that is unavailable. A key that was deleted is not
+// created again, so that a leaked key can be revoked.
 //
 // The owner has no password until it is reset by mail.
 func (s *Service) SignUpFirstTenant(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
@@ -48,7 +47,7 @@ func (s *Service) SignUpFirstTenant(ctx context.Context, in Bootstrap) (director
 		oauthapi.EnsureKey{ID: in.KeyID, Secret: in.KeySecret})
 }
 
-// createTenant makes a tenant whose parts have the ids that named returns.
+// createTenant creates a tenant whose parts have the ids that named returns.
 func (s *Service) createTenant(ctx context.Context, seed string, named func(string) id.ID, owner directoryapi.SignUp,
 	key oauthapi.EnsureKey) (directoryapi.Tenant, error) {
 	at := caller.From(ctx)
@@ -80,7 +79,7 @@ func (s *Service) createTenant(ctx context.Context, seed string, named func(stri
 	if err != nil {
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
-	// The key comes last: a key that works means a whole tenant.
+	// The key is created last, so that a key that works has a complete tenant.
 	key.Tenant, key.Account, key.WasMade = tenant.ID, named("owner"), site.KeyMade
 	_, err = s.peers.OAuth.EnsureKey(ctx, key)
 	switch {
@@ -96,13 +95,13 @@ func (s *Service) createTenant(ctx context.Context, seed string, named func(stri
 	return tenant, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.MarkKeyMade(ctx, tenant.ID) })
 }
 
-// SignUpEnabled reports whether everybody may sign a tenant up.
+// SignUpEnabled reports whether anybody may create a tenant.
 func (s *Service) SignUpEnabled() bool { return s.cfg.SignUp }
 
-// RequestSignUp sends the mail that confirms a sign-up
+// RequestSignUp sends the mail that confirms the sign-up of a tenant
 // (docs/interface/authentication.md#sign-up). It returns apierr.NotFound where sign-up is off,
-// apierr.TooMany, and the refusals of a new account; nothing that depends on whether the email
-// is known.
+// apierr.TooMany, and the errors of a new account, but none that tells whether the email is known
+// (user enumeration).
 func (s *Service) RequestSignUp(ctx context.Context, owner directoryapi.NewAccount) error {
 	if !s.cfg.SignUp {
 		return apierr.NotFound
@@ -112,14 +111,14 @@ func (s *Service) RequestSignUp(ctx context.Context, owner directoryapi.NewAccou
 	return err
 }
 
-// PendingSignUp returns what the link of a mail leads to, or apierr.NotFound.
+// PendingSignUp returns the sign-up or the invitation of a mailed token, or apierr.NotFound.
 func (s *Service) PendingSignUp(ctx context.Context, token secure.Secret) (directoryapi.PendingSignUp, error) {
 	return s.peers.Directory.PendingSignUp(ctx, directoryapi.SignUpToken{Token: token})
 }
 
-// CompleteSignUp makes the tenant of a sign-up that its mail has confirmed, and returns it
-// with the API key of its owner. One of several parallel calls succeeds, and the others return
-// apierr.NotFound; one that breaks off can be repeated.
+// CompleteSignUp creates the tenant of a sign-up that was confirmed by its mail, and returns it
+// with the API key of its owner. It consumes the token at the end: of parallel calls one succeeds
+// and the others return apierr.NotFound, and a call that fails can be repeated.
 func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (directoryapi.Tenant, oauthapi.EnsureKey, error) {
 	pending, err := s.PendingSignUp(ctx, token)
 	if err == nil && pending.Invitation {
@@ -138,7 +137,7 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 		}
 		return derivedID(seed, what)
 	}
-	// The key can be made again until the token is used, and by nobody else.
+	// The API key is derived from the token, so that a repeated call returns the same key.
 	_, master := s.ring.Derive("idsite.sign-up/" + seed)
 	part := func(what string) []byte { return []byte(secure.Derive(master, what+token.Reveal())) }
 	key := oauthapi.EnsureKey{
@@ -152,15 +151,15 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 	return tenant, key, err
 }
 
-// AcceptInvitation makes the account of an invited administrator. It returns
-// apierr.NotFound for the token, apierr.OtherInvitee for another email than the
-// invitation's, and the refusals of a new account.
+// AcceptInvitation creates the account of an invited administrator. It returns apierr.NotFound for
+// an invalid token, apierr.OtherInvitee for another email than the invitation's, and the errors
+// of a new account.
 func (s *Service) AcceptInvitation(ctx context.Context, token secure.Secret, in directoryapi.NewAccount) (directoryapi.Account, error) {
 	return s.peers.Directory.AcceptInvitation(ctx, directoryapi.AcceptInvitation{Token: token, Account: in})
 }
 
-// signUpWithFreeKey looks for a tenant key that is free. A tenant that is there
-// already keeps its own.
+// signUpWithFreeKey creates the tenant in the directory service with a tenant key that is free. A
+// tenant that exists already keeps its key.
 func (s *Service) signUpWithFreeKey(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
 	for attempt := range maxKeyAttempts {
 		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(attempt))
@@ -168,13 +167,14 @@ func (s *Service) signUpWithFreeKey(ctx context.Context, seed string, in directo
 			return made, err
 		}
 	}
-	return made, fmt.Errorf("none of %d keys is free: %s", maxKeyAttempts, err.Error()) // no refusal of the API key: it may pass
+	// The error does not wrap apierr.Exists, which would mean the API key: a retry may succeed.
+	return made, fmt.Errorf("none of %d keys is free: %s", maxKeyAttempts, err.Error())
 }
 
-// derivedID returns the id of a part of the first tenant: a UUID of version 8 (RFC
-// 9562) made from the SHA-256 of the key's id and the part's name.
-func derivedID(keyID, what string) id.ID {
-	sum := sha256.Sum256([]byte("doorward/bootstrap/" + keyID + "/" + what))
+// derivedID returns the id of a part of a tenant: a UUID of version 8 (RFC 9562) made from the
+// SHA-256 of a seed, such as the id of the API key, and the name of the part.
+func derivedID(seed, what string) id.ID {
+	sum := sha256.Sum256([]byte("doorward/bootstrap/" + seed + "/" + what))
 	v := id.ID(sum[:16])
 	v[6] = v[6]&0x0f | 0x80
 	v[8] = v[8]&0x3f | 0x80

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// maxURL bounds an address in the settings, in characters.
+	// maxURL bounds a URL in the settings, in characters.
 	maxURL = 2000
 	// maxPEM bounds a certificate or a key, in characters.
 	maxPEM = 64_000
-	// maxBranch bounds the name of a branch, in characters.
+	// maxBranch bounds the name of a branch, and of a session timeout, in characters.
 	maxBranch = 255
-	// defaultBranch is fetched where the settings name none.
+	// defaultBranch is the branch that is fetched where the settings name none.
 	defaultBranch = "master"
 )
 
@@ -39,11 +39,11 @@ const (
 	TLSExpired = "EXPIRED"
 )
 
-// SealedKey is shown in place of a private key. Sent back, it changes nothing.
+// SealedKey is shown in place of a private key. An update with this value keeps the key.
 const SealedKey = "[sealed]"
 
-// SiteChange is the body that updates the settings of a site. The spellings URIs
-// and URLs of the two lists are those of older descriptions of the interface.
+// SiteChange is the body that updates the settings of a site. The two lists can also be named with
+// URIs and URLs, as older descriptions of the interface name them.
 type SiteChange struct {
 	DomainName              field.Text `json:"domainName"`
 	TLSPublicCert           field.Text `json:"tlsPublicCert"`
@@ -78,10 +78,9 @@ func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query
 	return s.store.ListSites(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// UpdateSite changes what the body names (docs/interface/id-site.md#settings). A
-// domain that another tenant or the deployment has is apierr.Exists, an address of a
-// repository that is none apierr.Invalid, an idle timeout above the absolute one
-// apierr.AfterMaximum.
+// UpdateSite changes what the body names (docs/interface/id-site.md#settings). It returns
+// apierr.Exists for a domain that another tenant or the deployment has, apierr.Invalid for what is
+// no address of a repository, and apierr.AfterMaximum for an idle timeout above the absolute one.
 func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (site store.Site, err error) {
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if site, err = tx.LockSite(ctx, at.Tenant, at.ID); err != nil {
@@ -102,6 +101,7 @@ func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (sit
 	return site, err
 }
 
+// applySite checks the members of a body and writes them into a site.
 func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 	var refused field.Refusals
 	if in.DomainName.Present {
@@ -134,6 +134,7 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 	return refused.First()
 }
 
+// applyRepository sets the Git repository of custom pages and its branch (repository.go).
 func applyRepository(site *store.Site, in SiteChange) error {
 	if in.GitRepoURL.Given() && !isRepositoryURL(in.GitRepoURL.Value) {
 		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git",
@@ -162,8 +163,8 @@ func applyRepository(site *store.Site, in SiteChange) error {
 	return nil
 }
 
-// isRepositoryURL accepts the addresses that can be fetched: http and https, and the
-// forms of SSH, which are kept and fail when they are fetched.
+// isRepositoryURL reports whether a text is the address of a Git repository. Only http and https
+// can be fetched; the other forms are accepted here, and their fetch fails (gitStatus).
 func isRepositoryURL(text string) bool {
 	text = strings.TrimSpace(text)
 	if scpLike.MatchString(text) {
@@ -173,6 +174,7 @@ func isRepositoryURL(text string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" || u.Scheme == "git" || u.Scheme == "ssh")
 }
 
+// scpLike matches addresses such as git@example.com:pages.git.
 var scpLike = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:]+$`)
 
 var hexColor = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
@@ -194,7 +196,8 @@ func applyBranding(site *store.Site, in SiteChange) error {
 	return refused.First()
 }
 
-// applyLifetimes reads the idle timeout and the absolute one of sessions.
+// applyLifetimes sets the idle timeout (sessionTti) and the absolute timeout (sessionTtl) of
+// sessions.
 func applyLifetimes(site *store.Site, in SiteChange) error {
 	var refused field.Refusals
 	for _, limit := range []struct {
@@ -223,7 +226,7 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 	return nil
 }
 
-// parseDuration reads an ISO 8601 duration. A year has 365 days and a month 30.
+// parseDuration parses an ISO 8601 duration. A year has 365 days and a month 30.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := duration.Parse(text)
 	if err != nil {
@@ -232,8 +235,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d.ToTimeDuration(), nil
 }
 
-// TLSStatus reports whether the tenant's own domain can be served with its
-// certificate and key.
+// TLSStatus is the state of the certificate and the private key of the tenant's custom domain.
 func (s *Service) TLSStatus(site store.Site) string {
 	if site.TLSPublicCert == nil && site.TLSPrivateKey == nil && site.TLSPrivateKeySealed == nil {
 		return TLSNone
@@ -248,7 +250,7 @@ func (s *Service) TLSStatus(site store.Site) string {
 	return TLSValid
 }
 
-// KeyPair returns the certificate and the key of the tenant's own domain.
+// KeyPair returns the certificate and the private key of the tenant's custom domain.
 func (s *Service) KeyPair(site store.Site) (tls.Certificate, error) {
 	if site.TLSPublicCert == nil || site.TLSPrivateKeySealed == nil {
 		return tls.Certificate{}, apierr.NotFound
@@ -260,6 +262,7 @@ func (s *Service) KeyPair(site store.Site) (tls.Certificate, error) {
 	return tls.X509KeyPair([]byte(*site.TLSPublicCert), []byte(key.Reveal()))
 }
 
+// isPrivateKey reports whether a text has a private key in PEM, also an incomplete one.
 func isPrivateKey(text string) bool {
 	for rest := []byte(text); ; {
 		var block *pem.Block
@@ -272,8 +275,10 @@ func isPrivateKey(text string) bool {
 	}
 }
 
+// tlsKeyPurpose is the purpose for which the private key of a custom domain is sealed.
 func tlsKeyPurpose(tenant id.ID) string { return "idsite.tlskey/" + tenant.String() }
 
+// firstPresent returns the first list that the body gives.
 func firstPresent(lists ...field.List) field.List {
 	for _, each := range lists {
 		if each.Present {

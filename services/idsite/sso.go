@@ -16,39 +16,43 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// browserTokenLength and sessionTokenLength are the lengths of the cookies' random texts.
+// browserTokenLength and sessionTokenLength are the lengths of the random values of the cookies.
 const (
 	browserTokenLength = 32
 	sessionTokenLength = 43
 )
 
-// browserTokenOrNew is the cookie that a browser has brought, or a new one.
-func browserTokenOrNew(brought secure.Secret) secure.Secret {
-	if len(brought) != browserTokenLength {
+// browserTokenOrNew returns the value of the cookie that binds a login to a browser: the one that
+// the browser has sent, or a new one.
+func browserTokenOrNew(sent secure.Secret) secure.Secret {
+	if len(sent) != browserTokenLength {
 		return secure.Token(browserTokenLength)
 	}
-	return brought
+	return sent
 }
 
-// BrowserRequest is a browser at one of the redirecting endpoints.
+// BrowserRequest is the request of a browser to /sso or /sso/logout: its token and its cookies.
 type BrowserRequest struct {
-	Token   secure.Secret // jwtRequest or jwtResponse
-	Browser secure.Secret // cookie that binds a login to the browser that began it
+	Token   secure.Secret // jwtRequest, jwtResponse or signOn
+	Browser secure.Secret // cookie that binds a login to the browser that began it (login CSRF)
 	Session secure.Secret // cookie of the single sign-on session
 }
 
-// Redirect is where a browser is sent, with its new cookies.
+// Redirect is the answer to a BrowserRequest: the address to which the browser is redirected, with
+// its new cookies (rest/sso.go).
 type Redirect struct {
 	Location string
 	Browser  secure.Secret // empty: the cookie stays as it is
 	Session  secure.Secret // empty: the cookie stays as it is
 	// SessionLife is the Max-Age of Session; zero: until the browser is closed.
 	SessionLife time.Duration
-	EndSession  bool
+	EndSession  bool // delete the cookie of the session
 }
 
-// BeginLogin answers GET /sso: it sends the browser to the hosted pages, or straight
-// back where it has a session. An error has no place to be sent to and is a page.
+// BeginLogin answers GET /sso?jwtRequest=: it begins a hosted login. It redirects the browser to
+// the hosted pages, or back to the application where the session of single sign-on is enough.
+// It returns an error only where no callback is known that could get the error; the browser is
+// then shown a page.
 func (s *Service) BeginLogin(ctx context.Context, v BrowserRequest) (Redirect, error) {
 	r, err := s.verifyRequest(ctx, v.Token)
 	if err != nil {
@@ -69,6 +73,7 @@ func (s *Service) BeginLogin(ctx context.Context, v BrowserRequest) (Redirect, e
 	return Redirect{Location: location, Browser: browser}, nil
 }
 
+// newFlow returns the flow of a signed request, for the browser with a cookie.
 func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) {
 	ttl, err := parseDuration(r.site.SessionTTL)
 	if err != nil {
@@ -85,6 +90,8 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 	}, nil
 }
 
+// beginFlow validates the claims of a request, inserts its flow, and returns where the browser
+// goes: to the application by its session, or to a hosted page.
 func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, v BrowserRequest) (string, error) {
 	if err := r.validate(s.now()); err != nil {
 		return "", err
@@ -94,7 +101,7 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, v Bro
 		if err != nil {
 			return "", err
 		}
-		f.ShowOrganization = f.ShowOrganization && stores.HasOrganizations // else nobody could fill the field in
+		f.ShowOrganization = f.ShowOrganization && stores.HasOrganizations // without organizations nobody could fill the field in
 	}
 	if err := s.insertFlow(ctx, *f); err != nil {
 		return "", err
@@ -112,9 +119,10 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, v Bro
 	return s.pageOrigin(*f, r.site) + "/#" + path + "?jwt=" + token.Reveal(), nil
 }
 
-// logInBySession logs the browser in by the session of its cookie, and returns where it goes.
-// The address is empty where pages are needed: there is no session, or the flow demands a
-// second step that the session does not prove, for which the first one is passed then.
+// logInBySession logs the browser in by its session of single sign-on (SSO), and returns the
+// address of the application. The address is "" where a page is needed: there is no valid
+// session, or the request demands a factor that was not passed in the session. In that case the
+// first step counts as passed.
 func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.Site, cookie secure.Secret) (string, error) {
 	session, logged, err := s.validSession(ctx, *f, site, cookie)
 	if errors.Is(err, apierr.NotFound) {
@@ -133,6 +141,8 @@ func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.
 	return "", s.recordFirstStep(ctx, f, logged, false)
 }
 
+// insertFlow adds a flow. It returns apierr.TokenReplayed where a flow with the same jti exists
+// (replay).
 func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
 	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertFlow(ctx, f) })
 	if errors.Is(err, apierr.Exists) {
@@ -141,14 +151,15 @@ func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
 	return err
 }
 
+// accountStoreOf is the account store that the request of a flow names.
 func accountStoreOf(f store.Flow) applicationapi.Where {
 	where := applicationapi.Where{Tenant: f.TenantID, Application: f.ApplicationID, NameKey: f.NameKey}
 	where.AccountStore.Href = f.AccountStore
 	return where
 }
 
-// recordFirstStep notes the account that has proved itself. The flow must still be
-// open: apierr.SessionTimedOut otherwise.
+// recordFirstStep records which account has passed the first step of a flow. It returns
+// apierr.SessionTimedOut where the flow has ended.
 func (s *Service) recordFirstStep(ctx context.Context, f *store.Flow, logged applicationapi.LoggedIn, isNew bool) error {
 	passed := f.WithAccount(logged.Account, logged.Organization)
 	passed.IsNew = isNew
@@ -160,11 +171,12 @@ func (s *Service) recordFirstStep(ctx context.Context, f *store.Flow, logged app
 	return err
 }
 
+// errSessionEnded is the error for a hosted login that has ended or timed out.
 var errSessionEnded = apierr.SessionTimedOut.Because("the hosted login of the Bearer token has ended or has timed out, or the token is " +
 	"not that of a hosted login; programs send an API key in the header Authorization, as Basic or SAuthc1")
 
-// finishFlow ends a flow with an assertion and returns where the browser goes. Of
-// parallel calls one succeeds.
+// finishFlow ends a flow and returns the callback of the application with an assertion. Of
+// parallel calls one succeeds; the others return apierr.SessionTimedOut.
 func (s *Service) finishFlow(ctx context.Context, f store.Flow, site store.Site, status string, isNew bool) (string, error) {
 	now := s.now()
 	jti := id.New(now).String()
@@ -179,16 +191,17 @@ func (s *Service) finishFlow(ctx context.Context, f store.Flow, site store.Site,
 	return s.assertionRedirect(ctx, f, site, jti, outcome{status: status, account: f.AccountID, isNew: isNew})
 }
 
-// FinishLogin answers GET /sso/?jwtResponse=: a session is made for the browser that
-// began the login, and the browser goes on to the callback with the same
-// assertion.
+// FinishLogin answers GET /sso/?jwtResponse=: it creates the session of single sign-on for the
+// browser that has begun the login, and redirects the browser to the callback of the application
+// with the same assertion.
 func (s *Service) FinishLogin(ctx context.Context, v BrowserRequest) (Redirect, error) {
 	a, err := s.verifyAssertion(ctx, v.Token)
 	if err != nil {
 		return Redirect{}, err
 	}
 	ctx, site := caller.WithTenant(ctx, a.tenant), a.site
-	// The signature is not enough: every tenant has keys that could sign any callback.
+	// The signature is not enough: any tenant could sign an assertion with any callback by an
+	// API key of its own (open redirect). The callback must be that of the request.
 	flow, err := s.store.FlowOfRequest(ctx, a.tenant, a.Audience, a.RequestID)
 	if errors.Is(err, apierr.NotFound) || err == nil && flow.CallbackURI != a.Callback {
 		return Redirect{}, errInvalidAssertion
@@ -199,7 +212,7 @@ func (s *Service) FinishLogin(ctx context.Context, v BrowserRequest) (Redirect, 
 	out := Redirect{Location: withAssertion(a.Callback, v.Token)}
 	session, err := s.createSession(ctx, a.tenant, a.ID, site, v)
 	if errors.Is(err, apierr.NotFound) {
-		return out, nil // another browser began, or it has its session
+		return out, nil // another browser has begun the login, or the session exists already
 	}
 	if err != nil {
 		slog.WarnContext(ctx, "creation of a single sign-on session failed", "error", err.Error())
@@ -212,22 +225,23 @@ func (s *Service) FinishLogin(ctx context.Context, v BrowserRequest) (Redirect, 
 	return out, err
 }
 
-// assertionClaims are the claims of a jwtResponse except sub.
+// assertionClaims are the claims of a jwtResponse that FinishLogin needs.
 type assertionClaims struct {
 	tenant    id.ID
 	site      store.Site
 	ID        string  `json:"jti"`
 	Issuer    string  `json:"iss"`
-	Audience  string  `json:"aud"` // key of the request
+	Audience  string  `json:"aud"` // id of the API key that has signed the request
 	RequestID string  `json:"irt"`
 	Callback  string  `json:"cb_uri"`
 	Expires   float64 `json:"exp"`
 }
 
+// errInvalidAssertion is the error for a jwtResponse that is not valid.
 var errInvalidAssertion = apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
 
-// verifyAssertion verifies an assertion of a hosted login that has not expired. It
-// returns apierr.BadRequest for any other text.
+// verifyAssertion verifies an assertion (jwtResponse) of a hosted login. It returns
+// apierr.BadRequest for an assertion that has expired and for any other text.
 func (s *Service) verifyAssertion(ctx context.Context, token secure.Secret) (a assertionClaims, err error) {
 	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
 	if errors.Is(err, apierr.TokenSignature) {
@@ -250,8 +264,9 @@ func (s *Service) verifyAssertion(ctx context.Context, token secure.Secret) (a a
 	return a, nil
 }
 
-// Logout answers GET /sso/logout: it ends the session of the browser and sends it
-// back.
+// Logout answers GET /sso/logout?jwtRequest=: it ends the session of single sign-on of the browser
+// and redirects the browser to the callback of the application. Where the user has logged in at
+// a SAML identity provider, the browser goes there first (samlLogout).
 func (s *Service) Logout(ctx context.Context, v BrowserRequest) (Redirect, error) {
 	r, err := s.verifyRequest(ctx, v.Token)
 	if err != nil {
@@ -273,6 +288,7 @@ func (s *Service) Logout(ctx context.Context, v BrowserRequest) (Redirect, error
 	return out, err
 }
 
+// logout ends the session of the cookie and returns where the browser goes.
 func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie secure.Secret) (string, error) {
 	if err := r.validate(s.now()); err != nil && !errors.Is(err, apierr.TokenApplicationDisabled) {
 		return "", err

@@ -23,14 +23,14 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// Peers are the services that this one asks.
+// Peers are the services that this one calls.
 type Peers = idsite.Peers
 
 // App is the wired service.
 type App struct {
 	HTTP *fiber.App
-	// Bootstrapped returns nil when the first tenant is there, or none is asked for,
-	// and otherwise why it cannot be made.
+	// Bootstrapped is closed when the first tenant exists, or none is configured. Before that
+	// it gets the error, if the tenant cannot be created.
 	Bootstrapped <-chan error
 }
 
@@ -66,8 +66,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	return &App{HTTP: s.HTTP, Bootstrapped: bootstrap(p, svc, cfg)}, nil
 }
 
-// bootstrap makes the first tenant beside the start of the process, which is
-// not ready before it is done, and stops when it cannot be.
+// bootstrap creates the first tenant in the background. The process is not ready before that is
+// done, and stops when the configuration is refused.
 func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
 	outcome := make(chan error, 1)
 	if cfg.KeyID == "" {

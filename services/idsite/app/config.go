@@ -33,7 +33,7 @@ type Config struct {
 	Peers Addresses
 }
 
-// Addresses are where the peers are, for a service in a process of its own.
+// Addresses are the addresses of the peers, for a service in a process of its own.
 type Addresses struct {
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"addresses of the directory service's replicas, http://host:port, comma separated"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"addresses of the application service's replicas"`
@@ -41,7 +41,7 @@ type Addresses struct {
 	MFA         []string `env:"DOORWARD_MFA_URL" help:"addresses of the mfa service's replicas"`
 }
 
-// check refuses what would make half a tenant.
+// check refuses a configuration by which the creation of the first tenant would fail halfway.
 func (c Config) check() error {
 	switch {
 	case (c.KeyID == "") != (c.KeySecret == ""):

@@ -1,4 +1,5 @@
-// Package idsitetest puts the doubles of the services that idsite calls together.
+// Package idsitetest has the fakes (test doubles) of the services that idsite calls, as one
+// deployment.
 package idsitetest
 
 import (
@@ -20,10 +21,10 @@ import (
 // Base is the address of the management API.
 const Base href.Base = "https://localhost:8443/v1"
 
-// Password is that of every account that User made.
+// Password is the password of the accounts that Shop adds.
 const Password secure.Secret = "Changeme1!"
 
-// Deployment is what the services hold together.
+// Deployment are the fakes of the services, which share their data.
 type Deployment struct {
 	Directories  *directoryfake.Service
 	Applications *applicationfake.Service
@@ -45,8 +46,8 @@ func (d *Deployment) Peers() idsite.Peers {
 	return idsite.Peers{Directory: d.Directories, Application: d.Applications, OAuth: d.OAuth, MFA: d.MFA}
 }
 
-// FailSignUp lets the calls that make a tenant fail after they had their effect: their
-// number counts from 1.
+// FailSignUp makes the calls that create a tenant fail after they had their effect. fail gets the
+// number of the call, from 1.
 func (d *Deployment) FailSignUp(fail func(call int) error) {
 	var calls atomic.Int32
 	cause := func() error { return fail(int(calls.Add(1))) }
@@ -55,8 +56,8 @@ func (d *Deployment) FailSignUp(fail func(call int) error) {
 	d.OAuth.Break("EnsureKey", fault.After, cause)
 }
 
-// Shop makes an application of a tenant whose only account store is a directory with
-// one enabled account, which has the Password.
+// Shop adds an application of a tenant. Its only account store is a directory with one enabled
+// account, whose password is Password.
 func (d *Deployment) Shop(tenant id.ID, email string) (application id.ID, user directoryapi.Account) {
 	directory := directoryapi.Directory{TenantID: tenant, ID: id.New(d.now()), Name: "Customers"}
 	d.Directories.InsertDirectory(directory)

@@ -1,6 +1,8 @@
-// Package pages draws the pages that need no script: those that mailed links lead
-// to, the sign-up, and refusals. They look like the built-in screens, whose style
-// and texts they share, load nothing, and can be framed by nobody.
+// Package pages renders the pages without a script: those of mailed links (email verification,
+// password reset), the sign-up of a tenant, errors of a login, and the form post of a SAML response.
+// They are one HTML template, load nothing, and cannot be framed. The pages of the hosted login,
+// which are an app in JavaScript, are in the package screens; the pages here share their style
+// and their texts.
 package pages
 
 import (
@@ -25,12 +27,12 @@ var (
 	texts    = readTexts()
 )
 
-// Policy is the Content-Security-Policy of every page: its own style, forms to
-// its own origin, and nothing else.
+// Policy is the Content-Security-Policy (CSP) of the pages. It allows their style and forms to their
+// own origin, and nothing else.
 var Policy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(style) +
 	"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// readTexts reads the texts that the screens do not have, by language.
+// readTexts reads the texts that the package screens does not have, by language.
 func readTexts() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, language := range screens.Languages {
@@ -47,8 +49,8 @@ func readTexts() map[string]map[string]string {
 	return all
 }
 
-// Text returns a text in a language, with the values put in for {name}, name and
-// value in turn.
+// Text returns the text of a key in a language. values are names and values in turn: each {name} in
+// the text is replaced by its value.
 func Text(language, key string, values ...string) string {
 	text, own := texts[language][key]
 	if !own {
@@ -60,42 +62,42 @@ func Text(language, key string, values ...string) string {
 	return text
 }
 
-// text is Text for the template.
+// text is the function text of the template.
 func text(language, key string) string { return Text(language, key) }
 
-// Page is what one page shows.
+// Page is the content of a page.
 type Page struct {
 	Language string
 	Product  string // the name of the application, the directory or the deployment
 	Title    string
 	Text     string
-	Detail   string // for the developer of an application
-	Problem  string // why the last attempt was refused, if it was
-	Missing  []string
-	Form     *Form // nil where there is nothing to do
-	Download *Download
+	Detail   string    // smaller, for the developer of an application
+	Problem  string    // why the last attempt was refused, or ""
+	Missing  []string  // what an entry lacks, below Problem
+	Form     *Form     // nil: the user has nothing to do
+	Download *Download // nil: nothing to save
 }
 
-// Form is what the user can send.
+// Form is the form of a page.
 type Form struct {
-	Action string // of another site, to which the page posts the form by itself (PostPolicy); empty: its own address
+	Action string // address of another site, to which the page posts the form by itself (PostPolicy); "": its own
 	Button string
 	Hidden map[string]string
-	Login  string // whose password is set, for password managers
+	Login  string // user name whose password is set, for password managers
 	Fields []Field
 }
 
-// Field is a text that the user enters. The Type email becomes text in the page:
-// browsers would rewrite internationalized addresses, and refuse some.
+// Field is an input of a form. The Type email becomes text in the HTML, because browsers rewrite
+// internationalized email addresses, and refuse some.
 type Field struct {
 	Name, Label, Type, Autocomplete, Value, Hint string
-	Rules                                        []string // that a value must keep
+	Rules                                        []string // of a password policy, shown below the input
 }
 
-// Download is a text that the user can save as a file.
+// Download is a file that the user can save, such as an API key.
 type Download struct{ Text, Name, Content string }
 
-// URL is the address of the file, which is in the page itself.
+// URL is the data: URL of the file.
 func (d Download) URL() template.URL {
 	return template.URL("data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(d.Content))) //nolint:gosec // Base64
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// authorizeCookie binds a login at a provider to the browser that began it. It is
-// sent where a link leads to, and not with what pages of others ask for.
+// authorizeCookie binds a login at a provider to the browser that has begun it (login CSRF). It has
+// SameSite=Lax: the browser sends it with the redirect of the provider to the callback, and not
+// with requests that pages of other sites make.
 const (
 	authorizeCookie    = "authorize.rq"
 	authorizeCookieTTL = 30 * time.Minute
 )
 
-// redirectTo sends a browser to another site, which does not learn where it comes from.
+// redirectTo redirects a browser, without a Referer.
 func redirectTo(c *fiber.Ctx, location string) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
@@ -27,7 +28,8 @@ func redirectTo(c *fiber.Ctx, location string) error {
 	return nil
 }
 
-// authorize begins a login at the provider of a directory.
+// authorize begins a login at the provider of a directory (social login). Its callback is in
+// providercallback.go.
 func (c *clientCall) authorize(f *fiber.Ctx) error {
 	// A client may append a query of its own to an authorizeUri, with another question mark.
 	store, _, _ := strings.Cut(f.Query("account_store_href"), "?")

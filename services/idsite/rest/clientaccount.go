@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+// getRegistration answers GET /register with the fields of a registration form.
 func (c *clientCall) getRegistration(f *fiber.Ctx) error {
 	m, err := c.loginModel(f)
 	if err != nil {
@@ -36,12 +37,13 @@ func (c *clientCall) getRegistration(f *fiber.Ctx) error {
 	return f.JSON(v)
 }
 
-// registrationFields are what a registration may send, with their labels.
+// registrationFields are the fields that a registration may have, with their labels.
 var registrationFields = map[string]string{
 	"email": "Email", "password": "Password", "givenName": "First Name", "middleName": "Middle Name", "surname": "Last Name",
 	"username": "Username", "customData": "", "organizationNameKey": "",
 }
 
+// postRegistration answers POST /register: it registers a user.
 func (c *clientCall) postRegistration(f *fiber.Ctx) error {
 	in, err := readInput(f)
 	if err != nil {
@@ -93,7 +95,7 @@ func (h *handlers) account(a directoryapi.Account) directoryview.AccountAttribut
 	return directoryview.Attributes(h.base, a)
 }
 
-// postLogin answers POST /login, which also sets the cookies.
+// postLogin answers POST /login: it logs a user in and sets the cookies.
 func (c *clientCall) postLogin(f *fiber.Ctx) error {
 	in, err := readInput(f)
 	if err != nil {
@@ -118,8 +120,8 @@ func (c *clientCall) postLogin(f *fiber.Ctx) error {
 	return c.answerLogin(f, account, tokens, err)
 }
 
-// answerLogin sets the cookies of a login and answers with its account, or with what
-// the login demands.
+// answerLogin sets the cookies of a login and answers with its account or, where the login needs a
+// second factor, with the state for that.
 func (c *clientCall) answerLogin(f *fiber.Ctx, account directoryapi.Account, tokens oauthapi.ClientTokens, err error) error {
 	if refusal := apierr.From(err); err != nil && refusal.Fields["action"] != nil {
 		f.Status(http.StatusBadRequest)
@@ -132,8 +134,8 @@ func (c *clientCall) answerLogin(f *fiber.Ctx, account directoryapi.Account, tok
 	return f.JSON(fiber.Map{"account": c.account(account)})
 }
 
-// logout revokes the tokens of a request. A page of an origin that is not allowed may
-// send the cookies of its visitor along, and does not end their login.
+// logout revokes the access and refresh token of a request. It ignores the cookies of a page whose
+// origin is not allowed (CSRF).
 func (c *clientCall) logout(f *fiber.Ctx) error {
 	tokens := []string{bearer(f)}
 	if c.mayUseCookies {
@@ -152,7 +154,7 @@ func (c *clientCall) logout(f *fiber.Ctx) error {
 	return sendEmpty(f, nil)
 }
 
-// sendEmpty answers 200 without a body, or with err.
+// sendEmpty answers 200 without a body, or returns err.
 func sendEmpty(f *fiber.Ctx, err error) error {
 	f.Status(http.StatusOK)
 	return err
@@ -160,8 +162,8 @@ func sendEmpty(f *fiber.Ctx, err error) error {
 
 func bearer(f *fiber.Ctx) string { return authorizationCredential(f, "Bearer") }
 
-// authorizationCredential is what the header Authorization has of a scheme, whose name may be in any
-// letter case (RFC 9110, section 11.1), or "".
+// authorizationCredential returns the credential in the header Authorization, if its scheme is the
+// given one in any letter case (RFC 9110, section 11.1), otherwise "".
 func authorizationCredential(f *fiber.Ctx, scheme string) string {
 	sent, value, _ := strings.Cut(f.Get(fiber.HeaderAuthorization), " ")
 	if !strings.EqualFold(sent, scheme) {
@@ -170,7 +172,7 @@ func authorizationCredential(f *fiber.Ctx, scheme string) string {
 	return value
 }
 
-// loginName is the login of a body, which may call it email.
+// loginName returns the member login of a body, or the member email.
 func loginName(in input) (string, error) {
 	login, email := strings.TrimSpace(in.stringMember("login")), strings.TrimSpace(in.stringMember("email"))
 	switch {
@@ -184,8 +186,9 @@ func loginName(in input) (string, error) {
 	return login, nil
 }
 
-// forgotPassword answers 200 for every body that can be read. Without a login, or with two
-// that differ, it asks for the empty one, which no account has.
+// forgotPassword answers POST /forgot: it sends a password reset mail. It answers 200 for every body
+// that can be read (user enumeration). Without a login name, or with two that differ, it looks up
+// the empty login name, which no account has.
 func (c *clientCall) forgotPassword(f *fiber.Ctx) error {
 	in, err := readInput(f)
 	if err != nil {
@@ -195,7 +198,7 @@ func (c *clientCall) forgotPassword(f *fiber.Ctx) error {
 	return sendEmpty(f, c.RequestPasswordReset(f.UserContext(), login, in.accountStore()))
 }
 
-// spToken is the token of a mailed link, from the body or the query.
+// spToken returns the token of a mailed link (sptoken), from the body or the query.
 func spToken(f *fiber.Ctx, in input) (secure.Secret, error) {
 	token := in.stringMember("sptoken")
 	if token == "" {
@@ -237,7 +240,7 @@ func (c *clientCall) verifyEmail(f *fiber.Ctx) error {
 		return err
 	}
 	if f.Method() == fiber.MethodHead {
-		return sendEmpty(f, nil) // a scanner that looks at the link must not use it
+		return sendEmpty(f, nil) // a link scanner must not consume the token
 	}
 	return sendEmpty(f, c.Verify(f.UserContext(), token))
 }
@@ -254,8 +257,8 @@ func (c *clientCall) sendVerification(f *fiber.Ctx) error {
 	return sendEmpty(f, c.SendVerification(f.UserContext(), login, in.accountStore()))
 }
 
-// me shows the account of an access token. Where cookies are the credential, an
-// access token that is missing or no longer valid is renewed by the refresh token.
+// me answers GET /me with the account of an access token. If the tokens come in cookies, an access
+// token that is missing or no longer valid is renewed by the refresh token.
 func (c *clientCall) me(f *fiber.Ctx) error {
 	token, byCookie := bearer(f), false
 	if token == "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// maxForm bounds the body of a form.
+// maxForm bounds the body of a form, in bytes.
 const maxForm = 64 << 10
 
 // clientCall is one request to a Client API.
@@ -27,20 +27,21 @@ type clientCall struct {
 	*handlers
 	*idsite.ClientAPI
 	baseURL       string // address of this Client API
-	mayUseCookies bool   // cookies may be set and cleared: from no other site, or from an allowed origin
-	crossOrigin   bool   // an allowed Origin was sent, so that the page may be of another site
+	mayUseCookies bool   // set, clear and revoke them: the request is of this site or an allowed origin (CSRF)
+	crossOrigin   bool   // the request has an allowed Origin, which may be another site
 }
 
 type clientHandler = func(*clientCall, *fiber.Ctx) error
 
-// endpoint is a route of the Client API. on reports whether the web config has it;
-// nil is always.
+// endpoint is a route of the Client API. isEnabled reports whether the web config enables it; nil
+// means that no web config can disable it.
 type endpoint struct {
 	isEnabled        func(*clientCall, context.Context) (bool, error)
 	get, post        clientHandler
-	managementErrors bool // errors are those of the management API, for the administrators of service providers
+	managementErrors bool // errors have the form of the management API, not that of the Client API
 }
 
+// webConfigFlag returns the isEnabled of an endpoint that a flag of the web config enables.
 func webConfigFlag(read func(oauthapi.ClientConfig) bool) func(*clientCall, context.Context) (bool, error) {
 	return func(c *clientCall, _ context.Context) (bool, error) { return read(c.Config), nil }
 }
@@ -52,6 +53,7 @@ var (
 	registers = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Register })
 )
 
+// clientEndpoints are the endpoints of the Client API, by their paths.
 var clientEndpoints = map[string]endpoint{
 	"login":              {isEnabled: hasLogin, get: (*clientCall).getLogin, post: (*clientCall).postLogin},
 	"register":           {isEnabled: registers, get: (*clientCall).getRegistration, post: (*clientCall).postRegistration},
@@ -69,8 +71,8 @@ var clientEndpoints = map[string]endpoint{
 	"saml/sso":           {get: (*clientCall).samlSignOn, post: (*clientCall).samlSignOnByForm, managementErrors: true},
 }
 
-// clientAPI answers a request to the Client API of a label. Its errors have a body
-// of their own (docs/interface/client-api.md#errors).
+// clientAPI answers a request to the Client API of an application. Its errors have a form of their
+// own (docs/interface/client-api.md#errors).
 func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	name := strings.Trim(c.Params("*"), "/")
 	route, known := clientEndpoints[name]
@@ -84,6 +86,8 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	return rest.FailClient(c, err)
 }
 
+// callClient finds the application by its DNS label, checks origin, web config and method, and calls
+// the handler of the endpoint.
 func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	client, err := h.svc.OpenClientAPI(c.UserContext(), c.Params("dnsLabel"))
 	if err != nil {
@@ -92,7 +96,7 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	rest.SetTenant(c, client.Application.TenantID)
 	call := &clientCall{handlers: h, ClientAPI: client, baseURL: h.base.Host() + "/client/" + client.Application.DNSLabel}
 	if c.Get(HostHeader) != "" {
-		call.baseURL = client.Origin() // browsers are sent there: the Host is what the client wrote
+		call.baseURL = client.Origin() // not the header Host, which the client could forge: browsers are redirected to this address
 	}
 	if preflight, err := call.cors(c); preflight || err != nil {
 		return err
@@ -129,11 +133,13 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	return handle(call, c)
 }
 
-// cors answers a preflight, and lets pages of allowed origins read the answer.
+// cors answers a preflight request (CORS) and lets pages of allowed origins read the answer. It also
+// decides whether the request may use cookies (CSRF): a page of another site whose origin is not in
+// authorizedOriginUris may not.
 func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	origin := f.Get(fiber.HeaderOrigin)
 	preflight = f.Method() == fiber.MethodOptions
-	// A browser sends no Origin with an image or a link of another site.
+	// A browser sends no Origin with the GET of an image or a link, but Sec-Fetch-Site.
 	c.mayUseCookies = origin == "" && f.Get("Sec-Fetch-Site") != "cross-site"
 	if origin == "" {
 		if preflight {
@@ -161,8 +167,8 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	return false, nil
 }
 
-// agentHeader is the header by which browser programs name themselves, by both names
-// where the deployment has a word of its own (docs/interface/conventions.md#the-alias).
+// agentHeader is the header by which client libraries name themselves. It has two names where the
+// deployment has an alias (docs/interface/conventions.md#the-alias).
 func (h *handlers) agentHeader() string {
 	const neutral = "X-Service-Agent"
 	if own := "X-" + h.title + "-Agent"; own != neutral {
@@ -171,11 +177,11 @@ func (h *handlers) agentHeader() string {
 	return neutral
 }
 
-// input is a body of JSON or a form.
+// input are the members of a JSON body, or the fields of a form.
 type input map[string]json.RawMessage
 
-// readInput reads the body of a request. An empty text counts as absent. A field of a
-// form may be given once (RFC 6749, section 3.2).
+// readInput reads the body of a request. A member that is "" or null counts as absent. A form may
+// have each field once (RFC 6749, section 3.2).
 func readInput(f *fiber.Ctx) (input, error) {
 	kind, params, err := mime.ParseMediaType(f.Get(fiber.HeaderContentType))
 	if charset := strings.ToLower(params["charset"]); err == nil && charset != "" && charset != "utf-8" && charset != "iso-8859-1" &&
@@ -214,15 +220,15 @@ func readInput(f *fiber.Ctx) (input, error) {
 	return in, nil
 }
 
-// stringMember returns a member that is text, otherwise "".
+// stringMember returns a member that is a string, otherwise "".
 func (in input) stringMember(name string) string {
 	var text string
-	_ = json.Unmarshal(in[name], &text) // another type is as good as none
+	_ = json.Unmarshal(in[name], &text) // a member of another type counts as absent
 	return text
 }
 
-// accountStore is the account store that a body names: accountStore as an href or an
-// object, or organizationNameKey.
+// accountStore returns the account store that a body names: by accountStore, an href or an object, or
+// by organizationNameKey.
 func (in input) accountStore() idsite.AccountStoreParam {
 	at := idsite.AccountStoreParam{AccountStore: in.stringMember("accountStore"), NameKey: in.stringMember("organizationNameKey")}
 	var named directoryapi.StoreName
@@ -274,6 +280,7 @@ type strengthView struct {
 	MinDiacritic int `json:"minDiacritic"`
 }
 
+// accountStoreViews are the directories of social and SAML providers, for the buttons of a form.
 func (c *clientCall) accountStoreViews(directories []directoryapi.LoginDirectory) []accountStoreView {
 	views := []accountStoreView{}
 	for _, d := range directories {
@@ -297,10 +304,12 @@ func (c *clientCall) accountStoreViews(directories []directoryapi.LoginDirectory
 	return views
 }
 
+// loginModel returns what a sign-in or registration form shows.
 func (c *clientCall) loginModel(f *fiber.Ctx) (idsite.LoginModel, error) {
 	return c.Model(f.UserContext(), idsite.AccountStoreParam{NameKey: f.Query("organizationNameKey")})
 }
 
+// getLogin answers GET /login with the fields and providers of a sign-in form.
 func (c *clientCall) getLogin(f *fiber.Ctx) error {
 	m, err := c.loginModel(f)
 	if err != nil {

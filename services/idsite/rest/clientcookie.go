@@ -10,6 +10,15 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+// The cookies of the Client API with the access token and the refresh token. Against CSRF a request
+// can set, clear or revoke them only where cors (clientapi.go) has set mayUseCookies.
+const (
+	accessCookie  = "access_token"
+	refreshCookie = "refresh_token"
+)
+
+// setTokenCookies sets the cookies of new tokens, unless the request is of a site that may not use
+// cookies (CSRF).
 func (c *clientCall) setTokenCookies(f *fiber.Ctx, tokens oauthapi.ClientTokens) {
 	if !c.mayUseCookies {
 		return
@@ -20,6 +29,7 @@ func (c *clientCall) setTokenCookies(f *fiber.Ctx, tokens oauthapi.ClientTokens)
 	}
 }
 
+// setTokenCookie sets the cookie of a token with its flags: HttpOnly, Secure, SameSite.
 func (c *clientCall) setTokenCookie(f *fiber.Ctx, name string, token secure.Secret, expires time.Time) {
 	f.Cookie(&fiber.Cookie{
 		Name: name, Value: token.Reveal(), Path: "/", Expires: expires, MaxAge: max(1, int(time.Until(expires)/time.Second)),
@@ -27,8 +37,8 @@ func (c *clientCall) setTokenCookie(f *fiber.Ctx, name string, token secure.Secr
 	})
 }
 
-// sameSite lets pages of other sites send the cookies where the origin of one has
-// asked for them (docs/interface/client-api.md#cookies).
+// sameSite is the SameSite of the cookies: None for a request of an allowed origin, which may be
+// another site, otherwise Lax (docs/interface/client-api.md#cookies).
 func (c *clientCall) sameSite() string {
 	if c.crossOrigin {
 		return fiber.CookieSameSiteNoneMode
@@ -36,8 +46,8 @@ func (c *clientCall) sameSite() string {
 	return fiber.CookieSameSiteLaxMode
 }
 
-// clearTokenCookies says in both ways that the cookies have ended. Fiber leaves a Max-Age
-// of zero out.
+// clearTokenCookies deletes the cookies, by Expires and by Max-Age. It does not use fiber.Cookie, which
+// omits a Max-Age of zero.
 func (c *clientCall) clearTokenCookies(f *fiber.Ctx) {
 	if !c.mayUseCookies {
 		return
@@ -53,8 +63,3 @@ func (c *clientCall) clearTokenCookies(f *fiber.Ctx) {
 		f.Response().Header.Add(fiber.HeaderSetCookie, ended.String())
 	}
 }
-
-const (
-	accessCookie  = "access_token"
-	refreshCookie = "refresh_token"
-)

@@ -35,6 +35,7 @@ func readFactor(f *fiber.Ctx) (in factorInput, err error) {
 	return in, err
 }
 
+// enrollFactor answers POST /factors: it creates a factor in a login or for a logged-in user.
 func (c *clientCall) enrollFactor(f *fiber.Ctx) error {
 	in, err := readFactor(f)
 	if err != nil {
@@ -54,6 +55,7 @@ func (c *clientCall) enrollFactor(f *fiber.Ctx) error {
 	return f.JSON(out)
 }
 
+// challengeFactor answers POST /challenges: it creates a challenge, or answers it with a code.
 func (c *clientCall) challengeFactor(f *fiber.Ctx) error {
 	in, err := readFactor(f)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// collectionView is a collection that is shown whole.
+// collectionView is a collection that is shown without pagination.
 type collectionView[T any] struct {
 	Size  int `json:"size"`
 	Items []T `json:"items"`

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// readTokenForm reads the fields of a token endpoint. Client credentials may stand in the
-// Authorization header.
+// readTokenForm reads the form of the token endpoint. The credentials of the grant client_credentials
+// may be in the header Authorization, as Basic.
 func (c *clientCall) readTokenForm(f *fiber.Ctx) (map[string]secure.Secret, error) {
 	if kind, _, _ := strings.Cut(f.Get(fiber.HeaderContentType), ";"); !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
 		return nil, apierr.Format.Because("send the body as Content-Type: %s", fiber.MIMEApplicationForm)
@@ -46,6 +46,7 @@ type tokenView struct {
 	ExpiresIn    int    `json:"expires_in"`
 }
 
+// token answers POST /oauth/token: it issues tokens, and sets the cookies.
 func (c *clientCall) token(f *fiber.Ctx) error {
 	form, err := c.readTokenForm(f)
 	if err != nil {
@@ -59,6 +60,7 @@ func (c *clientCall) token(f *fiber.Ctx) error {
 	return f.JSON(tokenView{tokens.Access.Reveal(), tokens.Refresh.Reveal(), "Bearer", tokens.ExpiresIn})
 }
 
+// revoke answers POST /oauth/revoke: it revokes a token and deletes the cookies.
 func (c *clientCall) revoke(f *fiber.Ctx) error {
 	form, err := c.readTokenForm(f)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/doorward/doorward/services/idsite/pages"
 )
 
-// renderExpiredLink shows that a link leads nowhere, and what its user can do: next is the
-// key of that text.
+// renderExpiredLink shows that a mailed link is invalid, has expired or was used, and what the user
+// can do about it: next is the key of that text.
 func (h *handlers) renderExpiredLink(c *fiber.Ctx, next string) error {
 	t := translatorOf(c)
 	return h.renderPage(c, http.StatusNotFound, pages.Page{
@@ -27,8 +27,8 @@ func (h *handlers) renderExpiredLink(c *fiber.Ctx, next string) error {
 	})
 }
 
-// showVerification shows what a verification link is for. It does not consume the token: mail
-// scanners and browsers that look ahead follow links too.
+// showVerification shows the page of an email verification link, with a button. It does not consume
+// the token, because mail scanners and browsers that prefetch follow links too.
 func (h *handlers) showVerification(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
 	link, err := h.svc.VerificationLink(c.UserContext(), token)
@@ -42,7 +42,7 @@ func (h *handlers) showVerification(c *fiber.Ctx) error {
 	})
 }
 
-// submitVerification consumes the token of a verification link.
+// submitVerification verifies the email address and consumes the token of the link.
 func (h *handlers) submitVerification(c *fiber.Ctx) error {
 	form, err := h.readForm(c)
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *handlers) submitVerification(c *fiber.Ctx) error {
 	})
 }
 
-// showPasswordReset asks for a new password.
+// showPasswordReset shows the page of a password reset link, which asks for a new password.
 func (h *handlers) showPasswordReset(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
 	link, err := h.svc.ResetLink(c.UserContext(), token)
@@ -72,8 +72,8 @@ func (h *handlers) showPasswordReset(c *fiber.Ctx) error {
 	return h.renderPasswordForm(c, http.StatusOK, token, link, "", nil)
 }
 
-// renderPasswordForm shows the form with what a password needs and, after a refusal, all
-// that the last one lacked.
+// renderPasswordForm shows the form of a new password with the password policy and, after a
+// refusal, with what the entered password lacks.
 func (h *handlers) renderPasswordForm(c *fiber.Ctx, status int, token secure.Secret, link idsite.MailedLink, problem string,
 	missing []string) error {
 	t := translatorOf(c)
@@ -87,8 +87,8 @@ func (h *handlers) renderPasswordForm(c *fiber.Ctx, status int, token secure.Sec
 	})
 }
 
-// submitPasswordReset sets a new password with the token of a reset link, which it consumes. One that
-// is refused leaves the link good, and the page says why.
+// submitPasswordReset sets a new password with the token of a password reset link, which it
+// consumes. A password that is refused does not consume the token, and the page says why.
 func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
 	form, err := h.readForm(c)
 	if err != nil {
@@ -120,8 +120,8 @@ func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
 	return h.renderLinkError(c, err, "anotherReset")
 }
 
-// passwordRules are the rules of a directory's passwords in words: all, or those
-// that a password breaks.
+// passwordRules returns the password policy of a directory in words: all rules, or those that a
+// password breaks. The check that counts is in the directory service.
 func passwordRules(t translator, rules directoryapi.RegistrationRules, password *string) []string {
 	var out []string
 	rule := func(broken bool, key string, n int) {
@@ -159,14 +159,15 @@ func passwordRules(t translator, rules directoryapi.RegistrationRules, password 
 	return out
 }
 
-// renderLinkError is refused for a mailed link: next is what to do about a dead one.
+// renderLinkError is renderError for a mailed link. next is the key of the text that says what to do
+// about an invalid link.
 func (h *handlers) renderLinkError(c *fiber.Ctx, err error, next string) error {
 	refusal := apierr.From(err)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return h.renderExpiredLink(c, next)
 	case errors.Is(err, context.DeadlineExceeded) || refusal.Status >= http.StatusInternalServerError:
-		return err // logged and answered as everywhere
+		return err // logged and answered by the error handler
 	}
 	key := "failed"
 	switch {

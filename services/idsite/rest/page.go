@@ -13,18 +13,23 @@ import (
 	"github.com/doorward/doorward/services/idsite/screens"
 )
 
-// translator returns a text in the language of a browser.
+// The pages without a script: their texts, their forms and their security headers. What the pages
+// show is in link.go and signup.go, and the HTML in ../pages.
+
+// translator returns the text of a key in the language of a browser, with values put in.
 type translator func(key string, values ...string) string
 
+// translatorOf returns the translator for the header Accept-Language.
 func translatorOf(c *fiber.Ctx) translator {
 	language := languageOf(c)
 	return func(key string, values ...string) string { return pages.Text(language, key, values...) }
 }
 
+// languageOf is the language of a page for the header Accept-Language.
 func languageOf(c *fiber.Ctx) string { return screens.Language(c.Get(fiber.HeaderAcceptLanguage)) }
 
-// refusalText says why the service has refused something: the text of a key or, on an
-// English page, the message of the service, which is in English and says more.
+// refusalText is the text of a page for an error: the text of a key or, on an English page, the
+// message of the error, which is in English and more precise.
 func refusalText(c *fiber.Ctx, err error, key string) string {
 	if languageOf(c) == "en" {
 		return apierr.From(err).Message
@@ -32,9 +37,10 @@ func refusalText(c *fiber.Ctx, err error, key string) string {
 	return translatorOf(c)(key)
 }
 
-// readForm reads what a page sent, safe from cross-site request forgery (CSRF): the token
-// in it is known to the recipient of the mail alone, and a browser that says that
-// another site sent the form is refused all the same.
+// readForm reads the form of a page. Against cross-site request forgery (CSRF) it refuses a form
+// whose Origin is another site. It does not check a token: the form of a mailed link has a token
+// that only the recipient of the mail knows, and requestSignUp (signup.go) compares the CSRF
+// token of the sign-up form with its cookie.
 func (h *handlers) readForm(c *fiber.Ctx) (url.Values, error) {
 	if origin := c.Get(fiber.HeaderOrigin); origin != "" && origin != h.base.Host() {
 		return nil, apierr.Forbidden.Because("the form was sent by the page of another site")
@@ -51,13 +57,13 @@ func (h *handlers) readForm(c *fiber.Ctx) (url.Values, error) {
 	return form, nil
 }
 
-// renderError answers an error with a page.
+// renderError answers an error with a page. An error of this service (5xx) is returned.
 func (h *handlers) renderError(c *fiber.Ctx, err error) error {
 	return h.renderLinkError(c, err, "anotherLink")
 }
 
-// renderPage answers with a page that is not stored or framed, and whose address no other
-// site learns from a Referer.
+// renderPage answers with a page. It is not cached, cannot be framed, and no other site gets its
+// address by a Referer.
 func (h *handlers) renderPage(c *fiber.Ctx, status int, p pages.Page) error {
 	p.Product, p.Language = cmp.Or(p.Product, h.svc.Product()), languageOf(c)
 	body, err := pages.Render(p)
@@ -68,8 +74,8 @@ func (h *handlers) renderPage(c *fiber.Ctx, status int, p pages.Page) error {
 	return c.Status(status).Send(body)
 }
 
-// pageHeaders sets the security headers of a page: no frames (clickjacking), no sniffing, no
-// caching.
+// pageHeaders sets the security headers of a page: Content-Security-Policy (CSP), no frames
+// (clickjacking), no content sniffing, no caching.
 func pageHeaders(c *fiber.Ctx, policy, referrer string) {
 	c.Set(fiber.HeaderContentSecurityPolicy, policy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY")

@@ -20,14 +20,15 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// redirectHeaderSuffix is the response header, after the alias, with the address that the page
-// redirects its browser to.
+// redirectHeaderSuffix is the name, after that of the product, of the response header with the
+// address to which the page redirects its browser.
 const redirectHeaderSuffix = "-SSO-Redirect-Location"
 
 type pageAPIKey struct{}
 
-// mountPageAPI adds what pages call with a session token. The gateway sends
-// management paths here, below /session, where their Authorization is Bearer.
+// mountPageAPI adds the endpoints that hosted pages call with a session token (browser transport).
+// The gateway forwards requests to paths of the management API here, below /session, if their
+// Authorization is Bearer.
 func (h *handlers) mountPageAPI(app *fiber.App) {
 	session := app.Group("/session", h.cors, h.openPageAPI)
 	v1 := session.Group("/v1")
@@ -48,8 +49,8 @@ func (h *handlers) mountPageAPI(app *fiber.App) {
 	})
 }
 
-// cors answers preflight requests. They carry no token, so that the origin is
-// checked with the request itself, which alone returns something.
+// cors answers preflight requests (CORS) of any origin, because they have no session token that
+// leads to a tenant. openPageAPI checks the origin of the request itself.
 func (h *handlers) cors(c *fiber.Ctx) error {
 	if c.Method() != fiber.MethodOptions {
 		return c.Next()
@@ -63,6 +64,7 @@ func (h *handlers) cors(c *fiber.Ctx) error {
 	return c.SendStatus(http.StatusNoContent)
 }
 
+// allowOrigin sets the headers by which pages of an origin may read the answer.
 func (h *handlers) allowOrigin(c *fiber.Ctx, origin string) {
 	c.Set(fiber.HeaderAccessControlAllowOrigin, origin)
 	c.Set(fiber.HeaderAccessControlAllowCredentials, "true")
@@ -70,8 +72,9 @@ func (h *handlers) allowOrigin(c *fiber.Ctx, origin string) {
 	c.Append(fiber.HeaderVary, fiber.HeaderOrigin)
 }
 
-// openPageAPI verifies the session token. Every answer, an error too, has the next
-// token in the header Authorization, or where the browser is to go.
+// openPageAPI verifies the session token and the origin. Every answer, also that of an error, has the
+// next session token in the header Authorization, or the address to which the page must redirect
+// its browser.
 func (h *handlers) openPageAPI(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	page, back, err := h.svc.OpenPageAPI(c.UserContext(), secure.Secret(bearer(c)))
@@ -175,7 +178,8 @@ func (h *handlers) pageModel(c *fiber.Ctx) error {
 	return c.JSON(v)
 }
 
-// setRedirect sends the browser back to the application, and reports whether it did.
+// setRedirect sets the header that sends the browser back to the application, if the login has
+// ended, and reports whether it has.
 func (h *handlers) setRedirect(c *fiber.Ctx, a idsite.PageResult) bool {
 	if a.Redirect == "" {
 		return false
@@ -184,8 +188,8 @@ func (h *handlers) setRedirect(c *fiber.Ctx, a idsite.PageResult) bool {
 	return true
 }
 
-// readJSON reads a JSON body whatever its content type: some pages send none. An
-// empty body, true and null are an empty object.
+// readJSON reads a JSON body with any content type, because some custom pages send none. An empty
+// body, true and null count as an empty object.
 func readJSON(c *fiber.Ctx, in any) error {
 	body := strings.TrimSpace(string(c.Body()))
 	if body == "" || body == "true" || body == "null" {
@@ -194,7 +198,7 @@ func readJSON(c *fiber.Ctx, in any) error {
 	return field.Decode([]byte(body), in, struct{}{})
 }
 
-// readIDAndJSON reads the resource of the path and a JSON body.
+// readIDAndJSON reads the id in the path and a JSON body.
 func readIDAndJSON[In any](c *fiber.Ctx) (at id.ID, in In, err error) {
 	if at, err = rest.ID(c, "id"); err == nil {
 		err = readJSON(c, &in)
@@ -225,7 +229,7 @@ func (h *handlers) pageLogin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if kind == "provider" { // the page asks where the provider of a directory is
+	if kind == "provider" { // the page requests the address of a directory's provider
 		location, err := pageAPI(c).BeginProviderLogin(c.UserContext(), at, where.Href)
 		if err != nil {
 			return err
@@ -237,7 +241,7 @@ func (h *handlers) pageLogin(c *fiber.Ctx) error {
 	return h.answerFirstStep(c, answer, err)
 }
 
-// answerFirstStep answers that an account has passed the first step.
+// answerFirstStep answers a call that has passed the first step of a login.
 func (h *handlers) answerFirstStep(c *fiber.Ctx, answer idsite.PageResult, err error) error {
 	if err != nil {
 		return err
@@ -248,8 +252,8 @@ func (h *handlers) answerFirstStep(c *fiber.Ctx, answer idsite.PageResult, err e
 	return c.JSON(fiber.Map{"account": h.base.Link("accounts", answer.Account)})
 }
 
-// pageProviderLogin logs in with the proof of a user that the provider's own
-// program in the browser has returned to the page.
+// pageProviderLogin logs a user in by the token or code (providerData) that the provider's own script
+// has returned to the page.
 func (h *handlers) pageProviderLogin(c *fiber.Ctx, kind string, at id.ID, data json.RawMessage) error {
 	login, err := directoryview.ReadProviderData(data)
 	if err != nil {

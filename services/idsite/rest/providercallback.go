@@ -11,7 +11,11 @@ import (
 	"github.com/doorward/doorward/services/idsite"
 )
 
-// readProviderResponse reads what a provider has sent along with a browser.
+// The callbacks (redirect_uri) of social logins. The state is verified in the package idsite
+// (providercallback.go).
+
+// readProviderResponse reads the parameters that a provider has added to its redirect, and the
+// cookie of the browser.
 func readProviderResponse(f *fiber.Ctx, cookie string) idsite.ProviderResponse {
 	return idsite.ProviderResponse{
 		State: secure.Secret(f.Query("state")), Code: secure.Secret(f.Query("code")), Error: f.Query("error"),
@@ -20,7 +24,7 @@ func readProviderResponse(f *fiber.Ctx, cookie string) idsite.ProviderResponse {
 	}
 }
 
-// authorizeCallback ends a login at a provider.
+// authorizeCallback is the callback of a social login that the Client API began.
 func (c *clientCall) authorizeCallback(f *fiber.Ctx) error {
 	location, err := c.AuthorizeCallback(f.UserContext(), readProviderResponse(f, authorizeCookie))
 	if err != nil {
@@ -29,11 +33,12 @@ func (c *clientCall) authorizeCallback(f *fiber.Ctx) error {
 	return redirectTo(f, location)
 }
 
-// maxProviderForm bounds a form that a provider lets the browser post.
+// maxProviderForm bounds a form that a provider makes the browser post, in bytes.
 const maxProviderForm = 16 << 10
 
-// redirectFormAsGet asks the browser for a GET of what a provider let it post: a cookie that is
-// not sent with posts of other sites comes along then.
+// redirectFormAsGet answers a callback by POST (response_mode=form_post) with a redirect to the
+// same callback by GET. The browser sends the cookie of the login, which has SameSite=Lax, with
+// the GET and not with the POST of another site.
 func redirectFormAsGet(f *fiber.Ctx, to string) error {
 	form, err := url.ParseQuery(string(f.Body()))
 	if err != nil || len(f.Body()) > maxProviderForm {
@@ -52,11 +57,12 @@ func redirectFormAsGet(f *fiber.Ctx, to string) error {
 	return nil
 }
 
+// authorizeCallbackByForm is the callback of the Client API by POST.
 func (c *clientCall) authorizeCallbackByForm(f *fiber.Ctx) error {
 	return redirectFormAsGet(f, c.baseURL+"/authorize/callback")
 }
 
-// providerCallback ends a login at a provider that a hosted page began.
+// providerCallback is the callback of a social login that a hosted page began.
 func (h *handlers) providerCallback(c *fiber.Ctx) error {
 	location, err := h.svc.ProviderCallback(c.UserContext(), readProviderResponse(c, browserCookie))
 	if err != nil {
@@ -65,6 +71,7 @@ func (h *handlers) providerCallback(c *fiber.Ctx) error {
 	return redirectTo(c, location)
 }
 
+// providerCallbackByForm is the callback of a hosted page by POST.
 func (h *handlers) providerCallbackByForm(c *fiber.Ctx) error {
 	return redirectFormAsGet(c, h.base.Host()+"/sso/provider")
 }

@@ -1,7 +1,13 @@
-// Package rest is the HTTP layer of the idsite service: routes.go lists its
-// endpoints, site.go has the settings, sso.go the redirecting endpoints,
-// browser.go what hosted pages call, screens.go the pages themselves, page.go what
-// the links of mails lead to.
+// Package rest is the HTTP layer of the idsite service. routes.go lists its endpoints.
+//
+//   - site.go: the settings
+//   - sso.go: the redirects of a hosted login, and the cookie of the single sign-on session
+//   - pageapi.go: what hosted pages call; screens.go: the hosted pages themselves
+//   - providercallback.go: the callbacks of social logins; saml.go: the endpoints of SAML
+//   - clientapi.go, clientaccount.go, clienttoken.go, clientfactor.go, authorize.go: the Client
+//     API; clientcookie.go: its cookies
+//   - link.go: the pages of mailed links; signup.go: sign-up and invitations; page.go: how both
+//     are rendered, and how their forms are read
 package rest
 
 import (
@@ -19,8 +25,8 @@ import (
 type handlers struct {
 	svc            *idsite.Service
 	base           href.Base
-	title          string // the product's name in headers
-	redirectHeader string // header that names to a page the address for its browser
+	title          string // the name of the product in headers
+	redirectHeader string // header with the address to which a page redirects its browser
 	screens        *screens.Screens
 }
 

@@ -17,14 +17,14 @@ import (
 	"github.com/doorward/doorward/services/idsite/screens"
 )
 
-// maxSAMLForm bounds the body that an identity provider or a service provider lets a
-// browser post: Base64 grows by a third and more where a form encodes it.
+// maxSAMLForm bounds the body that an identity provider or a service provider makes a browser post,
+// in bytes. The encoding of a form makes Base64 larger.
 const maxSAMLForm = 2 * saml.MaxResponse
 
-// signOnCookie binds a login that a service provider asked for to its browser.
+// signOnCookie binds the login that a SAML service provider has requested to the browser.
 const signOnCookie = "saml.rq"
 
-// beginSAML sends the browser to the identity provider of a directory.
+// beginSAML redirects the browser to the SAML identity provider of a directory.
 func (h *handlers) beginSAML(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
@@ -51,7 +51,8 @@ func (h *handlers) pageBeginSAML(c *fiber.Ctx) error {
 	return c.SendStatus(http.StatusNoContent)
 }
 
-// finishSAML takes the response of the identity provider of a directory.
+// finishSAML is the assertion consumer service (ACS): it answers the SAML response of the identity
+// provider of a directory.
 func (h *handlers) finishSAML(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
@@ -69,7 +70,7 @@ func (h *handlers) finishSAML(c *fiber.Ctx) error {
 	return redirectTo(c, location)
 }
 
-// samlForm reads a form in which no parameter stands twice, however it is encoded.
+// samlForm reads a form of SAML (HTTP-POST binding). A parameter that occurs twice is an error.
 func samlForm(c *fiber.Ctx) (url.Values, error) {
 	kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	if err != nil || kind != fiber.MIMEApplicationForm {
@@ -90,7 +91,7 @@ func samlForm(c *fiber.Ctx) (url.Values, error) {
 	return form, nil
 }
 
-// ssoLogoutByForm takes the answer to a logout request by HTTP-POST.
+// ssoLogoutByForm answers the LogoutResponse of an identity provider by HTTP-POST.
 func (h *handlers) ssoLogoutByForm(c *fiber.Ctx) error {
 	form, err := samlForm(c)
 	if err != nil {
@@ -108,7 +109,8 @@ func (h *handlers) ssoLogoutCallback(c *fiber.Ctx, relay, response secure.Secret
 	return redirectTo(c, location)
 }
 
-// samlSignOn begins the login that a service provider asks for, or with flow ends it.
+// samlSignOn answers GET {client_url}/saml/sso, where this deployment is the SAML identity provider:
+// it begins the login of an AuthnRequest, or with the parameter flow ends it.
 func (c *clientCall) samlSignOn(f *fiber.Ctx) error {
 	if flow := f.Query("flow"); flow != "" {
 		return c.finishSAMLSignOn(f, flow)
@@ -120,7 +122,7 @@ func (c *clientCall) samlSignOn(f *fiber.Ctx) error {
 	return c.beginSAMLSignOn(f, in)
 }
 
-// samlSignOnByForm begins a login whose request came by HTTP-POST.
+// samlSignOnByForm begins the login of an AuthnRequest by HTTP-POST.
 func (c *clientCall) samlSignOnByForm(f *fiber.Ctx) error {
 	form, err := samlForm(f)
 	if err != nil {
@@ -148,7 +150,7 @@ func (c *clientCall) beginSAMLSignOn(f *fiber.Ctx, in idsite.SignOn) error {
 	return redirectTo(f, to.Location)
 }
 
-// finishSAMLSignOn answers with a page that posts the response to the service provider.
+// finishSAMLSignOn answers with a page that posts the SAML response to the service provider.
 func (c *clientCall) finishSAMLSignOn(f *fiber.Ctx, flow string) error {
 	signed, err := c.FinishSignOn(f.UserContext(), flow, secure.Secret(f.Cookies(signOnCookie)), secure.Secret(f.Query("jwtResponse")))
 	if err != nil {

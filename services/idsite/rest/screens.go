@@ -17,12 +17,11 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// HostHeader names the host that a browser asked for, where the gateway sends it to
-// the hosted pages.
+// HostHeader is the header in which the gateway forwards the host that a browser has requested.
 const HostHeader = "X-Doorward-Host"
 
-// serveHostedPages serves the pages at the domain of a site: its custom files, else the
-// built-in screens.
+// serveHostedPages serves the hosted login page and its files at the domain of a tenant: custom pages
+// from its Git repository, else the built-in pages (../screens).
 func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 	site, err := h.svc.SiteOfHost(c.UserContext(), c.Get(HostHeader))
 	if err != nil {
@@ -54,7 +53,7 @@ func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 	return sendAsset(c, h.screens.Index(screens.Language(c.Get(fiber.HeaderAcceptLanguage))))
 }
 
-// sendAsset answers with a file, compressed to a client that reads that.
+// sendAsset answers with a built-in file, compressed with gzip where the client accepts that.
 func sendAsset(c *fiber.Ctx, file screens.Asset) error {
 	c.Set(fiber.HeaderContentType, file.Type)
 	c.Vary(fiber.HeaderAcceptEncoding)
@@ -65,8 +64,8 @@ func sendAsset(c *fiber.Ctx, file screens.Asset) error {
 	return c.Send(file.Plain)
 }
 
-// customPage answers with a file of the site's repository, where there is one. A
-// directory is its index.html.
+// customPage answers with a file of the custom pages, if there is such a file. For a directory that
+// is index.html.
 func (h *handlers) customPage(c *fiber.Ctx, site store.Site, requested string) (served bool, err error) {
 	name, err := url.PathUnescape(strings.TrimPrefix(requested, "/"))
 	if err != nil || !utf8.ValidString(name) { // no file has such a name
@@ -87,7 +86,7 @@ func (h *handlers) customPage(c *fiber.Ctx, site store.Site, requested string) (
 		kind = fiber.MIMEOctetStream
 	}
 	c.Set(fiber.HeaderContentType, kind)
-	c.Set("Cross-Origin-Opener-Policy", "same-origin-allow-popups") // programs of providers log in in a window of their own
+	c.Set("Cross-Origin-Opener-Policy", "same-origin-allow-popups") // the scripts of social providers open a window for the login
 	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
 	c.Set(fiber.HeaderETag, file.ETag())
 	if c.Get(fiber.HeaderIfNoneMatch) == file.ETag() {

@@ -17,15 +17,16 @@ import (
 	"github.com/doorward/doorward/services/idsite/pages"
 )
 
-// formCookie binds the form of a sign-up to the browser that it was sent to. Its
-// name keeps subdomains from setting it.
+// formCookie holds the CSRF token of the sign-up form (double submit): the form has the same token
+// in a hidden field. The prefix __Host- keeps subdomains from setting the cookie.
 const formCookie = "__Host-form"
 
-// formTokenLength is the length of formCookie's random text.
+// formTokenLength is the length of the CSRF token.
 const formTokenLength = 32
 
-// showRegister shows the form of a sign-up, or what the link of its mail leads to
-// (docs/interface/authentication.md#sign-up). It does not consume the token.
+// showRegister shows the form of a sign-up or, with a token of its mail, the page that completes the
+// sign-up or accepts an invitation (docs/interface/authentication.md#sign-up). It does not consume
+// the token.
 func (h *handlers) showRegister(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
 	if token == "" {
@@ -45,7 +46,7 @@ func (h *handlers) showRegister(c *fiber.Ctx) error {
 	})
 }
 
-// renderSignUpForm shows the form with what was entered before.
+// renderSignUpForm shows the sign-up form with what was entered before, and sets the CSRF cookie.
 func (h *handlers) renderSignUpForm(c *fiber.Ctx, status int, entered url.Values, problem string) error {
 	t := translatorOf(c)
 	if !h.svc.SignUpEnabled() {
@@ -73,6 +74,7 @@ func (h *handlers) renderInvitationForm(c *fiber.Ctx, status int, token secure.S
 	})
 }
 
+// ownerFields are the fields of the account of an administrator.
 func ownerFields(t translator, entered url.Values) []pages.Field {
 	return []pages.Field{
 		{Name: "givenName", Label: t("givenName"), Type: "text", Autocomplete: "given-name", Value: entered.Get("givenName")},
@@ -82,8 +84,8 @@ func ownerFields(t translator, entered url.Values) []pages.Field {
 	}
 }
 
-// submitRegister takes the form of a sign-up or of an invitation, or the button
-// that completes a sign-up.
+// submitRegister answers the form of a sign-up or of an invitation, and the button that completes a
+// sign-up.
 func (h *handlers) submitRegister(c *fiber.Ctx) error {
 	form, err := h.readForm(c)
 	if err != nil {
@@ -103,6 +105,7 @@ func (h *handlers) submitRegister(c *fiber.Ctx) error {
 	return h.completeSignUp(c, token)
 }
 
+// requestSignUp verifies the CSRF token of the sign-up form and sends the mail of the sign-up.
 func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
 	t := translatorOf(c)
 	if !h.svc.SignUpEnabled() {
@@ -125,6 +128,7 @@ func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
 	return h.renderPage(c, http.StatusAccepted, pages.Page{Title: t("signUpSent"), Text: t("signUpSentText", "email", form.Get("email"))})
 }
 
+// completeSignUp creates the tenant and shows its API key once.
 func (h *handlers) completeSignUp(c *fiber.Ctx, token secure.Secret) error {
 	tenant, key, err := h.svc.CompleteSignUp(c.UserContext(), token)
 	if err != nil {
@@ -134,7 +138,7 @@ func (h *handlers) completeSignUp(c *fiber.Ctx, token secure.Secret) error {
 	return h.renderPage(c, http.StatusOK, pages.Page{Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key)})
 }
 
-// keyFile is an API key in the form that client libraries read.
+// keyFile is an API key as the properties file that client libraries read.
 func keyFile(t translator, key oauthapi.EnsureKey) *pages.Download {
 	return &pages.Download{
 		Text: t("keyLink"), Name: "apiKey-" + key.ID + ".properties",
@@ -154,7 +158,7 @@ func (h *handlers) acceptInvitation(c *fiber.Ctx, token secure.Secret, form url.
 	return h.renderPage(c, http.StatusOK, pages.Page{Title: t("acceptedTitle"), Text: t("acceptedText", "email", made.Email)})
 }
 
-// newAccountOf is what a form says of a new account.
+// newAccountOf returns the new account that a form describes.
 func newAccountOf(form url.Values) directoryapi.NewAccount {
 	return directoryapi.NewAccount{
 		Email: field.Some(form.Get("email")), GivenName: field.Some(form.Get("givenName")), Surname: field.Some(form.Get("surname")),
@@ -162,8 +166,8 @@ func newAccountOf(form url.Values) directoryapi.NewAccount {
 	}
 }
 
-// formProblem says to a user why what was entered is refused. asked is false for an
-// error that no other entry resolves.
+// formProblem returns the text that tells a user why an entry is refused. asked is true if the form
+// is to be shown again, and false for an error that no other entry resolves.
 func formProblem(c *fiber.Ctx, err error) (problem string, asked bool) {
 	t, refusal := translatorOf(c), apierr.From(err)
 	switch {
@@ -184,7 +188,7 @@ func formProblem(c *fiber.Ctx, err error) (problem string, asked bool) {
 	case errors.Is(err, apierr.Exists):
 		return refusalText(c, err, "taken"), true
 	case errors.Is(err, apierr.Format):
-		return refusalText(c, err, "invalidEmail"), true // no other entry has a form
+		return refusalText(c, err, "invalidEmail"), true // the email is the only field with a format
 	case errors.Is(err, apierr.OtherInvitee):
 		return refusalText(c, err, "invitedText"), true
 	case errors.Is(err, apierr.DomainBlacklisted), errors.Is(err, apierr.DomainNotWhitelisted):

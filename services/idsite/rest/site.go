@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// siteView is the representation of a site (docs/interface/id-site.md#settings).
+// siteView is the representation of the settings of a site (docs/interface/id-site.md#settings).
 type siteView struct {
 	rest.Head
 	DomainName              string    `json:"domainName"`

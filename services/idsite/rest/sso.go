@@ -15,16 +15,17 @@ import (
 	"github.com/doorward/doorward/services/idsite/pages"
 )
 
-// The session cookie of single sign-on, and the cookie of a browser that is at a
-// login. Both are sent to the redirecting endpoints alone.
+// The session cookie of single sign-on (SSO), and the cookie that binds a login to the browser that
+// has begun it (login CSRF). Both are sent to /sso alone.
 const (
 	sessionCookie    = "sso"
 	browserCookie    = "sso.rq"
 	browserCookieTTL = 30 * time.Minute
 )
 
-// sso begins a hosted login, or with jwtResponse makes the session of one that has
-// ended, or with samlSignOn goes on with one that a SAML service provider asked for.
+// sso answers GET /sso. With jwtRequest it begins a hosted login, with jwtResponse it creates the
+// session after the login, and with signOn it continues the login that a SAML service provider
+// has requested.
 func (h *handlers) sso(c *fiber.Ctx) error {
 	if c.Query("jwtResponse") != "" {
 		return h.redirectBy(c, "jwtResponse", h.svc.FinishLogin)
@@ -35,16 +36,16 @@ func (h *handlers) sso(c *fiber.Ctx) error {
 	return h.redirectBy(c, "jwtRequest", h.svc.BeginLogin)
 }
 
-// headOfRedirect answers HEAD of the endpoints whose GET uses a token up: a scanner or a
-// preview that looks at a link must not.
+// headOfRedirect answers HEAD of endpoints whose GET consumes a token: a link scanner or a preview
+// must not consume the token.
 func headOfRedirect(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Status(http.StatusOK)
 	return nil
 }
 
-// ssoLogout ends the session of the browser. With RelayState and without a request
-// it comes back from a logout at a SAML identity provider.
+// ssoLogout answers GET /sso/logout: it ends the session of the browser. With RelayState and without
+// jwtRequest the browser comes back from the single logout (SLO) of a SAML identity provider.
 func (h *handlers) ssoLogout(c *fiber.Ctx) error {
 	if relay := c.Query("RelayState"); c.Query("jwtRequest") == "" && relay != "" {
 		return h.ssoLogoutCallback(c, secure.Secret(relay), secure.Secret(c.Query("SAMLResponse")))
@@ -52,8 +53,8 @@ func (h *handlers) ssoLogout(c *fiber.Ctx) error {
 	return h.redirectBy(c, "jwtRequest", h.svc.Logout)
 }
 
-// redirectBy sends the browser where a rule says. A token that leads nowhere is a
-// page, or JSON for a client that does not ask for a page.
+// redirectBy redirects the browser to the address that a rule returns, and sets the cookies. The
+// error of a rule is answered with a page, or with JSON for a client that accepts no page.
 func (h *handlers) redirectBy(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.BrowserRequest) (idsite.Redirect, error)) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
@@ -80,7 +81,7 @@ func (h *handlers) redirectBy(c *fiber.Ctx, parameter string, rule func(context.
 	return nil
 }
 
-// ssoCookie makes a session cookie of single sign-on with its flags
+// ssoCookie makes a cookie of single sign-on with its flags (HttpOnly, Secure, SameSite)
 // (docs/interface/id-site.md#sessions).
 func ssoCookie(name, value string, life time.Duration) *fiber.Cookie {
 	return &fiber.Cookie{
@@ -89,7 +90,7 @@ func ssoCookie(name, value string, life time.Duration) *fiber.Cookie {
 	}
 }
 
-// renderLoginError answers a browser with a page and a program with JSON.
+// renderLoginError answers an error of a login: with a page for a browser and JSON for a program.
 func (h *handlers) renderLoginError(c *fiber.Ctx, err error) error {
 	refusal := apierr.From(err)
 	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) ||

@@ -1,8 +1,11 @@
-// Package screens are the built-in pages of the hosted login: static files that
-// speak the browser transport of docs/interface/id-site.md#browser-transport. No
-// build step makes them: app.js is the entry, screens/ has one function per page,
-// texts/ one file per language. The style and the texts are in the page itself, and a
-// browser loads the five modules at once: no request waits for another.
+// Package screens has the built-in pages of the hosted login (login page, registration, MFA): one
+// app in JavaScript, which is shown at the domain of a tenant and calls the service with a session
+// token (docs/interface/id-site.md#browser-transport). The pages without a script, such as those
+// of mailed links, are in the package pages.
+//
+// There is no build step. static/app.js has the routes, static/screens one function for each page,
+// static/texts one file for each language. The style and the texts are embedded in index.html, and
+// a browser loads the five modules at once, so that no request waits for another.
 package screens
 
 import (
@@ -25,7 +28,7 @@ import (
 //go:embed static
 var embedded embed.FS
 
-// Languages are the locales of the texts (localisation, i18n), the first being the fallback.
+// Languages are the locales of the texts (localisation, i18n). The first is the fallback.
 var Languages = []string{"en", "de", "es", "fr", "ja"}
 
 var matcher = language.NewMatcher(tags())
@@ -38,12 +41,12 @@ func tags() []language.Tag {
 	return out
 }
 
-// maxAcceptLanguage bounds the header that is read, in bytes: the parser takes 100 ms for
-// one of 38 kB. Browsers send less than 200.
+// maxAcceptLanguage bounds the header Accept-Language, in bytes: the parser takes 100 ms for 38 kB
+// (denial of service). Browsers send less than 200 bytes.
 const maxAcceptLanguage = 2000
 
-// Language returns the language of a page for a header Accept-Language. One that is too
-// long, or malformed, counts as absent.
+// Language returns the language of a page for a header Accept-Language. A header that is too long
+// or malformed counts as absent.
 func Language(accept string) string {
 	if len(accept) > maxAcceptLanguage {
 		return Languages[0]
@@ -56,21 +59,20 @@ func Language(accept string) string {
 	return Languages[index]
 }
 
-// Asset is a file as it is sent.
+// Asset is a file as it is sent to a browser.
 type Asset struct {
 	Type          string
 	Plain, Zipped []byte
 }
 
-// Screens serves the built-in pages.
+// Screens has the files of the built-in pages.
 type Screens struct {
 	index   map[string]Asset // by language
 	files   map[string]Asset
-	version string // changes with the files, so that browsers may keep them for ever
+	version string // hash of all files, a part of their addresses, so that browsers may cache them for ever
 }
 
-// New reads the embedded files. api is the address of the service without its
-// version, which the pages call.
+// New reads the embedded files. api is the address that the pages call, without its version.
 func New(api string) (*Screens, error) {
 	s := &Screens{index: map[string]Asset{}, files: map[string]Asset{}}
 	hash := sha256.New()
@@ -90,7 +92,7 @@ func New(api string) (*Screens, error) {
 		case name == "index.html":
 			index = string(content)
 			return nil
-		case name == "style.css", strings.HasPrefix(name, "texts/"): // are in the page
+		case name == "style.css", strings.HasPrefix(name, "texts/"): // embedded in index.html
 			return nil
 		case name != "session.js":
 			modules = append(modules, name)
@@ -102,13 +104,13 @@ func New(api string) (*Screens, error) {
 		return nil, err
 	}
 	s.version = base64.RawURLEncoding.EncodeToString(hash.Sum(nil))[:16]
-	of, err := template.New("index").Parse(index)
+	document, err := template.New("index").Parse(index)
 	if err != nil {
 		return nil, err
 	}
 	for _, lang := range Languages {
 		var out bytes.Buffer
-		if err := of.Execute(&out, map[string]any{
+		if err := document.Execute(&out, map[string]any{
 			"API": api, "Language": lang, "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
 			"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"), "Texts": texts[lang], "Modules": modules,
 		}); err != nil {
@@ -121,7 +123,7 @@ func New(api string) (*Screens, error) {
 	return s, nil
 }
 
-// newAsset compresses a file.
+// newAsset compresses a file with gzip.
 func newAsset(kind string, content []byte) (Asset, error) {
 	var zipped bytes.Buffer
 	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
@@ -137,7 +139,7 @@ func newAsset(kind string, content []byte) (Asset, error) {
 	return Asset{Type: kind, Plain: content, Zipped: zipped.Bytes()}, nil
 }
 
-// Index returns the page in a language.
+// Index returns index.html in a language.
 func (s *Screens) Index(lang string) Asset { return s.index[lang] }
 
 // texts are those of static/texts, by language and key.
@@ -157,10 +159,10 @@ var texts = func() map[string]map[string]string {
 	return out
 }()
 
-// Text returns a text of a language, or "".
+// Text returns the text of a key in a language, or "".
 func Text(lang, key string) string { return texts[lang][key] }
 
-// Style returns the style sheet, for pages that look the same.
+// Style returns the style sheet, which the package pages uses too.
 func Style() string {
 	content, err := embedded.ReadFile("static/style.css")
 	if err != nil {
@@ -169,16 +171,14 @@ func Style() string {
 	return string(content)
 }
 
-// File returns a static file, or false. The name begins with the version of the
-// files.
+// File returns a static file, or false. Its name begins with the version of the files.
 func (s *Screens) File(name string) (Asset, bool) {
 	rest, current := strings.CutPrefix(name, s.version+"/")
 	file, ok := s.files[rest]
 	return file, current && ok
 }
 
-// CSPHash is a source of a Content-Security-Policy: what is in the page itself and has
-// this text.
+// CSPHash is a source of a Content-Security-Policy: an inline script or style with this text.
 func CSPHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -186,8 +186,8 @@ func CSPHash(text string) string {
 
 var styleSource = CSPHash(Style())
 
-// Policy is the Content-Security-Policy of the pages: their own files, calls of
-// the service, and pictures for the logo.
+// Policy is the Content-Security-Policy (CSP) of the pages. It allows their own files, calls of the
+// service, and images for the logo.
 func Policy(api string) string {
 	return "default-src 'none'; script-src 'self'; style-src " + styleSource + "; img-src 'self' data: https:; connect-src " + api +
 		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

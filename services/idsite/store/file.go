@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// File is a static file of custom pages.
+// File is a static file of the custom pages of a tenant, from its Git repository.
 type File struct {
 	TenantID  id.ID
 	Path      string // without a slash at its beginning
@@ -30,24 +30,24 @@ func (s *Store) File(ctx context.Context, tenant id.ID, path string) (File, erro
 		path)
 }
 
-// DueRepositories returns the sites whose repository was not fetched since a
-// time, or has changed, at most limit.
+// DueRepositories returns at most limit sites whose repository was last fetched before a time, or
+// was changed in the settings.
 func (s *Store) DueRepositories(ctx context.Context, before time.Time, limit int) ([]Site, error) {
 	return pg.All[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE git_repo_url IS NOT NULL
 		AND (git_status = 'PENDING' OR git_fetched_at IS NULL OR git_fetched_at < $1) ORDER BY git_fetched_at NULLS FIRST
 			LIMIT $2`, before, limit)
 }
 
-// ClaimRepository marks a repository as fetched at a time, so that other replicas
-// leave it alone, and reports whether it was this call that did.
+// ClaimRepository marks a repository as fetched at a time, so that no other replica fetches it, and
+// reports whether this call has claimed it.
 func (tx *Tx) ClaimRepository(ctx context.Context, site Site, now time.Time) (bool, error) {
 	n, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_fetched_at = $3
 		WHERE tenant_id = $1 AND id = $2 AND git_fetched_at IS NOT DISTINCT FROM $4`, site.TenantID, site.ID, now, site.GitFetchedAt)
 	return n == 1, err
 }
 
-// ReplaceFiles puts the files of a repository in place of those that were there. Of two
-// files with one path, which a malformed directory may have, the first one is kept.
+// ReplaceFiles replaces the files of a tenant. Of two files with the same path, which a malformed
+// repository may have, it keeps the first.
 func (tx *Tx) ReplaceFiles(ctx context.Context, tenant id.ID, files []File) error {
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM site_files WHERE tenant_id = $1`, tenant); err != nil {
 		return err
@@ -61,8 +61,7 @@ func (tx *Tx) ReplaceFiles(ctx context.Context, tenant id.ID, files []File) erro
 	return nil
 }
 
-// SetGitStatus notes how a fetch of the repository went, unless the settings have
-// changed meanwhile.
+// SetGitStatus writes the result of a fetch, unless the settings have changed meanwhile.
 func (tx *Tx) SetGitStatus(ctx context.Context, site Site, status string, message *string) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = $3, git_message = $4
 		WHERE tenant_id = $1 AND id = $2 AND git_repo_url = $5 AND git_branch = $6`,

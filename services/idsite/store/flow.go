@@ -12,37 +12,36 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Flow is a login at the hosted pages, from the request that began it to its
-// assertion. What the browser may do next follows from this row and not from what
-// the browser sends.
+// Flow is a hosted login in progress, from its signed request to its assertion. What the browser may
+// do next follows from this row and not from what the browser sends.
 type Flow struct {
 	TenantID         id.ID
 	ID               id.ID
 	ApplicationID    id.ID
-	KeyID            string // API key that signed the request
+	KeyID            string // id of the API key that has signed the request
 	RequestID        string // jti of the request
 	CallbackURI      string `db:"callback_uri"`
 	State            *string
-	StateJSON        *string `db:"state_json"` // a state that is no text
+	StateJSON        *string `db:"state_json"` // a state that is JSON and no string
 	NameKey          string  // of the organization that the request names
-	AccountStore     string  // href that the request names
+	AccountStore     string  // href of the account store that the request names
 	ShowOrganization bool
-	UseSubdomain     bool     // of the organization, for the pages
-	Token            string   // of a mailed link
-	FactorTypes      []string // one of which must be passed
-	Browser          []byte   // SHA-256 of the cookie of the browser that began
-	AccountID        id.ID    // that passed the first step
-	OrganizationID   id.ID    // that its login named
-	IsNew            bool
-	// PasswordModifiedAt is that of the account when it passed the first step: a new
-	// password ends what the old one has begun.
+	UseSubdomain     bool     // show the pages at the subdomain of the organization
+	Token            string   // of a mailed link (sp_token)
+	FactorTypes      []string // of which one must be passed; empty: no second step
+	Browser          []byte   // SHA-256 of the cookie of the browser that has begun the login
+	AccountID        id.ID    // the account that has passed the first step; zero: none yet
+	OrganizationID   id.ID    // the organization that the login named
+	IsNew            bool     // the login has registered the account
+	// PasswordModifiedAt is that of the account when it passed the first step. A new
+	// password ends the login.
 	PasswordModifiedAt *time.Time
 	FinishedAt         *time.Time
-	AssertionID        *string // until a session is made of it
+	AssertionID        *string // jti of the assertion, until a session is created with it
 	FactorPassed       bool
-	FactorType         string                    // that was passed; empty: none, or not known
-	SAMLRequest        *SAMLRequest              `db:"saml_request"` // that the flow answers; nil: none
-	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // of the account; nil: it logged in otherwise
+	FactorType         string                    // of the factor that was passed; "": none, or not known
+	SAMLRequest        *SAMLRequest              `db:"saml_request"` // of the SAML service provider that gets the answer; nil: none
+	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
 	CreatedAt          time.Time
 	ExpiresAt          time.Time
 }
@@ -51,8 +50,8 @@ const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback
 	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at,
 	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain`
 
-// InsertFlow adds a flow, with the commit. A request that has begun one already is
-// apierr.Exists.
+// InsertFlow adds a flow, with the commit. It returns apierr.Exists where the request has begun a
+// flow already (replay).
 func (tx *Tx) InsertFlow(_ context.Context, f Flow) error {
 	tx.Queue(`INSERT INTO login_flows (`+flowColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`,
@@ -87,8 +86,8 @@ func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site
 	return flows[0], sites[0], nil
 }
 
-// RecordFirstStep notes, with the commit, the account that passed the first step of a
-// flow. A flow that is finished or expired is apierr.NotFound.
+// RecordFirstStep records, with the commit, the account that has passed the first step of a flow. It
+// returns apierr.NotFound for a flow that has finished or expired.
 func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET account_id = $3, is_new = $4, saml_session = $6, password_modified_at = $7,
 		organization_id = $8
@@ -97,8 +96,8 @@ func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
 	return nil
 }
 
-// FinishFlow ends a flow with the commit, once: of parallel calls one succeeds, the
-// others are apierr.NotFound.
+// FinishFlow ends a flow, with the commit. Of parallel calls one succeeds; the others return
+// apierr.NotFound.
 func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6,
 		saml_session = $7, password_modified_at = $8, factor_type = $9
@@ -107,30 +106,30 @@ func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
 	return nil
 }
 
-// ConsumeAssertion returns the flow that ended with an assertion, once, for the
-// browser that began it; afterwards, and for another browser, apierr.NotFound.
+// ConsumeAssertion returns the flow that has ended with an assertion, once. It returns
+// apierr.NotFound for an assertion that was consumed, that is older than since, or that another
+// browser than the one that has begun the login sends.
 func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, assertion string, browser []byte, since time.Time) (Flow, error) {
 	return pg.One[Flow](ctx, tx, `UPDATE login_flows SET assertion_id = NULL
 		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4
 			RETURNING `+flowColumns, tenant, assertion, browser, since)
 }
 
-// DeleteExpiredFlows removes flows that ended before a time, at most limit.
+// DeleteExpiredFlows deletes at most limit flows that expired before a time.
 func (tx *Tx) DeleteExpiredFlows(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM login_flows WHERE (tenant_id, id) IN (
 		SELECT tenant_id, id FROM login_flows WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
 }
 
-// FlowOfRequest returns the flow that a request began, by its key and its jti, or
-// apierr.NotFound. A SAML request has no key.
+// FlowOfRequest returns the flow of a request, by the id of its API key and its jti, or
+// apierr.NotFound. The request of a SAML service provider has no key.
 func (s *Store) FlowOfRequest(ctx context.Context, tenant id.ID, key, request string) (Flow, error) {
 	return pg.One[Flow](ctx, s.db, `SELECT `+flowColumns+` FROM login_flows
 		WHERE tenant_id = $1 AND key_id IN ($2, '') AND request_id = $3 ORDER BY key_id DESC LIMIT 1`, tenant, key, request)
 }
 
-// WithAccount is the flow after an account has passed its first step, with the organization
-// that the login named, if any. The session at an identity provider is that of one
-// account.
+// WithAccount returns the flow after an account has passed its first step, with the organization
+// that the login named, if any. It drops the SAML session of another account.
 func (f Flow) WithAccount(account directoryapi.Account, organization id.ID) Flow {
 	if f.AccountID != account.ID {
 		f.SAMLSession = nil
@@ -139,7 +138,7 @@ func (f Flow) WithAccount(account directoryapi.Account, organization id.ID) Flow
 	return f
 }
 
-// AllowsFactor reports whether a factor of a type can pass the second step of the flow.
+// AllowsFactor reports whether a type of factor can pass the second step of the flow.
 func (f Flow) AllowsFactor(kind string) bool {
 	return len(f.FactorTypes) == 0 || slices.Contains(f.FactorTypes, kind)
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// ProviderLogin is a login that a browser has begun at the provider of a directory.
+// ProviderLogin is a login in progress at the provider of a directory (social login).
 type ProviderLogin struct {
 	TenantID      id.ID
-	ID            id.ID // of the state
+	ID            id.ID // jti of the state
 	ApplicationID id.ID
 	DirectoryID   id.ID
-	Provider      string  // folded
-	RedirectURI   string  // that the provider sends the browser back to
-	ReturnTo      string  // of the client; empty: a hosted login
-	State         *string // of the client
+	Provider      string  // providerId, case folded
+	RedirectURI   string  // the callback
+	ReturnTo      string  // redirect_uri of the client; "": a hosted login
+	State         *string // state of the client
 	AccountStore  string
 	NameKey       string
 	FlowID        id.ID // of the hosted login
@@ -38,14 +38,14 @@ func (tx *Tx) InsertProviderLogin(_ context.Context, l ProviderLogin) error {
 	return nil
 }
 
-// ConsumeProviderLogin returns a login, once, for the browser that began it;
-// afterwards, and for another browser, apierr.NotFound.
+// ConsumeProviderLogin returns and deletes a login. It returns apierr.NotFound for a login that was
+// consumed, that has expired, or that another browser has begun.
 func (tx *Tx) ConsumeProviderLogin(ctx context.Context, tenant, login id.ID, browser []byte, now time.Time) (ProviderLogin, error) {
 	return pg.One[ProviderLogin](ctx, tx, `DELETE FROM provider_logins WHERE tenant_id = $1 AND id = $2 AND browser = $3 AND expires_at > $4
 		RETURNING `+providerLoginColumns, tenant, login, browser, now)
 }
 
-// DeleteExpiredProviderLogins removes logins that nobody has ended, at most limit.
+// DeleteExpiredProviderLogins deletes at most limit logins that have expired.
 func (tx *Tx) DeleteExpiredProviderLogins(ctx context.Context, now time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM provider_logins WHERE (tenant_id, id) IN (
 		SELECT tenant_id, id FROM provider_logins WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, now, limit)

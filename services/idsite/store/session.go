@@ -9,22 +9,22 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Session is a single sign-on session of a browser.
+// Session is the session of single sign-on (SSO) of a browser.
 type Session struct {
 	TenantID           id.ID
-	ID                 []byte // SHA-256 of what the cookie holds
+	ID                 []byte // SHA-256 of the value of the cookie
 	AccountID          id.ID
-	FactorPassed       bool
-	FactorType         string                    // that was passed; empty: none, or not known
-	PasswordModifiedAt *time.Time                // of the account, when the session began
-	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // nil: the account logged in otherwise
+	FactorPassed       bool                      // a second factor was passed in this session
+	FactorType         string                    // of the factor that was passed; "": none, or not known
+	PasswordModifiedAt *time.Time                // of the account when the session began; a new password ends the session
+	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
 	CreatedAt          time.Time
-	IdleAt             time.Time // when it ends unless it is used
-	ExpiresAt          time.Time // when it ends in any case
+	IdleAt             time.Time // idle timeout: the session ends unless it is used before
+	ExpiresAt          time.Time // absolute timeout
 }
 
-// Satisfies reports whether the session is enough for a flow, or the flow demands a
-// second factor that the session does not prove.
+// Satisfies reports whether the session is enough for a flow: it is not where the flow demands a
+// second factor that was not passed in the session.
 func (s Session) Satisfies(f Flow) bool {
 	return len(f.FactorTypes) == 0 || s.FactorPassed && f.AllowsFactor(s.FactorType)
 }
@@ -32,8 +32,8 @@ func (s Session) Satisfies(f Flow) bool {
 const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_at, expires_at,
 	factor_type`
 
-// Session returns a session that has reached neither its idle timeout nor its absolute
-// one, or apierr.NotFound.
+// Session returns a session, or apierr.NotFound where there is none or it has reached its idle
+// timeout or its absolute timeout.
 func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now time.Time) (Session, error) {
 	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions
 		WHERE tenant_id = $1 AND id = $2 AND idle_at > $3 AND expires_at > $3`, tenant, session, now)
@@ -47,19 +47,19 @@ func (tx *Tx) InsertSession(_ context.Context, s Session) error {
 	return nil
 }
 
-// ExtendSession moves the idle limit of a session with the commit.
+// ExtendSession sets a new idle timeout of a session, with the commit.
 func (tx *Tx) ExtendSession(_ context.Context, tenant id.ID, session []byte, idleAt time.Time) error {
 	tx.Queue(`UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleAt)
 	return nil
 }
 
-// DeleteSession ends a session with the commit, if it is there.
+// DeleteSession ends a session, if there is one, with the commit.
 func (tx *Tx) DeleteSession(_ context.Context, tenant id.ID, session []byte) error {
 	tx.Queue(`DELETE FROM sso_sessions WHERE tenant_id = $1 AND id = $2`, tenant, session)
 	return nil
 }
 
-// DeleteExpiredSessions removes sessions that ended before a time, at most limit.
+// DeleteExpiredSessions deletes at most limit sessions that timed out before a time.
 func (tx *Tx) DeleteExpiredSessions(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM sso_sessions WHERE (tenant_id, id) IN (
 		SELECT tenant_id, id FROM sso_sessions WHERE least(idle_at, expires_at) < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)

@@ -26,9 +26,9 @@ type Site struct {
 	TenantID                id.ID
 	ID                      id.ID
 	DefaultDomain           string  // <tenant key>.id.<suffix>
-	DomainName              string  // DefaultDomain, or the tenant's own
+	DomainName              string  // DefaultDomain, or the custom domain of the tenant
 	TLSPublicCert           *string `db:"tls_public_cert"`
-	TLSPrivateKey           *string `db:"tls_private_key"` // what is no private key is kept as it was sent
+	TLSPrivateKey           *string `db:"tls_private_key"` // a value that is no private key, as it was sent
 	TLSPrivateKeySealed     []byte  `db:"tls_private_key_sealed"`
 	GitRepoURL              *string `db:"git_repo_url"`
 	GitBranch               *string
@@ -42,12 +42,12 @@ type Site struct {
 	SessionTTI              string   `db:"session_tti"` // ISO 8601 duration
 	SessionTTL              string   `db:"session_ttl"` // ISO 8601 duration
 	SessionCookiePersistent bool
-	KeyMade                 bool // the first API key of the tenant, which may have been deleted since
+	KeyMade                 bool // the first API key of the tenant was created; it may have been deleted since
 	CreatedAt               time.Time
 	ModifiedAt              time.Time
 }
 
-// HasCustomDomain reports whether the tenant uses a domain of its own.
+// HasCustomDomain reports whether the tenant uses a custom domain.
 func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
 
 const siteColumns = `tenant_id, id, coalesce(default_domain, domain_name) AS default_domain, domain_name, tls_public_cert, tls_private_key,
@@ -85,7 +85,7 @@ func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (
 	return listsql.Select[Site](ctx, s.db, Sites, query, siteColumns, `FROM id_sites WHERE tenant_id = $1`, "id", tenant)
 }
 
-// EnsureSite adds the site of a tenant that has none, with its default domain.
+// EnsureSite adds the site of a tenant with its default domain, unless the tenant has a site.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
 	_, err := tx.Claim(ctx, `INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower($1), $2, true) ON CONFLICT DO NOTHING`,
 		site.DomainName, site.TenantID)
@@ -99,18 +99,18 @@ func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
 	return err
 }
 
-// MarkKeyMade notes that the first API key of a tenant was made.
+// MarkKeyMade records, with the commit, that the first API key of a tenant was created.
 func (tx *Tx) MarkKeyMade(_ context.Context, tenant id.ID) error {
 	tx.Queue(`UPDATE id_sites SET key_made = true WHERE tenant_id = $1`, tenant)
 	return nil
 }
 
-// LockSite reads a site that the transaction will change.
+// LockSite reads and locks a site, or returns apierr.NotFound.
 func (tx *Tx) LockSite(ctx context.Context, tenant, site id.ID) (Site, error) {
 	return pg.One[Site](ctx, tx, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, site)
 }
 
-// UpdateSite writes what a client can change.
+// UpdateSite writes the columns that a client can change.
 func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
 	return pg.MustChange(ctx, tx, `UPDATE id_sites SET default_domain = $3, domain_name = $4, tls_public_cert = $5, tls_private_key = $6,
 		tls_private_key_sealed = $7, git_repo_url = $8, git_branch = $9, git_status = $10, git_message = $11, authorized_origin_uris = $12,
@@ -121,9 +121,9 @@ func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
 		s.SessionCookiePersistent, s.ModifiedAt)
 }
 
-// SetCustomDomain keeps a domain for a tenant in place of the one that it had; an
-// empty one keeps the default alone. Where another tenant has that domain, or one a
-// label above or below it, SetCustomDomain changes nothing and returns the other's.
+// SetCustomDomain claims a custom domain for a tenant and releases its former one. The empty domain
+// only releases. Where another tenant has the domain, or a domain one label above or below it,
+// SetCustomDomain changes nothing and returns the domain of the other tenant.
 func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) (taken string, err error) {
 	if domain != "" {
 		if taken, err = tx.claimDomain(ctx, tenant, domain); taken != "" || err != nil {
@@ -134,9 +134,9 @@ func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) 
 	return "", nil
 }
 
-// claimDomain takes a domain. Claims wait for each other until their transactions end:
-// one that is not committed is seen by no other, and the key of the table does not keep
-// a domain from standing beside one that is a label above or below it.
+// claimDomain claims a domain. An advisory lock makes claims wait for each other until their
+// transactions end: the unique key of the table alone does not prevent two tenants from claiming,
+// at the same time, two domains of which one is a label below the other.
 func (tx *Tx) claimDomain(ctx context.Context, tenant id.ID, domain string) (taken string, err error) {
 	err = tx.ClaimTx(ctx, func(main *pg.Tx) error {
 		taken = ""
