@@ -1,5 +1,5 @@
-// Package idsiteapi is the contract of the idsite service: what the gateway asks
-// of it beside forwarding requests.
+// Package idsiteapi is the contract of the idsite service: what the gateway calls beside forwarding
+// requests.
 package idsiteapi
 
 import (
@@ -8,12 +8,11 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// API is what peers ask of the idsite service.
+// API is what peers call of the idsite service.
 type API interface {
-	// Certificate returns the certificate of a tenant's own domain, or of a domain
-	// one label below it that the certificate is valid for. It returns
-	// apierr.NotFound where no tenant has the domain or its certificate is not
-	// valid now.
+	// Certificate returns the TLS certificate of the custom domain of a tenant, for that
+	// domain or for a subdomain one label below it. It returns apierr.NotFound where no
+	// tenant has the domain, and where its certificate is not valid now or not for that name.
 	Certificate(context.Context, Domain) (Certificate, error)
 }
 
@@ -22,14 +21,14 @@ type Domain struct {
 	Name string `json:"name"`
 }
 
-// Certificate is a chain in PEM with its private key, which is sealed under a key
-// that is derived from the deployment's internal secret.
+// Certificate is a certificate chain in PEM with its private key. The private key is sealed with a
+// key that is derived from the deployment's internal secret.
 type Certificate struct {
 	Chain     string `json:"chain"`
 	KeySealed []byte `json:"keySealed"`
 }
 
-// KeyPurpose is what the private key of a domain is sealed for.
+// KeyPurpose is the purpose for which the private key of a domain is sealed.
 func KeyPurpose(domain string) string { return "idsiteapi.certificate/" + domain }
 
 // Client returns the idsite service of another process.

@@ -1,5 +1,6 @@
-// Package mfaapi is the contract of the mfa service: the second step of a login
-// (docs/interface/oauth.md#second-factors).
+// Package mfaapi is the contract of the mfa service (multi-factor authentication, MFA): the second
+// step of a login (docs/interface/oauth.md#second-factors), and in hosted.go the enrollment of
+// factors by users.
 package mfaapi
 
 import (
@@ -12,20 +13,19 @@ import (
 
 // API is the contract of the mfa service.
 type API interface {
-	// BeginSecondStep begins the second step of a login whose first one succeeded, and
-	// returns what the user has to do. Where one factor is usable and it is a phone,
-	// the code is sent at once. It returns apierr.NotFound for the account, Invalid
-	// for an unknown type, and the errors of a new challenge: TooMany where the limit
-	// of messages is reached, ChallengeFailures where every factor has used up its
-	// attempts.
+	// BeginSecondStep begins the second step of a login whose first step has succeeded, and
+	// returns what the user has to do. Where the only usable factor is a phone, the code is
+	// sent at once. It returns apierr.NotFound for the account, Invalid for an unknown type
+	// of factor, and the errors of a new challenge: TooMany where the limit of text messages
+	// is reached, ChallengeFailures where every factor has used up its attempts.
 	BeginSecondStep(context.Context, BeginSecondStep) (SecondStep, error)
 
-	// Redeem checks the code of a second step, once, and returns the account whose
-	// login it completes. It returns apierr.CodeWrong, CodeExpired,
-	// ChallengeFinished, ChallengeFailures, FactorDisabled, PhoneDisabled, and
-	// Reference for a state that is not one of this application and its tenant or
-	// that has no challenge yet, and for a challenge of another tenant. A caller that
-	// redeems a challenge without a state must have checked the first step.
+	// Redeem verifies the code of a second step and returns the account whose login it
+	// completes. A state can be redeemed once. It returns apierr.CodeWrong, CodeExpired,
+	// ChallengeFinished, ChallengeFailures, FactorDisabled and PhoneDisabled, and
+	// Reference for a state of another application or tenant, for a state that has no
+	// challenge yet, and for a challenge of another tenant. A caller that redeems a
+	// challenge without a state must have checked the first step itself.
 	Redeem(context.Context, Redeem) (Redeemed, error)
 }
 
@@ -35,11 +35,11 @@ const (
 	Authenticator = "google-authenticator"
 )
 
-// The actions that a login can demand.
+// The actions that a login can demand of its user.
 const (
-	Challenge = "factor_challenge" // one factor is usable
-	Select    = "factor_select"    // several are
-	Enroll    = "factor_enroll"    // none is
+	Challenge = "factor_challenge" // answer the challenge of the only usable factor
+	Select    = "factor_select"    // select one of several usable factors
+	Enroll    = "factor_enroll"    // enroll a factor, because none is usable
 )
 
 // BeginSecondStep is the request for a second step.
@@ -47,14 +47,14 @@ type BeginSecondStep struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
 	Account     id.ID `json:"account"`
-	// Organization is the one that the login named, if any.
+	// Organization is the organization that the login named, if any.
 	Organization id.ID `json:"organization,omitzero"`
 	// Types are the types of factor that are allowed; empty means all.
 	Types []string `json:"types,omitempty"`
 }
 
-// SecondStep is what the user has to do. State is set unless there are several
-// factors to select from, each of which has its own.
+// SecondStep is what the user has to do. With Select each factor has a State of its own;
+// otherwise State is set.
 type SecondStep struct {
 	Action             string        `json:"action"` // Challenge, Select or Enroll
 	State              secure.Secret `json:"state,omitempty"`
@@ -69,8 +69,8 @@ type Factor struct {
 	State secure.Secret `json:"state,omitempty"`
 }
 
-// Redeem is the request to check the code of a second step, which the state of a
-// BeginSecondStep or a challenge names.
+// Redeem is the request to verify the code of a second step. State or Challenge says which
+// challenge the code answers.
 type Redeem struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application"`

@@ -7,33 +7,31 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Hosted is what the hosted login and the Client API ask of the mfa service for
-// a user that has passed the first step, or is logged in. A login in progress is
-// named by a State of BeginSecondStep, a logged-in user by Account.
+// Hosted is the part of the contract by which users enroll factors and answer challenges: the
+// idsite service calls it for hosted logins and the Client API. State, of BeginSecondStep, names a
+// login that has passed its first step; Account names a user who is logged in.
 type Hosted interface {
-	// FactorsOf returns the factors of an account, at most 100. Nothing of an
-	// authenticator that would pass its challenge is in them.
+	// FactorsOf returns the factors of an account, at most 100, without their secrets.
 	FactorsOf(context.Context, id.Ref) (AccountFactors, error)
 
-	// EnrollFactor creates a factor, and a challenge of it where it is asked for.
-	// A State must be one that allows enrolment, and the account must not have too many
-	// factors: apierr.Forbidden otherwise. It
-	// returns apierr.CodeExpired for a State that is too old, Reference for one
-	// that is foreign, and the errors of a new factor.
+	// EnrollFactor creates a factor, and a challenge of that factor if Challenge is true. It
+	// returns apierr.Forbidden for the State of a login whose account has a usable factor, and
+	// for an account with too many factors. It returns apierr.CodeExpired for a State that has
+	// expired, Reference for a State of another application or tenant, and the errors of a new
+	// factor.
 	EnrollFactor(context.Context, EnrollFactor) (EnrolledFactor, error)
 
-	// ChallengeFactor creates a challenge of a factor, or with a code answers it
-	// at once. A State names the factor. It returns the errors of a new challenge,
-	// and of State as EnrollFactor does. In the second step of a login, a factor that was
-	// never verified is apierr.Forbidden, with a State CodeExpired, where the account has
-	// another that can be used: whoever knew the password earlier may have enrolled it.
+	// ChallengeFactor creates a challenge of a factor, or with a code answers a challenge. A
+	// State names the factor. It returns the errors of a new challenge, and those of a State as
+	// EnrollFactor does. In the second step of a login it refuses a factor that was never
+	// verified, if the account has another one that is usable: apierr.Forbidden, or CodeExpired
+	// with a State. Somebody who knew only the password may have enrolled that factor.
 	ChallengeFactor(context.Context, ChallengeFactor) (Challenged, error)
 
-	// AnswerFactor compares a code with a challenge of the account. A wrong
-	// code is Challenged.Status FAILED and no error. It returns apierr.NotFound
-	// for a challenge that is not the account's, CodeExpired, ChallengeFinished,
-	// ChallengeFailures, FactorDisabled and PhoneDisabled, and Forbidden as
-	// ChallengeFactor does.
+	// AnswerFactor verifies the code of a challenge of the account. A wrong code is no error:
+	// Challenged.Status is FAILED. It returns apierr.NotFound for a challenge of another
+	// account, CodeExpired, ChallengeFinished, ChallengeFailures, FactorDisabled and
+	// PhoneDisabled, and Forbidden as ChallengeFactor does.
 	AnswerFactor(context.Context, AnswerFactor) (Challenged, error)
 }
 
@@ -55,42 +53,42 @@ type AccountFactors struct {
 	Items []AccountFactor `json:"items"`
 }
 
-// EnrollFactor asks for a factor.
+// EnrollFactor is the request to create a factor.
 type EnrollFactor struct {
 	Tenant      id.ID         `json:"tenant"`
-	Application id.ID         `json:"application,omitzero"` // that State was made for
+	Application id.ID         `json:"application,omitzero"` // of State
 	State       secure.Secret `json:"state,omitempty"`
 	Account     id.ID         `json:"account,omitzero"` // where State is empty
 	Type        string        `json:"type"`             // in any letter case
 	Number      string        `json:"number,omitempty"` // of SMS
 	AccountName *string       `json:"accountName,omitempty"`
 	Issuer      *string       `json:"issuer,omitempty"`
-	Challenge   bool          `json:"challenge,omitempty"` // send a code, or open a challenge
+	Challenge   bool          `json:"challenge,omitempty"` // also create a challenge, which for SMS sends a code
 }
 
 // EnrolledFactor is a new factor. Secret, KeyURI and QRImage (Base64 of a PNG)
 // are those of an authenticator, shown this once.
 type EnrolledFactor struct {
 	Factor    AccountFactor `json:"factor"`
-	State     secure.Secret `json:"state,omitempty"`    // leads to the challenge, where there is one
-	Challenge id.ID         `json:"challenge,omitzero"` // zero: none was asked for
+	State     secure.Secret `json:"state,omitempty"`    // leads to the challenge, if there is one
+	Challenge id.ID         `json:"challenge,omitzero"` // zero: no challenge was requested
 	Secret    secure.Secret `json:"secret,omitempty"`
 	KeyURI    secure.Secret `json:"keyUri,omitempty"`
 	QRImage   secure.Secret `json:"qrImage,omitempty"`
 }
 
-// ChallengeFactor asks for a challenge.
+// ChallengeFactor is the request to create or answer a challenge.
 type ChallengeFactor struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application,omitzero"`
 	State       secure.Secret `json:"state,omitempty"`
 	Account     id.ID         `json:"account,omitzero"` // where State is empty
 	Factor      id.ID         `json:"factor,omitzero"`  // where State is empty
-	Code        string        `json:"code,omitempty"`   // with a State that has a challenge: answers that
-	Types       []string      `json:"types,omitempty"`  // of factors that the login allows; empty without one, or with a State
+	Code        string        `json:"code,omitempty"`   // answers the challenge of State, if that has one
+	Types       []string      `json:"types,omitempty"`  // of factor that the login allows; empty without a login, or with a State
 }
 
-// AnswerFactor answers a challenge.
+// AnswerFactor is the request to answer a challenge.
 type AnswerFactor struct {
 	Tenant    id.ID    `json:"tenant"`
 	Account   id.ID    `json:"account"`
@@ -104,7 +102,7 @@ type Challenged struct {
 	ID     id.ID         `json:"id"`
 	Factor id.ID         `json:"factor"`
 	Status string        `json:"status"`          // CREATED, SUCCESS, FAILED, …
-	State  secure.Secret `json:"state,omitempty"` // leads to it, where the call had a State
-	// Account is whose challenge it is.
+	State  secure.Secret `json:"state,omitempty"` // leads to the challenge, if the request had a State
+	// Account is the account of the challenge.
 	Account id.ID `json:"account"`
 }

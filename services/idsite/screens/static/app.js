@@ -1,6 +1,6 @@
-// The built-in pages of the hosted login. A route of the address is a screen; a
-// screen is a function that returns its elements and calls the service through
-// session.js.
+// The app of the hosted login page: its routes. A route is a path in the fragment of the
+// address; its page is a function in screens/ that returns elements and calls the service
+// through session.js.
 import { h, t } from './form.js';
 import { api, application as load, begin, begun, claims, took } from './session.js';
 import { forgot, login, register, reset, unverified, verify } from './screens/password.js';
@@ -15,7 +15,7 @@ const routes = [
   [/^\/mfa\/setup(?:\/([\w-]+))?$/, mfaSetup],
   [/^\/mfa\/verify(?:\/([\w-]+)(?:\/[^/]+)?)?$/, mfaVerify],
 ];
-const redirect = /^\/mfa\/redirect(?:\/|$)/; // goes on to the second step at once
+const redirect = /^\/mfa\/redirect(?:\/|$)/; // continues with the second step at once
 
 const main = document.getElementById('app');
 let shown = 0;
@@ -31,8 +31,8 @@ async function show() {
   try {
     const application = await load();
     const account = Object.keys(claims().scope?.account ?? {})[0];
-    if (account && (redirect.test(path) || path === '/' && took())) { // a session of the browser that must pass a second step
-      const replace = (next) => location.replace(`#${next}`); // the way back is not to lead here again
+    if (account && (redirect.test(path) || path === '/' && took())) { // a single sign-on session that needs a second step
+      const replace = (next) => location.replace(`#${next}`); // the back button must not lead here again
       await afterPassword(`${claims().app_href.split('/applications/')[0]}/accounts/${account}`, path === '/' ? go : replace);
       return;
     }
@@ -44,7 +44,7 @@ async function show() {
   }
 }
 
-// go shows another screen, as a link would.
+// go shows another page, as a link does.
 function go(path) {
   if (location.hash === `#${path}`) show();
   else location.hash = path;
@@ -63,10 +63,11 @@ function render(application, content) {
   first?.focus({ preventScroll: true });
 }
 
-// brand stands where an application has no logo.
+// brand is the name of an application that has no logo.
 const brand = (name) => h('p', { class: 'brand', 'data-initial': [...name][0]?.toUpperCase() }, name);
 
-// accent sets the colour of buttons, and the text on them to what can be read.
+// accent sets the accent color of buttons (branding), and black or white for the text on
+// them, whichever has more contrast.
 function accent(colour) {
   const parts = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour);
   if (!parts) return;
@@ -83,7 +84,7 @@ function showFailure(failure) {
   const over = failure.over === true;
   const back = failure.back;
   main.replaceChildren(...[
-    main.querySelector('header'), // names the application, if it is known
+    main.querySelector('header'), // has the name of the application, if that is known
     h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
     h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : failure.status === 429 ? 'tooMany' : 'errorText')),
     back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,

@@ -1,7 +1,7 @@
-// What screens are made of: elements, texts in the language of the page, and forms.
+// What pages are made of: elements, texts in the language of the page, and forms.
 
-// Elements in one call: h('p', {class: 'note'}, 'text', child, …). A property
-// that begins with "on" is a listener, null and false leave an attribute out.
+// h creates an element: h('p', {class: 'note'}, 'text', child, …). A property that begins
+// with "on" is an event listener; null and false omit an attribute.
 export function h(tag, properties, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
@@ -16,7 +16,8 @@ export function h(tag, properties, ...children) {
 let lastID = 0;
 export const newID = () => `f${++lastID}`;
 
-// Texts in the language of the page. {name} in a text is replaced by a value.
+// t returns the text of a key in the language of the page (translation, i18n). {name} in a
+// text is replaced by a value.
 const texts = JSON.parse(document.getElementById('texts').textContent);
 
 export function t(key, values) {
@@ -109,7 +110,7 @@ export const email = () => field({
   name: 'email', label: t('email'), autocomplete: 'username', inputmode: 'email', maxlength: '255', pattern: '.+@.+\\..+',
 });
 
-// refusals are what to tell a user of an error, by its code or its status.
+// refusals are the texts of errors, by their code or HTTP status.
 const refusals = new Map([
   [t('offline'), 0],
   [t('tooMany'), 429],
@@ -139,16 +140,16 @@ const refusals = new Map([
   [t('factorDisabled'), 13109, 13110],
 ].flatMap(([text, ...codes]) => codes.map((code) => [code, text])));
 
-// refusal says to a user, in the language of the page, why a call failed. Messages of
-// the service are in English: they stand for an error without a text, and on an
-// English page for 400, whose message names the characters that a password lacks.
+// refusal returns the text for the error of a call, in the language of the page. The message
+// of the service, which is in English, is shown for an error without a text, and on an
+// English page for 400, because it names the characters that a password lacks.
 export function refusal(failure) {
   if (failure.code === 400 && document.documentElement.lang === 'en') return failure.message;
   return refusals.get(failure.code || failure.status) ?? (failure.message || t('failed'));
 }
 
-// form joins fields and a button. submit is called with checked fields; while it
-// runs the button is disabled, and what it throws is shown.
+// form is a form of fields and a button. submit is called when all fields are valid; while it
+// runs the button is disabled, and an error that it throws is shown.
 export function form({ fields, button, submit, extra = null }) {
   const alert = h('p', { class: 'alert', role: 'alert' });
   const go = h('button', { type: 'submit', class: 'primary' }, button);

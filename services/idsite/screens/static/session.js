@@ -1,12 +1,12 @@
-// The session of a hosted login: every call carries a token, every answer brings
-// the next one. The last answer brings the address to return to instead
+// The session of a hosted login: every call has a session token, and every answer has the next
+// one. The last answer has the address to return to instead
 // (docs/interface/id-site.md#browser-transport).
 
 const storageKey = 'session';
 export const api = document.querySelector('meta[name=api]').content;
 
-// Failure is an answer that is no success. A status of 0 means that there was no
-// answer; over means that the session has ended.
+// Failure is the error of a call. A status of 0 means that there was no answer; over means
+// that the session has ended.
 export class Failure extends Error {
   constructor(status, body, over, back) {
     super(body?.message ?? '');
@@ -21,14 +21,14 @@ export class Failure extends Error {
 let token = null;
 let fresh = false; // the token came with the address
 
-// begin reads the token from the address, where it stands once, or from this
-// tab's storage after a reload.
+// begin reads the session token from the address, and removes it there, or after a reload
+// from the storage of this tab.
 export function begin() {
   const sent = /[?&]jwt=([^&]+)/.exec(location.hash)?.[1];
   if (sent) {
     token = decodeURIComponent(sent);
     fresh = true;
-    setTimeout(() => { // a browser may take long over the first use of its storage
+    setTimeout(() => { // the first use of the storage may be slow in a browser
       sessionStorage.clear();
       keep(token);
     });
@@ -39,23 +39,23 @@ export function begin() {
   return token !== null;
 }
 
-// took reports, once, whether the session came with the address.
+// took reports whether the session token came with the address. It is true once.
 export function took() {
   const first = fresh;
   fresh = false;
   return first;
 }
 
-// keep stores the next token. The end of a session, and the begin of another, remove
-// all that this tab has stored: an authenticator's key is among it.
+// keep stores the next session token. When a session ends or begins, all that this tab has
+// stored is removed, such as the secret of an authenticator.
 function keep(next) {
   token = next;
   if (next === null) sessionStorage.clear();
   else sessionStorage.setItem(storageKey, next);
 }
 
-// claims of the current token. They tell the page what to show; the server
-// decides what is allowed.
+// claims returns the claims of the current session token. They say what a page shows; the
+// service decides what is allowed.
 export function claims() {
   try {
     const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
@@ -93,7 +93,7 @@ export async function call(method, address, body) {
 
 let loading;
 
-// application returns the application of this login, and what its pages offer.
+// application loads the application of this login with its idSiteModel, what pages show.
 export function application() {
   if (loading) return loading;
   const { ash, asnk, app_href: href } = claims();
@@ -107,8 +107,8 @@ function redirectOf(answer) {
   return null;
 }
 
-// leave ends the login: with an assertion over the service, which keeps the
-// session of the browser, otherwise straight to the address.
+// leave ends the login. An assertion goes through /sso/ of the service, which creates the
+// session of single sign-on; any other address is opened directly.
 export function leave(address) {
   keep(null);
   const assertion = /[?&]jwtResponse=([^&#]+)/.exec(address)?.[1];

@@ -1,3 +1,4 @@
+// The pages of multi-factor authentication: enrollment of a factor, and its challenge.
 import { code, field, form, h, refusal, t } from '../form.js';
 import { call, claims as currentClaims } from '../session.js';
 
@@ -8,7 +9,8 @@ const enrolledKey = 'enrolled';
 const typeOf = (factor) => factor.type.toLowerCase();
 const isUsable = (factor) => factor.status === 'ENABLED' && factor.verificationStatus === 'VERIFIED';
 
-// afterPassword goes on to the second step of a login.
+// afterPassword continues with the second step of a login: a challenge, or the enrollment of
+// a factor for an account that has no usable one.
 export async function afterPassword(account, go) {
   sessionStorage.setItem(accountKey, account);
   const usable = await usableFactors(account);
@@ -30,7 +32,7 @@ const accountOf = ({ application }) => {
   return id ? `${application.href.split('/applications/')[0].split('/directories/')[0]}/accounts/${id}` : sessionStorage.getItem(accountKey);
 };
 
-// mfaSetup enrolls a factor of a type that is allowed.
+// mfaSetup is the page that enrolls a factor of a type that the login allows.
 export function mfaSetup(page, chosen) {
   const types = allowed();
   const account = accountOf(page);
@@ -68,8 +70,8 @@ function setupPhone(account, types) {
 
 const digits = (number) => number.replace(/\D/g, '').replace(/^0+/, '');
 
-// enrollPhone creates the factor of a number, or finds the one that was created and
-// not confirmed when the user was here before.
+// enrollPhone creates an SMS factor of a number, or finds the unverified one that the user
+// has created before.
 async function enrollPhone(account, number) {
   try {
     const { body } = await call('POST', `${account}/factors`, { type: 'sms', phone: { number } });
@@ -82,8 +84,9 @@ async function enrollPhone(account, number) {
   }
 }
 
-// enrollAuthenticator creates a factor, or returns the one that was created before a
-// reload: its QR code may be in an app already. It is kept as long as the session.
+// enrollAuthenticator creates an authenticator, or returns the one that was created before a
+// reload, because the user may have scanned its QR code already. It is stored for as long as
+// the session.
 async function enrollAuthenticator(account, issuer) {
   const kept = JSON.parse(sessionStorage.getItem(enrolledKey));
   if (kept?.account.href === account) {
@@ -106,8 +109,8 @@ async function setupAuthenticator({ application }, account, types) {
   ].filter(Boolean);
 }
 
-// mfaVerify asks for the code of a factor: of the only one, or of the one that is
-// chosen.
+// mfaVerify is the page that asks for the code of the only usable factor, or of the one that
+// the user has selected.
 export async function mfaVerify(page, chosen) {
   const account = accountOf(page);
   if (!account) {
@@ -134,7 +137,7 @@ export async function mfaVerify(page, chosen) {
   return [h('h1', {}, t('mfaTitle')), ...content, other].filter(Boolean);
 }
 
-// challenge sends a text message and asks for its code; another message is
+// challenge sends a text message with a code and asks for the code. "Send again" creates
 // another challenge.
 async function challenge(factor) {
   let at = (await call('POST', factor.challenges.href, {})).body.href;

@@ -1,5 +1,5 @@
-// The screens around a password: sign in, register, verify, forgot, reset. They are
-// one file, as browsers load six at once.
+// The pages around a password: sign in, registration, email verification, forgot password,
+// password reset. They are one file, because browsers load six files at once.
 import { email as emailField, field, form, h, password, refusal, t } from '../form.js';
 import { Failure, api, call } from '../session.js';
 import { afterPassword } from './mfa.js';
@@ -7,7 +7,7 @@ import { afterPassword } from './mfa.js';
 const names = { google: 'Google', facebook: 'Facebook', github: 'GitHub', linkedin: 'LinkedIn', twitter: 'X' };
 const initials = { facebook: 'f', linkedin: 'in' };
 
-// login asks for a login name and a password, and offers the providers.
+// login is the sign-in page: login name, password, and buttons of providers (social login).
 export function login({ application, model, claims, go }) {
   const login = field({ name: 'username', label: t('login'), autocomplete: 'username' });
   const secret = password({});
@@ -30,22 +30,22 @@ export function login({ application, model, claims, go }) {
   ].filter(Boolean);
 }
 
-// organizationField is there where the request asks for it, filled in with the
-// organization that it names. The asnk of another account store is its address.
+// organizationField is shown where the request has the claim sof, filled in with the
+// organization that the request names. Of another account store the claim asnk is its href.
 export function organizationField(claims) {
   if (!claims.sof) return null;
   const named = [claims.onk, claims.asnk].find((key) => key && !key.includes('/')) ?? '';
   return field({ name: 'organization', label: t('organization'), autocomplete: 'organization', value: named, hint: t('organizationHint') });
 }
 
-// accountStore is the member of a body that says where the login is looked for.
+// accountStore is the member of a body that names the account store of a login.
 export function accountStore(claims, organization) {
   if (organization) return { accountStore: { nameKey: organization.value.trim().toLowerCase() } };
   if (claims.onk) return { accountStore: { nameKey: claims.onk } };
   return {};
 }
 
-// providers are the buttons of other directories.
+// providers are the buttons of social and SAML providers.
 export function providers(claims, model) {
   if (model.providers.length === 0) return null;
   const refused = /[?&]failed=provider/.test(location.hash);
@@ -74,8 +74,8 @@ export function providers(claims, model) {
     }));
 }
 
-// register creates an account. Afterwards the user is signed in, sets up a second
-// factor, or has to confirm the email address.
+// register is the registration page. Afterwards the user is signed in, enrolls a factor, or
+// has to verify the email address.
 export function register({ application, model, claims, go }) {
   if (!model.passwordPolicy) {
     go('/');
@@ -107,7 +107,8 @@ export function register({ application, model, claims, go }) {
 
 const toSignIn = () => h('p', { class: 'switch' }, h('a', { href: '#/' }, t('toSignIn')));
 
-// forgot sends a reset mail. It says the same whether the account exists.
+// forgot is the page that requests a password reset mail. It shows the same whether the
+// account exists or not.
 export function forgot({ application, claims }, retry) {
   const organization = organizationField(claims);
   const email = field({ name: 'email', label: t('login'), autocomplete: 'username', inputmode: 'email' });
@@ -126,7 +127,7 @@ export function forgot({ application, claims }, retry) {
 const tokenOf = (claims) => claims.sp_token ?? Object.keys(Object.values(claims.scope?.application ?? {})
   .flat().find((entry) => entry?.passwordResetToken)?.passwordResetToken?.find((each) => typeof each === 'object') ?? {})[0];
 
-// reset sets a new password with the token of a mailed link.
+// reset is the page that sets a new password with the token of a mailed link.
 export async function reset({ application, model, claims, go }) {
   const token = tokenOf(claims);
   let at;
@@ -155,7 +156,7 @@ export async function reset({ application, model, claims, go }) {
   return [h('h1', {}, t('resetTitle')), body];
 }
 
-// verify confirms an email address with the token of a mailed link.
+// verify is the page that verifies an email address with the token of a mailed link.
 export async function verify({ claims }) {
   const dead = () => [h('h1', {}, t('deadLinkTitle')), h('p', {}, t('deadLinkText'), ' ', t('anotherVerification')), toSignIn()];
   if (!claims.sp_token) return dead();
@@ -168,7 +169,7 @@ export async function verify({ claims }) {
   return [h('h1', {}, t('verifiedTitle')), h('p', { role: 'status' }, t('verifiedText')), h('a', { class: 'primary', href: '#/' }, t('signIn'))];
 }
 
-// unverified says that a mail was sent.
+// unverified is the page that says that a verification mail was sent.
 export function unverified() {
   return [h('h1', {}, t('unverifiedTitle')), h('p', { role: 'status' }, t('unverifiedText')), toSignIn()];
 }
