@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -99,4 +101,43 @@ func (s *Service) signedRedirect(ctx context.Context, f store.Flow, claims secur
 // withAssertion adds an assertion to the query of a callback.
 func withAssertion(callback string, assertion secure.Secret) string {
 	return withParameters(callback, "jwtResponse="+url.QueryEscape(assertion.Reveal()))
+}
+
+// assertionClaims are the claims of a jwtResponse that FinishLogin needs.
+type assertionClaims struct {
+	tenant    id.ID
+	site      store.Site
+	ID        string  `json:"jti"`
+	Issuer    string  `json:"iss"`
+	Audience  string  `json:"aud"` // id of the API key that has signed the request
+	RequestID string  `json:"irt"`
+	Callback  string  `json:"cb_uri"`
+	Expires   float64 `json:"exp"`
+}
+
+// errInvalidAssertion is the error for a jwtResponse that is not valid.
+var errInvalidAssertion = apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
+
+// verifyAssertion verifies an assertion (jwtResponse) of a hosted login. It returns
+// apierr.BadRequest for an assertion that has expired and for any other text.
+func (s *Service) verifyAssertion(ctx context.Context, token secure.Secret) (a assertionClaims, err error) {
+	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
+	if errors.Is(err, apierr.TokenSignature) {
+		return a, errInvalidAssertion
+	}
+	if err != nil {
+		return a, err
+	}
+	var header struct {
+		STT string `json:"stt"`
+	}
+	a.tenant = verified.Tenant
+	if a.site, err = s.store.TenantSite(caller.WithTenant(ctx, a.tenant), a.tenant); err != nil {
+		return a, err
+	}
+	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &a) != nil ||
+		header.STT != "assertion" || a.Callback == "" || a.Issuer != "https://"+a.site.DomainName || s.now().Unix() > int64(a.Expires) {
+		return a, errInvalidAssertion
+	}
+	return a, nil
 }

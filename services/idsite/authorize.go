@@ -141,7 +141,9 @@ func withParameters(address, parameters string) string {
 
 // LogInWithProviderData logs the user of a token or code of a provider in, and issues
 // tokens.
-func (c *ClientAPI) LogInWithProviderData(ctx context.Context, login directoryapi.SocialLogin) (directoryapi.Account, oauthapi.ClientTokens, error) {
+func (c *ClientAPI) LogInWithProviderData(
+	ctx context.Context, login directoryapi.SocialLogin,
+) (directoryapi.Account, oauthapi.ClientTokens, error) {
 	form := map[string]secure.Secret{"grant_type": "service_social", "providerId": secure.Secret(login.Provider)}
 	for name, value := range map[string]secure.Secret{
 		"accessToken": login.AccessToken, "accessTokenSecret": login.AccessTokenSecret, "code": login.Code,

@@ -10,7 +10,7 @@ import (
 )
 
 // The row more that an account costs does not show in the time of an answer.
-func TestTheTimeOfAnEvenAnswerIsRoundedUp(t *testing.T) {
+func TestTheTimeOfAnAnswerIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	for work, want := range map[time.Duration]time.Duration{
 		0: responseTimeStep, 20 * time.Millisecond: responseTimeStep, 49 * time.Millisecond: responseTimeStep, 70 * time.Millisecond: 2 * responseTimeStep,

@@ -91,7 +91,9 @@ func (s *Service) consumeProviderLogin(ctx context.Context, in ProviderResponse)
 }
 
 // finishProviderLogin logs in the user whom the provider has redirected back with a code.
-func (s *Service) finishProviderLogin(ctx context.Context, l store.ProviderLogin, in ProviderResponse) (applicationapi.ProviderLoggedIn, error) {
+func (s *Service) finishProviderLogin(
+	ctx context.Context, l store.ProviderLogin, in ProviderResponse,
+) (applicationapi.ProviderLoggedIn, error) {
 	if in.Error != "" || in.Denied {
 		return applicationapi.ProviderLoggedIn{}, providerRefusal(in)
 	}

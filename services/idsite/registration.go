@@ -20,8 +20,9 @@ var errStoreNotAllowed = apierr.Forbidden.Because(
 // application, in the account store that the request names, or in an organization that the page
 // names. Where the directory verifies email addresses, the answer and its time are the same for
 // an email that is taken, whose owner gets a mail (enumeration.go).
-func (p *PageAPI) Register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (PageResult,
-	error) {
+func (p *PageAPI) Register(
+	ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName,
+) (PageResult, error) {
 	steps := time.NewTicker(responseTimeStep)
 	defer steps.Stop()
 	answer, err := p.register(ctx, kind, at, in, named)
@@ -31,8 +32,9 @@ func (p *PageAPI) Register(ctx context.Context, kind string, at id.ID, in direct
 	return answer, err
 }
 
-func (p *PageAPI) register(ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName) (PageResult,
-	error) {
+func (p *PageAPI) register(
+	ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName,
+) (PageResult, error) {
 	if err := p.checkResource(ctx, kind, at); err != nil {
 		return PageResult{}, err
 	}

@@ -221,7 +221,7 @@ func newOther(l *login) id.ID {
 	return l.peers.Applications.NewApplication(id.New(l.clock.Now()))
 }
 
-func TestACallbackNeverLeavesTheList(t *testing.T) {
+func TestACallbackMustBeListed(t *testing.T) {
 	l := newLogin(t)
 	l.app.AuthorizedCallbackURIs = []string{callback, "https://*.shops.example.test/cb", "com.example.app://cb"}
 	l.put(l.app)
@@ -248,7 +248,7 @@ func TestACallbackNeverLeavesTheList(t *testing.T) {
 	}
 }
 
-func TestAFaultOfARequestGoesToItsCallback(t *testing.T) {
+func TestAnErrorOfARequestGoesToItsCallback(t *testing.T) {
 	l := newLogin(t)
 	closed := l.peers.Applications.NewOrganization(l.tenant.ID, l.app.ID, "closed", l.user.DirectoryID)
 	l.peers.Applications.SetStatus(id.Ref{Tenant: l.tenant.ID, ID: closed}, directoryapi.Disabled)
@@ -331,7 +331,7 @@ func TestARequestBeginsOnce(t *testing.T) {
 	l.wantError(t, "a replay at the end of its time", to.Location, apierr.TokenReplayed)
 }
 
-func TestWhereARequestLeads(t *testing.T) {
+func TestTheHostedPageOfARequest(t *testing.T) {
 	l := newLogin(t)
 	l.peers.Applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", l.user.DirectoryID)
 	host := "https://" + l.tenant.Key + ".id.localhost:8443"
@@ -466,7 +466,7 @@ func TestAnAssertionSaysWhatTheLoginWas(t *testing.T) {
 
 // The rules of session tokens: each ends a session with 12001, and where the login
 // is known the browser goes back with that error.
-func TestASessionTokenEnds(t *testing.T) {
+func TestASessionTokenExpires(t *testing.T) {
 	l := newLogin(t)
 	token := func(changes map[string]any) secure.Secret {
 		return pageOf(t, l.begin(t, changes, idsite.BrowserRequest{}).Location)
@@ -517,7 +517,7 @@ func TestASessionTokenEnds(t *testing.T) {
 	over("a login after the absolute time", last, true)
 }
 
-func TestASessionHasItsLimits(t *testing.T) {
+func TestASessionHasAnIdleAndAnAbsoluteTimeout(t *testing.T) {
 	l := newLogin(t)
 	sso := func(visit idsite.BrowserRequest) idsite.Redirect { return l.begin(t, nil, visit) }
 	signIn := func() idsite.BrowserRequest {
@@ -568,7 +568,7 @@ func TestASessionHasItsLimits(t *testing.T) {
 }
 
 // A session is made for the browser that began, once, and under a new id.
-func TestASessionCannotBePlanted(t *testing.T) {
+func TestSessionFixationIsPrevented(t *testing.T) {
 	l := newLogin(t)
 	began := l.begin(t, nil, idsite.BrowserRequest{Session: "planted"})
 	_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
@@ -695,7 +695,7 @@ func TestTheSecondStepCannotBeSkipped(t *testing.T) {
 
 // Whether an account exists changes neither the answer nor what is asked of the
 // services.
-func TestForgotDoesTheSameForEveryLogin(t *testing.T) {
+func TestForgotPasswordDoesTheSameForEveryLogin(t *testing.T) {
 	l := newLogin(t)
 	api, err := l.OpenClientAPI(t.Context(), "CALM-otter")
 	if err != nil {

@@ -50,7 +50,8 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	now, where := s.now(), r.accountStore()
 	state, stateJSON := r.state()
 	flow := store.Flow{
-		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.stringClaim("jti"), CallbackURI: r.callback,
+		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.stringClaim("jti"),
+		CallbackURI: r.callback,
 		State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
 		CreatedAt: now, ExpiresAt: now.Add(samlLoginTTL),
 	}

@@ -46,7 +46,8 @@ func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Re
 	browser := browserTokenOrNew(in.Browser)
 	now := s.now()
 	flow := store.Flow{
-		TenantID: tenant, ID: id.New(now), ApplicationID: c.Application.ID, FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLoginTTL),
+		TenantID: tenant, ID: id.New(now), ApplicationID: c.Application.ID, FactorTypes: []string{}, CreatedAt: now,
+		ExpiresAt: now.Add(samlLoginTTL),
 		SAMLRequest: &store.SAMLRequest{
 			ServiceProvider: verified.ServiceProvider, ID: verified.ID, RelayState: verified.RelayState,
 			ForceAuthn: verified.ForceAuthn, IsPassive: verified.IsPassive, Browser: secure.Digest(browser),
@@ -65,8 +66,8 @@ func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Re
 
 // ContinueSignOn answers GET /sso?signOn=: it binds the flow to the browser, which may have a
 // session of single sign-on, and continues the login. A token is valid once.
-func (s *Service) ContinueSignOn(ctx context.Context, v BrowserRequest) (Redirect, error) {
-	_, f, err := s.verifyRelayState(ctx, signOnTokenKind, v.Token)
+func (s *Service) ContinueSignOn(ctx context.Context, in BrowserRequest) (Redirect, error) {
+	_, f, err := s.verifyRelayState(ctx, signOnTokenKind, in.Token)
 	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
 		err = apierr.BadRequest.Because("signOn is not the token of a login that goes on")
 	}
@@ -74,7 +75,7 @@ func (s *Service) ContinueSignOn(ctx context.Context, v BrowserRequest) (Redirec
 		return Redirect{}, err
 	}
 	ctx = caller.WithTenant(ctx, f.TenantID)
-	browser := browserTokenOrNew(v.Browser)
+	browser := browserTokenOrNew(in.Browser)
 	f.Browser = secure.Digest(browser)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.BindBrowser(ctx, f, f.Browser, s.now()) })
 	if errors.Is(err, apierr.NotFound) {
@@ -87,7 +88,7 @@ func (s *Service) ContinueSignOn(ctx context.Context, v BrowserRequest) (Redirec
 	if err != nil {
 		return Redirect{}, err
 	}
-	location, err := s.signOnRedirect(ctx, f, site, v.Session)
+	location, err := s.signOnRedirect(ctx, f, site, in.Session)
 	return Redirect{Location: location, Browser: browser}, err
 }
 

@@ -26,8 +26,9 @@ var errNotServiceToken = errors.New("the text is no token of this service and ki
 // verifyServiceToken verifies a token of signServiceToken. It returns the tenant of the token with
 // the id that one of its claims has, and all claims. It returns errNotServiceToken for any other
 // text, and for a token of another purpose or kind.
-func (s *Service) verifyServiceToken(token secure.Secret, purpose func(id.ID) string, kind, claim string) (about id.Ref, claims secure.Claims,
-	err error) {
+func (s *Service) verifyServiceToken(
+	token secure.Secret, purpose func(id.ID) string, kind, claim string,
+) (about id.Ref, claims secure.Claims, err error) {
 	_, claims, err = secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
 		name, _ := header["tid"].(string)
 		tenant, err := id.Parse(name)

@@ -59,8 +59,10 @@ func (s *Service) validSession(ctx context.Context, f store.Flow, site store.Sit
 // the session that the browser had, and gives the new session a new id (session fixation). It
 // returns apierr.NotFound where the assertion was used already, and for another browser than the
 // one that has begun the login.
-func (s *Service) createSession(ctx context.Context, tenant id.ID, assertion string, site store.Site, v BrowserRequest) (secure.Secret, error) {
-	if len(v.Browser) != browserTokenLength {
+func (s *Service) createSession(
+	ctx context.Context, tenant id.ID, assertion string, site store.Site, in BrowserRequest,
+) (secure.Secret, error) {
+	if len(in.Browser) != browserTokenLength {
 		return "", apierr.NotFound
 	}
 	idle, err := parseDuration(site.SessionTTI)
@@ -74,7 +76,7 @@ func (s *Service) createSession(ctx context.Context, tenant id.ID, assertion str
 	now, cookie := s.now(), secure.Token(sessionTokenLength)
 	var flow store.Flow
 	if err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		flow, err = tx.ConsumeAssertion(ctx, tenant, assertion, secure.Digest(v.Browser), now.Add(-assertionTTL))
+		flow, err = tx.ConsumeAssertion(ctx, tenant, assertion, secure.Digest(in.Browser), now.Add(-assertionTTL))
 		return err
 	}); err != nil {
 		return "", err
@@ -87,8 +89,8 @@ func (s *Service) createSession(ctx context.Context, tenant id.ID, assertion str
 		return "", err
 	}
 	return cookie, s.store.Tx(ctx, func(tx *store.Tx) error {
-		if v.Session != "" {
-			if err := tx.DeleteSession(ctx, tenant, secure.Digest(v.Session)); err != nil {
+		if in.Session != "" {
+			if err := tx.DeleteSession(ctx, tenant, secure.Digest(in.Session)); err != nil {
 				return err
 			}
 		}

@@ -23,7 +23,7 @@ import (
 )
 
 // A link to a login can be sent to another person. Neither gets what the other may do.
-func TestWhoeverSharesALoginGetsNothingOfTheOther(t *testing.T) {
+func TestASharedLoginRequestDoesNotShareTheSession(t *testing.T) {
 	l := newLogin(t)
 	attacker := l.user
 	attacker.ID, attacker.Email, attacker.Username = id.New(l.clock.Now()), "eve@example.test", "eve@example.test"
@@ -129,7 +129,7 @@ func TestTheSecondStepIsForAnAccountOfTheApplication(t *testing.T) {
 }
 
 // Whoever knew the password may have enrolled a factor when the account had none.
-func TestAFactorThatWasLeftUnverifiedPassesNoLogin(t *testing.T) {
+func TestAnUnverifiedFactorPassesNoLogin(t *testing.T) {
 	l := newLogin(t)
 	request := map[string]any{"require_mfa": []string{mfaapi.SMS, mfaapi.Authenticator}}
 	open := func() *idsite.PageAPI {
@@ -179,7 +179,7 @@ func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 }
 
 // The group or the directory of a new account decides what it may do.
-func TestAStrangerDoesNotChooseTheAccountStore(t *testing.T) {
+func TestARegistrationDoesNotChooseItsAccountStore(t *testing.T) {
 	l := newLogin(t)
 	page := l.open(t, pageOf(t, l.begin(t, nil, idsite.BrowserRequest{}).Location))
 	account := directoryapi.NewAccount{Email: field.Some("new@example.test"), Password: field.Some(idsitetest.Password.Reveal())}
@@ -341,7 +341,7 @@ func TestAFailureBeginsNoSAMLLogin(t *testing.T) {
 }
 
 // A browser brings any bytes as state.
-func TestAStateThatIsNoShortTextIsRefused(t *testing.T) {
+func TestAStateMustBeShortText(t *testing.T) {
 	l := newLogin(t)
 	api, err := l.OpenClientAPI(t.Context(), l.app.DNSLabel)
 	if err != nil {

@@ -87,7 +87,7 @@ func complete(t *testing.T, svc *idsite.Service, d *idsitetest.Deployment) id.ID
 	return made.Tenant.ID
 }
 
-func TestASignUpIsTheSameHoweverOftenItIsAsked(t *testing.T) {
+func TestASignUpIsIdempotent(t *testing.T) {
 	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	var first id.ID
@@ -131,7 +131,7 @@ func TestAFirstKeyThatWasDeletedIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-func TestASignUpGoesOnWhereItBrokeOff(t *testing.T) {
+func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		t.Run(fmt.Sprintf("at call %d", step), func(t *testing.T) {
 			d := idsitetest.New(now)
@@ -187,7 +187,7 @@ func TestReplicasMakeOneTenant(t *testing.T) {
 	complete(t, svc, d)
 }
 
-func TestATenantKeyThatIsTakenIsPassedOver(t *testing.T) {
+func TestATakenTenantKeyIsSkipped(t *testing.T) {
 	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	first, err := svc.SignUpFirstTenant(t.Context(), in)
@@ -246,7 +246,7 @@ func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
 	}
 }
 
-func TestARefusedConfigurationIsTold(t *testing.T) {
+func TestARefusedConfigurationIsReported(t *testing.T) {
 	d := idsitetest.New(now)
 	svc, _ := newService(t, d)
 	if err := svc.EnsureFirstTenant(t.Context(), in); err != nil {

@@ -2,13 +2,11 @@ package idsite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
@@ -53,18 +51,18 @@ type Redirect struct {
 // the hosted pages, or back to the application where the session of single sign-on is enough.
 // It returns an error only where no callback is known that could get the error; the browser is
 // then shown a page.
-func (s *Service) BeginLogin(ctx context.Context, v BrowserRequest) (Redirect, error) {
-	r, err := s.verifyRequest(ctx, v.Token)
+func (s *Service) BeginLogin(ctx context.Context, in BrowserRequest) (Redirect, error) {
+	r, err := s.verifyRequest(ctx, in.Token)
 	if err != nil {
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	browser := browserTokenOrNew(v.Browser)
+	browser := browserTokenOrNew(in.Browser)
 	flow, err := s.newFlow(r, browser)
 	if err != nil {
 		return Redirect{}, err
 	}
-	location, err := s.beginFlow(ctx, r, &flow, v)
+	location, err := s.beginFlow(ctx, r, &flow, in)
 	if err != nil {
 		if location, err = s.errorRedirect(ctx, flow, err); err != nil {
 			return Redirect{}, err
@@ -92,7 +90,7 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 
 // beginFlow validates the claims of a request, inserts its flow, and returns where the browser
 // goes: to the application by its session, or to a hosted page.
-func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, v BrowserRequest) (string, error) {
+func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, in BrowserRequest) (string, error) {
 	if err := r.validate(s.now()); err != nil {
 		return "", err
 	}
@@ -108,7 +106,7 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, v Bro
 	}
 	path := r.pagePath()
 	if path == "/" {
-		if location, err := s.logInBySession(ctx, f, r.site, v.Session); location != "" || err != nil {
+		if location, err := s.logInBySession(ctx, f, r.site, in.Session); location != "" || err != nil {
 			return location, err
 		}
 	}
@@ -121,8 +119,8 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, v Bro
 
 // logInBySession logs the browser in by its session of single sign-on (SSO), and returns the
 // address of the application. The address is "" where a page is needed: there is no valid
-// session, or the request demands a factor that was not passed in the session. In that case the
-// first step counts as passed.
+// session, or the request demands a factor that was not passed in the session. In the second
+// case the first step counts as passed.
 func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.Site, cookie secure.Secret) (string, error) {
 	session, logged, err := s.validSession(ctx, *f, site, cookie)
 	if errors.Is(err, apierr.NotFound) {
@@ -194,8 +192,8 @@ func (s *Service) finishFlow(ctx context.Context, f store.Flow, site store.Site,
 // FinishLogin answers GET /sso/?jwtResponse=: it creates the session of single sign-on for the
 // browser that has begun the login, and redirects the browser to the callback of the application
 // with the same assertion.
-func (s *Service) FinishLogin(ctx context.Context, v BrowserRequest) (Redirect, error) {
-	a, err := s.verifyAssertion(ctx, v.Token)
+func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect, error) {
+	a, err := s.verifyAssertion(ctx, in.Token)
 	if err != nil {
 		return Redirect{}, err
 	}
@@ -209,8 +207,8 @@ func (s *Service) FinishLogin(ctx context.Context, v BrowserRequest) (Redirect, 
 	if err != nil {
 		return Redirect{}, err
 	}
-	out := Redirect{Location: withAssertion(a.Callback, v.Token)}
-	session, err := s.createSession(ctx, a.tenant, a.ID, site, v)
+	out := Redirect{Location: withAssertion(a.Callback, in.Token)}
+	session, err := s.createSession(ctx, a.tenant, a.ID, site, in)
 	if errors.Is(err, apierr.NotFound) {
 		return out, nil // another browser has begun the login, or the session exists already
 	}
@@ -225,50 +223,11 @@ func (s *Service) FinishLogin(ctx context.Context, v BrowserRequest) (Redirect, 
 	return out, err
 }
 
-// assertionClaims are the claims of a jwtResponse that FinishLogin needs.
-type assertionClaims struct {
-	tenant    id.ID
-	site      store.Site
-	ID        string  `json:"jti"`
-	Issuer    string  `json:"iss"`
-	Audience  string  `json:"aud"` // id of the API key that has signed the request
-	RequestID string  `json:"irt"`
-	Callback  string  `json:"cb_uri"`
-	Expires   float64 `json:"exp"`
-}
-
-// errInvalidAssertion is the error for a jwtResponse that is not valid.
-var errInvalidAssertion = apierr.BadRequest.Because("jwtResponse is not an assertion of this service, or has expired")
-
-// verifyAssertion verifies an assertion (jwtResponse) of a hosted login. It returns
-// apierr.BadRequest for an assertion that has expired and for any other text.
-func (s *Service) verifyAssertion(ctx context.Context, token secure.Secret) (a assertionClaims, err error) {
-	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
-	if errors.Is(err, apierr.TokenSignature) {
-		return a, errInvalidAssertion
-	}
-	if err != nil {
-		return a, err
-	}
-	var header struct {
-		STT string `json:"stt"`
-	}
-	a.tenant = verified.Tenant
-	if a.site, err = s.store.TenantSite(caller.WithTenant(ctx, a.tenant), a.tenant); err != nil {
-		return a, err
-	}
-	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &a) != nil ||
-		header.STT != "assertion" || a.Callback == "" || a.Issuer != "https://"+a.site.DomainName || s.now().Unix() > int64(a.Expires) {
-		return a, errInvalidAssertion
-	}
-	return a, nil
-}
-
 // Logout answers GET /sso/logout?jwtRequest=: it ends the session of single sign-on of the browser
 // and redirects the browser to the callback of the application. Where the user has logged in at
 // a SAML identity provider, the browser goes there first (samlLogout).
-func (s *Service) Logout(ctx context.Context, v BrowserRequest) (Redirect, error) {
-	r, err := s.verifyRequest(ctx, v.Token)
+func (s *Service) Logout(ctx context.Context, in BrowserRequest) (Redirect, error) {
+	r, err := s.verifyRequest(ctx, in.Token)
 	if err != nil {
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
@@ -280,7 +239,7 @@ func (s *Service) Logout(ctx context.Context, v BrowserRequest) (Redirect, error
 	now := s.now()
 	flow.FinishedAt = &now
 	out := Redirect{EndSession: true}
-	out.Location, err = s.logout(ctx, r, flow, v.Session)
+	out.Location, err = s.logout(ctx, r, flow, in.Session)
 	if err != nil {
 		out.EndSession = false
 		out.Location, err = s.errorRedirect(ctx, flow, err)

@@ -34,7 +34,7 @@ func TestChallengeTransitions(t *testing.T) {
 	}
 }
 
-func TestNewsOfADelivery(t *testing.T) {
+func TestDeliveryReportsSetTheStateOfAChallenge(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()

@@ -30,7 +30,7 @@ func rows(d *mfatest.Deployment) (n [4]int) {
 	return n
 }
 
-func TestADeletedAccountLosesAllItHas(t *testing.T) {
+func TestDeletingAnAccountDeletesItsFactors(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	al := d.Account(d.Tenant, "al")
@@ -53,7 +53,7 @@ func TestADeletedAccountLosesAllItHas(t *testing.T) {
 	}
 }
 
-func TestADeletedDirectoryLosesAllItsAccountsHave(t *testing.T) {
+func TestDeletingADirectoryDeletesTheFactorsOfItsAccounts(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	al := d.Account(d.Tenant, "al")
@@ -87,7 +87,7 @@ func TestAnEventOfAnotherTenantRemovesNothing(t *testing.T) {
 
 // A request that found its account before it went may make something after the
 // event has been acted on.
-func TestWhatIsMadeWhileAnAccountGoesGoesToo(t *testing.T) {
+func TestWhatIsCreatedWhileAnAccountIsDeletedIsPurged(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	err := d.Service.AccountDeleted(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant},

@@ -110,7 +110,7 @@ func TestALimitOfMessagesAnswersALogin(t *testing.T) {
 	}
 }
 
-func TestAnotherLoginGivesNoNewTries(t *testing.T) {
+func TestAnotherLoginResetsNoAttempts(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	withPhone(d, d.Jo, "+18883915282")
@@ -218,7 +218,7 @@ func TestANewPasswordEndsALogin(t *testing.T) {
 	}
 }
 
-func TestStatesDoNotFollowEachOtherForEver(t *testing.T) {
+func TestALoginExpiresHoweverManyStatesFollow(t *testing.T) {
 	t.Parallel()
 	d, application, out := begun(t)
 	challenge := mfaapi.ChallengeFactor{Tenant: d.Tenant, Application: application, State: out.State}
@@ -236,7 +236,7 @@ func TestStatesDoNotFollowEachOtherForEver(t *testing.T) {
 	}
 }
 
-func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
+func TestTheCodeOfADeletedFactorIsRefused(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	factor, _ := withPhone(d, d.Jo, "+18883915282")
@@ -256,7 +256,7 @@ func TestACodeDoesNotOutliveItsFactor(t *testing.T) {
 	}
 }
 
-func TestWhatBecameOfATextReachesItsChallenge(t *testing.T) {
+func TestSMSReportedSetsTheStateOfAChallenge(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()

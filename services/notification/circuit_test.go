@@ -140,7 +140,7 @@ func TestAUsernameThatIsNoAddressIsNoAuthor(t *testing.T) {
 
 // What a server that fails is left for, and comes back from: with two replicas,
 // and more mails at once than it takes.
-func TestAServerThatFailsIsLeftAndComesBack(t *testing.T) {
+func TestTheCircuitBreakerOpensAndCloses(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s, replica := o.service(), o.service()
@@ -290,7 +290,7 @@ func TestWhatIsNoFailureOfTheServer(t *testing.T) {
 	}
 }
 
-func TestAMailThatItsServerWillNotTakeGoesThroughTheDeployments(t *testing.T) {
+func TestAMailThatTheTenantsServerDoesNotAcceptGoesThroughTheDeployments(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
@@ -351,7 +351,7 @@ func TestAPrivateAddressIsNotDialedWhenMailsAreSent(t *testing.T) {
 	}
 }
 
-func TestAServerThatStallsKeepsNobodyElseWaiting(t *testing.T) {
+func TestAServerThatStallsDelaysNoOtherMails(t *testing.T) {
 	t.Parallel()
 	stall, stalled := make(chan struct{}), make(chan struct{}, 100)
 	o := newOffice(t, mailtest.Behaviour{})
@@ -382,7 +382,7 @@ func TestAServerThatStallsKeepsNobodyElseWaiting(t *testing.T) {
 	}
 }
 
-func TestANewPasswordGivesTheServerAnotherChance(t *testing.T) {
+func TestANewPasswordClosesTheCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()

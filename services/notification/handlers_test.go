@@ -61,7 +61,7 @@ func TestEventsAskForTheirMails(t *testing.T) {
 }
 
 // A user who registers in an application is welcomed to it, also after a proof.
-func TestTheMailsAfterAProofSpeakOfItsApplication(t *testing.T) {
+func TestTheMailsAfterAVerificationNameItsApplication(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {

@@ -65,7 +65,7 @@ func read(t *testing.T, l mailContent) mailtest.Message {
 	return read
 }
 
-func TestAMailIsReadAsItWasMeant(t *testing.T) {
+func TestAMailIsParsedStrictly(t *testing.T) {
 	const page = "https://id.example.test:8443/emailVerificationTokens?sptoken=" + string(token)
 	for _, c := range []struct{ kind, text, html string }{
 		{"text/plain", "Hello Jo,\n\nopen " + page + " please.\n", ""},
@@ -228,7 +228,7 @@ func TestATemplateMayNameItsSender(t *testing.T) {
 	}
 }
 
-func TestAnAddressInAnotherScriptReachesServersAsTheyReadIt(t *testing.T) {
+func TestAnInternationalAddressIsSentInASCII(t *testing.T) {
 	t.Parallel()
 	for author, want := range map[string]string{"shop@bücher.test": "shop@xn--bcher-kva.test", "söhne@bücher.test": "söhne@xn--bcher-kva.test"} {
 		t.Run(author, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestAnAddressInAnotherScriptReachesServersAsTheyReadIt(t *testing.T) {
 	})
 }
 
-func TestOnlyAnAddressIsAMailbox(t *testing.T) {
+func TestMailAddressesAreValidated(t *testing.T) {
 	for email, want := range map[string]string{
 		"jo@example.test":          "<jo@example.test>",
 		"Jo+tag@Example.test":      "<Jo+tag@example.test>",

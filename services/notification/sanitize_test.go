@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-func TestNamesLoseWhatCouldBeALink(t *testing.T) {
+func TestNamesAreSanitizedOfLinks(t *testing.T) {
 	for given, want := range map[string]string{
 		"Jo":                                  "Jo",
 		"  Anne   Marie ":                     "Anne Marie",
@@ -33,7 +33,7 @@ func TestNamesLoseWhatCouldBeALink(t *testing.T) {
 	}
 }
 
-func TestUserNamesStayWhatTheirOwnersType(t *testing.T) {
+func TestUserNamesAreKeptUnlessTheyAreLinks(t *testing.T) {
 	for given, want := range map[string]string{
 		"jo.doe":                  "jo.doe",
 		"jo@example.test":         "jo@example.test",

@@ -177,7 +177,7 @@ func (x *exchange) reported(event events.ChallengeCreated, want ...events.TextSt
 	}
 }
 
-func TestATextGoesToTheProvider(t *testing.T) {
+func TestAnSMSGoesToTheProvider(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, field string
 		receipts    bool
@@ -257,7 +257,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsAwayIsAskedAgain(t *testing.T) {
+func TestAnUnavailableSMSProviderIsRetried(t *testing.T) {
 	x := open(t, func(cfg *notification.Config) { cfg.SMSProvider.Address = "http://127.0.0.1:1" })
 	x.order()
 	x.run(x.service)
@@ -266,7 +266,7 @@ func TestAProviderThatIsAwayIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestATextIsTriedUntilItsCodeIsLate(t *testing.T) {
+func TestAnSMSIsRetriedUntilItsCodeExpires(t *testing.T) {
 	x := open(t)
 	x.provider.Answers(func(url.Values) (int, string) { return http.StatusInternalServerError, "" })
 	event := x.order()
@@ -289,7 +289,7 @@ func TestATextIsTriedUntilItsCodeIsLate(t *testing.T) {
 	x.reported(event)
 }
 
-func TestACodeThatIsLateIsNotSent(t *testing.T) {
+func TestAnExpiredCodeIsNotSent(t *testing.T) {
 	x := open(t)
 	x.order(func(e *events.ChallengeCreated) { e.ExpiresAt = x.now() })
 	x.run(x.service)
@@ -299,7 +299,7 @@ func TestACodeThatIsLateIsNotSent(t *testing.T) {
 	}
 }
 
-func TestATextThatCannotBeSentSaysSo(t *testing.T) {
+func TestAnSMSThatCannotBeSentIsReported(t *testing.T) {
 	for name, broken := range map[string]func(*exchange){
 		"without a provider": func(x *exchange) {
 			x.service = x.replica(func(cfg *notification.Config) { cfg.SMSProvider = notification.SMSProvider{} })
@@ -326,7 +326,7 @@ func TestATextThatCannotBeSentSaysSo(t *testing.T) {
 
 // A process that dies after the attempt was noted may have sent the text: no
 // other sends it again.
-func TestATextIsSentOnceWhenItsSenderDies(t *testing.T) {
+func TestAnSMSIsSentOnceWhenItsProcessDies(t *testing.T) {
 	x := open(t)
 	event := x.order()
 	if _, err := pg.Exec(t.Context(), x.db, `UPDATE deliveries SET attempted_at = $1, leased_by = tenant_id, leased_until = $2`,
@@ -341,7 +341,7 @@ func TestATextIsSentOnceWhenItsSenderDies(t *testing.T) {
 	x.reported(event, events.TextAccepted)
 }
 
-func TestReplicasSendEachTextOnce(t *testing.T) {
+func TestReplicasSendEachSMSOnce(t *testing.T) {
 	x := open(t)
 	const texts = 60
 	var group sync.WaitGroup
@@ -380,7 +380,7 @@ func (x *exchange) receipt(delivery id.ID, status string) error {
 	})
 }
 
-func TestReceiptsTellWhatBecameOfAText(t *testing.T) {
+func TestReceiptsReportTheDeliveryOfAnSMS(t *testing.T) {
 	for name, c := range map[string]struct {
 		statuses []string
 		state    string
@@ -538,7 +538,7 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-func TestCodesAndNumbersAreNotTold(t *testing.T) {
+func TestCodesAndNumbersAreNotLogged(t *testing.T) {
 	text := logged(t)
 	x := open(t)
 	answers := []int{500, smstest.Drop}

@@ -53,7 +53,7 @@ func TestSTARTTLSIsUsedWhereItIsOffered(t *testing.T) {
 	}
 }
 
-func TestAMailServerThatWillNotHaveUsHoldsNothingAgainstTheMails(t *testing.T) {
+func TestAMailServerThatRefusesTheLoginIsNoFailureOfAMail(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
@@ -102,7 +102,7 @@ func security(b mailtest.Behaviour) Encryption {
 }
 
 // A tenant's server must not fill the memory with an answer that never ends.
-func TestAnEndlessAnswerIsNotReadToItsEnd(t *testing.T) {
+func TestAnEndlessAnswerOfAMailServerIsNotRead(t *testing.T) {
 	m := gomail.NewMsg()
 	m.SetBodyString(gomail.TypeTextPlain, "hello")
 	if err := errors.Join(m.From("shop@example.test"), m.To("jo@example.test")); err != nil {

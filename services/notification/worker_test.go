@@ -292,7 +292,7 @@ func TestADeliveryIsGivenUpAfterThreeDays(t *testing.T) {
 	}
 }
 
-func TestAMailServerThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
+func TestAnUnavailableMailServerIsNoFailureOfAMail(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	address := o.mail.Address
@@ -314,7 +314,7 @@ func TestAMailServerThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
 	}
 }
 
-func TestADirectoryServiceThatIsAwayHoldsNothingAgainstTheMails(t *testing.T) {
+func TestAnUnavailableDirectoryServiceIsNoFailureOfAMail(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	answer := o.answer
@@ -376,7 +376,7 @@ func TestAConnectionThatBreaksAfterTheMailLeavesOneDuplicate(t *testing.T) {
 	}
 }
 
-func TestAServerThatStallsIsLeft(t *testing.T) {
+func TestAServerThatStallsOpensTheCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	stall := make(chan struct{})
 	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error {
@@ -392,7 +392,7 @@ func TestAServerThatStallsIsLeft(t *testing.T) {
 	}
 }
 
-func TestAStopLetsTheMailThatIsOnItsWayArrive(t *testing.T) {
+func TestAShutdownDoesNotInterruptAMail(t *testing.T) {
 	t.Parallel()
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	o := newOffice(t, mailtest.Behaviour{Data: func(mailtest.Message) error {
@@ -438,7 +438,7 @@ func TestADatabaseOutageAfterTheMailDoesNotRepeatIt(t *testing.T) {
 	}
 }
 
-func TestADeadSendersDeliveryIsTakenOver(t *testing.T) {
+func TestTheLeaseOfADeadWorkerExpires(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
@@ -526,7 +526,7 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 	}
 }
 
-func TestTheLevelOfAResult(t *testing.T) {
+func TestTheLogLevelOfAResult(t *testing.T) {
 	for _, c := range []struct {
 		result  string
 		outcome error

@@ -59,7 +59,7 @@ func outcome(t *testing.T, a *app.App) error {
 
 const keyID, keySecret = "DOORWARD_BOOTSTRAP_KEY_ID=2EXAMPLE0KEY0ID00000000000", "DOORWARD_BOOTSTRAP_KEY_SECRET=" + secret
 
-func TestTheFirstTenantIsMadeAtTheStart(t *testing.T) {
+func TestTheFirstTenantIsCreatedAtTheStart(t *testing.T) {
 	d := idsitetest.New(time.Now)
 	_, a, err := open(t, d, keyID, keySecret, "DOORWARD_ALIAS=acme")
 	if err != nil {

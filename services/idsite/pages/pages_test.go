@@ -64,7 +64,7 @@ func TestEveryLanguageHasEveryTextOfThePages(t *testing.T) {
 
 // A page that posts itself runs the script that its policy names, and posts to an
 // address of the web alone.
-func TestAPageThatPostsItself(t *testing.T) {
+func TestAPageThatPostsItsFormByItself(t *testing.T) {
 	out, err := Render(Page{Form: &Form{Action: "https://wiki.test/acs?a=1&b", Button: "Continue",
 		Hidden: map[string]string{"RelayState": `"><b>`}}})
 	if err != nil {

@@ -100,7 +100,7 @@ func TestTheCookiesOfTheClientAPI(t *testing.T) {
 
 // A page of another site that loads the profile as an image does not clear the cookies
 // of its visitor.
-func TestAForeignImageClearsNoCookies(t *testing.T) {
+func TestAnImageOfAnotherSiteClearsNoCookies(t *testing.T) {
 	c, _ := newClientAPI(t)
 	answer, _ := c.call(t, "POST", "/login", signIn)
 	good := answer.Cookies()[0].Value
@@ -132,7 +132,7 @@ func TestThePreflightOfAForeignPage(t *testing.T) {
 }
 
 // A page of another site cannot log its visitors out.
-func TestALogoutFromAForeignPageEndsNothing(t *testing.T) {
+func TestALogoutFromAPageOfAnotherSiteRevokesNothing(t *testing.T) {
 	c, _ := newClientAPI(t)
 	answer, _ := c.call(t, "POST", "/login", signIn)
 	token := answer.Cookies()[0].Value
@@ -219,7 +219,7 @@ func TestTheMethodsOfTheClientAPI(t *testing.T) {
 	}
 }
 
-func TestMeWantsAnAccessToken(t *testing.T) {
+func TestMeRequiresAnAccessToken(t *testing.T) {
 	c, _ := newClientAPI(t)
 	for _, header := range [][]string{nil, {"Authorization", "Bearer x"}, {"Authorization", "Basic eDp5"}, {"Cookie", "access_token=x"}} {
 		answer, body := c.call(t, "GET", "/me", "", header...)
@@ -243,7 +243,7 @@ func TestMeWantsAnAccessToken(t *testing.T) {
 
 // The answers do not report whether an account exists, and the links of the mails do
 // not follow what a client says of the host.
-func TestForgotTellsNothing(t *testing.T) {
+func TestForgotPasswordHidesWhetherAnAccountExists(t *testing.T) {
 	c, user := newClientAPI(t)
 	c.peers.Directories.EnableVerification(t, id.Ref{Tenant: user.TenantID, ID: user.DirectoryID})
 	for _, path := range []string{"/forgot", "/verify"} {
@@ -264,7 +264,7 @@ func TestForgotTellsNothing(t *testing.T) {
 	}
 }
 
-func TestForgotWithoutALoginIsAnsweredAsAnyOther(t *testing.T) {
+func TestForgotPasswordWithoutALoginIsAnsweredAsAnyOther(t *testing.T) {
 	c, user := newClientAPI(t)
 	c.peers.Directories.EnableVerification(t, id.Ref{Tenant: user.TenantID, ID: user.DirectoryID})
 	for _, body := range []string{`{}`, `{"login":" "}`, `{"email":null}`, `{"login":"jo@example.test","email":"al@example.test"}`} {

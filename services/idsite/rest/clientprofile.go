@@ -67,14 +67,16 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 		switch name {
 		case "directory":
 			d := me.Directory
-			out.Directory = &namedView{Head: c.resourceHead("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
+			out.Directory = &namedView{
+				Head: c.resourceHead("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
 				Status: d.Status}
 		case "tenant":
 			t := me.Tenant
 			out.Tenant = &tenantView{c.resourceHead("tenants", t.ID, t.CreatedAt, t.ModifiedAt), t.Name, t.Key}
 		case "groups":
 			out.Groups = newCollectionView(me.Groups, func(g directoryapi.Group) namedView {
-				return namedView{Head: c.resourceHead("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description, Status: g.Status}
+				return namedView{Head: c.resourceHead("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description,
+					Status: g.Status}
 			})
 		case "groupMemberships":
 			out.GroupMemberships = newCollectionView(me.Memberships, func(m directoryapi.ProfileMembership) rest.Head {

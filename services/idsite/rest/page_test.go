@@ -131,7 +131,7 @@ func TestThePagesOfAdministratorsNameTheProduct(t *testing.T) {
 	}
 }
 
-func TestAVerificationLinkIsSpentByItsButtonAlone(t *testing.T) {
+func TestAVerificationLinkIsConsumedByItsButtonAlone(t *testing.T) {
 	c := newClient(t)
 	token, spent := c.mail(t, "/emailVerificationTokens", `jo<b>@example.test`, "")
 	path := link("/emailVerificationTokens", token)
@@ -222,7 +222,7 @@ func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 	}
 }
 
-func TestPagesAreNobodyElses(t *testing.T) {
+func TestCustomPagesAreIsolatedByTenant(t *testing.T) {
 	c := newClient(t)
 	for _, path := range []string{"/emailVerificationTokens", "/passwordReset"} {
 		token, spent := c.mail(t, path, "jo@example.test", "")
@@ -286,7 +286,7 @@ func TestARefusedRequestNamesItsApplication(t *testing.T) {
 
 // A scanner or a preview that looks at the address of a redirect leaves its token to the
 // browser that comes after it.
-func TestHeadOfARedirectUsesNothingUp(t *testing.T) {
+func TestHeadOfARedirectConsumesNoToken(t *testing.T) {
 	p := newPage(t)
 	request := func(jti string) string {
 		signed, err := secure.SignJWT(map[string]any{"typ": "JWT"}, secure.Claims{

@@ -189,7 +189,7 @@ func TestAPageKeepsItsSessionWhereItMayNotCall(t *testing.T) {
 
 // The end of a session can be read by the pages that could read its answers, and by
 // no other.
-func TestAPageReadsThatItsSessionIsOver(t *testing.T) {
+func TestAPageReadsThatItsSessionHasEnded(t *testing.T) {
 	p := newPage(t)
 	if answer, body := p.logIn(t, "jo@example.test", idsitetest.Password.Reveal()); answer.Header.Get("Service-SSO-Redirect-Location") == "" ||
 		answer.Header.Get("Authorization") != "" {

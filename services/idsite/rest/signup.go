@@ -135,7 +135,9 @@ func (h *handlers) completeSignUp(c *fiber.Ctx, token secure.Secret) error {
 		return h.renderError(c, err)
 	}
 	t := translatorOf(c)
-	return h.renderPage(c, http.StatusOK, pages.Page{Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key)})
+	return h.renderPage(c, http.StatusOK, pages.Page{
+		Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key),
+	})
 }
 
 // keyFile is an API key as the properties file that client libraries read.

@@ -90,7 +90,7 @@ func TestASignUpThatIsRefusedCanBeCorrected(t *testing.T) {
 	}
 }
 
-func TestASignUpIsSentByItsOwnForm(t *testing.T) {
+func TestTheSignUpFormIsProtectedAgainstCSRF(t *testing.T) {
 	c := newClient(t)
 	cookie, form := c.signUpForm(t, "jo@example.test", "Changeme1")
 	if answer, _ := c.visit(t, "POST", "/register", form, "Cookie", cookie, "Origin", "https://evil.example"); answer.StatusCode != 403 {

@@ -115,7 +115,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestASiteIsItsTenantsAlone(t *testing.T) {
+func TestASiteIsIsolatedByTenant(t *testing.T) {
 	c := newClient(t)
 	mine, site := c.tenant(t, "mine")
 	theirs, foreign := c.tenant(t, "theirs")

@@ -55,7 +55,9 @@ func (h *handlers) ssoLogout(c *fiber.Ctx) error {
 
 // redirectBy redirects the browser to the address that a rule returns, and sets the cookies. The
 // error of a rule is answered with a page, or with JSON for a client that accepts no page.
-func (h *handlers) redirectBy(c *fiber.Ctx, parameter string, rule func(context.Context, idsite.BrowserRequest) (idsite.Redirect, error)) error {
+func (h *handlers) redirectBy(
+	c *fiber.Ctx, parameter string, rule func(context.Context, idsite.BrowserRequest) (idsite.Redirect, error),
+) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	to, err := rule(c.UserContext(), idsite.BrowserRequest{

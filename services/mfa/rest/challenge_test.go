@@ -178,7 +178,7 @@ func TestAuthenticatorChallenge(t *testing.T) {
 	}
 }
 
-func TestAClockMayDifferByOneStep(t *testing.T) {
+func TestAClockMayBeSkewedByOneStep(t *testing.T) {
 	for drift, want := range map[time.Duration]string{
 		0: "SUCCESS", -30 * time.Second: "SUCCESS", 30 * time.Second: "SUCCESS", -60 * time.Second: "FAILED", 60 * time.Second: "FAILED",
 	} {
@@ -251,7 +251,7 @@ func TestDisabledFactorsAndPhones(t *testing.T) {
 	d.Post(a.href+"/challenges", code(a.code())).WantError(400, 13109)
 }
 
-func TestAChallengeHasFiveTries(t *testing.T) {
+func TestAChallengeHasFiveAttempts(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
@@ -268,7 +268,7 @@ func TestAChallengeHasFiveTries(t *testing.T) {
 	}
 }
 
-func TestFiftyGuessesAtOnceAreFive(t *testing.T) {
+func TestFiftyParallelAttemptsAreFive(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()
@@ -281,7 +281,7 @@ func TestFiftyGuessesAtOnceAreFive(t *testing.T) {
 
 // A new challenge adds no new tries: ten wrong codes an hour is what a factor
 // has, thirty a day what an account has.
-func TestTriesAreCountedAcrossChallenges(t *testing.T) {
+func TestAttemptsAreCountedAcrossChallenges(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	sms, a := smsFactor(d), newApp(d)
@@ -376,7 +376,7 @@ func TestMessagesAreLimited(t *testing.T) {
 }
 
 // A fault of ours is no wrong code: it ends the challenge and says so.
-func TestASealThatDoesNotOpenEndsTheChallenge(t *testing.T) {
+func TestASecretThatCannotBeUnsealedEndsTheChallenge(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	challenge := d.Post(smsFactor(d)+"/challenges", "").Want(201).Href()

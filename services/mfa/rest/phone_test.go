@@ -126,7 +126,7 @@ func TestTheNumberOfAVerifiedPhoneStays(t *testing.T) {
 }
 
 // A code that went to one number does not prove another.
-func TestAChangedNumberNeedsAnotherProof(t *testing.T) {
+func TestAChangedNumberIsUnverified(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
@@ -191,7 +191,7 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 	}
 }
 
-func TestAnotherTenantHasNoPartInSecondFactors(t *testing.T) {
+func TestSecondFactorsAreIsolatedByTenant(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)

@@ -292,7 +292,7 @@ func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
 
 // A code on its way: the event of the mfa service, the provider, its receipt by
 // way of the gateway, and the news for the mfa service.
-func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
+func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 	w, provider := newWorld(t), smstest.Start(t)
 	w.env = append(w.env, "DOORWARD_SMS_PROVIDER=twilio", "DOORWARD_SMS_TWILIO_URL="+provider.URL, "DOORWARD_SMS_TWILIO_ACCOUNT_SID="+smstest.Account,
 		"DOORWARD_SMS_TWILIO_AUTH_TOKEN="+smstest.Token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
@@ -375,7 +375,7 @@ func TestAnEventBecomesATextAndItsReceiptNews(t *testing.T) {
 	}
 }
 
-func TestAKilledProcessRepeatsAtMostTheMailInItsHands(t *testing.T) {
+func TestAKilledProcessRepeatsAtMostOneMail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.env = append(w.env, "DOORWARD_MAIL_TIMEOUT=1s", "DOORWARD_MAIL_SENDERS=1")

@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/services/notification"
 )
 
-func TestTheProviderOfTextsIsReadFromTheEnvironment(t *testing.T) {
+func TestTheSMSProviderIsReadFromTheEnvironment(t *testing.T) {
 	account := SMS{Provider: "twilio", Account: "AC1", Token: "geheim", From: "MG1"}
 	at := func(address string) SMS {
 		c := account

@@ -178,7 +178,7 @@ func TestSMTPServerRefusals(t *testing.T) {
 	}
 }
 
-func TestAConnectionIsTriedBeforeAServerIsKept(t *testing.T) {
+func TestAConnectionIsTestedBeforeAServerIsAdded(t *testing.T) {
 	plain, starttls, implicit := relay(t),
 		mailtest.Start(t, "", mailtest.Behaviour{User: user, Password: password, TLS: trusted}),
 		mailtest.Start(t, "", mailtest.Behaviour{User: user, Password: password, TLS: trusted, Implicit: true})
@@ -226,7 +226,7 @@ func TestAConnectionIsTriedBeforeAServerIsKept(t *testing.T) {
 	}
 }
 
-func TestChangedConnectionDataIsTriedAgain(t *testing.T) {
+func TestChangedConnectionDataIsTested(t *testing.T) {
 	s, server := open(t, "127.0.0.0/8"), relay(t)
 	made := s.Post("/v1/smtpServers", body(server, nil)).Want(201)
 	before := s.Get(made.Href()).Want(200)
@@ -302,7 +302,7 @@ func TestOneServerPerTenant(t *testing.T) {
 	}
 }
 
-func TestParallelChangesKeepWhatWasTried(t *testing.T) {
+func TestParallelChangesKeepWhatWasTested(t *testing.T) {
 	s, first, second := open(t, "127.0.0.0/8"), relay(t), mailtest.Start(t, "", mailtest.Behaviour{User: "other", Password: "word"})
 	made := s.Post("/v1/smtpServers", body(first, nil)).Want(201)
 	port := func(m *mailtest.Server) string { _, port, _ := net.SplitHostPort(m.Address); return port }
@@ -329,7 +329,7 @@ func TestParallelChangesKeepWhatWasTried(t *testing.T) {
 	}
 }
 
-func TestAServerIsItsTenantsAlone(t *testing.T) {
+func TestAnSMTPServerIsIsolatedByTenant(t *testing.T) {
 	s, server := open(t, "127.0.0.0/8"), relay(t)
 	made := s.Post("/v1/smtpServers", body(server, nil)).Want(201)
 	stranger := s.As(caller.Caller{Tenant: id.New(now())})
@@ -369,7 +369,7 @@ func silent(t *testing.T) (at *mailtest.Server, reached <-chan struct{}) {
 	return &mailtest.Server{Address: listener.Addr().String()}, arrived
 }
 
-func TestNothingIsHeldWhileAServerIsTried(t *testing.T) {
+func TestNothingIsLockedWhileAServerIsTested(t *testing.T) {
 	s, good := open(t, "127.0.0.0/8"), relay(t)
 	quiet, reached := silent(t)
 	first := make(chan resttest.Answer)
