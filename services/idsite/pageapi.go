@@ -74,6 +74,7 @@ func (p *PageAPI) checkApplication(application id.ID) error {
 	return nil
 }
 
+// errNotAllowedForPage is the error for what a hosted page may not call.
 var errNotAllowedForPage = apierr.Forbidden.Because(
 	"a hosted login may call nothing but its own application and, after the password, its own account")
 

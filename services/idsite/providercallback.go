@@ -29,6 +29,7 @@ type ProviderResponse struct {
 	Browser          secure.Secret // cookie of the browser that has begun the login
 }
 
+// errProviderState is the error of a callback whose state is not valid for this browser.
 var errProviderState = apierr.BadRequest.
 	Because("state is that of no login of this browser, or the login has ended or has taken too long; begin again").
 	Saying("This login has ended or has taken too long. Please begin again.")

@@ -52,7 +52,7 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	flow := store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.stringClaim("jti"),
 		CallbackURI: r.callback,
-		State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
+		State:       state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href, FactorTypes: []string{},
 		CreatedAt: now, ExpiresAt: now.Add(samlLoginTTL),
 	}
 	if err := s.insertFlow(ctx, flow); err != nil {

@@ -72,7 +72,7 @@ type sender interface {
 
 // Send runs the workers that send due deliveries, until ctx ends. Any number of processes may
 // run it: a lease keeps a delivery with one worker, and no transaction is open during a call
-// of a mail server or a provider. Mails and texts do not wait for each other.
+// of a mail server or a provider. Mails and text messages do not wait for each other.
 func (s *Service) Send(ctx context.Context) error {
 	var starts []func()
 	var found atomic.Bool

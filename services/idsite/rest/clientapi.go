@@ -47,16 +47,16 @@ func webConfigFlag(read func(oauthapi.ClientConfig) bool) func(*clientCall, cont
 }
 
 var (
-	hasOAuth2 = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.OAuth2 })
-	hasLogin  = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Login })
-	hasMe     = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Me })
-	registers = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Register })
+	hasOAuth2   = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.OAuth2 })
+	hasLogin    = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Login })
+	hasMe       = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Me })
+	hasRegister = webConfigFlag(func(c oauthapi.ClientConfig) bool { return c.Register })
 )
 
 // clientEndpoints are the endpoints of the Client API, by their paths.
 var clientEndpoints = map[string]endpoint{
 	"login":              {isEnabled: hasLogin, get: (*clientCall).getLogin, post: (*clientCall).postLogin},
-	"register":           {isEnabled: registers, get: (*clientCall).getRegistration, post: (*clientCall).postRegistration},
+	"register":           {isEnabled: hasRegister, get: (*clientCall).getRegistration, post: (*clientCall).postRegistration},
 	"oauth/token":        {isEnabled: hasOAuth2, post: (*clientCall).token},
 	"oauth/revoke":       {isEnabled: hasOAuth2, post: (*clientCall).revoke},
 	"forgot":             {isEnabled: (*clientCall).ForgotEnabled, post: (*clientCall).forgotPassword},

@@ -69,7 +69,8 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 			d := me.Directory
 			out.Directory = &namedView{
 				Head: c.resourceHead("directories", d.ID, d.CreatedAt, d.ModifiedAt), Name: d.Name, Description: d.Description,
-				Status: d.Status}
+				Status: d.Status,
+			}
 		case "tenant":
 			t := me.Tenant
 			out.Tenant = &tenantView{c.resourceHead("tenants", t.ID, t.CreatedAt, t.ModifiedAt), t.Name, t.Key}

@@ -1,5 +1,5 @@
-// Package mailtest is a mail server for tests. It speaks SMTP over loopback,
-// keeps what it takes, and misbehaves as a test asks it to.
+// Package mailtest is a mail server for tests. It speaks SMTP on a loopback address, keeps the mails
+// that it accepts, and fails as a test tells it to.
 package mailtest
 
 import (
@@ -21,15 +21,14 @@ import (
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
-// Behaviour is how a server differs from one that takes everything. A nil
-// function agrees.
+// Behaviour is how a server differs from one that accepts everything. A nil function accepts.
 type Behaviour struct {
 	User, Password string       // asked for, where they are set
 	TLS            *tls.Config  // offers STARTTLS, where it is set
 	Implicit       bool         // TLS from the first byte
 	Mail           func() error // answers MAIL FROM
 	Rcpt           func(to string) error
-	// Data answers a message that was taken. ErrDrop breaks the connection instead.
+	// Data answers the content of a mail. ErrDrop breaks the connection instead.
 	Data func(Message) error
 }
 
@@ -104,29 +103,28 @@ func (s *Server) Behave(change func(*Behaviour)) {
 	change(&s.behaviour)
 }
 
-// Connections counts the clients that said hello.
+// Connections is the number of clients that have connected and sent EHLO.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connections
 }
 
-// Open counts the clients that are there now.
+// Open is the number of clients that are connected now.
 func (s *Server) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
 }
 
-// Taken returns the messages that the server has got so far, those included whose
-// client never heard of it.
+// Taken returns the mails that the server has got so far, also those whose client got no answer.
 func (s *Server) Taken() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.taken)
 }
 
-// Await waits until the server has got n messages, and returns them.
+// Await waits until the server has got n mails, and returns them.
 func (s *Server) Await(t testing.TB, n int) []Message {
 	t.Helper()
 	worktest.Await(t, fmt.Sprintf("%d messages at the mail server", n), func() bool { return len(s.Taken()) >= n })
@@ -216,7 +214,7 @@ func (s *session) Data(r io.Reader) error {
 	return err
 }
 
-// isASCII holds for all that a server passes on as it is: bodies are encoded.
+// isASCII reports whether a text has ASCII characters alone.
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }

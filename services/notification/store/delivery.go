@@ -22,11 +22,11 @@ const (
 const (
 	Waiting   = "WAITING"
 	Unsent    = "UNSENT"
-	Sent      = "SENT"      // the mail server or the provider accepted it
-	Lost      = "LOST"      // no answer came, or it was lost: the provider may have accepted it
-	Delivered = "DELIVERED" // the provider says that it arrived
-	Unwanted  = "UNWANTED"  // the account is gone, the workflow is off, or the code has expired
-	Failed    = "FAILED"    // refused permanently, or older than it may be
+	Sent      = "SENT"      // the mail server or the provider has accepted it
+	Lost      = "LOST"      // there was no answer: the provider may have accepted it
+	Delivered = "DELIVERED" // the provider has confirmed the delivery
+	Unwanted  = "UNWANTED"  // not sent: there is no such account, the workflow is off, or the code has expired
+	Failed    = "FAILED"    // refused permanently, or given up after maxDeliveryAge
 	Broken    = "BROKEN"    // it could not be sent, for a reason of this deployment
 )
 

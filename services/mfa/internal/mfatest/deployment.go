@@ -1,6 +1,5 @@
-// Package mfatest is what the tests of the mfa service stand in: the accounts
-// of a directory service in memory, and the service itself on a real PostgreSQL
-// with a clock that the test sets.
+// Package mfatest has the service for the tests of the mfa service: on a real PostgreSQL, with a fake
+// of the directory service and a clock that the test sets.
 package mfatest
 
 import (
@@ -28,11 +27,10 @@ import (
 // Base is the address of the deployment.
 const Base = href.Base("https://localhost:8443/v1")
 
-// Limits are what the deployment of a test may send.
+// Limits are the rate limits of text messages in tests.
 var Limits = mfa.Config{AccountMessages: 12, NumberMessages: 10, CountryMessages: 15, TenantMessages: 20}
 
-// Deployment is the service in its surroundings, with the client of a tenant
-// that has one account.
+// Deployment is the service with what it needs, and the client of a tenant that has one account.
 type Deployment struct {
 	*resttest.Client
 	clocktest.Clock
@@ -64,7 +62,7 @@ func Open(t testing.TB) *Deployment {
 	return d
 }
 
-// Under returns the same service as it is after a start with other master keys.
+// Under returns the same service after a restart with other master keys.
 func (d *Deployment) Under(master secure.Secret) *mfa.Service {
 	d.T.Helper()
 	ring, err := secure.ParseKeyring(master)
@@ -95,16 +93,16 @@ func (d *Deployment) Account(tenant id.ID, username string) directoryapi.Account
 	return a
 }
 
-// Of returns the address of an account.
+// Of returns the href of an account.
 func Of(a directoryapi.Account) string { return Base.To("accounts", a.ID) }
 
-// Stranger is the client of another tenant, and an account of that.
+// Stranger returns the client of another tenant, and an account of that tenant.
 func (d *Deployment) Stranger() (*resttest.Client, directoryapi.Account) {
 	tenant := d.signUp()
 	return d.As(caller.Caller{Tenant: tenant}), d.Account(tenant, "al")
 }
 
-// Ref reads an address.
+// Ref parses an href.
 func (d *Deployment) Ref(address string) id.Ref {
 	d.T.Helper()
 	ref, ok := Base.Parse(address)
@@ -114,7 +112,7 @@ func (d *Deployment) Ref(address string) id.Ref {
 	return id.Ref{Tenant: d.Tenant, ID: ref.ID}
 }
 
-// Sent are the messages that were let out, the oldest first.
+// Sent are the events ChallengeCreated, each for one text message, the oldest first.
 func (d *Deployment) Sent() (sent []events.ChallengeCreated) {
 	d.T.Helper()
 	envelopes, err := pg.Values[[]byte](d.T.Context(), d.DB, `SELECT envelope FROM outbox ORDER BY seq`)
@@ -152,7 +150,7 @@ func (d *Deployment) Code(challenge string) string {
 	return ""
 }
 
-// Wrong returns a code that is not the one.
+// Wrong returns a code that differs from the given one.
 func Wrong(code string) string {
 	if code[0] == '0' {
 		return "1" + code[1:]
