@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
@@ -11,9 +10,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// startRedis runs an embedded server of the Redis protocol on loopback. Its
-// keys expire when its clock is moved on, which happens every second. It asks for
-// the password.
+// startRedis runs an embedded server of the Redis protocol on loopback, for its
+// publish and subscribe: no key is kept in it, so its clock, which expires keys,
+// stands still. It asks for the password.
 func startRedis(p *run.Process, password secure.Secret) (url string, err error) {
 	server := miniredis.NewMiniRedis()
 	server.RequireAuth(password.Reveal())
@@ -23,18 +22,6 @@ func startRedis(p *run.Process, password secure.Secret) (url string, err error) 
 	p.OnClose("embedded Redis", func(context.Context) error {
 		server.Close()
 		return nil
-	})
-	p.Go("clock of the embedded Redis", func(ctx context.Context) error {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
-				server.FastForward(time.Second)
-			}
-		}
 	})
 	return "redis://:" + password.Reveal() + "@" + server.Addr(), nil
 }

@@ -37,8 +37,8 @@ func (p *partition) labels() metric.MeasurementOption {
 		attribute.String("topic", p.topic), attribute.Int("partition", p.number))
 }
 
-// reportLag asks the broker for the ends of the partitions that this process reads,
-// until ctx ends: a handler that is blocked fetches no messages, which would tell them.
+// reportLag asks the broker for the ends of the partitions whose handler is busy or
+// blocked, until ctx ends. The ends of the others come with the answers to their fetches.
 func (c *consumer) reportLag(ctx context.Context) {
 	for wait(ctx, c.outbox.lagInterval) == nil {
 		if err := c.updateEnds(ctx); err != nil && ctx.Err() == nil {
@@ -53,7 +53,9 @@ func (c *consumer) updateEnds(ctx context.Context) error {
 	topics := map[string][]int{}
 	c.assignedMu.Lock()
 	for p := range c.assigned {
-		topics[p.topic] = append(topics[p.topic], p.number)
+		if !p.fetching.Load() {
+			topics[p.topic] = append(topics[p.topic], p.number)
+		}
 	}
 	c.assignedMu.Unlock()
 	if len(topics) == 0 {

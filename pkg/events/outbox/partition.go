@@ -15,7 +15,7 @@ import (
 const (
 	// fetchWait is how long the broker holds a request for messages while there
 	// are none; it answers when the first comes.
-	fetchWait = 10 * time.Second
+	fetchWait = 20 * time.Second
 	// commitInterval bounds how many events a process that is killed leaves to be
 	// read again.
 	commitInterval = 100 * time.Millisecond
@@ -29,6 +29,7 @@ type partition struct {
 	number      int
 	next        atomic.Int64 // offset of the next message
 	end         atomic.Int64 // offset behind the last message, as the broker said last
+	fetching    atomic.Bool  // the broker has a request for messages, which it answers once there are some
 	committed   int64        // next, as the broker has it
 	committedAt time.Time
 }
@@ -68,6 +69,8 @@ func (p *partition) process(ctx context.Context, end func()) {
 // messages or because the topic was made again and is shorter, reading continues
 // at the first one that it has: Tx.Seen recognises those that were handled.
 func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err error) {
+	p.fetching.Store(true)
+	defer p.fetching.Store(false)
 	next := p.next.Load()
 	answer, err := p.client.Fetch(ctx, &kafka.FetchRequest{
 		Topic: p.topic, Partition: p.number, Offset: next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: fetchWait,
@@ -102,6 +105,11 @@ func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err er
 	}
 	if !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("fetch from Kafka: %w", err)
+	}
+	if next == kafka.FirstOffset && len(messages) == 0 {
+		// The partition is empty. By a number, the client need not ask for its first offset before each fetch.
+		p.next.Store(answer.HighWatermark)
+		p.committed = answer.HighWatermark
 	}
 	return messages, nil
 }
