@@ -16,7 +16,7 @@ import (
 // changes, or whose directory is disabled.
 func TestChangesThatOthersActOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	account, place := id.Ref{Tenant: w.tenant, ID: w.account.ID}, id.Ref{Tenant: w.tenant, ID: w.directory}
 	for _, c := range []struct {
 		what   string

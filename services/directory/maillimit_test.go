@@ -31,7 +31,7 @@ func TestAnonymousCallersSendFewMailsToAnAccount(t *testing.T) {
 			directory.Config{VerificationTTL: time.Hour, Alias: "service"})
 	}
 	w := world{Service: replicas[0], db: db, tenant: id.New(now()), directory: id.New(now())}
-	w.fill(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	w.fill(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	stores := []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}
 	reset := func(s *directory.Service, login string, anonymous bool) {
 		made, err := s.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: stores, Login: login, Anonymous: anonymous})

@@ -18,7 +18,7 @@ import (
 // mirror makes a directory of a social provider, with mapping rules.
 func mirror(t *testing.T, svc *directory.Service, tenant id.ID, provider string, rules ...mappingrule.NewRule) id.ID {
 	t.Helper()
-	d, err := svc.NewDirectory(t.Context(), tenant, directory.NewDirectory{Name: field.Some(provider), Provider: field.Some(directory.NewProvider{
+	d, err := svc.CreateDirectoryIn(t.Context(), tenant, directory.NewDirectory{Name: field.Some(provider), Provider: field.Some(directory.NewProvider{
 		ProviderID: field.Some(provider), ClientID: field.Some("client"), ClientSecret: field.Some("secret"), RedirectURI: field.Some("https://app.localhost/cb"),
 		UserInfoMappingRules: field.Some(mappingrule.Change{Items: field.Some(rules)}),
 	})})
@@ -110,8 +110,8 @@ func TestAttributesOfAnAssertionAreMappedAndShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: out.Account.ID})
-	if err != nil || string(shown.Facts["role"]) != `["a", "b"]` || string(shown.Facts["unit"]) != `"x"` {
-		t.Errorf("the provider data is %v, %v", shown.Facts, err)
+	if err != nil || string(shown.Claims["role"]) != `["a", "b"]` || string(shown.Claims["unit"]) != `"x"` {
+		t.Errorf("the provider data is %v, %v", shown.Claims, err)
 	}
 }
 
@@ -130,8 +130,8 @@ func TestTokensOfAProviderAreSealedAndARefreshTokenIsKept(t *testing.T) {
 	a := login(directoryapi.ProviderTokens{AccessToken: "first-token", RefreshToken: "refresh-token"})
 	login(directoryapi.ProviderTokens{AccessToken: "second-token"})
 	shown, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: a.ID})
-	if err != nil || string(shown.Facts["accessToken"]) != `"second-token"` || string(shown.Facts["refreshToken"]) != `"refresh-token"` {
-		t.Errorf("the provider data is %v, %v", shown.Facts, err)
+	if err != nil || string(shown.Claims["accessToken"]) != `"second-token"` || string(shown.Claims["refreshToken"]) != `"refresh-token"` {
+		t.Errorf("the provider data is %v, %v", shown.Claims, err)
 	}
 	row, err := pg.Value[string](t.Context(), db, `SELECT p::text || encode(tokens_sealed, 'escape') FROM provider_data p WHERE tenant_id = $1`, tenant)
 	if err != nil || strings.Contains(row, "token-") || strings.Contains(row, "-token") {

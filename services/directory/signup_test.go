@@ -219,7 +219,7 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	}
 	at := id.Ref{Tenant: tenant, ID: tenant}
 	invite := func(email string) error {
-		_, err := s.Invite(t.Context(), at, directory.Invite{Email: field.Some(email)})
+		_, err := s.Invite(t.Context(), at, directory.NewInvitation{Email: field.Some(email)})
 		return err
 	}
 	if err := invite("Owner@example.test"); !errors.Is(err, apierr.Exists) {
@@ -229,7 +229,7 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 		t.Errorf("no address is invited: %v", err)
 	}
 	if _, err := s.Invite(t.Context(), id.Ref{Tenant: id.New(now()), ID: tenant},
-		directory.Invite{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
+		directory.NewInvitation{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("another tenant invites: %v", err)
 	}
 	for i := range 4 {

@@ -56,7 +56,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 		VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive, Providers: providers,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
-	s.Go("purge", svc.Purge)
+	s.Go("purge", svc.Purger)
 	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Go("syncs", svc.SyncWorker)
 	s.Go("notifications", s.DB.Listen)

@@ -21,7 +21,7 @@ type invitationView struct {
 
 func invite(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, in, err := rest.RefAndBody[directory.Invite, invitationView](c)
+		at, in, err := rest.RefAndBody[directory.NewInvitation, invitationView](c)
 		if err != nil {
 			return err
 		}

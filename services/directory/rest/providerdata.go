@@ -10,8 +10,8 @@ import (
 // providerData shows the facts beside what all provider data have, which no
 // fact can hide.
 func (v views) providerData(d store.ProviderData) map[string]any {
-	view := make(map[string]any, len(d.Facts)+4)
-	for name, fact := range d.Facts {
+	view := make(map[string]any, len(d.Claims)+4)
+	for name, fact := range d.Claims {
 		view[name] = fact
 	}
 	maps.Copy(view, map[string]any{
