@@ -115,7 +115,9 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: initialPasswordModifiedAt(now), CreatedAt: now, ModifiedAt: now,
 	}
 	refusal := applyAccount(&account, in.Account, policy, true)
-	if refusal = field.First(refusal, checkRequired(account, policy.GivenNameRequired, policy.SurnameRequired), requirePassword(in.Account.Password)); refusal != nil {
+	refusal = field.First(refusal, checkRequired(account, policy.GivenNameRequired, policy.SurnameRequired),
+		requirePassword(in.Account.Password))
+	if refusal != nil {
 		return directoryapi.Account{}, refusal
 	}
 	if err := checkDomain(policy.CreationPolicy, account.Email); err != nil {

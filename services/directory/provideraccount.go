@@ -145,7 +145,8 @@ func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.
 	if err := applyClaims(&a, claims, isLoginNameFree(ctx, tx, a)); err != nil {
 		return a, err
 	}
-	event, verification := s.applyRegistrationWorkflow(&a, directoryapi.CreateAccount{Application: in.Application, Workflow: true}, policy.CreationPolicy)
+	registration := directoryapi.CreateAccount{Application: in.Application, Workflow: true}
+	event, verification := s.applyRegistrationWorkflow(&a, registration, policy.CreationPolicy)
 	if err := tx.InsertAccount(ctx, a, "", verification); err != nil || event == nil {
 		return a, err
 	}
@@ -153,7 +154,8 @@ func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.
 }
 
 // updateUser updates an account with the claims of a login.
-func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.AccountOfUser, claims providerClaims) (directoryapi.Account, error) {
+func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.AccountOfUser,
+	claims providerClaims) (directoryapi.Account, error) {
 	before := user.Account
 	a := before
 	if err := applyClaims(&a, claims, isLoginNameFree(ctx, tx, a)); err != nil {

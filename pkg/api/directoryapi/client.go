@@ -14,7 +14,8 @@ type Contract interface {
 	Hosted
 }
 
-// Client returns the directory service of another process. Its methods do what Contract says.
+// Client returns the directory service of another process. The paths of its calls are the explicit
+// names below, which the previous release uses, too.
 func Client(peer rpc.Peer) Contract { return client{peer} }
 
 type client struct{ rpc.Peer }

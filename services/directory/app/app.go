@@ -1,5 +1,5 @@
-// Package app wires the directory service: its configuration, its database,
-// its relay, its HTTP application.
+// Package app wires the directory service: its configuration, database, workers, and HTTP
+// application.
 package app
 
 import (

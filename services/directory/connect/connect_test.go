@@ -41,7 +41,7 @@ func start(t *testing.T) (*Client, *providertest.Provider) {
 	t.Helper()
 	p, authority := providertest.Start(t)
 	endpoints := map[string]Endpoints{}
-	for id := range defaults {
+	for id := range publicEndpoints {
 		endpoints[id] = Endpoints{
 			Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user", TokenInfo: p.URL + "/tokeninfo",
 			JWKS: p.URL + "/jwks", Issuer: p.URL,
@@ -494,7 +494,7 @@ func TestADeadProviderHoldsUpNoOther(t *testing.T) {
 	cancel()
 	close(release)
 	all.Wait()
-	if l, ok := c.http.Transport.(*limited); !ok || len(l.hosts) != 0 {
+	if l, ok := c.http.Transport.(*limitedTransport); !ok || len(l.hosts) != 0 {
 		t.Errorf("hosts that are not called any more are kept: %v", l.hosts)
 	}
 }
@@ -504,14 +504,14 @@ func TestADeadProviderHoldsUpNoOther(t *testing.T) {
 func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &limited{hosts: map[string]*host{}}
+		l := &limitedTransport{hosts: map[string]*host{}}
 		began := time.Now()
 		var failedAt []time.Duration
 		var mu sync.Mutex
 		entered := make(chan func(), 200)
 		for range 200 {
 			go func() {
-				leave, err := l.enter(t.Context(), "dead.test")
+				leave, err := l.acquire(t.Context(), "dead.test")
 				if err == nil {
 					entered <- leave
 					return
@@ -525,7 +525,7 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 		if len(entered) != maxCalls || len(failedAt) != 200-maxCalls-maxQueued {
 			t.Errorf("%d calls wait for an answer, %d have failed at once", len(entered), len(failedAt))
 		}
-		if _, err := l.enter(t.Context(), "other.test"); err != nil {
+		if _, err := l.acquire(t.Context(), "other.test"); err != nil {
 			t.Errorf("another provider is refused: %v", err)
 		}
 		<-time.After(queueTimeout) // by the clock of the test
@@ -534,7 +534,7 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 			t.Errorf("%d have failed after %s", len(failedAt), slices.Max(failedAt))
 		}
 		(<-entered)()
-		if _, err := l.enter(t.Context(), "dead.test"); err != nil {
+		if _, err := l.acquire(t.Context(), "dead.test"); err != nil {
 			t.Errorf("a login after one that has ended is refused: %v", err)
 		}
 	})
@@ -543,19 +543,19 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 func TestEndpointsOfADeployment(t *testing.T) {
 	t.Parallel()
 	all, err := ParseEndpoints(`{"google":{"tokenEndpoint":"https://p.test/token","issuer":"https://p.test"},"twitter":{"tokenEndpoint":"https://p.test/oauth/access_token"}}`)
-	if err != nil || all["google"].Token != "https://p.test/token" || all["google"].Resource != defaults["google"].Resource ||
-		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != defaults["github"] {
+	if err != nil || all["google"].Token != "https://p.test/token" || all["google"].Resource != publicEndpoints["google"].Resource ||
+		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != publicEndpoints["github"] {
 		t.Errorf("%+v, %v", all, err)
 	}
 	// The members that are the same for all providers are enough.
 	var same []string
-	for id := range defaults {
+	for id := range publicEndpoints {
 		same = append(same, strings.ReplaceAll(`"`+id+`":{"authorizationEndpoint":"@/auth","tokenEndpoint":"@/token","resourceEndpoint":"@/me",`+
 			`"tokeninfoEndpoint":"@/info","jwksUri":"@/jwks","issuer":"@"}`, "@", "https://p.test"))
 	}
 	all, err = ParseEndpoints("{" + strings.Join(same, ",") + "}")
 	for id, endpoints := range all {
-		for name, address := range endpoints.named() {
+		for name, address := range endpoints.byName() {
 			if address != "" && !strings.HasPrefix(address, "https://p.test") {
 				t.Errorf("the %s of %s is still %s", name, id, address)
 			}
@@ -576,8 +576,8 @@ func TestEndpointsOfADeployment(t *testing.T) {
 	if all, err := ParseEndpoints(""); err != nil || len(all) != 5 {
 		t.Errorf("no text: %v, %v", all, err)
 	}
-	for id, endpoints := range defaults {
-		for name, address := range endpoints.named() {
+	for id, endpoints := range publicEndpoints {
+		for name, address := range endpoints.byName() {
 			if address != "" && !strings.HasPrefix(address, "https://") {
 				t.Errorf("%s of %s is %s", name, id, address)
 			}
@@ -640,7 +640,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	same := Endpoints{Authorization: server.URL, Token: server.URL, Resource: server.URL, TokenInfo: server.URL, JWKS: server.URL, Issuer: server.URL}
 	endpoints := map[string]Endpoints{}
-	for id := range defaults {
+	for id := range publicEndpoints {
 		endpoints[id] = same
 	}
 	f.Fuzz(func(t *testing.T, text string, code int, contentType string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// invitationView is an invitation of an administrator. It has no address: the mail
-// alone leads to it.
+// invitationView is an invitation of an administrator. It has no href: only the mailed link leads
+// to it.
 type invitationView struct {
 	Email     string    `json:"email"`
 	CreatedAt rest.Time `json:"createdAt"`

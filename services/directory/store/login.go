@@ -49,7 +49,8 @@ func (s *Store) FindNativeAccountByLogin(ctx context.Context, tenant id.ID, stor
 	return s.findByLogin(ctx, tenant, stores, login, loginCriteria{nativeOnly: true})
 }
 
-func (s *Store) findByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string, among loginCriteria) (Candidate, error) {
+func (s *Store) findByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string,
+	among loginCriteria) (Candidate, error) {
 	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
 		return Candidate{}, apierr.NotFound // no account can have it
 	}

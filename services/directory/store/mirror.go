@@ -64,7 +64,8 @@ func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, ext
 
 // LoginNames returns which of the login names are in use in the directory, and by which account.
 func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]NameHolder, error) {
-	return pg.All[NameHolder](ctx, tx, `SELECT n.name, n.account_id AS id FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
+	return pg.All[NameHolder](ctx, tx, `SELECT n.name, n.account_id AS id
+		FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name, account_id FROM login_names
 			WHERE tenant_id = $1 AND directory_id = $2 AND name = wanted.name LIMIT 1) n`, tenant, directory, folded)
 }
