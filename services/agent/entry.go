@@ -48,7 +48,8 @@ func (s Settings) account(e entryID, entry *ldap.Entry) Account {
 	a := s.Accounts
 	return Account{
 		ExternalID: e.String(), Username: firstValue(entry, a.UsernameRDN), Email: firstValue(entry, a.EmailRDN),
-		GivenName: firstValue(entry, a.GivenNameRDN), MiddleName: firstValue(entry, a.MiddleNameRDN), Surname: firstValue(entry, a.SurnameRDN), Disabled: isDisabled(entry),
+		GivenName: firstValue(entry, a.GivenNameRDN), MiddleName: firstValue(entry, a.MiddleNameRDN),
+		Surname: firstValue(entry, a.SurnameRDN), Disabled: isDisabled(entry),
 		PasswordHash: passwordHash(entry, a.PasswordRDN),
 	}
 }

@@ -105,21 +105,21 @@ func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, li
 		return apierr.LinkSameDirectory.Because("both accounts are in the same directory")
 	}
 	partner := map[id.ID]id.ID{l.LeftAccountID: l.RightAccountID, l.RightAccountID: l.LeftAccountID}
-	for _, r := range links {
-		if r.OtherID == partner[r.AccountID] {
-			existing := s.base.Link("accountLinks", r.LinkID)
+	for _, link := range links {
+		if link.OtherID == partner[link.AccountID] {
+			existing := s.base.Link("accountLinks", link.LinkID)
 			return apierr.AlreadyLinked.Because("the accounts are linked by %q", existing.Href).At(existing.Href).With("accountLink", existing)
 		}
 	}
-	for _, r := range links {
-		if r.OtherDirectoryID == directories[partner[r.AccountID]] {
-			return apierr.LinkedToOther.Because("the account %q is linked to another account of that directory", s.base.To("accounts", r.AccountID))
+	for _, link := range links {
+		if link.OtherDirectoryID == directories[partner[link.AccountID]] {
+			return apierr.LinkedToOther.Because("the account %q is linked to another account of that directory", s.base.To("accounts", link.AccountID))
 		}
 	}
 	count := map[id.ID]int{}
-	for _, r := range links {
-		if count[r.AccountID]++; count[r.AccountID] == maxLinks {
-			return apierr.TooManyLinks.Because("the account %q has %d links; it cannot have more", s.base.To("accounts", r.AccountID), maxLinks)
+	for _, link := range links {
+		if count[link.AccountID]++; count[link.AccountID] == maxLinks {
+			return apierr.TooManyLinks.Because("the account %q has %d links; it cannot have more", s.base.To("accounts", link.AccountID), maxLinks)
 		}
 	}
 	return nil

@@ -92,9 +92,9 @@ func (c *pendingChecks) notifyCheck(payload string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for woken := range c.polls[agent] {
+	for wake := range c.polls[agent] {
 		select {
-		case woken <- struct{}{}:
+		case wake <- struct{}{}:
 		default:
 		}
 	}
@@ -103,14 +103,14 @@ func (c *pendingChecks) notifyCheck(payload string) {
 // notifyResult passes the result of a check to the login that waits for it.
 func (c *pendingChecks) notifyResult(payload string) {
 	check, text, _ := strings.Cut(payload, " ")
-	of, err := id.Parse(check)
+	checkID, err := id.Parse(check)
 	result, malformed := strconv.Atoi(text)
 	if err != nil || malformed != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if answer := c.logins[of]; answer != nil {
+	if answer := c.logins[checkID]; answer != nil {
 		select {
 		case answer <- result:
 		default:

@@ -153,9 +153,9 @@ func (s *Service) refuseAccount(batch *accountBatch, account store.MirroredAccou
 }
 
 // recordDisabled notes an account that its source has disabled, for the event AccountDisabled.
-func (t *accountBatch) recordDisabled(account store.MirroredAccountWrite) {
+func (batch *accountBatch) recordDisabled(account store.MirroredAccountWrite) {
 	if account.MirroredAccount.Status == directoryapi.Enabled && account.Account.Status != directoryapi.Enabled {
-		t.newlyDisabled = append(t.newlyDisabled, account.AccountID)
+		batch.newlyDisabled = append(batch.newlyDisabled, account.AccountID)
 	}
 }
 

@@ -90,25 +90,25 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 			}
 			continue
 		}
-		c := nameRequest{id: g.ID, wanted: []string{field.Fold(g.Name)}}
+		request := nameRequest{id: g.ID, wanted: []string{field.Fold(g.Name)}}
 		if !m.GroupID.IsZero() {
-			c.current = []string{m.NameFolded}
+			request.current = []string{m.NameFolded}
 		}
-		groups, entries, requests = append(groups, g), append(entries, entry), append(requests, c)
-		wanted = append(append(wanted, c.wanted...), c.current...)
+		groups, entries, requests = append(groups, g), append(entries, entry), append(requests, request)
+		wanted = append(append(wanted, request.wanted...), request.current...)
 	}
 	holders, err := tx.GroupNames(ctx, agent.TenantID, agent.DirectoryID, wanted)
 	if err != nil {
 		return 0, err
 	}
-	clashing, releasing := resolveNameConflicts(requests, holders)
+	conflicts, releasing := resolveNameConflicts(requests, holders)
 	if len(releasing) > 0 {
 		if err := tx.ReleaseGroupNames(ctx, agent.TenantID, releasing); err != nil {
 			return 0, err
 		}
 	}
 	for i, g := range groups {
-		if name, clash := clashing[i]; clash {
+		if name, isRefused := conflicts[i]; isRefused {
 			if err := refuse(entries[i], "another group of the directory has the name "+name); err != nil {
 				return 0, err
 			}

@@ -25,11 +25,11 @@ const (
 	isNewEntry
 )
 
-func (c nameRequest) precedence(name string) precedence {
+func (r nameRequest) precedence(name string) precedence {
 	switch {
-	case slices.Contains(c.current, name):
+	case slices.Contains(r.current, name):
 		return keepsName
-	case c.current != nil:
+	case r.current != nil:
 		return changesName
 	}
 	return isNewEntry
@@ -43,38 +43,38 @@ func resolveNameConflicts(requests []nameRequest, holders []store.NameHolder) (r
 	refused = map[int]string{}
 	for {
 		active := map[id.ID]bool{}
-		for i, c := range requests {
-			if _, no := refused[i]; !no {
-				active[c.id] = true
+		for i, request := range requests {
+			if _, isRefused := refused[i]; !isRefused {
+				active[request.id] = true
 			}
 		}
 		taken := map[string]id.ID{}
-		for _, o := range holders {
-			if !active[o.ID] {
-				taken[o.Name] = o.ID
+		for _, holder := range holders {
+			if !active[holder.ID] {
+				taken[holder.Name] = holder.ID
 			}
 		}
 		before := len(refused)
-		for _, turn := range []precedence{keepsName, changesName, isNewEntry} {
-			for i, c := range requests {
-				for _, name := range c.wanted {
-					if _, no := refused[i]; no || c.precedence(name) != turn {
+		for _, current := range []precedence{keepsName, changesName, isNewEntry} {
+			for i, request := range requests {
+				for _, name := range request.wanted {
+					if _, isRefused := refused[i]; isRefused || request.precedence(name) != current {
 						continue
 					}
-					if other, clash := taken[name]; clash && other != c.id {
+					if other, clash := taken[name]; clash && other != request.id {
 						refused[i] = name
 						continue
 					}
-					taken[name] = c.id
+					taken[name] = request.id
 				}
 			}
 		}
 		if len(refused) > before {
 			continue
 		}
-		for _, o := range holders {
-			if active[o.ID] && taken[o.Name] != o.ID {
-				releasing = append(releasing, o.ID)
+		for _, holder := range holders {
+			if active[holder.ID] && taken[holder.Name] != holder.ID {
+				releasing = append(releasing, holder.ID)
 			}
 		}
 		return refused, releasing

@@ -34,15 +34,15 @@ func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.
 	if err != nil {
 		return out, err
 	}
-	rules, err := s.store.RegistrationPolicy(ctx, directory.Tenant, directory.ID)
+	registration, err := s.store.RegistrationPolicy(ctx, directory.Tenant, directory.ID)
 	if err != nil {
 		return out, err
 	}
-	out.GivenNameRequired, out.SurnameRequired = rules.GivenNameRequired, rules.SurnameRequired
+	out.GivenNameRequired, out.SurnameRequired = registration.GivenNameRequired, registration.SurnameRequired
 	out.Directory, out.MinLength, out.MaxLength = d.Name, policy.MinLength, policy.MaxLength
 	out.MinLowerCase, out.MinUpperCase, out.MinNumeric = policy.MinLowerCase, policy.MinUpperCase, policy.MinNumeric
 	out.MinSymbol, out.MinDiacritic = policy.MinSymbol, policy.MinDiacritic
-	out.VerificationEmail = rules.VerificationEmailStatus == directoryapi.Enabled && !d.Mirror()
+	out.VerificationEmail = registration.VerificationEmailStatus == directoryapi.Enabled && !d.Mirror()
 	out.ResetEmail = policy.ResetEmailStatus == directoryapi.Enabled
 	out.Builtin, out.Mirror = d.Builtin, d.Mirror()
 	return out, nil

@@ -62,17 +62,17 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 // member that the type does not have is apierr.UnusedProperty unless it is null.
 func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) error {
 	var refused field.Refusals
-	kind := typeOf(p.ProviderID)
+	providerType := typeOf(p.ProviderID)
 	isOpenID := in.DiscoveryURL.Given() || !in.DiscoveryURL.Present && p.Settings.DiscoveryURL != nil
-	if isOpenID && kind.members["discoveryUrl"] != 0 {
-		kind = openIDConnect
+	if isOpenID && providerType.members["discoveryUrl"] != 0 {
+		providerType = openIDConnect
 		if isNew && !in.IDField.Given() {
 			in.IDField = field.Some("sub") // OpenID Connect Core, section 5.1
 		}
 	}
 	var secret *string
 	for _, t := range in.textMembers(&p.Settings, &secret) {
-		switch need := kind.members[t.name]; {
+		switch need := providerType.members[t.name]; {
 		case need == 0 && t.in.Given():
 			return unusedMemberError(t.name)
 		case need != 0 && (t.in.Present || isNew):
@@ -95,16 +95,16 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()}, {"agent", in.Agent.Given()},
 		{"userInfoMappingRules", in.UserInfoMappingRules.Given()}, {"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
 	} {
-		if other.given && kind.members[other.name] == 0 {
+		if other.given && providerType.members[other.name] == 0 {
 			return unusedMemberError(other.name)
 		}
 	}
-	if kind.members["forceAuthn"] != 0 && (in.ForceAuthn.Present || isNew) {
+	if providerType.members["forceAuthn"] != 0 && (in.ForceAuthn.Present || isNew) {
 		force := in.ForceAuthn.Or(false)
 		p.Settings.ForceAuthn = &force
 	}
-	if kind.members["scope"] != 0 && (scopes.Present || isNew) {
-		refused.Add(setScope(p, kind.scope, scopes.Or(nil)))
+	if providerType.members["scope"] != 0 && (scopes.Present || isNew) {
+		refused.Add(setScope(p, providerType.scope, scopes.Or(nil)))
 	}
 	refusal := refused.First()
 	if _, named := providerTypes[p.ProviderID]; !named && isNew && errors.Is(refusal, apierr.Required) {

@@ -26,14 +26,14 @@ func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAcc
 		case in.Email == "":
 			return directoryapi.ProvidedAccount{}, apierr.ProviderIncomplete
 		}
-		a, isNew, err := d.user(in)
+		a, isNew, err := d.findOrCreateUser(in)
 		if err != nil {
 			return directoryapi.ProvidedAccount{}, err
 		}
 		a.externalID = cmp.Or(in.ExternalID, field.Fold(in.Email))
 		a.Email, a.Username = in.Email, cmp.Or(in.Username, in.Email)
-		a.GivenName, a.MiddleName, a.Surname = stated(in.GivenName, a.GivenName), stated(in.MiddleName, a.MiddleName),
-			stated(in.Surname, a.Surname)
+		a.GivenName, a.MiddleName, a.Surname = statedOrBefore(in.GivenName, a.GivenName), statedOrBefore(in.MiddleName, a.MiddleName),
+			statedOrBefore(in.Surname, a.Surname)
 		switch {
 		case in.EmailVerified:
 			a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, false
@@ -44,15 +44,15 @@ func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAcc
 	})
 }
 
-func stated(value string, before *string) *string {
+func statedOrBefore(value string, before *string) *string {
 	if value == "" {
 		return before
 	}
 	return &value
 }
 
-// user finds the account by the provider's id or by a verified email, or adds it.
-func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool, err error) {
+// findOrCreateUser finds the account by the provider's id or by a verified email, or creates it.
+func (d *Service) findOrCreateUser(in directoryapi.ProviderAccount) (a *account, isNew bool, err error) {
 	for _, other := range d.accounts {
 		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && other.externalID == cmp.Or(in.ExternalID, field.Fold(in.Email)) {
 			switch {
@@ -65,8 +65,8 @@ func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool,
 		}
 	}
 	for _, other := range d.accounts {
-		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && named(other, in.Email) {
-			if !in.EmailVerified || !hasProvedEmail(other) || !field.SameMailbox(other.Email, in.Email) {
+		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && hasLoginName(other, in.Email) {
+			if !in.EmailVerified || !hasVerifiedEmail(other) || !field.SameMailbox(other.Email, in.Email) {
 				return nil, false, apierr.Exists
 			}
 			return other, false, nil
@@ -89,7 +89,7 @@ func UserToken(externalID, email string) secure.Secret {
 	return secure.Secret("user:" + externalID + ":" + email)
 }
 
-// SocialAccount returns the account of a UserToken; a provider refuses others.
+// SocialAccount returns the account of a UserToken; other tokens are refused as a provider would.
 func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProvidedAccount, error) {
 	directory, err := d.Directory(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 	})
 }
 
-// BeginSocialLogin begins a login at an address that nobody answers.
+// BeginSocialLogin returns a URL at which no provider answers.
 func (d *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSocialLogin) (directoryapi.SocialLoginBegun, error) {
 	directory, err := d.Directory(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
