@@ -17,7 +17,7 @@ import (
 // maxLinks is how many links an account can have (docs/interface/account-linking.md#links).
 const maxLinks = 10
 
-// CreateAccountLink is the body that links two accounts.
+// NewAccountLink is the body that links two accounts.
 type NewAccountLink struct {
 	LeftAccount  field.Link `json:"leftAccount"`
 	RightAccount field.Link `json:"rightAccount"`

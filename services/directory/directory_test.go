@@ -99,7 +99,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// malformedLinkErrors is the body that links two accounts.
+// linkBody is the body that links two accounts.
 func linkBody(one, other id.ID) directory.NewAccountLink {
 	base := href.Base("https://localhost:8443/v1")
 	return directory.NewAccountLink{LeftAccount: field.Some(base.Link("accounts", one)), RightAccount: field.Some(base.Link("accounts", other))}
