@@ -20,32 +20,32 @@ const maxProviderAttempts = 4
 // ProviderAccount returns the account of a user of a provider, and creates it at the first login
 // (just-in-time provisioning, JIT; docs/interface/applications.md#accounts-by-provider). Claims of
 // the user are mapped in providerclaims.go and written into the account here at every login.
-func (s *Service) ProviderAccount(ctx context.Context, in directoryapi.ProviderAccount) (directoryapi.ProvidedAccount, error) {
+func (s *Service) ProviderAccount(ctx context.Context, in directoryapi.ProviderUser) (directoryapi.ProviderAccountResult, error) {
 	p, err := s.store.AccountProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	if p.ProviderID == directoryapi.Native {
-		return directoryapi.ProvidedAccount{}, apierr.Reference.Because("the directory is a cloud directory, which has no provider")
+		return directoryapi.ProviderAccountResult{}, apierr.Reference.Because("the directory is a cloud directory, which has no provider")
 	}
 	claims, err := mapClaims(p, in)
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	return s.accountOfClaims(ctx, p, in, claims)
 }
 
 // accountOfClaims is ProviderAccount for claims that are mapped already.
 func (s *Service) accountOfClaims(
-	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, claims providerClaims,
-) (directoryapi.ProvidedAccount, error) {
+	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderUser, claims providerClaims,
+) (directoryapi.ProviderAccountResult, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := s.findOrCreateAccount(ctx, in, claims, p.RegistrationPolicy)
 		if errors.Is(err, apierr.Exists) && attempt < maxProviderAttempts {
 			continue
 		}
 		if err != nil {
-			return directoryapi.ProvidedAccount{}, err
+			return directoryapi.ProviderAccountResult{}, err
 		}
 		out.Account, err = s.withVerificationToken(out.Account)
 		return out, err
@@ -55,10 +55,10 @@ func (s *Service) accountOfClaims(
 // findOrCreateAccount finds or creates the account, in one transaction. It returns apierr.Exists
 // also where a concurrent login was first.
 func (s *Service) findOrCreateAccount(
-	ctx context.Context, in directoryapi.ProviderAccount, claims providerClaims, policy store.RegistrationPolicy,
-) (out directoryapi.ProvidedAccount, err error) {
+	ctx context.Context, in directoryapi.ProviderUser, claims providerClaims, policy store.RegistrationPolicy,
+) (out directoryapi.ProviderAccountResult, err error) {
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		out = directoryapi.ProvidedAccount{}
+		out = directoryapi.ProviderAccountResult{}
 		user, err := findUser(ctx, tx, in, claims)
 		switch {
 		case errors.Is(err, apierr.NotFound):
@@ -111,7 +111,7 @@ var errNameMayChange = errors.New("the account may take another name")
 // id of the user, or else the account of the user's email where both sides have verified that
 // email, or apierr.NotFound. An account of that email which does not match is apierr.Exists:
 // without a verified address an attacker may have created it in advance (account pre-hijacking).
-func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderAccount, claims providerClaims) (store.AccountOfUser, error) {
+func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderUser, claims providerClaims) (store.AccountOfUser, error) {
 	user, err := tx.LockAccountByExternalID(ctx, in.Tenant, in.Directory, claims.externalID, claims.providerData)
 	if !errors.Is(err, apierr.NotFound) {
 		return user, err
@@ -129,7 +129,7 @@ func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderAccount
 }
 
 // createUser creates the account of a user at the first login.
-func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderAccount, claims providerClaims,
+func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderUser, claims providerClaims,
 	policy store.RegistrationPolicy) (directoryapi.Account, error) {
 	if policy.Status != directoryapi.Enabled {
 		return directoryapi.Account{}, apierr.DirectoryDisabled.Because("the directory of the provider is disabled")

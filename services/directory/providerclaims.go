@@ -31,7 +31,7 @@ type providerClaims struct {
 // mapClaims validates the profile of a user at a provider and applies the mapping rules of its
 // directory (claims mapping, attribute mapping). The rules are managed in mappingrule.go;
 // provideraccount.go writes the result into the account and stores its provider data.
-func mapClaims(p store.AccountProvider, in directoryapi.ProviderAccount) (providerClaims, error) {
+func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerClaims, error) {
 	claims := providerClaims{
 		email: in.Email, emailVerified: in.EmailVerified, emailUnstated: in.EmailUnstated,
 		username: in.Username, givenName: in.GivenName, middleName: in.MiddleName, surname: in.Surname,
@@ -184,7 +184,7 @@ func attributesOfProviderData(attributes []directoryapi.ProviderAttribute) map[s
 // applyMappingRules overwrites claims by mapping rules. A rule whose source is missing changes
 // nothing (docs/interface/directories.md#mapping-rules). An email of a rule is verified only where
 // the provider calls that email verified.
-func (c *providerClaims) applyMappingRules(rules []mappingrule.Rule, source claimSource, in directoryapi.ProviderAccount) {
+func (c *providerClaims) applyMappingRules(rules []mappingrule.Rule, source claimSource, in directoryapi.ProviderUser) {
 	for _, rule := range rules {
 		value, found := source(rule)
 		if !found {

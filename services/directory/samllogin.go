@@ -136,8 +136,8 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 // used also where the account may not log in. Most logins change nothing of the account and take
 // one round trip to the database.
 func (s *Service) samlAccount(
-	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, login saml.Login,
-) (out directoryapi.ProvidedAccount, err error) {
+	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderUser, login saml.Login,
+) (out directoryapi.ProviderAccountResult, err error) {
 	claims, incomplete := mapClaims(p, in)
 	var found *[]store.AccountOfUser
 	if err := s.useAssertion(ctx, p.Provider, login, func(tx *store.Tx) {
@@ -180,8 +180,8 @@ func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml
 // samlUser returns the profile of the user of an assertion. Attributes that no mapping rule reads
 // are mapped by their well-known names; without an email attribute, the NameID is the email
 // (docs/interface/directories.md#mapping-rules).
-func samlUser(p store.AccountProvider, login saml.Login) directoryapi.ProviderAccount {
-	user := directoryapi.ProviderAccount{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
+func samlUser(p store.AccountProvider, login saml.Login) directoryapi.ProviderUser {
+	user := directoryapi.ProviderUser{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
 	known := []struct {
 		to       *string
 		suffixes []string

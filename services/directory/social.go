@@ -14,20 +14,20 @@ import (
 // SocialAccount finishes a social login (OAuth, OpenID Connect): it fetches the user from the
 // provider of a directory (package connect) and returns the account, which it creates at the first
 // login (provideraccount.go). No transaction is open while the provider is called.
-func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProvidedAccount, error) {
+func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProviderAccountResult, error) {
 	p, err := s.Provider(ctx, id.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	if err := checkLogin(p, in.Login); err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	user, err := s.providers.User(ctx, connectProvider(p), connect.Login{
 		AccessToken: in.Login.AccessToken, AccessTokenSecret: in.Login.AccessTokenSecret, Code: in.Login.Code, RedirectURI: in.Login.RedirectURI,
 		Verifier: in.Login.Verifier, Nonce: in.Login.Nonce,
 	})
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	user.Tenant, user.Directory, user.Application, user.Account = in.Tenant, in.Directory, in.Application, in.Account
 	return s.ProviderAccount(ctx, user)
@@ -36,7 +36,7 @@ func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 // SocialAccountIn is SocialAccount for the body of a client.
 func (s *Service) SocialAccountIn(
 	ctx context.Context, directory id.Ref, login directoryapi.SocialLogin,
-) (directoryapi.ProvidedAccount, error) {
+) (directoryapi.ProviderAccountResult, error) {
 	return s.SocialAccount(ctx, directoryapi.SocialAccount{Tenant: directory.Tenant, Directory: directory.ID, Login: login})
 }
 

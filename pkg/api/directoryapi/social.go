@@ -21,13 +21,13 @@ type Providers interface {
 	// DirectoryDisabled, AccountDisabled, AccountUnverified, AccountLocked, ProviderIncomplete for a
 	// user without an id or an email, and Exists where another account has the email, unless both the
 	// provider and that account have it verified.
-	ProviderAccount(context.Context, ProviderAccount) (ProvidedAccount, error)
+	ProviderAccount(context.Context, ProviderUser) (ProviderAccountResult, error)
 
 	// SocialAccount fetches the user of a login from the social or OAuth provider of a directory, and
 	// returns the account as ProviderAccount does. It returns apierr.Reference where the directory
 	// does not have the provider that the login names, RedirectURIMissing, ProviderRefused with the
 	// error of the provider, and ProviderOtherClient for a token that was issued to another client.
-	SocialAccount(context.Context, SocialAccount) (ProvidedAccount, error)
+	SocialAccount(context.Context, SocialAccount) (ProviderAccountResult, error)
 
 	// BeginSocialLogin returns the URL to which a browser goes to log in at the social or OAuth
 	// provider of a directory. It returns apierr.NotFound for the directory, Reference for a directory
@@ -40,7 +40,7 @@ type SocialAccount struct {
 	Tenant      id.ID       `json:"tenant"`
 	Directory   id.ID       `json:"directory"`
 	Application id.ID       `json:"application,omitzero"` // through which the user logs in
-	Account     id.ID       `json:"account,omitzero"`     // as that of ProviderAccount
+	Account     id.ID       `json:"account,omitzero"`     // as that of ProviderUser
 	Login       SocialLogin `json:"login"`
 }
 
@@ -62,9 +62,9 @@ type SocialLoginBegun struct {
 	RequestSecret secure.Secret `json:"requestSecret,omitempty"`
 }
 
-// ProviderAccount is the profile (claims) of a user at a provider, after a login there. A text is
+// ProviderUser is the profile (claims) of a user at a provider, after a login there. A text is
 // empty where the provider states none.
-type ProviderAccount struct {
+type ProviderUser struct {
 	Tenant      id.ID `json:"tenant"`
 	Directory   id.ID `json:"directory"`
 	Application id.ID `json:"application,omitzero"` // through which the user logs in
@@ -105,8 +105,8 @@ type ProviderTokens struct {
 	RefreshToken      secure.Secret `json:"refreshToken,omitempty"`
 }
 
-// ProvidedAccount is the account of a user of a provider.
-type ProvidedAccount struct {
+// ProviderAccountResult is the account of a user of a provider.
+type ProviderAccountResult struct {
 	Account Account `json:"account"`
 	IsNew   bool    `json:"isNew"`
 }

@@ -142,12 +142,12 @@ type Login struct {
 // Application of the result. It returns apierr.ProviderRefused where the provider refuses the
 // login, cannot be reached or sends an invalid answer, ProviderOtherClient for a token that was
 // issued to another client, and ProviderIncomplete for a user without an id.
-func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.ProviderAccount, error) {
+func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.ProviderUser, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	p, err := c.resolve(ctx, of)
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
 	s := &providerLogin{Client: c, provider: p, login: in, tokens: directoryapi.ProviderTokens{
 		AccessToken: in.AccessToken, AccessTokenSecret: in.AccessTokenSecret,
@@ -157,7 +157,7 @@ func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.
 	}
 	if in.Code != "" {
 		if err := s.exchange(ctx); err != nil {
-			return directoryapi.ProviderAccount{}, err
+			return directoryapi.ProviderUser{}, err
 		}
 	}
 	switch p.ID {

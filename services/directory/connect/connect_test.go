@@ -81,35 +81,35 @@ func TestEachProviderStatesItsUser(t *testing.T) {
 	for _, test := range []struct {
 		provider Provider
 		login    Login
-		want     directoryapi.ProviderAccount
+		want     directoryapi.ProviderUser
 	}{
 		{social("google"), jo("g", map[string]any{"email": "jo@example.test", "verified_email": true, "given_name": "Jo", "family_name": "Doe"}),
-			directoryapi.ProviderAccount{ExternalID: "g", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "g", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
 		{social("google"), jo("g2", map[string]any{"email": "jo@example.test", "email_verified": false}),
-			directoryapi.ProviderAccount{ExternalID: "g2", Email: "jo@example.test"}},
+			directoryapi.ProviderUser{ExternalID: "g2", Email: "jo@example.test"}},
 		{social("facebook"), jo("f", map[string]any{"email": "jo@example.test", "first_name": "Jo", "middle_name": "M", "last_name": "Doe"}),
-			directoryapi.ProviderAccount{ExternalID: "f", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", MiddleName: "M", Surname: "Doe"}},
-		{social("facebook"), jo("f2", map[string]any{"name": "Jo Doe"}), directoryapi.ProviderAccount{ExternalID: "f2", GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "f", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", MiddleName: "M", Surname: "Doe"}},
+		{social("facebook"), jo("f2", map[string]any{"name": "Jo Doe"}), directoryapi.ProviderUser{ExternalID: "f2", GivenName: "Jo", Surname: "Doe"}},
 		{social("github"), jo("gh", map[string]any{"login": "jo", "name": "Jo Ann Doe", "email": "public@example.test", "emails": []any{
 			map[string]any{"email": "old@example.test", "verified": true}, map[string]any{"email": "jo@example.test", "primary": true, "verified": true}}}),
-			directoryapi.ProviderAccount{ExternalID: "gh", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo Ann", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "gh", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo Ann", Surname: "Doe"}},
 		{social("github"), jo("gh2", map[string]any{"emails": []any{map[string]any{"email": "jo@example.test", "primary": true, "verified": false}}}),
-			directoryapi.ProviderAccount{ExternalID: "gh2", Email: "jo@example.test"}},
+			directoryapi.ProviderUser{ExternalID: "gh2", Email: "jo@example.test"}},
 		{social("github"), jo("gh3", map[string]any{"email": "public@example.test", "name": "Jo"}),
-			directoryapi.ProviderAccount{ExternalID: "gh3", Email: "public@example.test", EmailVerified: true, GivenName: "Jo"}},
+			directoryapi.ProviderUser{ExternalID: "gh3", Email: "public@example.test", EmailVerified: true, GivenName: "Jo"}},
 		{social("linkedin"), jo("l", map[string]any{"firstName": "Jo", "lastName": "Doe", "emailAddress": "jo@example.test"}),
-			directoryapi.ProviderAccount{ExternalID: "l", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "l", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
 		{social("linkedin"), jo("l2", map[string]any{"given_name": "Jo", "email": "jo@example.test", "email_verified": false}),
-			directoryapi.ProviderAccount{ExternalID: "l2", Email: "jo@example.test", GivenName: "Jo"}},
+			directoryapi.ProviderUser{ExternalID: "l2", Email: "jo@example.test", GivenName: "Jo"}},
 		{social("twitter"), jo("12345678901234567890", map[string]any{"id_str": "12345678901234567890", "name": "Jo Doe", "email": "jo@example.test"}),
-			directoryapi.ProviderAccount{ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
 		{forge(p), jo("o", map[string]any{"email": "jo@example.test", "login": "jo", "first_name": "Jo"}),
-			directoryapi.ProviderAccount{ExternalID: "o", Email: "jo@example.test", EmailUnstated: true, Username: "jo", GivenName: "Jo"}},
+			directoryapi.ProviderUser{ExternalID: "o", Email: "jo@example.test", EmailUnstated: true, Username: "jo", GivenName: "Jo"}},
 		{forge(p), jo("o2", map[string]any{"email": "jo@example.test", "email_verified": false}),
-			directoryapi.ProviderAccount{ExternalID: "o2", Email: "jo@example.test"}},
+			directoryapi.ProviderUser{ExternalID: "o2", Email: "jo@example.test"}},
 		{nested, jo("n", map[string]any{"items": []any{map[string]any{"user_id": 7}}, "email": "jo@example.test", "email_verified": true}),
-			directoryapi.ProviderAccount{ExternalID: "7", Email: "jo@example.test", EmailVerified: true}},
-		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderAccount{ExternalID: "q", Email: "jo@example.test", EmailUnstated: true}},
+			directoryapi.ProviderUser{ExternalID: "7", Email: "jo@example.test", EmailVerified: true}},
+		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderUser{ExternalID: "q", Email: "jo@example.test", EmailUnstated: true}},
 	} {
 		got, err := c.User(t.Context(), test.provider, test.login)
 		if err != nil {

@@ -13,23 +13,23 @@ import (
 
 // generic fetches the user object of an access token from an OAuth 2.0 provider. With an id token,
 // its claims are merged with what the user info endpoint returns.
-func (s *providerLogin) generic(ctx context.Context) (directoryapi.ProviderAccount, error) {
+func (s *providerLogin) generic(ctx context.Context) (directoryapi.ProviderUser, error) {
 	if s.login.Code == "" && isOfOtherClient(s.tokens.AccessToken, s.provider.ClientID) {
-		return directoryapi.ProviderAccount{}, s.otherClientError()
+		return directoryapi.ProviderUser{}, s.otherClientError()
 	}
 	object, raw := map[string]any{}, json.RawMessage("{}")
 	if s.provider.Resource != "" {
 		var err error
 		if object, raw, err = s.userObject(ctx); err != nil {
-			return directoryapi.ProviderAccount{}, err
+			return directoryapi.ProviderUser{}, err
 		}
 		if s.provider.DiscoveryURL != "" {
 			if err := s.checkSameUser(firstText(object, "sub")); err != nil {
-				return directoryapi.ProviderAccount{}, err
+				return directoryapi.ProviderUser{}, err
 			}
 		}
 	} else if s.claims == nil {
-		return directoryapi.ProviderAccount{}, s.providerError(
+		return directoryapi.ProviderUser{}, s.providerError(
 			"it shares users by id tokens alone; log in with an authorization code and the scope openid")
 	}
 	if s.claims != nil {
@@ -40,7 +40,7 @@ func (s *providerLogin) generic(ctx context.Context) (directoryapi.ProviderAccou
 		maps.Copy(merged, object)
 		encoded, err := json.Marshal(merged)
 		if err != nil {
-			return directoryapi.ProviderAccount{}, err
+			return directoryapi.ProviderUser{}, err
 		}
 		object, raw = merged, encoded
 	}

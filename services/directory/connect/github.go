@@ -11,10 +11,10 @@ import (
 
 // github fetches the user of an access token, and of the emails the primary one, if possible
 // verified.
-func (s *providerLogin) github(ctx context.Context) (directoryapi.ProviderAccount, error) {
+func (s *providerLogin) github(ctx context.Context) (directoryapi.ProviderUser, error) {
 	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
 	u, err := s.profile(object, raw)
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 )
 
 // google fetches the user of an access token and checks the hosted domain.
-func (s *providerLogin) google(ctx context.Context) (directoryapi.ProviderAccount, error) {
+func (s *providerLogin) google(ctx context.Context) (directoryapi.ProviderUser, error) {
 	if s.login.Code == "" {
 		if err := s.checkOwnToken(ctx); err != nil {
-			return directoryapi.ProviderAccount{}, err
+			return directoryapi.ProviderUser{}, err
 		}
 	}
 	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
 	if err := s.checkSameUser(firstText(object, "id", "sub")); err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
 	hd, own := s.provider.HD, cmp.Or(firstText(object, "hd"), firstText(s.claims, "hd"))
 	if hd != "" && hd != "*" && !strings.EqualFold(hd, own) {
-		return directoryapi.ProviderAccount{}, s.providerError("the user does not belong to the hosted domain " + hd)
+		return directoryapi.ProviderUser{}, s.providerError("the user does not belong to the hosted domain " + hd)
 	}
 	return s.profile(object, raw)
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // linkedin fetches the user of an access token.
-func (s *providerLogin) linkedin(ctx context.Context) (directoryapi.ProviderAccount, error) {
+func (s *providerLogin) linkedin(ctx context.Context) (directoryapi.ProviderUser, error) {
 	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
 	u, err := s.profile(object, raw)
 	if _, stated := object["email_verified"]; !stated {

@@ -48,8 +48,8 @@ func isTrue(object map[string]any, names ...string) bool {
 var verifiedNames = []string{"email_verified", "verified_email"}
 
 // profile returns the user of a user object, by the names that providers use for its members.
-func (s *providerLogin) profile(object map[string]any, raw json.RawMessage) (directoryapi.ProviderAccount, error) {
-	u := directoryapi.ProviderAccount{
+func (s *providerLogin) profile(object map[string]any, raw json.RawMessage) (directoryapi.ProviderUser, error) {
+	u := directoryapi.ProviderUser{
 		ExternalID: firstText(object, "id", "sub"), Email: firstText(object, "email", "emailAddress"),
 		EmailVerified: isTrue(object, verifiedNames...),
 		GivenName:     firstText(object, "given_name", "first_name", "firstName"), MiddleName: firstText(object, "middle_name"),
@@ -67,7 +67,7 @@ func (s *providerLogin) profile(object map[string]any, raw json.RawMessage) (dir
 }
 
 // splitName fills in given name and surname from a full name.
-func splitName(u *directoryapi.ProviderAccount, name string) {
+func splitName(u *directoryapi.ProviderUser, name string) {
 	if u.GivenName != "" || u.Surname != "" {
 		return
 	}

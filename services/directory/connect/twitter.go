@@ -46,12 +46,12 @@ func (c *Client) beginTwitter(ctx context.Context, p provider, in AuthorizationR
 
 // twitter fetches the user of an access token. With a code, which is the verifier of OAuth 1.0a,
 // the access token of the login is the request token.
-func (s *providerLogin) twitter(ctx context.Context) (directoryapi.ProviderAccount, error) {
+func (s *providerLogin) twitter(ctx context.Context) (directoryapi.ProviderUser, error) {
 	config := s.oauth1(ctx, s.provider, "")
 	if s.login.Code != "" {
 		token, tokenSecret, err := config.AccessToken(s.login.AccessToken.Reveal(), s.login.AccessTokenSecret.Reveal(), s.login.Code.Reveal())
 		if err != nil {
-			return directoryapi.ProviderAccount{}, s.callError(err)
+			return directoryapi.ProviderUser{}, s.callError(err)
 		}
 		s.tokens = directoryapi.ProviderTokens{AccessToken: secure.Secret(token), AccessTokenSecret: secure.Secret(tokenSecret)}
 	}
@@ -62,7 +62,7 @@ func (s *providerLogin) twitter(ctx context.Context) (directoryapi.ProviderAccou
 	plain.Client = &Client{http: signed}
 	object, raw, err := plain.get(ctx, withQuery(s.provider.Resource, "include_email", "true", "skip_status", "true"), nil)
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
 	if id := firstText(object, "id_str"); id != "" {
 		object["id"] = id

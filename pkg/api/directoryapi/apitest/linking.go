@@ -158,7 +158,7 @@ func verifiedMatches(t *testing.T, s Subject) {
 		mirror := h.Mirror(t, h.id)
 		login := func() directoryapi.Account {
 			email := h.email()
-			a := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderAccount{
+			a := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderUser{
 				Tenant: h.id, Directory: mirror, ExternalID: email, Email: email, EmailUnstated: true,
 			}))(t).Account
 			wantEqual(t, "the verification", a.EmailVerificationStatus, directoryapi.Verified)
@@ -421,7 +421,7 @@ func resetCopies(t *testing.T, s Subject) {
 	})
 	t.Run("that of a copy whose email reads VERIFIED though its provider says nothing of it ends too", func(t *testing.T) {
 		email := h.email()
-		from := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderAccount{
+		from := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderUser{
 			Tenant: h.id, Directory: h.Mirror(t, h.id), ExternalID: email, Email: email, EmailUnstated: true,
 		}))(t).Account
 		wantEqual(t, "the outcome", h.loginOf(t, from.ID, true, true).Outcome, directoryapi.Provisioned)

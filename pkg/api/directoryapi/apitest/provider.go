@@ -14,8 +14,8 @@ import (
 func providerAccounts(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	at := s.Mirror(t, n.id)
-	user := func(externalID, email string, with ...func(*directoryapi.ProviderAccount)) directoryapi.ProviderAccount {
-		in := directoryapi.ProviderAccount{
+	user := func(externalID, email string, with ...func(*directoryapi.ProviderUser)) directoryapi.ProviderUser {
+		in := directoryapi.ProviderUser{
 			Tenant: n.id, Directory: at, Account: NewID(), ExternalID: externalID, Email: email, EmailVerified: true, GivenName: "Jo",
 			UserInfo: json.RawMessage(`{"id":"` + externalID + `"}`),
 		}
@@ -24,7 +24,7 @@ func providerAccounts(t *testing.T, s Subject) {
 		}
 		return in
 	}
-	unverified := func(in *directoryapi.ProviderAccount) { in.EmailVerified = false }
+	unverified := func(in *directoryapi.ProviderUser) { in.EmailVerified = false }
 
 	t.Run("the first login creates the account, the next one finds it", func(t *testing.T) {
 		first := user("1", "jo@example.test")
@@ -36,7 +36,7 @@ func providerAccounts(t *testing.T, s Subject) {
 		wantEqual(t, "the user name", made.Account.Username, "jo@example.test")
 		wantEqual(t, "a repeated call's isNew", must(s.API.ProviderAccount(t.Context(), first))(t).IsNew, true)
 		found := must(s.API.ProviderAccount(t.Context(),
-			user("1", "jo.new@example.test", func(in *directoryapi.ProviderAccount) { in.Surname = "Doe" })))(t)
+			user("1", "jo.new@example.test", func(in *directoryapi.ProviderUser) { in.Surname = "Doe" })))(t)
 		wantEqual(t, "isNew", found.IsNew, false)
 		wantEqual(t, "the id", found.Account.ID, made.Account.ID)
 		wantEqual(t, "the email", found.Account.Email, "jo.new@example.test")
@@ -65,7 +65,7 @@ func providerAccounts(t *testing.T, s Subject) {
 		wantError(s.API.ProviderAccount(t.Context(), user("4", "late@example.test")))(t, apierr.Exists)
 	})
 	t.Run("an email of which the provider says nothing counts as verified, and finds no account and is found by none", func(t *testing.T) {
-		unstated := func(in *directoryapi.ProviderAccount) { in.EmailVerified, in.EmailUnstated = false, true }
+		unstated := func(in *directoryapi.ProviderUser) { in.EmailVerified, in.EmailUnstated = false, true }
 		made := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
 		wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
 		wantError(s.API.ProviderAccount(t.Context(), user("5", "silent@example.test")))(t, apierr.Exists)

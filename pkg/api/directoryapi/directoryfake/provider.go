@@ -13,22 +13,22 @@ import (
 )
 
 // ProviderAccount returns the account of a user of a provider, or creates it.
-func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAccount) (directoryapi.ProvidedAccount, error) {
-	return call(d, "ProviderAccount", func() (directoryapi.ProvidedAccount, error) {
+func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderUser) (directoryapi.ProviderAccountResult, error) {
+	return call(d, "ProviderAccount", func() (directoryapi.ProviderAccountResult, error) {
 		directory, err := d.directory(directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
 		switch {
 		case err != nil:
-			return directoryapi.ProvidedAccount{}, err
+			return directoryapi.ProviderAccountResult{}, err
 		case !directory.Mirror():
-			return directoryapi.ProvidedAccount{}, apierr.Reference
+			return directoryapi.ProviderAccountResult{}, apierr.Reference
 		case directory.Status != directoryapi.Enabled:
-			return directoryapi.ProvidedAccount{}, apierr.DirectoryDisabled
+			return directoryapi.ProviderAccountResult{}, apierr.DirectoryDisabled
 		case in.Email == "":
-			return directoryapi.ProvidedAccount{}, apierr.ProviderIncomplete
+			return directoryapi.ProviderAccountResult{}, apierr.ProviderIncomplete
 		}
 		a, isNew, err := d.findOrCreateUser(in)
 		if err != nil {
-			return directoryapi.ProvidedAccount{}, err
+			return directoryapi.ProviderAccountResult{}, err
 		}
 		a.externalID = cmp.Or(in.ExternalID, field.Fold(in.Email))
 		a.Email, a.Username = in.Email, cmp.Or(in.Username, in.Email)
@@ -40,7 +40,7 @@ func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAcc
 		case isNew && in.EmailUnstated:
 			a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, true
 		}
-		return directoryapi.ProvidedAccount{Account: a.Account, IsNew: isNew}, nil
+		return directoryapi.ProviderAccountResult{Account: a.Account, IsNew: isNew}, nil
 	})
 }
 
@@ -52,7 +52,7 @@ func statedOrBefore(value string, before *string) *string {
 }
 
 // findOrCreateUser finds the account by the provider's id or by a verified email, or creates it.
-func (d *Service) findOrCreateUser(in directoryapi.ProviderAccount) (a *account, isNew bool, err error) {
+func (d *Service) findOrCreateUser(in directoryapi.ProviderUser) (a *account, isNew bool, err error) {
 	for _, other := range d.accounts {
 		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && other.externalID == cmp.Or(in.ExternalID, field.Fold(in.Email)) {
 			switch {
@@ -90,19 +90,19 @@ func UserToken(externalID, email string) secure.Secret {
 }
 
 // SocialAccount returns the account of a UserToken; other tokens are refused as a provider would.
-func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProvidedAccount, error) {
+func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProviderAccountResult, error) {
 	directory, err := d.Directory(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	if !directory.Mirror() || field.Fold(directory.ProviderID) != in.Login.Provider {
-		return directoryapi.ProvidedAccount{}, apierr.Reference
+		return directoryapi.ProviderAccountResult{}, apierr.Reference
 	}
 	parts := strings.SplitN(cmp.Or(in.Login.AccessToken, in.Login.Code).Reveal(), ":", 3)
 	if len(parts) != 3 || parts[0] != "user" {
-		return directoryapi.ProvidedAccount{}, apierr.ProviderRefused
+		return directoryapi.ProviderAccountResult{}, apierr.ProviderRefused
 	}
-	return d.ProviderAccount(ctx, directoryapi.ProviderAccount{
+	return d.ProviderAccount(ctx, directoryapi.ProviderUser{
 		Tenant: in.Tenant, Directory: in.Directory, Application: in.Application, Account: in.Account,
 		ExternalID: parts[1], Email: parts[2], EmailVerified: true,
 	})
