@@ -113,7 +113,8 @@ func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, li
 	}
 	for _, link := range links {
 		if link.OtherDirectoryID == directories[partner[link.AccountID]] {
-			return apierr.LinkedToOther.Because("the account %q is linked to another account of that directory", s.base.To("accounts", link.AccountID))
+			return apierr.LinkedToOther.Because(
+				"the account %q is linked to another account of that directory", s.base.To("accounts", link.AccountID))
 		}
 	}
 	count := map[id.ID]int{}

@@ -47,9 +47,8 @@ func (s *Service) purgeShard(ctx context.Context) error {
 	)
 }
 
-// deleteRemaining deletes some of what a deleted directory has left: its accounts, then
-// its groups, each in a transaction of their own, so that no deadlock with
-// another transaction is possible.
+// deleteRemaining deletes a batch of what remains of a deleted directory: its accounts, and then its
+// groups in another transaction, which prevents deadlocks with transactions that lock both.
 func (s *Service) deleteRemaining(ctx context.Context, tx *store.Tx) (int64, error) {
 	before := s.now().Add(-removalGrace)
 	r, err := tx.NextDirectoryRemoval(ctx, before)
@@ -68,8 +67,8 @@ func (s *Service) deleteRemaining(ctx context.Context, tx *store.Tx) (int64, err
 	return tx.DeleteDirectoryRemoval(ctx, r, before)
 }
 
-// deleteRemainingAccounts deletes some of the accounts that a directory has left, and lets
-// the other services drop what they hold of them.
+// deleteRemainingAccounts deletes a batch of the accounts of a deleted directory. By its event the
+// other services delete what they store of them.
 func (s *Service) deleteRemainingAccounts(ctx context.Context, tx *store.Tx, r store.DirectoryRemoval) (int64, error) {
 	accounts, err := tx.DeleteRemainingAccounts(ctx, r, batchSize)
 	if err != nil || len(accounts) == 0 {

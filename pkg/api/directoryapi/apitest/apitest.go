@@ -35,19 +35,19 @@ const Password = "Changeme1!"
 // method.
 type Subject struct {
 	API directoryapi.Contract
-	// DisableDirectory returns a directory the status DISABLED.
+	// DisableDirectory sets the status of a directory to DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
-	// EnableVerification lets a directory ask new accounts to prove their email.
+	// EnableVerification enables the email verification of new accounts of a directory.
 	EnableVerification func(*testing.T, directoryapi.Ref)
-	// DisableGroup returns a group the status DISABLED.
+	// DisableGroup sets the status of a group to DISABLED.
 	DisableGroup func(*testing.T, directoryapi.Ref)
-	// MarkVerified lets the email of an account count as proved.
+	// MarkVerified marks the email of an account as verified.
 	MarkVerified func(*testing.T, directoryapi.Ref)
 	// Link links two accounts of different directories.
 	Link func(t *testing.T, one, other directoryapi.Ref)
-	// Mirror makes an enabled mirror directory of a social provider.
+	// Mirror creates an enabled mirror directory of a social provider.
 	Mirror func(t *testing.T, tenant id.ID) id.ID
-	// DeleteAccount removes an account with its links.
+	// DeleteAccount deletes an account with its links.
 	DeleteAccount func(*testing.T, directoryapi.Ref)
 	// Invite invites an administrator of a tenant.
 	Invite func(t *testing.T, tenant id.ID, email string)

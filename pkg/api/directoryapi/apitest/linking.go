@@ -36,7 +36,9 @@ func (h *defaultStore) email() string {
 }
 
 // verified creates an account with a verified email.
-func (h *defaultStore) verified(t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.Account {
+func (h *defaultStore) verified(
+	t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount),
+) directoryapi.Account {
 	t.Helper()
 	a := h.account(t, directory, email, with...)
 	h.MarkVerified(t, h.ref(a.ID))

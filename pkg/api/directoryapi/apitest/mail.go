@@ -33,7 +33,8 @@ func mails(t *testing.T, s Subject) {
 	})
 	t.Run("a workflow that was turned on", func(t *testing.T) {
 		s.EnableVerification(t, n.ref(d))
-		wantEqual(t, "the workflow", must(s.API.Mail(t.Context(), mail(directoryapi.Verification)))(t).Template.Workflow, directoryapi.Verification)
+		got := must(s.API.Mail(t.Context(), mail(directoryapi.Verification)))(t)
+		wantEqual(t, "the workflow", got.Template.Workflow, directoryapi.Verification)
 	})
 	t.Run("a workflow that does not exist", func(t *testing.T) {
 		wantError(s.API.Mail(t.Context(), mail("birthday")))(t, apierr.NotFound)

@@ -178,7 +178,8 @@ func accountAttributes(a directoryapi.Account) attributes {
 	}
 	return attributes{
 		texts: map[string]string{
-			"username": a.Username, "email": a.Email, "givenName": orEmpty(a.GivenName), "middleName": orEmpty(a.MiddleName), "surname": orEmpty(a.Surname),
+			"username": a.Username, "email": a.Email, "givenName": orEmpty(a.GivenName), "middleName": orEmpty(a.MiddleName),
+			"surname": orEmpty(a.Surname),
 		},
 		status: a.Status,
 		times:  map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": changed},
@@ -230,7 +231,9 @@ func (d *Service) findLogin(tenant id.ID, stores []directoryapi.Store, login str
 	return d.findFirst(tenant, stores, login, func(*account) bool { return true })
 }
 
-func (d *Service) findFirst(tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool) (*account, directoryapi.Store) {
+func (d *Service) findFirst(
+	tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool,
+) (*account, directoryapi.Store) {
 	login = field.Fold(login)
 	for _, store := range stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {

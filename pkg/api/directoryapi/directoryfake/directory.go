@@ -23,20 +23,20 @@ import (
 // Service stores tenants, directories, groups and accounts in memory.
 type Service struct {
 	fault.Injector
-	directoryapi.SAML // nil: the double has no SAML
+	directoryapi.SAML // nil: the fake has no SAML
 	now               func() time.Time
 
-	Changes *changefeed.Log // of what says whether accounts may act
+	Changes *changefeed.Log // changefeed of the access of accounts
 
 	mu          sync.Mutex
 	tenants     map[id.ID]directoryapi.Tenant
 	directories map[directoryapi.Ref]directoryapi.Directory
-	verifying   map[directoryapi.Ref]bool // directories whose verification workflow is on
+	verifying   map[directoryapi.Ref]bool // directories with email verification enabled
 	accounts    []*account                // in the order of their creation
-	resets      map[secure.Secret]reset   // by their open tokens
-	mails       map[mailed]int            // that anonymous callers asked for
+	resets      map[secure.Secret]reset   // pending resets by their tokens
+	mails       map[mailed]int            // number of mails that anonymous callers requested
 	rules       map[directoryapi.Ref]directoryapi.RegistrationRules
-	signUps     map[secure.Secret]signUp // by the tokens of their mails
+	signUps     map[secure.Secret]signUp // by their mailed tokens
 	groups      []directoryapi.Group     // in the order of their creation
 	links       []link
 }

@@ -37,13 +37,13 @@ func (d *Service) RegistrationRules(_ context.Context, in directoryapi.Ref) (dir
 		if err != nil {
 			return directoryapi.RegistrationRules{}, err
 		}
-		registration, ok := d.rules[in]
+		rules, ok := d.rules[in]
 		if !ok {
-			registration = directoryapi.RegistrationRules{MinLength: 8, MaxLength: 100, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1, ResetEmail: true}
+			rules = directoryapi.RegistrationRules{MinLength: 8, MaxLength: 100, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1, ResetEmail: true}
 		}
-		registration.Directory, registration.Builtin, registration.Mirror = directory.Name, directory.Builtin, directory.Mirror()
-		registration.VerificationEmail = d.verifying[in]
-		return registration, nil
+		rules.Directory, rules.Builtin, rules.Mirror = directory.Name, directory.Builtin, directory.Mirror()
+		rules.VerificationEmail = d.verifying[in]
+		return rules, nil
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 // link joins two accounts.
 type link struct {
 	ends        [2]id.ID
-	provisioned bool // a login made it, with the copy that is its second end
+	provisioned bool // created by a login together with the copy, which is its second end
 }
 
 // maxLinks is how many links an account can have.
@@ -42,7 +42,8 @@ func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) 
 			return itself, nil
 		}
 		known := d.accountsWithName(from, home.ID)
-		if i := slices.IndexFunc(known, func(to *account) bool { return in.ByEmail && storeContains(in.Store, to) && isMatch(from, to) }); i >= 0 {
+		isLinkable := func(to *account) bool { return in.ByEmail && storeContains(in.Store, to) && isMatch(from, to) }
+		if i := slices.IndexFunc(known, isLinkable); i >= 0 {
 			return d.linkByEmail(in, from, known[i], itself)
 		}
 		if len(known) > 0 || !in.Provision || home.Mirror() {
