@@ -51,8 +51,8 @@ func page(from, size int) directory.Sync {
 	return directory.Sync{SyncID: field.Some("s"), Accounts: field.Some(accounts)}
 }
 
-// TestManyDelegatedLogins lets one agent answer many logins at a time: none is
-// lost, none is answered twice, and the rate is logged.
+// TestManyDelegatedLogins lets one agent answer many concurrent logins: none is lost, none is
+// answered twice, and the rate is logged.
 func TestManyDelegatedLogins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.CreationPolicyChange{})
@@ -122,8 +122,8 @@ func TestManyDelegatedLogins(t *testing.T) {
 	t.Logf("%.0f logins a second, the slowest %s", workers*each/took.Seconds(), slowest)
 }
 
-// The agent continues the trace of the login: what it is handed names the span that
-// waits for it.
+// The agent continues the trace of the login: the check has the id of the span that waits for the
+// result.
 func TestTheTraceOfALoginGoesToTheAgent(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	before := otel.GetTracerProvider()

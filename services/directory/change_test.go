@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// Others revoke at once what was issued to an account whose password or status
-// changes, or whose directory is disabled.
+// A change of the password or the status of an account, and the disabling of a directory, each emit
+// the event by which other services revoke tokens and sessions.
 func TestChangesThatOthersActOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.CreationPolicyChange{})

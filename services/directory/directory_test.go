@@ -124,7 +124,7 @@ func newWorld(t testing.TB, policy directory.CreationPolicyChange) world {
 	return w
 }
 
-// fill makes the tenant, its directory with the policy, and the account.
+// fill creates the tenant, its directory with the policy, and the account.
 func (w *world) fill(t testing.TB, policy directory.CreationPolicyChange) {
 	t.Helper()
 	_, err := w.SignUp(t.Context(), directoryapi.SignUp{
@@ -239,7 +239,7 @@ func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
 	}
 }
 
-// outbox returns the types of the events that wait, in order.
+// outbox returns the types of the events in the outbox, in order.
 func (w world) outbox(t *testing.T) []string {
 	t.Helper()
 	rows, err := pg.All[struct{ Type string }](t.Context(), w.db, `SELECT convert_from(envelope, 'UTF8')::json->>'type' AS type FROM outbox ORDER BY seq`)
@@ -269,7 +269,7 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	if got, want := w.outbox(t), []string{"AccountRegistered", "AccountVerified", "AccountDeleted", "DirectoryDeleted"}; !slices.Equal(got, want) {
 		t.Errorf("the outbox holds %v, want %v", got, want)
 	}
-	// What fails leaves neither a row nor an event.
+	// A failed call writes neither a row nor an event.
 	if err := w.DeleteAccount(ctx, id.Ref{Tenant: w.tenant, ID: w.account.ID}); !errors.Is(err, apierr.NotFound) {
 		t.Fatal(err)
 	}

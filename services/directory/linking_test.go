@@ -90,7 +90,7 @@ func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
 	}
 }
 
-// An address that one side has not verified may be that of another person.
+// An email that one of the accounts has not verified may be that of another person.
 func TestAMatchNeedsAddressesThatAreVerifiedOnBothSides(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.CreationPolicyChange{})

@@ -125,8 +125,8 @@ func (w world) checkLoginNames(t *testing.T) {
 	}
 }
 
-// Of parallel writers that want one name, some as user name and some as email,
-// one gets it, and the others are logged.
+// Of concurrent writers of one login name, some as user name and some as email, one succeeds, and
+// the others are logged.
 func TestOfParallelWritersOneGetsALoginName(t *testing.T) {
 	t.Parallel()
 	const writers = 50

@@ -16,8 +16,7 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// emitted returns the types of the events that wait for the relay, and forgets
-// them.
+// emitted returns the types of the events in the outbox, and deletes them.
 func (w world) emitted(t *testing.T) []string {
 	t.Helper()
 	types, err := pg.Values[string](t.Context(), w.db, `DELETE FROM outbox RETURNING convert_from(envelope, 'UTF8')::jsonb ->> 'type'`)
@@ -38,7 +37,7 @@ func (w world) merge(t *testing.T, data customdata.Owners, owner id.ID, text str
 	}
 }
 
-// reword returns the template of a workflow another text.
+// reword changes the text of the template of a workflow.
 func (w world) reword(t *testing.T, workflow directoryapi.Workflow, text string) {
 	t.Helper()
 	template, err := pg.Value[id.ID](t.Context(), w.db, `SELECT id FROM email_templates WHERE directory_id = $1 AND workflow = $2`, w.directory, string(workflow))

@@ -47,7 +47,7 @@ func newOwner(email string) directoryapi.RequestSignUp {
 	}}
 }
 
-// mails are the tokens of the mails that were asked for, by account.
+// mails are the tokens of the requested mails, by account.
 func (s signUps) mails(t *testing.T) map[id.ID]secure.Secret {
 	t.Helper()
 	payloads, err := pg.Values[string](t.Context(), s.db, `SELECT convert_from(envelope, 'UTF8')::json->>'data' FROM outbox
@@ -169,8 +169,8 @@ func TestASignUpIsRefusedAsAnAccountIs(t *testing.T) {
 	}
 }
 
-// An address that gets too many mails is not known from the answer; a network that
-// sends too many sign-ups is refused.
+// Beyond the rate limit of an email, the answer is the same as before; beyond that of a network, a
+// sign-up is refused.
 func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newSignUps(t)

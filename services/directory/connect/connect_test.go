@@ -361,7 +361,7 @@ func TestDocumentsAreKeptForTheirLifetime(t *testing.T) {
 	}
 }
 
-// Answers that nobody expects are bounded and have a code.
+// Invalid answers of a provider are bounded in size, and are an error with a code.
 func TestProvidersThatMisbehave(t *testing.T) {
 	t.Parallel()
 	private := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the call followed a redirection") }))

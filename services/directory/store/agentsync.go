@@ -52,7 +52,8 @@ const lastSync = `(SELECT to_jsonb(last) FROM (
 	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) last) AS last_sync`
 
 // BeginSync returns the number of a sync of an agent, and inserts the sync with its first page.
-// Pages without a sync id get the number of the newest sync.
+// Pages without a sync id get the number of the newest sync. mirror.go writes the accounts and
+// groups of a page.
 func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Time) (int64, error) {
 	newest, err := pg.Value[int64](ctx, tx, `SELECT coalesce(max(number), 0) FROM agent_syncs WHERE tenant_id = $1 AND agent_id = $2`,
 		a.TenantID, a.ID)

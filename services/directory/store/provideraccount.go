@@ -29,19 +29,19 @@ const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS director
 // change, or returns apierr.NotFound. It compares the provider data of the account with
 // providerData.
 func (tx *Tx) LockAccountByExternalID(ctx context.Context, tenant, directory id.ID, externalID string,
-	facts map[string]json.RawMessage,
+	providerData map[string]json.RawMessage,
 ) (AccountOfUser, error) {
 	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`, tenant, directory,
-		externalID, facts)
+		externalID, providerData)
 }
 
 // QueueAccountByExternalID queues the look-up of the account with a provider's id of its user:
 // found has it after the next query or the commit. It compares the provider data of the account
 // with providerData.
-func (tx *Tx) QueueAccountByExternalID(_ context.Context, tenant, directory id.ID, externalID string, facts map[string]json.RawMessage,
+func (tx *Tx) QueueAccountByExternalID(_ context.Context, tenant, directory id.ID, externalID string, providerData map[string]json.RawMessage,
 ) (found *[]AccountOfUser) {
 	found = new([]AccountOfUser)
-	pg.QueueReturning(tx, found, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory, externalID, facts)
+	pg.QueueReturning(tx, found, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory, externalID, providerData)
 	return found
 }
 
@@ -54,13 +54,13 @@ func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.I
 
 // UpsertProviderData stores the provider data of an account, and the provider's id of its user. An
 // id that another account has is apierr.Exists.
-func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, externalID string, facts map[string]json.RawMessage,
+func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, externalID string, providerData map[string]json.RawMessage,
 	tokensSealed []byte, now time.Time) error {
 	tx.Queue(`INSERT INTO provider_data AS p (tenant_id, account_id, directory_id, external_id, facts, tokens_sealed, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET external_id = excluded.external_id, facts = excluded.facts,
 			tokens_sealed = coalesce(excluded.tokens_sealed, p.tokens_sealed), modified_at = excluded.modified_at`,
-		a.TenantID, a.ID, a.DirectoryID, externalID, facts, tokensSealed, now)
+		a.TenantID, a.ID, a.DirectoryID, externalID, providerData, tokensSealed, now)
 	return nil
 }
 
