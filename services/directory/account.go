@@ -78,20 +78,20 @@ func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.
 
 // DirectoryAccounts returns a page of the accounts of a directory.
 func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Directory(ctx, in)
+	parent, err := s.Directory(ctx, in)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt)))
+	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query.Of(parent.CreatedAt, parent.ModifiedAt)))
 }
 
 // GroupAccounts returns a page of the members of a group.
 func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Group(ctx, in)
+	parent, err := s.Group(ctx, in)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(owner.CreatedAt, owner.ModifiedAt)))
+	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(parent.CreatedAt, parent.ModifiedAt)))
 }
 
 // CreateAccountIn creates an account in a directory from the body of a client.
@@ -159,7 +159,7 @@ func initialPasswordModifiedAt(now time.Time) *time.Time {
 // the call is idempotent and returns it.
 func (s *Service) createdOrExisting(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
 	if errors.Is(err, apierr.Exists) {
-		if existing, lookup := s.store.Account(ctx, a.TenantID, a.ID); lookup == nil {
+		if existing, lookupErr := s.store.Account(ctx, a.TenantID, a.ID); lookupErr == nil {
 			return s.withVerificationToken(existing)
 		}
 		err = s.duplicateError(ctx, a)

@@ -242,11 +242,11 @@ func (s *Service) Agent(ctx context.Context, at id.Ref) (store.Agent, error) {
 
 // TenantAgents returns a page of the agents of a tenant.
 func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Agent], error) {
-	owner, err := s.Tenant(ctx, tenant)
+	parent, err := s.Tenant(ctx, tenant)
 	if err != nil {
 		return list.Page[store.Agent]{}, err
 	}
-	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.Of(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // UpdateAgent changes the members of the configuration that the body names. The status of the

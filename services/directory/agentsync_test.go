@@ -32,7 +32,7 @@ func TestASynchronizedPasswordHash(t *testing.T) {
 		if err := w.Sync(t.Context(), agent, directory.Sync{Accounts: field.Some([]directory.SyncAccount{account})}); err != nil {
 			t.Fatal(err)
 		}
-		// The agent is silent from here: an answer comes from the hash alone.
+		// From here on the agent does not answer: only the hash can.
 		if _, err := w.db.Pool.Exec(t.Context(), `UPDATE agents SET status = 'OFFLINE' WHERE tenant_id = $1`, w.tenant); err != nil {
 			t.Fatal(err)
 		}

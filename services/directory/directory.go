@@ -77,8 +77,8 @@ func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDir
 	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, nil, "")
 	if errors.Is(err, apierr.Exists) {
 		// The call was repeated: the directory of that name is the one that the first call created.
-		if own, mine := s.store.Directory(ctx, in.Tenant, in.ID); mine == nil {
-			return own, nil
+		if existing, lookupErr := s.store.Directory(ctx, in.Tenant, in.ID); lookupErr == nil {
+			return existing, nil
 		}
 	}
 	return d, err

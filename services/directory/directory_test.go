@@ -295,9 +295,9 @@ func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 	}
 }
 
-// Whether an account exists, and which state it has, shows neither in what a wrong
-// password is answered nor in the work for it: one hash. Hashes are counted by the
-// memory that each of them takes, so no other test may run beside this one.
+// Neither the error for a wrong password nor its time tells whether an account exists or is disabled
+// (user enumeration): one hash is computed. Hashes are counted by the memory that each allocates, so
+// that no other test may run in parallel.
 func TestEveryLoginTakesOneHash(t *testing.T) {
 	const memory = 16 << 20
 	w := newWorld(t, directory.CreationPolicyChange{})

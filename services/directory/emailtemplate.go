@@ -62,11 +62,11 @@ func (s *Service) Template(ctx context.Context, at id.Ref) (directoryapi.EmailTe
 func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context, id.Ref,
 	list.Query) (list.Page[directoryapi.EmailTemplate], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
-		owner, err := s.Directory(ctx, directory)
+		parent, err := s.Directory(ctx, directory)
 		if err != nil {
 			return list.Page[directoryapi.EmailTemplate]{}, err
 		}
-		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query.Of(owner.CreatedAt, owner.ModifiedAt))
+		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query.Of(parent.CreatedAt, parent.ModifiedAt))
 		for i := range page.Items {
 			page.Items[i] = s.withDefaults(page.Items[i])
 		}
@@ -190,15 +190,17 @@ func (s *Service) applyDefaultModel(t *directoryapi.EmailTemplate, in TemplateCh
 // overrideOrDefault reads a text that replaces a default of the deployment. It returns nil where
 // the default applies: for null, and also for the default itself, so that a client that sends back
 // what it has read does not pin the current default.
-func overrideOrDefault(in field.Text, name string, most int, byDefault string, check func(name, text string) error) (*string, error) {
+func overrideOrDefault(
+	in field.Text, name string, maxLength int, defaultText string, check func(name, text string) error,
+) (*string, error) {
 	in.Value = strings.TrimSpace(in.Value)
-	if in.Null || in.Value == byDefault {
+	if in.Null || in.Value == defaultText {
 		return nil, nil
 	}
 	if in.Value == "" {
 		return nil, apierr.TooShort.Because("%s is empty; null stands for the default of the deployment", name)
 	}
-	text, err := field.Optional(in, name, most)
+	text, err := field.Optional(in, name, maxLength)
 	if err != nil {
 		return nil, err
 	}

@@ -25,11 +25,11 @@ func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Qu
 
 // DirectoryGroups returns a page of the groups of a directory.
 func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	owner, err := s.Directory(ctx, directory)
+	parent, err := s.Directory(ctx, directory)
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.Of(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // AccountGroups returns a page of the groups that an account is a member of.
@@ -82,8 +82,8 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 		return tx.MergeGroupCustomData(ctx, g.TenantID, g.ID, in.Group.CustomData.Value, now)
 	})
 	if errors.Is(err, apierr.Exists) {
-		if own, mine := s.store.Group(ctx, in.Tenant, in.ID); mine == nil {
-			return own, nil // the call was repeated
+		if existing, lookupErr := s.store.Group(ctx, in.Tenant, in.ID); lookupErr == nil {
+			return existing, nil // the call was repeated
 		}
 		err = duplicateGroupError(g)
 	}

@@ -60,28 +60,28 @@ func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invi
 // email. It returns apierr.NotFound for an invalid or used token, apierr.OtherInvitee for another
 // email, and the errors of a new account, which do not consume the token.
 func (s *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptInvitation) (directoryapi.Account, error) {
-	v, err := s.pendingSignUp(ctx, in.Token)
+	invitation, err := s.pendingSignUp(ctx, in.Token)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	if v.PasswordHash != nil {
+	if !invitation.IsInvitation() {
 		return directoryapi.Account{}, apierr.NotFound.Because("the token is that of a sign-up")
 	}
-	if !field.SameMailbox(in.Account.Email.Or(""), v.Email) {
+	if !field.SameMailbox(in.Account.Email.Or(""), invitation.Email) {
 		return directoryapi.Account{}, apierr.OtherInvitee.Because("the email must be the one that the invitation was sent to")
 	}
-	ctx = caller.WithTenant(ctx, v.TenantID)
-	owner, err := s.store.Owner(ctx, v.TenantID)
+	ctx = caller.WithTenant(ctx, invitation.TenantID)
+	owner, err := s.store.Owner(ctx, invitation.TenantID)
 	if err != nil {
 		return owner, err
 	}
 	in.Account.EmailVerificationStatus = field.Some(directoryapi.Verified)
-	made, err := s.CreateAccount(ctx, directoryapi.CreateAccount{
-		Tenant: v.TenantID, ID: v.AccountID, Directory: owner.DirectoryID, Account: in.Account,
+	account, err := s.CreateAccount(ctx, directoryapi.CreateAccount{
+		Tenant: invitation.TenantID, ID: invitation.AccountID, Directory: owner.DirectoryID, Account: in.Account,
 	})
 	if err != nil {
-		return made, err
+		return account, err
 	}
 	_, err = s.EndSignUp(ctx, directoryapi.SignUpToken{Token: in.Token})
-	return made, err
+	return account, err
 }

@@ -81,11 +81,11 @@ func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkAccount) 
 			links, err := s.store.LinksOf(ctx, in.Tenant, in.Account, p.account.ID)
 			return s.checkLinkConflicts(p, links), err
 		}
-		made, err := s.createLink(ctx, in, p)
+		created, err := s.createLink(ctx, in, p)
 		changed := errors.Is(err, errConcurrentChange) || errors.Is(err, apierr.Exists) || errors.Is(err, apierr.NotFound)
 		switch {
 		case !changed:
-			return made, err
+			return created, err
 		case attempt == maxLinkAttempts:
 			return p.withoutLink("others changed the accounts at the same time; the next login tries again"), nil
 		}

@@ -16,6 +16,6 @@ const mailWindow = time.Hour
 // account is still within the rate limit of mails for the workflow: somebody who knows an address
 // must not be able to flood its mailbox.
 func (s *Service) countMail(ctx context.Context, tx *store.Tx, tenant, account id.ID, workflow directoryapi.Workflow) (bool, error) {
-	count, err := tx.AddCount(ctx, tenant, "mails/"+string(workflow)+"/"+account.String(), s.now(), mailWindow)
-	return count.Count <= directoryapi.MaxAnonymousMails, err
+	counted, err := tx.AddCount(ctx, tenant, "mails/"+string(workflow)+"/"+account.String(), s.now(), mailWindow)
+	return counted.Count <= directoryapi.MaxAnonymousMails, err
 }

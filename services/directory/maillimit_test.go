@@ -16,8 +16,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// A stranger who knows an address must not fill its mailbox, through however many
-// replicas.
+// The rate limit of mails to an account holds for all replicas together.
 func TestAnonymousCallersSendFewMailsToAnAccount(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Open(t, store.Config)

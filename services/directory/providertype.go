@@ -134,27 +134,27 @@ func (s *Service) canonicalProviderID(providerID string) string {
 
 // checkProviderUnchanged returns an error for a body that names another provider than the
 // directory has.
-func (s *Service) checkProviderUnchanged(own string, in NewProvider) error {
+func (s *Service) checkProviderUnchanged(current string, in NewProvider) error {
 	if in.ProviderID.Present {
 		sent, err := field.Required(in.ProviderID, "providerId", maxName)
 		if err != nil {
 			return err
 		}
-		if s.canonicalProviderID(sent) != own {
-			return providerChangeError(own)
+		if s.canonicalProviderID(sent) != current {
+			return providerChangeError(current)
 		}
 	}
-	_, named := providerTypes[own]
-	if named && in.ProviderType.Given() && s.canonicalProviderID(in.ProviderType.Value) != own {
-		return providerChangeError(own)
+	_, named := providerTypes[current]
+	if named && in.ProviderType.Given() && s.canonicalProviderID(in.ProviderType.Value) != current {
+		return providerChangeError(current)
 	}
 	return nil
 }
 
 // providerChangeError is the error for changing the type of a provider.
-func providerChangeError(own string) error {
-	if own == directoryapi.Native {
+func providerChangeError(current string) error {
+	if current == directoryapi.Native {
 		return apierr.CannotBecomeMirror.Because("the directory is a cloud directory and cannot become a mirror")
 	}
-	return apierr.ProviderFixed.Because("the provider of the directory is %q and cannot become another", own)
+	return apierr.ProviderFixed.Because("the provider of the directory is %q and cannot become another", current)
 }

@@ -35,8 +35,8 @@ func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
 // records both as metrics, and logs each directory.
 func (s *Service) checkSAMLCertificates(ctx context.Context) (expiring, expired int64, err error) {
 	err = s.store.EachShard(ctx, func(ctx context.Context) error {
-		more, ended, err := s.countSAMLCertificates(ctx)
-		expiring, expired = expiring+more, expired+ended
+		expiringHere, expiredHere, err := s.countSAMLCertificates(ctx)
+		expiring, expired = expiring+expiringHere, expired+expiredHere
 		return err
 	})
 	if err != nil {
@@ -60,10 +60,10 @@ func (s *Service) countSAMLCertificates(ctx context.Context) (expiring, expired 
 			if next := saml.CertificateEnd(c.Next); next.After(until) {
 				until = next
 			}
-			switch left := until.Sub(s.now()); {
-			case left > certificateWarning:
+			switch remaining := until.Sub(s.now()); {
+			case remaining > certificateWarning:
 				continue
-			case left > 0:
+			case remaining > 0:
 				expiring++
 			default:
 				expired++

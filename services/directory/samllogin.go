@@ -50,13 +50,13 @@ const (
 )
 
 // samlKeyPair returns the key pair of a SAML directory, cached, as it never changes.
-func (s *Service) samlKeyPair(ctx context.Context, own store.SAMLServiceProvider) (saml.KeyPair, error) {
-	return s.keyPairs.Get(ctx, own.CertificateID, func(context.Context) (saml.KeyPair, error) {
-		private, err := s.ring.Open(own.PrivateKeySealed, samlKeyPurpose(own.ID))
+func (s *Service) samlKeyPair(ctx context.Context, sp store.SAMLServiceProvider) (saml.KeyPair, error) {
+	return s.keyPairs.Get(ctx, sp.CertificateID, func(context.Context) (saml.KeyPair, error) {
+		private, err := s.ring.Open(sp.PrivateKeySealed, samlKeyPurpose(sp.ID))
 		if err != nil {
 			return saml.KeyPair{}, err
 		}
-		return saml.ReadKeyPair(own.Certificate, private)
+		return saml.ReadKeyPair(sp.Certificate, private)
 	})
 }
 
@@ -138,17 +138,17 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 func (s *Service) samlAccount(
 	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderUser, login saml.Login,
 ) (out directoryapi.ProviderAccountResult, err error) {
-	claims, incomplete := mapClaims(p, in)
+	claims, mapErr := mapClaims(p, in)
 	var found *[]store.AccountOfUser
 	if err := s.useAssertion(ctx, p.Provider, login, func(tx *store.Tx) {
-		if incomplete == nil {
+		if mapErr == nil {
 			found = tx.QueueAccountByExternalID(ctx, in.Tenant, in.Directory, claims.externalID, claims.providerData)
 		}
 	}); err != nil {
 		return out, err
 	}
-	if incomplete != nil {
-		return out, incomplete
+	if mapErr != nil {
+		return out, mapErr
 	}
 	if len(*found) == 0 || !s.isUnchanged((*found)[0], claims) {
 		return s.accountOfClaims(ctx, p, in, claims)

@@ -54,26 +54,26 @@ func (s *Service) RequestSignUp(ctx context.Context, in directoryapi.RequestSign
 
 // insertSignUp stores a sign-up or an invitation with a new token and requests its mail. mailed is
 // false beyond the rate limit of the email.
-func (s *Service) insertSignUp(ctx context.Context, v store.SignUp) (mailed bool, err error) {
+func (s *Service) insertSignUp(ctx context.Context, signUp store.SignUp) (mailed bool, err error) {
 	token := secure.Token(43)
-	v.Digest, v.CreatedAt = secure.Digest(token), s.now()
-	v.ExpiresAt = v.CreatedAt.Add(s.cfg.VerificationTTL)
+	signUp.Digest, signUp.CreatedAt = secure.Digest(token), s.now()
+	signUp.ExpiresAt = signUp.CreatedAt.Add(s.cfg.VerificationTTL)
 	err = s.store.Tx(s.store.OnMain(ctx), func(tx *store.Tx) error {
-		ofEmail, ofAddress, err := tx.CountSignUps(ctx, v.Email, v.AddressHash, v.CreatedAt.Add(-signUpWindow))
+		ofEmail, ofAddress, err := tx.CountSignUps(ctx, signUp.Email, signUp.AddressHash, signUp.CreatedAt.Add(-signUpWindow))
 		switch {
 		case err != nil:
 			return err
-		case v.AddressHash != "" && ofAddress >= maxSignUpsOfAddress:
+		case signUp.AddressHash != "" && ofAddress >= maxSignUpsOfAddress:
 			return apierr.TooMany.Because("too many sign-ups came from this network; try again in an hour").After(signUpWindow)
 		case ofEmail >= maxSignUpsOfEmail:
 			return nil
 		}
 		mailed = true
-		if err := tx.InsertSignUp(ctx, v); err != nil {
+		if err := tx.InsertSignUp(ctx, signUp); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.SignUpRequested{
-			Tenant: v.TenantID, Account: v.AccountID, Token: s.ring.Seal(token, events.MailTokenPurpose(v.AccountID)),
+			Tenant: signUp.TenantID, Account: signUp.AccountID, Token: s.ring.Seal(token, events.MailTokenPurpose(signUp.AccountID)),
 		})
 	})
 	return mailed, err
@@ -91,51 +91,53 @@ func (s *Service) addressHash(ctx context.Context) string {
 }
 
 // pendingSignUp returns the sign-up or invitation of a mailed token, or apierr.NotFound.
-func (s *Service) pendingSignUp(ctx context.Context, token secure.Secret) (v store.SignUp, err error) {
+func (s *Service) pendingSignUp(ctx context.Context, token secure.Secret) (pending store.SignUp, err error) {
 	digest := secure.Digest(token)
 	tenant, err := s.store.SignUpTenant(ctx, digest)
 	if err == nil {
-		v, err = s.store.SignUp(ctx, tenant, digest, s.now())
+		pending, err = s.store.SignUp(ctx, tenant, digest, s.now())
 	}
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.NotFound.Because("the token of the mail is unknown, used or expired")
 	}
-	return v, err
+	return pending, err
 }
 
 // PendingSignUp returns the sign-up or invitation of a mailed token, or apierr.NotFound.
 func (s *Service) PendingSignUp(ctx context.Context, in directoryapi.SignUpToken) (directoryapi.PendingSignUp, error) {
-	v, err := s.pendingSignUp(ctx, in.Token)
-	return directoryapi.PendingSignUp{Tenant: v.TenantID, Account: v.AccountID, Email: v.Email, Invitation: v.PasswordHash == nil}, err
+	pending, err := s.pendingSignUp(ctx, in.Token)
+	return directoryapi.PendingSignUp{
+		Tenant: pending.TenantID, Account: pending.AccountID, Email: pending.Email, Invitation: pending.IsInvitation(),
+	}, err
 }
 
 // EndSignUp consumes a mailed token. Of concurrent calls one succeeds, and the others return
 // apierr.NotFound.
 func (s *Service) EndSignUp(ctx context.Context, in directoryapi.SignUpToken) (directoryapi.Empty, error) {
-	v, err := s.pendingSignUp(ctx, in.Token)
+	pending, err := s.pendingSignUp(ctx, in.Token)
 	if err != nil {
 		return directoryapi.Empty{}, err
 	}
 	ctx = s.store.OnMain(ctx)
-	return directoryapi.Empty{}, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, v.TenantID, v.Digest) })
+	return directoryapi.Empty{}, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, pending.TenantID, pending.Digest) })
 }
 
 // signUpMail returns what the mail of a sign-up or an invitation is made of, or apierr.NotFound.
 func (s *Service) signUpMail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
-	v, err := s.store.SignUpByAccount(ctx, in.Tenant, in.Account)
+	pending, err := s.store.SignUpByAccount(ctx, in.Tenant, in.Account)
 	if err != nil {
 		return directoryapi.Mail{}, err
 	}
 	mail := directoryapi.Mail{
-		Account: directoryapi.Account{TenantID: in.Tenant, ID: in.Account, Username: v.Email, Email: v.Email, GivenName: v.GivenName,
-			Surname: v.Surname},
+		Account: directoryapi.Account{TenantID: in.Tenant, ID: in.Account, Username: pending.Email, Email: pending.Email,
+			GivenName: pending.GivenName, Surname: pending.Surname},
 		Template: directoryapi.EmailTemplate{
 			TenantID: in.Tenant, Workflow: in.Workflow, MimeType: plainText, Subject: "Confirm your sign-up",
 			TextBody: "$!{greeting}\n\nPlease confirm your email address to complete your sign-up at $!{sender.name}:\n\n$!{url}\n\n" +
 				"If you did not ask for this, you can ignore this mail.\n",
 		},
 	}
-	if v.PasswordHash == nil {
+	if pending.IsInvitation() {
 		mail.Template.Subject = "You are invited as an administrator"
 		mail.Template.TextBody = "Hello,\n\nYou are invited to become an administrator at $!{sender.name}. " +
 			"Choose your password here:\n\n$!{url}\n\nIf you did not expect this, you can ignore this mail.\n"
@@ -148,9 +150,9 @@ func (s *Service) signUpMail(ctx context.Context, in directoryapi.MailOf) (direc
 // the sign-up was confirmed by its mail (RequestSignUp). A repeated call with the same ids returns
 // what the first created.
 func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
-	done, err := s.existingSignUp(ctx, in)
+	existing, err := s.existingSignUp(ctx, in)
 	if !errors.Is(err, apierr.NotFound) {
-		return done, err
+		return existing, err
 	}
 	owner := directoryapi.Account{
 		TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email,
@@ -158,12 +160,12 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 	}
 	hash := ""
 	if in.Pending {
-		v, err := s.store.SignUpByAccount(ctx, in.Tenant, in.Owner)
-		if err != nil || v.PasswordHash == nil {
+		pending, err := s.store.SignUpByAccount(ctx, in.Tenant, in.Owner)
+		if err != nil || pending.IsInvitation() {
 			return directoryapi.SignedUp{}, errors.Join(err, apierr.NotFound)
 		}
-		owner.Username, owner.Email, owner.GivenName, owner.Surname = v.Email, v.Email, v.GivenName, v.Surname
-		owner.EmailVerificationStatus, hash = directoryapi.Verified, *v.PasswordHash
+		owner.Username, owner.Email, owner.GivenName, owner.Surname = pending.Email, pending.Email, pending.GivenName, pending.Surname
+		owner.EmailVerificationStatus, hash = directoryapi.Verified, *pending.PasswordHash
 	}
 	if in.Password != "" {
 		if hash, err = s.passwords.Hash(ctx, in.Tenant, in.Password); err != nil {
@@ -186,11 +188,11 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 	if err != nil && !errors.Is(err, apierr.Exists) {
 		return directoryapi.SignedUp{}, err
 	}
-	done, again := s.existingSignUp(ctx, in) // also where a concurrent call was first
-	if errors.Is(again, apierr.NotFound) && err != nil {
+	existing, lookupErr := s.existingSignUp(ctx, in) // also where a concurrent call was first
+	if errors.Is(lookupErr, apierr.NotFound) && err != nil {
 		return directoryapi.SignedUp{}, err
 	}
-	return done, again
+	return existing, lookupErr
 }
 
 // existingSignUp returns what a call of SignUp with these ids has created, or apierr.NotFound.

@@ -75,9 +75,9 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	if strings.ContainsRune(password, 0) {
 		return apierr.Format.Because("password must not contain the character NUL")
 	}
-	most := min(p.MaxLength, maxPassword)
+	maxLength := min(p.MaxLength, maxPassword)
 	if len(password) > secure.MaxPassword { // too long in every normal form: counting exactly would only cost time
-		return passwordTooLong(utf8.RuneCountInString(password), most, nil)
+		return passwordTooLong(utf8.RuneCountInString(password), maxLength, nil)
 	}
 	length, found := utf8.RuneCountInString(norm.NFC.String(password)), secure.CountCharacters(password)
 	var missing, sentences []string // for the developer, and for the end user
@@ -101,8 +101,8 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 		return apierr.TooShort.Because("password has %s and needs at least %s",
 			countOfCharacters(length, ""), field.And(append([]string{countOfCharacters(p.MinLength, "")}, missing...))).
 			Saying("Account password minimum length not satisfied.")
-	case length > most:
-		return passwordTooLong(length, most, missing)
+	case length > maxLength:
+		return passwordTooLong(length, maxLength, missing)
 	case len(missing) > 0:
 		return apierr.BadRequest.Because("password requires at least %s", field.And(missing)).
 			Saying("%s", strings.Join(sentences, " "))
@@ -112,8 +112,8 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 
 // passwordTooLong returns apierr.TooLong for a password of that length. missing are the classes of
 // characters that it lacks besides.
-func passwordTooLong(length, most int, missing []string) error {
-	rule := "may have at most " + countOfCharacters(most, "")
+func passwordTooLong(length, maxLength int, missing []string) error {
+	rule := "may have at most " + countOfCharacters(maxLength, "")
 	if len(missing) > 0 {
 		rule += " and needs at least " + field.And(missing)
 	}

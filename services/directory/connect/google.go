@@ -22,8 +22,8 @@ func (s *providerLogin) google(ctx context.Context) (directoryapi.ProviderUser, 
 	if err := s.checkSameUser(firstText(object, "id", "sub")); err != nil {
 		return directoryapi.ProviderUser{}, err
 	}
-	hd, own := s.provider.HD, cmp.Or(firstText(object, "hd"), firstText(s.claims, "hd"))
-	if hd != "" && hd != "*" && !strings.EqualFold(hd, own) {
+	hd, userDomain := s.provider.HD, cmp.Or(firstText(object, "hd"), firstText(s.claims, "hd"))
+	if hd != "" && hd != "*" && !strings.EqualFold(hd, userDomain) {
 		return directoryapi.ProviderUser{}, s.providerError("the user does not belong to the hosted domain " + hd)
 	}
 	return s.profile(object, raw)

@@ -38,7 +38,8 @@ func (tx *Tx) LockAccountByExternalID(ctx context.Context, tenant, directory id.
 // QueueAccountByExternalID queues the look-up of the account with a provider's id of its user:
 // found has it after the next query or the commit. It compares the provider data of the account
 // with providerData.
-func (tx *Tx) QueueAccountByExternalID(_ context.Context, tenant, directory id.ID, externalID string, providerData map[string]json.RawMessage,
+func (tx *Tx) QueueAccountByExternalID(
+	_ context.Context, tenant, directory id.ID, externalID string, providerData map[string]json.RawMessage,
 ) (found *[]AccountOfUser) {
 	found = new([]AccountOfUser)
 	pg.QueueReturning(tx, found, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory, externalID, providerData)

@@ -24,6 +24,9 @@ type SignUp struct {
 	ExpiresAt    time.Time
 }
 
+// IsInvitation reports whether the row is an invitation of an administrator.
+func (s SignUp) IsInvitation() bool { return s.PasswordHash == nil }
+
 const signUpColumns = `tenant_id, account_id, digest, email, address_hash, given_name, surname, password_hash, created_at, expires_at`
 
 // SignUpTenant returns the tenant of a pending sign-up or invitation, or apierr.NotFound: a mailed
