@@ -182,7 +182,9 @@ type PasswordChanged struct {
 // About names the account.
 func (e PasswordChanged) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// AccountDisabled says that an account that was enabled is not any more.
+// AccountDisabled says that an enabled account was disabled. No service consumes it: it is for the
+// audit log and for consumers outside. A disabled account keeps its tokens, and they are refused at
+// their next use (services/directory/access.go).
 type AccountDisabled struct {
 	Tenant  id.ID `json:"tenant"`
 	Account id.ID `json:"account"`
@@ -191,7 +193,9 @@ type AccountDisabled struct {
 // About names the account.
 func (e AccountDisabled) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// DirectoryDisabled says that a directory that was enabled is not any more.
+// DirectoryDisabled says that an enabled directory was disabled. No service consumes it: it is for
+// the audit log and for consumers outside. Tokens of its accounts are refused at their next use
+// (services/directory/access.go).
 type DirectoryDisabled struct {
 	Tenant    id.ID `json:"tenant"`
 	Directory id.ID `json:"directory"`

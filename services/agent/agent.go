@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	pingEvery = 30 * time.Second
-	// pollRetry is the pause after a poll for checks that failed.
+	pingInterval = 30 * time.Second
+	// pollRetry is the pause after a failed call for password checks.
 	pollRetry = time.Second
-	// syncRetry is the pause after a sync that failed, doubled up to maxSyncRetry.
+	// syncRetry is the first pause after a failed sync, doubled for each further failure up to
+	// maxSyncRetry (back-off).
 	syncRetry    = 2 * time.Second
 	maxSyncRetry = 5 * time.Minute
 )
@@ -23,11 +24,11 @@ type Agent struct {
 	cfg      Config
 	doorward *Doorward
 	server   atomic.Pointer[server]
-	changed  chan *server // a new configuration, for the sync
-	state    state
+	changed  chan *server // a new configuration, for syncLoop
+	health   health
 }
 
-// New returns an agent that does nothing until Run.
+// New returns an agent, which Run starts.
 func New(cfg Config) (*Agent, error) {
 	d, err := NewDoorward(cfg)
 	if err != nil {
@@ -36,30 +37,29 @@ func New(cfg Config) (*Agent, error) {
 	return &Agent{cfg: cfg, doorward: d, changed: make(chan *server, 1)}, nil
 }
 
-// Run works until its context ends: it reads the configuration, and from then on synchronizes,
-// checks passwords and reports its status.
+// Run works until its context ends: it reads the configuration, retrying with back-off, and then
+// synchronizes, checks passwords and reports its status.
 func (a *Agent) Run(ctx context.Context) error {
 	for wait := firstBackoff; ; wait = min(2*wait, maxBackoff) {
 		err := a.configure(ctx)
 		if err == nil {
 			break
 		}
-		a.state.note("configuration", err)
+		a.health.record("configuration", err)
 		slog.ErrorContext(ctx, "reading the configuration failed, retrying", "error", err.Error())
-		if pause(ctx, wait) != nil {
+		if sleep(ctx, wait) != nil {
 			return nil
 		}
 	}
 	var work sync.WaitGroup
-	for _, part := range []func(context.Context){a.pings, a.syncs, a.checks} {
+	for _, part := range []func(context.Context){a.pingLoop, a.syncLoop, a.checkLoop} {
 		work.Go(func() { part(ctx) })
 	}
 	work.Wait()
 	return nil
 }
 
-// configure reads the configuration and, where it has changed, makes it that of
-// all that begins from now on.
+// configure reads the configuration. A changed one is used for all that starts from now on.
 func (a *Agent) configure(ctx context.Context) error {
 	settings, err := a.doorward.Configuration(ctx)
 	if err != nil {
@@ -74,44 +74,45 @@ func (a *Agent) configure(ctx context.Context) error {
 	}
 	a.server.Store(s)
 	select {
-	case <-a.changed: // this is newer
+	case <-a.changed: // drop an older configuration that was not used
 	default:
 	}
 	a.changed <- s
 	slog.InfoContext(ctx, "configured", "server", s.address(), "base", settings.BaseDN, "provider", settings.ProviderID)
-	a.state.note("configuration", nil)
+	a.health.record("configuration", nil)
 	return nil
 }
 
-// pings reports the state of the agent to Doorward, and reads the configuration again.
-func (a *Agent) pings(ctx context.Context) {
+// pingLoop reports the status of the agent to Doorward (heartbeat) and reads the configuration
+// again, each pingInterval.
+func (a *Agent) pingLoop(ctx context.Context) {
 	for {
 		if err := a.configure(ctx); err != nil && ctx.Err() == nil {
-			a.state.note("configuration", err)
+			a.health.record("configuration", err)
 		}
 		err := a.server.Load().probe(ctx)
-		a.state.note("directory server", err)
+		a.health.record("directory server", err)
 		if err == nil {
-			err = a.state.problem()
+			err = a.health.firstProblem()
 		}
 		err = a.doorward.Ping(ctx, err)
-		if ctx.Err() != nil || pause(ctx, pingEvery) != nil {
+		if ctx.Err() != nil || sleep(ctx, pingInterval) != nil {
 			return
 		}
-		a.state.note("Doorward", err)
+		a.health.record("Doorward", err)
 	}
 }
 
-// syncs compares everything at the start, and then polls.
-func (a *Agent) syncs(ctx context.Context) {
-	m := newMirror(<-a.changed, a.doorward)
+// syncLoop runs a full sync at the start, and incremental syncs each PollInterval after that.
+func (a *Agent) syncLoop(ctx context.Context) {
+	m := newSyncState(<-a.changed, a.doorward)
 	retry := syncRetry
 	for {
-		err := m.poll(ctx)
+		err := m.incrementalSync(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		a.state.synchronized(m, err)
+		a.health.recordSync(m, err)
 		wait := a.cfg.Poll
 		if wait == 0 {
 			wait = time.Duration(m.settings.PollInterval) * time.Minute
@@ -127,37 +128,37 @@ func (a *Agent) syncs(ctx context.Context) {
 			return
 		case s := <-a.changed:
 			m.close()
-			m = newMirror(s, a.doorward)
+			m = newSyncState(s, a.doorward)
 		case <-time.After(wait):
 		}
 	}
 }
 
-// checks takes password checks from Doorward and makes them, so many at a time.
-func (a *Agent) checks(ctx context.Context) {
+// checkLoop fetches password checks from Doorward and runs them, at most cfg.Checks concurrently.
+func (a *Agent) checkLoop(ctx context.Context) {
 	slots := make(chan struct{}, a.cfg.Checks)
-	var working sync.WaitGroup
-	defer working.Wait() // what was taken is answered
+	var running sync.WaitGroup
+	defer running.Wait() // every check that was fetched is answered
 	for {
-		slots <- struct{}{} // one is free
+		slots <- struct{}{} // wait until a slot is free
 		<-slots
-		found, err := a.doorward.Checks(ctx)
+		found, err := a.doorward.WaitForChecks(ctx)
 		if ctx.Err() != nil && err != nil {
 			return
 		}
-		a.state.note("checks", err)
+		a.health.record("checks", err)
 		if err != nil {
-			if _, ok := errors.AsType[*refused](err); ok {
+			if _, ok := errors.AsType[*statusError](err); ok {
 				slog.ErrorContext(ctx, "Doorward refused the agent, retrying", "error", err.Error())
 			}
-			if pause(ctx, pollRetry) != nil {
+			if sleep(ctx, pollRetry) != nil {
 				return
 			}
 			continue
 		}
 		for _, c := range found {
 			slots <- struct{}{}
-			working.Go(func() {
+			running.Go(func() {
 				defer func() { <-slots }()
 				a.answer(context.WithoutCancel(ctx), c)
 			})
@@ -168,15 +169,16 @@ func (a *Agent) checks(ctx context.Context) {
 	}
 }
 
-// answerTimeout is how long a login may wait for the answer to its check.
+// answerTimeout is how long a login waits for the result of its check.
 const answerTimeout = 15 * time.Second
 
+// answer runs a password check and sends its result.
 func (a *Agent) answer(ctx context.Context, c Check) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	started := time.Now()
-	result := a.server.Load().check(ctx, c)
-	a.state.checked(ctx, result, time.Since(started))
+	result := a.server.Load().checkPassword(ctx, c)
+	a.health.recordCheck(ctx, result, time.Since(started))
 	if err := a.doorward.Answer(ctx, c.ID, result); err != nil {
 		slog.WarnContext(ctx, "sending the result of a password check failed", "error", err.Error())
 	}

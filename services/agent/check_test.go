@@ -27,13 +27,13 @@ func TestWhatAnErrorOfTheDirectoryServerMeans(t *testing.T) {
 		{"a good password", t.Context(), nil, success},
 		{"a wrong password", t.Context(), refusal(ldap.LDAPResultInvalidCredentials, ""), failure},
 		{"a wrong password of Active Directory", t.Context(), activeDirectory("52e"), failure},
-		{"an expired one", t.Context(), activeDirectory("532"), failedBy("EXPIRED")},
-		{"one that must be changed", t.Context(), activeDirectory("773"), failedBy("EXPIRED")},
-		{"a locked user", t.Context(), activeDirectory("775"), failedBy("LOCKED")},
-		{"a disabled user", t.Context(), activeDirectory("533"), failedBy("DISABLED")},
-		{"an expired user", t.Context(), activeDirectory("701"), failedBy("DISABLED")},
-		{"an expired one of a policy", t.Context(), policyError(ldap.BeheraPasswordExpired, errors.New("x")), failedBy("EXPIRED")},
-		{"a locked one of a policy", t.Context(), policyError(ldap.BeheraAccountLocked, errors.New("x")), failedBy("LOCKED")},
+		{"an expired one", t.Context(), activeDirectory("532"), failureWithReason("EXPIRED")},
+		{"one that must be changed", t.Context(), activeDirectory("773"), failureWithReason("EXPIRED")},
+		{"a locked user", t.Context(), activeDirectory("775"), failureWithReason("LOCKED")},
+		{"a disabled user", t.Context(), activeDirectory("533"), failureWithReason("DISABLED")},
+		{"an expired user", t.Context(), activeDirectory("701"), failureWithReason("DISABLED")},
+		{"an expired one of a policy", t.Context(), passwordPolicyError(ldap.BeheraPasswordExpired, errors.New("x")), failureWithReason("EXPIRED")},
+		{"a locked one of a policy", t.Context(), passwordPolicyError(ldap.BeheraAccountLocked, errors.New("x")), failureWithReason("LOCKED")},
 		{"an empty password", t.Context(), refusal(ldap.ErrorEmptyPassword, ""), failure},
 		{"no server", t.Context(), fmt.Errorf("connect: %w", dial), CheckResult{Result: "ERROR", Code: 9001}},
 		{"a connection that broke", t.Context(), refusal(ldap.ErrorNetwork, ""), CheckResult{Result: "ERROR", Code: 9001}},
@@ -42,7 +42,7 @@ func TestWhatAnErrorOfTheDirectoryServerMeans(t *testing.T) {
 		{"a referral", t.Context(), refusal(ldap.LDAPResultReferral, ""), CheckResult{Result: "ERROR", Code: 9006}},
 		{"something else", t.Context(), refusal(ldap.LDAPResultProtocolError, ""), CheckResult{Result: "ERROR", Code: 9005}},
 	} {
-		if got := resultOf(c.ctx, c.err); got != c.want {
+		if got := checkResult(c.ctx, c.err); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
 		}
 	}

@@ -1,7 +1,8 @@
 // Package agent connects an LDAP server or Active Directory to Doorward. It runs beside the
-// directory server and calls outward only: it sends accounts and groups (sync.go), checks
-// passwords at logins (check.go), and reports its status (agent.go). ldap.go and search.go
-// are the LDAP client, doorward.go the HTTPS client.
+// directory server and makes outgoing calls only: it sends accounts and groups (directory
+// synchronization, sync.go), checks passwords at logins by an LDAP bind (check.go), and reports
+// its status (agent.go, status.go). ldap.go and search.go are the LDAP client, doorward.go is the
+// HTTPS client. The service's side is services/directory/agentsync.go and agentcheck.go.
 package agent
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Config is the environment of the agent. All else it reads from Doorward.
+// Config are the environment variables of the agent. It reads the rest of its configuration from
+// Doorward.
 type Config struct {
 	URL       string        `env:"DOORWARD_URL" required:"true" help:"address of Doorward, such as https://id.example.com"`
 	CA        string        `env:"DOORWARD_CA" help:"CA certificates in PEM to verify Doorward with, besides those of the system"`

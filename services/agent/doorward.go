@@ -24,7 +24,7 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// Doorward is the server as its agent sees it.
+// Doorward is the HTTPS client of the agent.
 type Doorward struct {
 	address, key string
 	secret       secure.Secret
@@ -32,15 +32,15 @@ type Doorward struct {
 	http         *http.Client
 }
 
-// refused is an answer that repeating does not change.
-type refused struct {
+// statusError is an answer that a retry does not change (4xx, except 429).
+type statusError struct {
 	status int
 	text   string
 }
 
-func (r *refused) Error() string { return fmt.Sprintf("Doorward answers %d: %s", r.status, r.text) }
+func (r *statusError) Error() string { return fmt.Sprintf("Doorward answers %d: %s", r.status, r.text) }
 
-// NewDoorward checks the address and the certificates of the configuration.
+// NewDoorward makes the client, and validates URL and CA certificates of the configuration.
 func NewDoorward(cfg Config) (*Doorward, error) {
 	address, err := url.Parse(strings.TrimSuffix(strings.TrimRight(cfg.URL, "/"), "/v1"))
 	if err != nil || address.Scheme != "https" || address.Host == "" {
@@ -61,7 +61,7 @@ func NewDoorward(cfg Config) (*Doorward, error) {
 	}, nil
 }
 
-// roots are the certificates of the system and those of a PEM text.
+// roots returns the CA certificates of the system and those of a PEM text.
 func roots(text, name string) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -107,30 +107,30 @@ func (d *Doorward) call(ctx context.Context, method, path string, in, out any) e
 			DeveloperMessage string `json:"developerMessage"`
 		}
 		_ = json.Unmarshal(text, &refusal)
-		return &refused{response.StatusCode, refusal.DeveloperMessage}
+		return &statusError{response.StatusCode, refusal.DeveloperMessage}
 	case out == nil:
 		return nil
 	}
 	return json.Unmarshal(text, out)
 }
 
-// retry repeats a call with back-off until it succeeds or is refused.
-func (d *Doorward) retry(ctx context.Context, method, path string, in, out any) error {
+// callWithRetry retries a call with back-off until it succeeds or is refused.
+func (d *Doorward) callWithRetry(ctx context.Context, method, path string, in, out any) error {
 	wait := firstBackoff
 	for {
 		err := d.call(ctx, method, path, in, out)
-		if _, no := errors.AsType[*refused](err); err == nil || no || ctx.Err() != nil {
+		if _, isRefused := errors.AsType[*statusError](err); err == nil || isRefused || ctx.Err() != nil {
 			return err
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
 		wait = min(2*wait, maxBackoff)
 	}
 }
 
-// pause waits, or returns the error of a context that ends.
-func pause(ctx context.Context, wait time.Duration) error {
+// sleep waits, or returns the error of a context that ends.
+func sleep(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -139,7 +139,7 @@ func pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// Settings are the configuration that Doorward has of the agent.
+// Settings is the configuration of the agent in Doorward.
 type Settings struct {
 	ProviderID           string          `json:"providerId"`
 	DirectoryHost        string          `json:"directoryHost"`
@@ -155,7 +155,7 @@ type Settings struct {
 	Groups               GroupSettings   `json:"groupConfig"`
 }
 
-// AccountSettings say which entries are accounts.
+// AccountSettings says which LDAP entries are accounts, and which attributes are their properties.
 type AccountSettings struct {
 	DNSuffix      string `json:"dnSuffix"`
 	ObjectClass   string `json:"objectClass"`
@@ -168,7 +168,7 @@ type AccountSettings struct {
 	PasswordRDN   string `json:"passwordRdn"` // empty where password hashes are not sent
 }
 
-// GroupSettings say which entries are groups.
+// GroupSettings says which LDAP entries are groups, and which attributes are their properties.
 type GroupSettings struct {
 	DNSuffix       string `json:"dnSuffix"`
 	ObjectClass    string `json:"objectClass"`
@@ -181,7 +181,7 @@ type GroupSettings struct {
 // isAD reports whether the server is Active Directory.
 func (s Settings) isAD() bool { return s.ProviderID == "ad" }
 
-// Page is a part of what the directory server has.
+// Page is a page of a sync: accounts and groups of the directory server.
 type Page struct {
 	SyncID          string    `json:"syncId,omitempty"`
 	Accounts        []Account `json:"accounts,omitempty"`
@@ -211,7 +211,7 @@ type Group struct {
 	Members     []string `json:"members"`
 }
 
-// Check is a password to compare.
+// Check is a password check.
 type Check struct {
 	ID         string            `json:"id"`
 	Username   string            `json:"username"`
@@ -220,7 +220,7 @@ type Check struct {
 	Trace      map[string]string `json:"trace"`
 }
 
-// CheckResult is what came of a check.
+// CheckResult is the result of a password check.
 type CheckResult struct {
 	Result string `json:"result"`
 	Code   int    `json:"code,omitempty"`
@@ -237,7 +237,7 @@ func (d *Doorward) Configuration(ctx context.Context) (Settings, error) {
 	return s, err
 }
 
-// Ping reports the status of the agent; nil: healthy.
+// Ping reports the status of the agent, where nil is healthy.
 func (d *Doorward) Ping(ctx context.Context, problem error) error {
 	in := map[string]string{"status": "ONLINE"}
 	if problem != nil {
@@ -247,21 +247,21 @@ func (d *Doorward) Ping(ctx context.Context, problem error) error {
 	return d.call(ctx, http.MethodPost, "/ping", in, nil)
 }
 
-// Send sends a page until it is taken.
+// Send sends a page of a sync, and retries until Doorward accepts or refuses it.
 func (d *Doorward) Send(ctx context.Context, p Page) error {
-	return d.retry(ctx, http.MethodPost, "/sync", p, nil)
+	return d.callWithRetry(ctx, http.MethodPost, "/sync", p, nil)
 }
 
-// Checks waits for password checks.
-func (d *Doorward) Checks(ctx context.Context) ([]Check, error) {
+// WaitForChecks returns password checks; without any it waits up to 20 s (long poll).
+func (d *Doorward) WaitForChecks(ctx context.Context) ([]Check, error) {
 	var checks []Check
 	return checks, d.call(ctx, http.MethodGet, "/authentications?wait=20", nil, &checks)
 }
 
-// Answer answers a check. One whose login has ended is no error.
+// Answer sends the result of a check. It is no error that its login has ended already.
 func (d *Doorward) Answer(ctx context.Context, check string, r CheckResult) error {
-	err := d.retry(ctx, http.MethodPost, "/authentications/"+url.PathEscape(check), r, nil)
-	if no, ok := errors.AsType[*refused](err); ok && no.status == http.StatusNotFound {
+	err := d.callWithRetry(ctx, http.MethodPost, "/authentications/"+url.PathEscape(check), r, nil)
+	if refusal, ok := errors.AsType[*statusError](err); ok && refusal.status == http.StatusNotFound {
 		return nil
 	}
 	return err

@@ -40,7 +40,7 @@ func TestFiltersOfTheConfiguration(t *testing.T) {
 		{"person", "", "(&(objectClass=person))"}, {"person", "(a=b)", "(&(objectClass=person)(a=b))"}, {"person", " a=b ", "(&(objectClass=person)(a=b))"},
 		{"p*)(x=y", "", `(&(objectClass=p\2a\29\28x=y))`},
 	} {
-		if got := matching(c.class, c.filter); got != c.want {
+		if got := classFilter(c.class, c.filter); got != c.want {
 			t.Errorf("matching(%q, %q) = %s, want %s", c.class, c.filter, got, c.want)
 		}
 	}
@@ -64,11 +64,11 @@ func TestTwoSpellingsOfANameAreOne(t *testing.T) {
 }
 
 func TestGroupsInsideOfGroups(t *testing.T) {
-	m := &mirror{byName: map[nameHash]entryID{}}
-	nodes, names := map[entryID]*node{}, map[nameHash]entryID{}
+	m := &syncState{byName: map[nameHash]entryID{}}
+	nodes, names := map[entryID]*groupNode{}, map[nameHash]entryID{}
 	for i := range 3 {
 		m.byName[nameHash(i)] = entryID{byte(i)}
-		nodes[entryID{100 + byte(i)}] = &node{members: []nameHash{nameHash(i), nameHash(100 + (i+1)%3), 999}}
+		nodes[entryID{100 + byte(i)}] = &groupNode{members: []nameHash{nameHash(i), nameHash(100 + (i+1)%3), 999}}
 		names[nameHash(100+i)] = entryID{100 + byte(i)}
 	}
 	for e := range nodes {
@@ -97,7 +97,7 @@ func TestReferrals(t *testing.T) {
 	for address, want := range map[string]bool{
 		"dc1.corp:636": true, "DC2.corp:636": true, "dc2.corp:389": false, "evil.test:636": false, "dc1.corp.evil.test:636": false, "dc1.corp:6360": false,
 	} {
-		if s.mayFollow(address) != want {
+		if s.isReferralAllowed(address) != want {
 			t.Errorf("%s may be followed: %t", address, !want)
 		}
 	}

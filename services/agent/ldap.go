@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	// dialTimeout is less than checkTimeout: a server that cannot be reached is not
-	// a slow one.
+	// dialTimeout is less than checkTimeout, so that an unreachable server is told from a slow one.
 	dialTimeout = 3 * time.Second
 	// searchTimeout bounds one page of a search.
 	searchTimeout = 60 * time.Second
-	// maxIdle bounds the connections that are kept for later.
+	// maxIdle bounds the idle connections of each pool.
 	maxIdle = 64
 )
 
-// server is the directory server by one configuration.
+// server is the LDAP client of the directory server, for one configuration.
 type server struct {
 	settings Settings
 	cfg      Config
 	tls      *tls.Config
-	searches chan *ldap.Conn // idle connections of the agent's user
-	binds    chan *ldap.Conn // idle connections on which users are bound
+	searches chan *ldap.Conn // pool of idle connections, bound as the agent's user
+	binds    chan *ldap.Conn // pool of idle connections for the binds of users
 }
 
 // errReferral is a referral that is not followed.
@@ -57,7 +56,7 @@ func newServer(cfg Config, s Settings) (*server, error) {
 	}, nil
 }
 
-// close ends the idle connections.
+// close closes the idle connections.
 func (s *server) close() {
 	for _, pool := range []chan *ldap.Conn{s.searches, s.binds} {
 		for len(pool) > 0 {
@@ -66,12 +65,12 @@ func (s *server) close() {
 	}
 }
 
-// address is the host and port of the configuration.
+// address is the host and port of the directory server.
 func (s *server) address() string {
 	return net.JoinHostPort(s.settings.DirectoryHost, strconv.Itoa(s.settings.DirectoryPort))
 }
 
-// dial connects to a directory server and secures the connection.
+// dial connects to a directory server, with TLS (LDAPS or StartTLS) as configured.
 func (s *server) dial(ctx context.Context, address string) (*ldap.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -122,11 +121,12 @@ func setTimeout(ctx context.Context, conn *ldap.Conn, most time.Duration) {
 	conn.SetTimeout(most)
 }
 
-// bindAs is the bind of a user at a login (check.go), on a connection that is used for nothing else.
+// bindAs is the LDAP bind of a user at a login (check.go), on a connection that is used for binds
+// only. The password policy control tells why the server refuses a login.
 func (s *server) bindAs(ctx context.Context, dn, password string) error {
 	ctx, span := telemetry.Span(ctx, "ldap.Bind")
 	defer span.End()
-	conn := take(s.binds)
+	conn := takeConn(s.binds)
 	for fresh := conn == nil; ; fresh = true {
 		var err error
 		if conn == nil {
@@ -140,7 +140,7 @@ func (s *server) bindAs(ctx context.Context, dn, password string) error {
 			request.Controls = []ldap.Control{ldap.NewControlBeheraPasswordPolicy()}
 		}
 		result, err := conn.SimpleBind(request)
-		err = answered(err)
+		err = markConnectionError(err)
 		if isBroken(err) {
 			_ = conn.Close()
 			if conn = nil; !fresh && ctx.Err() == nil {
@@ -148,28 +148,28 @@ func (s *server) bindAs(ctx context.Context, dn, password string) error {
 			}
 			return err
 		}
-		put(s.binds, conn)
+		putConn(s.binds, conn)
 		if result == nil {
 			return err
 		}
 		policy, ok := ldap.FindControl(result.Controls, ldap.ControlTypeBeheraPasswordPolicy).(*ldap.ControlBeheraPasswordPolicy)
 		switch {
 		case ok && err != nil:
-			return policyError(policy.Error, err)
+			return passwordPolicyError(policy.Error, err)
 		case ok && policy.Error == ldap.BeheraChangeAfterReset:
-			return policyError(policy.Error, errors.New("the password must be changed"))
+			return passwordPolicyError(policy.Error, errors.New("the password must be changed"))
 		}
 		return err
 	}
 }
 
-// bound connects to a directory server as the user of the agent.
-func (s *server) bound(ctx context.Context, address string) (*ldap.Conn, error) {
+// dialAsAgent connects to a directory server and binds as the user of the agent (bind DN).
+func (s *server) dialAsAgent(ctx context.Context, address string) (*ldap.Conn, error) {
 	conn, err := s.dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	// Bind refuses an empty password, with which a server would let anybody in.
+	// conn.Bind refuses an empty password, with which any bind would succeed (unauthenticated bind).
 	if err := conn.Bind(s.settings.AgentUserDN, s.settings.AgentUserDNPassword.Reveal()); err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("log in to the directory server as %s: %w", s.settings.AgentUserDN, err)
@@ -177,8 +177,8 @@ func (s *server) bound(ctx context.Context, address string) (*ldap.Conn, error) 
 	return conn, nil
 }
 
-// take returns an idle connection, or nil.
-func take(pool chan *ldap.Conn) *ldap.Conn {
+// takeConn takes an idle connection from a pool; nil where there is none.
+func takeConn(pool chan *ldap.Conn) *ldap.Conn {
 	for {
 		select {
 		case conn := <-pool:
@@ -191,8 +191,8 @@ func take(pool chan *ldap.Conn) *ldap.Conn {
 	}
 }
 
-// put keeps a connection for later.
-func put(pool chan *ldap.Conn, conn *ldap.Conn) {
+// putConn puts a connection back into a pool, or closes it where the pool is full.
+func putConn(pool chan *ldap.Conn, conn *ldap.Conn) {
 	if conn.IsClosing() {
 		return
 	}
@@ -203,51 +203,51 @@ func put(pool chan *ldap.Conn, conn *ldap.Conn) {
 	}
 }
 
-// search runs one search on a connection of the agent's user. A connection that
-// turns out to be broken is replaced once.
+// search runs one search on a connection of the agent's user. A broken connection is replaced
+// once.
 func (s *server) search(ctx context.Context, request *ldap.SearchRequest) (*ldap.SearchResult, error) {
-	conn := take(s.searches)
+	conn := takeConn(s.searches)
 	for fresh := conn == nil; ; fresh = true {
 		var err error
 		if conn == nil {
-			if conn, err = s.bound(ctx, s.address()); err != nil {
+			if conn, err = s.dialAsAgent(ctx, s.address()); err != nil {
 				return nil, err
 			}
 		}
 		setTimeout(ctx, conn, searchTimeout)
 		result, err := conn.Search(request)
-		if err = answered(err); isBroken(err) {
+		if err = markConnectionError(err); isBroken(err) {
 			_ = conn.Close()
 			if conn = nil; !fresh && ctx.Err() == nil {
 				continue
 			}
 			return nil, err
 		}
-		put(s.searches, conn)
+		putConn(s.searches, conn)
 		return result, err
 	}
 }
 
-// errBroken is a connection that ended in the place of an answer.
+// errBroken is a connection that broke before the answer.
 var errBroken = errors.New("the connection to the directory server broke")
 
-// answered marks an error of a request that is no answer of the server: go-ldap
-// returns what it read last, such as the end of the connection, as plain text.
-func answered(err error) error {
+// markConnectionError adds errBroken to an error that is no answer of the server: go-ldap returns
+// the end of a connection as plain text.
+func markConnectionError(err error) error {
 	if err == nil || errors.As(err, new(*ldap.Error)) {
 		return err
 	}
 	return errors.Join(errBroken, err)
 }
 
-// isBroken reports whether an error ends its connection.
+// isBroken reports whether the connection cannot be used after an error.
 func isBroken(err error) bool {
 	return err != nil && (ldap.IsErrorWithCode(err, ldap.ErrorNetwork) || ldap.IsErrorWithCode(err, ldap.LDAPResultUnavailable) ||
 		ldap.IsErrorWithCode(err, ldap.LDAPResultOther) || errors.As(err, new(net.Error)) ||
 		errors.Is(err, errBroken))
 }
 
-// probe reports whether the directory server answers.
+// probe reads the root of the directory server, to report whether it answers.
 func (s *server) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
@@ -256,9 +256,9 @@ func (s *server) probe(ctx context.Context) error {
 	return err
 }
 
-// mayFollow reports whether a referral may lead to an address: that of the
-// configuration or one that is listed.
-func (s *server) mayFollow(address string) bool {
+// isReferralAllowed reports whether a referral to an address may be followed: to the configured
+// server, or to one of DOORWARD_AGENT_REFERRAL_HOSTS.
+func (s *server) isReferralAllowed(address string) bool {
 	if strings.EqualFold(address, s.address()) {
 		return true
 	}

@@ -14,18 +14,19 @@ import (
 
 const (
 	pageSize     = 1000
-	maxReferrals = 3 // that lead to one another
+	maxReferrals = 3 // in a row
 )
 
-// each calls take for every entry that a search finds, a page at a time (paged results,
-// RFC 2696).
-func (s *server) each(ctx context.Context, base, filter string, attributes []string, take func(*ldap.Entry) error) error {
-	return s.eachAt(ctx, s.address(), base, filter, attributes, take, 0)
+// searchEntries calls visit for every entry that a search finds, page by page (paged results, RFC
+// 2696), and follows referrals as configured.
+func (s *server) searchEntries(ctx context.Context, base, filter string, attributes []string, visit func(*ldap.Entry) error) error {
+	return s.searchEntriesAt(ctx, s.address(), base, filter, attributes, visit, 0)
 }
 
-func (s *server) eachAt(ctx context.Context, address, base, filter string, attributes []string, take func(*ldap.Entry) error,
+// searchEntriesAt is searchEntries at one server. depth is the number of referrals that led there.
+func (s *server) searchEntriesAt(ctx context.Context, address, base, filter string, attributes []string, visit func(*ldap.Entry) error,
 	depth int) error {
-	conn, err := s.bound(ctx, address)
+	conn, err := s.dialAsAgent(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (s *server) eachAt(ctx context.Context, address, base, filter string, attri
 		}
 		referrals = append(referrals, result.Referrals...)
 		for _, entry := range result.Entries {
-			if err := take(entry); err != nil {
+			if err := visit(entry); err != nil {
 				return err
 			}
 		}
@@ -57,23 +58,23 @@ func (s *server) eachAt(ctx context.Context, address, base, filter string, attri
 		}
 		paging.SetCookie(next.Cookie)
 	}
-	return s.follow(ctx, referrals, filter, attributes, take, depth)
+	return s.followReferrals(ctx, referrals, filter, attributes, visit, depth)
 }
 
-// follow goes on with a search where referrals lead, if the configuration says
-// so. To another host it goes only when that is listed.
-func (s *server) follow(ctx context.Context, referrals []string, filter string, attributes []string, take func(*ldap.Entry) error,
+// followReferrals continues a search at the servers of its referrals, where the configuration has
+// referralMode follow and the server is allowed.
+func (s *server) followReferrals(ctx context.Context, referrals []string, filter string, attributes []string, visit func(*ldap.Entry) error,
 	depth int) error {
 	if s.settings.ReferralMode != "follow" {
 		return nil
 	}
 	for _, referral := range referrals {
 		address, base, err := readReferral(referral, s.settings.SSLRequired)
-		if err == nil && (depth >= maxReferrals || !s.mayFollow(address)) {
+		if err == nil && (depth >= maxReferrals || !s.isReferralAllowed(address)) {
 			err = fmt.Errorf("%w, %s, which DOORWARD_AGENT_REFERRAL_HOSTS does not list", errReferral, address)
 		}
 		if err == nil {
-			err = s.eachAt(ctx, address, base, filter, attributes, take, depth+1)
+			err = s.searchEntriesAt(ctx, address, base, filter, attributes, visit, depth+1)
 		}
 		if err != nil && !s.settings.IgnoreReferralIssues {
 			return err
@@ -82,7 +83,7 @@ func (s *server) follow(ctx context.Context, referrals []string, filter string, 
 	return nil
 }
 
-// readReferral reads the address and the base of an LDAP URL (RFC 4516).
+// readReferral reads address and base of the LDAP URL of a referral (RFC 4516).
 func readReferral(text string, secured bool) (address, base string, err error) {
 	referral, err := url.Parse(text)
 	if err != nil || referral.Host == "" || (referral.Scheme != "ldap" && referral.Scheme != "ldaps") {
@@ -98,16 +99,17 @@ func readReferral(text string, secured bool) (address, base string, err error) {
 	return net.JoinHostPort(referral.Hostname(), port), strings.TrimPrefix(referral.Path, "/"), nil
 }
 
-// under is a base with an optional part below it.
-func under(suffix, base string) string {
+// searchBase is the base DN, with an optional suffix below it.
+func searchBase(suffix, base string) string {
 	if suffix == "" {
 		return base
 	}
 	return suffix + "," + base
 }
 
-// matching is the filter of a class with an optional further condition.
-func matching(class, filter string) string {
+// classFilter is the filter of an object class with an optional further filter. The object class
+// is escaped (LDAP injection).
+func classFilter(class, filter string) string {
 	condition := ""
 	if filter = strings.TrimSpace(filter); filter != "" {
 		if condition = filter; !strings.HasPrefix(filter, "(") {
@@ -118,16 +120,18 @@ func matching(class, filter string) string {
 }
 
 func (s Settings) accountFilter() string {
-	return matching(s.Accounts.ObjectClass, s.Accounts.ObjectFilter)
+	return classFilter(s.Accounts.ObjectClass, s.Accounts.ObjectFilter)
 }
 
-func (s Settings) groupFilter() string { return matching(s.Groups.ObjectClass, s.Groups.ObjectFilter) }
+func (s Settings) groupFilter() string {
+	return classFilter(s.Groups.ObjectClass, s.Groups.ObjectFilter)
+}
 
-func (s Settings) accountBase() string { return under(s.Accounts.DNSuffix, s.BaseDN) }
+func (s Settings) accountBase() string { return searchBase(s.Accounts.DNSuffix, s.BaseDN) }
 
-func (s Settings) groupBase() string { return under(s.Groups.DNSuffix, s.BaseDN) }
+func (s Settings) groupBase() string { return searchBase(s.Groups.DNSuffix, s.BaseDN) }
 
-// membersRDN is the attribute of a group that names its members.
+// membersRDN is the attribute of a group with its members.
 func (s Settings) membersRDN() string {
 	switch class := strings.ToLower(s.Groups.ObjectClass); {
 	case s.Groups.MembersRDN != "":
@@ -140,7 +144,7 @@ func (s Settings) membersRDN() string {
 	return "member"
 }
 
-// entryID identifies an entry for ever, whatever becomes of its name.
+// entryID identifies an entry permanently, also after a rename.
 type entryID [16]byte
 
 func (e entryID) String() string {
@@ -156,8 +160,8 @@ func parseID(text string) (e entryID, err error) {
 	return entryID(raw), nil
 }
 
-// Attributes that identify an entry, by server: OpenLDAP and most others, 389
-// Directory Server, Active Directory.
+// The attributes that identify an entry: of OpenLDAP and most servers, of 389 Directory Server, and
+// of Active Directory.
 const (
 	entryUUID  = "entryUUID"
 	nsUniqueID = "nsUniqueId"
@@ -183,7 +187,7 @@ func (s Settings) idOf(entry *ldap.Entry) (e entryID, err error) {
 	return e, fmt.Errorf("the entry %s has no entryUUID or nsUniqueId that the agent may read", entry.DN)
 }
 
-// idFilter finds an entry by its id.
+// idFilter is the filter that finds an entry by its id.
 func (s Settings) idFilter(e entryID) string {
 	if s.isAD() {
 		var filter strings.Builder
@@ -197,7 +201,7 @@ func (s Settings) idFilter(e entryID) string {
 	return "(|(" + entryUUID + "=" + e.String() + ")(" + nsUniqueID + "=" + h[:8] + "-" + h[8:16] + "-" + h[16:24] + "-" + h[24:] + "))"
 }
 
-// idAttributes are those that idOf reads.
+// idAttributes are the attributes that idOf reads.
 func (s Settings) idAttributes() []string {
 	if s.isAD() {
 		return []string{objectGUID}
@@ -205,7 +209,7 @@ func (s Settings) idAttributes() []string {
 	return []string{entryUUID, nsUniqueID}
 }
 
-// changeAttribute grows with every change of an entry.
+// changeAttribute is the attribute whose value increases with every change of an entry.
 func (s Settings) changeAttribute() string {
 	if s.isAD() {
 		return "uSNChanged"

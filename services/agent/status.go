@@ -16,24 +16,24 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// state is the health of the agent.
-type state struct {
+// health is the status of the agent and the problems of its parts.
+type health struct {
 	mu       sync.Mutex
 	problems map[string]Problem
 	status   Status
 }
 
-// Problem is what went wrong last in a part of the agent, and goes on.
+// Problem is the current error of a part of the agent.
 type Problem struct {
 	Since   time.Time `json:"since"`
 	Message string    `json:"message"`
 }
 
-// Status is what the page of the agent shows.
+// Status is what the status page shows.
 type Status struct {
-	Problems map[string]Problem `json:"problems"` // by part of the agent
-	SyncedAt *time.Time         `json:"syncedAt"` // when the agent last found that nothing is missing
-	FullAt   *time.Time         `json:"fullAt"`   // when the last full comparison ended
+	Problems map[string]Problem `json:"problems"` // by part of the agent: configuration, synchronization, …
+	SyncedAt *time.Time         `json:"syncedAt"` // end of the last successful sync
+	FullAt   *time.Time         `json:"fullAt"`   // end of the last full sync
 	LagS     float64            `json:"lagSeconds"`
 	Accounts int                `json:"accounts"`
 	Groups   int                `json:"groups"`
@@ -56,8 +56,8 @@ func must[T any](instrument T, err error) T {
 	return instrument
 }
 
-// note records whether a part of the agent works.
-func (s *state) note(part string, err error) {
+// record records the error of a part of the agent, nil where the part works.
+func (s *health) record(part string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -75,8 +75,8 @@ func (s *state) note(part string, err error) {
 	s.problems[part] = p
 }
 
-// problem is what Doorward is to know of; nil for nothing.
-func (s *state) problem() error {
+// firstProblem is the problem that is reported to Doorward; nil for none.
+func (s *health) firstProblem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, part := range []string{"configuration", "synchronization"} {
@@ -87,8 +87,9 @@ func (s *state) problem() error {
 	return nil
 }
 
-func (s *state) synchronized(m *mirror, err error) {
-	s.note("synchronization", err)
+// recordSync records the result of a sync.
+func (s *health) recordSync(m *syncState, err error) {
+	s.record("synchronization", err)
 	result := "ok"
 	if err != nil {
 		result = "error"
@@ -106,7 +107,8 @@ func (s *state) synchronized(m *mirror, err error) {
 	}
 }
 
-func (s *state) checked(ctx context.Context, r CheckResult, took time.Duration) {
+// recordCheck records the result of a password check and the time it took.
+func (s *health) recordCheck(ctx context.Context, r CheckResult, took time.Duration) {
 	result := r.Result
 	switch {
 	case r.Code != 0:
@@ -123,21 +125,21 @@ func (s *state) checked(ctx context.Context, r CheckResult, took time.Duration) 
 	s.status.Checks[result]++
 }
 
-// Status is the state of the agent.
+// Status returns the status of the agent.
 func (a *Agent) Status() Status {
-	a.state.mu.Lock()
-	defer a.state.mu.Unlock()
-	s := a.state.status
+	a.health.mu.Lock()
+	defer a.health.mu.Unlock()
+	s := a.health.status
 	s.Problems, s.Checks = map[string]Problem{}, map[string]int{}
-	maps.Copy(s.Problems, a.state.problems)
-	maps.Copy(s.Checks, a.state.status.Checks)
+	maps.Copy(s.Problems, a.health.problems)
+	maps.Copy(s.Checks, a.health.status.Checks)
 	if s.SyncedAt != nil {
 		s.LagS = time.Since(*s.SyncedAt).Seconds()
 	}
 	return s
 }
 
-// Healthy is an error while something is wrong.
+// Healthy returns the problem of a part of the agent (readiness), nil where all parts work.
 func (a *Agent) Healthy(context.Context) error {
 	for part, p := range a.Status().Problems {
 		return fmt.Errorf("%s: %s", part, p.Message)
@@ -161,7 +163,7 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 </dl></html>
 `))
 
-// Handler serves the page of the agent, and the same as JSON at /status.json.
+// Handler serves the status page, and the status as JSON at /status.json.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {

@@ -16,52 +16,52 @@ const (
 	maxAccounts = 1000   // of a page
 	maxGroups   = 100    // of a page
 	maxMembers  = 20_000 // of a page, unless one group has more
-	// resolution is the resolution of modifyTimestamp, which counts seconds: two changes
-	// within it may have the same value.
-	resolution = 2 * time.Second
+	// changeTimeResolution is the resolution of modifyTimestamp, which counts seconds: later changes
+	// within it can have the same value.
+	changeTimeResolution = 2 * time.Second
 )
 
-// mirror is what the agent has sent, as far as it needs that to find changes. It
-// lives in memory: after a start everything is compared once.
-type mirror struct {
+// syncState is what the agent remembers of the entries that it has sent, to find changes and
+// deletions. It is in memory only: after a start there is a full sync.
+type syncState struct {
 	*server
 	doorward *Doorward
 
 	accounts           map[entryID]nameHash
 	byName             map[nameHash]entryID // of accounts
 	groups             map[entryID]struct{}
-	newest             string               // greatest value of the change attribute
-	atNewest           map[entryID]struct{} // entries that have it
-	newestAt           time.Time            // when it was first seen
-	settled            bool                 // whether no further entry can get it
-	fullSyncAt         time.Time            // when the last full sync ended
-	deletionsCheckedAt time.Time            // when deletions were last searched for
-	searches           int                  // that were made, for tests and metrics
-	sent               int                  // entries
+	newest             string               // greatest value of the change attribute (high-water mark)
+	atNewest           map[entryID]struct{} // entries that have the value newest
+	newestAt           time.Time            // when newest was first read
+	newestIsFinal      bool                 // whether no further entry can get the value newest
+	fullSyncAt         time.Time            // end of the last full sync
+	deletionsCheckedAt time.Time            // end of the last search for deletions
+	searches           int                  // number of searches, for tests and the status
+	sent               int                  // number of entries sent
 }
 
-func newMirror(s *server, d *Doorward) *mirror {
-	return &mirror{server: s, doorward: d, accounts: map[entryID]nameHash{}, byName: map[nameHash]entryID{}}
+func newSyncState(s *server, d *Doorward) *syncState {
+	return &syncState{server: s, doorward: d, accounts: map[entryID]nameHash{}, byName: map[nameHash]entryID{}}
 }
 
-// errEmpty keeps a search that finds nothing from removing everything.
-var errEmpty = errors.New("the search found no account; see that baseDn, accountConfig and the rights of agentUserDn are right. " +
+// errNoAccounts ends a sync that finds no account at all, which would delete all accounts at
+// Doorward.
+var errNoAccounts = errors.New("the search found no account; see that baseDn, accountConfig and the rights of agentUserDn are right. " +
 	"Nothing was removed")
 
-// sender gathers entries and sends them a page at a time, while the next page is
-// read.
-type sender struct {
+// pageSender collects entries and sends them page by page, while the next page is being read.
+type pageSender struct {
 	ctx      context.Context
 	doorward *Doorward
 	page     Page
 	members  int
 	pages    chan Page
-	ended    chan error
+	result   chan error
 	count    int
 }
 
-func (m *mirror) newSender(ctx context.Context, syncID string) *sender {
-	s := &sender{ctx: ctx, doorward: m.doorward, page: Page{SyncID: syncID}, pages: make(chan Page, 1), ended: make(chan error, 1)}
+func (m *syncState) newSender(ctx context.Context, syncID string) *pageSender {
+	s := &pageSender{ctx: ctx, doorward: m.doorward, page: Page{SyncID: syncID}, pages: make(chan Page, 1), result: make(chan error, 1)}
 	go func() {
 		var failed error
 		for p := range s.pages {
@@ -69,85 +69,88 @@ func (m *mirror) newSender(ctx context.Context, syncID string) *sender {
 				failed = s.doorward.Send(s.ctx, p)
 			}
 		}
-		s.ended <- failed
+		s.result <- failed
 	}()
 	return s
 }
 
-func (s *sender) flush() {
+// flush sends the current page.
+func (s *pageSender) flush() {
 	s.count += len(s.page.Accounts) + len(s.page.Groups)
 	s.pages <- s.page
 	s.page, s.members = Page{SyncID: s.page.SyncID}, 0
 }
 
-func (s *sender) account(a Account) {
+// addAccount adds an account to the page, and sends a full page.
+func (s *pageSender) addAccount(a Account) {
 	if s.page.Accounts = append(s.page.Accounts, a); len(s.page.Accounts) >= maxAccounts {
 		s.flush()
 	}
 }
 
-func (s *sender) group(g Group) {
+// addGroup adds a group to the page, and sends a full page.
+func (s *pageSender) addGroup(g Group) {
 	if len(s.page.Groups) >= maxGroups || s.members+len(g.Members) > maxMembers && len(s.page.Groups) > 0 {
 		s.flush()
 	}
 	s.page.Groups, s.members = append(s.page.Groups, g), s.members+len(g.Members)
 }
 
-// end sends what is left, and waits until all is sent. A sync that failed is not
-// complete.
-func (s *sender) end(complete bool, failed error) error {
+// close sends the last page, and waits until all pages are sent. A sync that failed is not marked
+// as complete, so that Doorward deletes nothing.
+func (s *pageSender) close(complete bool, failed error) error {
 	if failed == nil {
 		s.page.Complete = complete
 		s.flush()
 	}
 	close(s.pages)
-	return errors.Join(failed, <-s.ended)
+	return errors.Join(failed, <-s.result)
 }
 
-// full compares everything: what Doorward has and the directory server has not is
-// removed there.
-func (m *mirror) full(ctx context.Context) (err error) {
+// fullSync sends all accounts and groups (full comparison): Doorward deletes what is not among
+// them.
+func (m *syncState) fullSync(ctx context.Context) (err error) {
 	started := time.Now()
-	// The maps are filled again where they are: two of each are more memory than the
-	// agent may have. Without a whole comparison they are of no use.
+	// The maps are cleared and filled again, as the agent has no memory for two of each. They are
+	// incomplete until the sync ends: if it fails, the next one is a full sync again.
 	m.fullSyncAt = time.Time{}
 	clear(m.accounts)
 	clear(m.byName)
-	m.newest, m.atNewest, m.settled = "", map[entryID]struct{}{}, false
-	out := m.newSender(ctx, rand.Text())
+	m.newest, m.atNewest, m.newestIsFinal = "", map[entryID]struct{}{}, false
+	sender := m.newSender(ctx, rand.Text())
 	settings := m.settings
 	m.searches++
-	err = m.each(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(), func(entry *ldap.Entry) error {
+	err = m.searchEntries(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(), func(entry *ldap.Entry) error {
 		e, err := settings.idOf(entry)
 		if err != nil {
 			return err
 		}
-		m.learn(e, entry)
-		m.note(e, entry)
-		out.account(settings.account(e, entry))
+		m.recordName(e, entry)
+		m.recordChange(e, entry)
+		sender.addAccount(settings.account(e, entry))
 		return nil
 	})
 	if err == nil && len(m.accounts) == 0 {
-		err = errEmpty
+		err = errNoAccounts
 	}
 	if err == nil {
-		err = m.sendGroups(ctx, out)
+		err = m.sendGroups(ctx, sender)
 	}
-	if err = out.end(true, err); err != nil {
+	if err = sender.close(true, err); err != nil {
 		return err
 	}
-	m.sent += out.count
+	m.sent += sender.count
 	m.fullSyncAt, m.deletionsCheckedAt = time.Now(), time.Now()
 	slog.InfoContext(ctx, "full comparison done",
 		"accounts", len(m.accounts), "groups", len(m.groups), "seconds", time.Since(started).Seconds())
 	return nil
 }
 
-// note records the newest change.
-func (m *mirror) note(e entryID, entry *ldap.Entry) {
+// recordChange updates the greatest value of the change attribute.
+func (m *syncState) recordChange(e entryID, entry *ldap.Entry) {
 	changed := entry.GetEqualFoldAttributeValue(m.settings.changeAttribute())
 	switch {
-	case changed == "" || m.older(changed, m.newest):
+	case changed == "" || m.isOlder(changed, m.newest):
 	case changed == m.newest:
 		m.atNewest[e] = struct{}{}
 	default:
@@ -155,8 +158,8 @@ func (m *mirror) note(e entryID, entry *ldap.Entry) {
 	}
 }
 
-// older compares two values of the change attribute.
-func (m *mirror) older(a, b string) bool {
+// isOlder compares two values of the change attribute.
+func (m *syncState) isOlder(a, b string) bool {
 	if !m.settings.isAD() {
 		return a < b
 	}
@@ -165,28 +168,27 @@ func (m *mirror) older(a, b string) bool {
 	return x < y
 }
 
-// node is a group as it is read, before nested groups are expanded.
-type node struct {
+// groupNode is a group before nested groups are expanded.
+type groupNode struct {
 	group   Group
 	members []nameHash
 }
 
-// sendGroups reads all groups and sends them with their members, those of nested groups
-// included.
-func (m *mirror) sendGroups(ctx context.Context, out *sender) error {
-	nodes := map[entryID]*node{}
+// sendGroups reads all groups and sends them with their members, including those of nested groups.
+func (m *syncState) sendGroups(ctx context.Context, sender *pageSender) error {
+	nodes := map[entryID]*groupNode{}
 	byName := map[nameHash]entryID{}
 	settings := m.settings
 	byUser := settings.membersRDN() == "memberUid"
 	m.searches++
-	err := m.each(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(), func(entry *ldap.Entry) error {
+	err := m.searchEntries(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(), func(entry *ldap.Entry) error {
 		e, err := settings.idOf(entry)
 		if err != nil {
 			return err
 		}
-		m.note(e, entry)
-		n := &node{group: Group{ExternalID: e.String(), Name: value(entry, settings.Groups.NameRDN),
-			Description: value(entry, settings.Groups.DescriptionRDN)}}
+		m.recordChange(e, entry)
+		n := &groupNode{group: Group{ExternalID: e.String(), Name: firstValue(entry, settings.Groups.NameRDN),
+			Description: firstValue(entry, settings.Groups.DescriptionRDN)}}
 		members, err := m.membersOf(ctx, entry)
 		if err != nil {
 			return err
@@ -209,14 +211,14 @@ func (m *mirror) sendGroups(ctx context.Context, out *sender) error {
 	for e, n := range nodes {
 		m.groups[e] = struct{}{}
 		n.group.Members = m.expandNestedGroups(e, nodes, byName)
-		out.group(n.group)
+		sender.addGroup(n.group)
 	}
 	return nil
 }
 
-// expandNestedGroups returns the accounts of a group and of the groups nested in it. Each
-// group is entered once, also where groups contain one another.
-func (m *mirror) expandNestedGroups(top entryID, nodes map[entryID]*node, byName map[nameHash]entryID) []string {
+// expandNestedGroups returns the accounts of a group and of the groups nested in it. Each group is
+// expanded once, also in a cycle of groups.
+func (m *syncState) expandNestedGroups(top entryID, nodes map[entryID]*groupNode, byName map[nameHash]entryID) []string {
 	entered := map[entryID]bool{top: true}
 	seen := map[entryID]bool{}
 	members := []string{}
@@ -234,16 +236,16 @@ func (m *mirror) expandNestedGroups(top entryID, nodes map[entryID]*node, byName
 	return members
 }
 
-// membersOf reads the members of a group. Active Directory returns many of them a
-// range at a time.
-func (m *mirror) membersOf(ctx context.Context, entry *ldap.Entry) ([]string, error) {
+// membersOf reads the members of a group. Active Directory returns a large number of them in
+// ranges.
+func (m *syncState) membersOf(ctx context.Context, entry *ldap.Entry) ([]string, error) {
 	name := m.settings.membersRDN()
 	members := entry.GetEqualFoldAttributeValues(name)
 	if !m.settings.isAD() || len(members) > 0 {
 		return members, nil
 	}
 	for found := entry; ; {
-		values, more := ranged(found, name)
+		values, more := rangedValues(found, name)
 		members = append(members, values...)
 		if !more {
 			return members, nil
@@ -258,25 +260,26 @@ func (m *mirror) membersOf(ctx context.Context, entry *ldap.Entry) ([]string, er
 	}
 }
 
-// poll is the incremental sync: it looks for changes with one search, every cfg.Deletions
-// for deletions, and every cfg.Full (a day by default) it runs a full sync.
-func (m *mirror) poll(ctx context.Context) error {
+// incrementalSync sends the entries that have changed since the last sync, found by one search,
+// and, once in cfg.Deletions, the deletions. Once in cfg.Full (a day by default) it runs fullSync
+// instead.
+func (m *syncState) incrementalSync(ctx context.Context) error {
 	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.newest == "" {
-		return m.full(ctx)
+		return m.fullSync(ctx)
 	}
 	settings := m.settings
-	from, began := m.newest, time.Now()
+	from, started := m.newest, time.Now()
 	var processed map[entryID]struct{}
-	if m.settled {
+	if m.newestIsFinal {
 		processed = m.atNewest
 	}
 	filter := "(&(" + settings.changeAttribute() + ">=" + ldap.EscapeFilter(from) + ")(|" + settings.accountFilter() +
 		settings.groupFilter() + "))"
 	attributes := append(settings.accountAttributes(), settings.groupAttributes()...)
-	out := m.newSender(ctx, "")
+	sender := m.newSender(ctx, "")
 	groupsChanged := false
 	m.searches++
-	err := m.each(ctx, settings.BaseDN, filter, attributes, func(entry *ldap.Entry) error {
+	err := m.searchEntries(ctx, settings.BaseDN, filter, attributes, func(entry *ldap.Entry) error {
 		e, err := settings.idOf(entry)
 		if err != nil {
 			return err
@@ -284,7 +287,7 @@ func (m *mirror) poll(ctx context.Context) error {
 		if _, known := processed[e]; known && entry.GetEqualFoldAttributeValue(settings.changeAttribute()) == from {
 			return nil
 		}
-		m.note(e, entry)
+		m.recordChange(e, entry)
 		if settings.isGroup(entry) {
 			groupsChanged = groupsChanged || isBelow(entry.DN, settings.groupBase())
 			return nil
@@ -292,27 +295,27 @@ func (m *mirror) poll(ctx context.Context) error {
 		if !isBelow(entry.DN, settings.accountBase()) {
 			return nil
 		}
-		m.learn(e, entry)
-		out.account(settings.account(e, entry))
+		m.recordName(e, entry)
+		sender.addAccount(settings.account(e, entry))
 		return nil
 	})
 	if err == nil && groupsChanged {
-		err = m.sendGroups(ctx, out)
+		err = m.sendGroups(ctx, sender)
 	}
 	if err == nil && time.Since(m.deletionsCheckedAt) >= m.cfg.Deletions {
-		err = m.findDeleted(ctx, out)
+		err = m.sendDeletions(ctx, sender)
 	}
-	if err = out.end(false, err); err != nil {
-		m.newest, m.settled = from, false // the next poll begins where this one did
+	if err = sender.close(false, err); err != nil {
+		m.newest, m.newestIsFinal = from, false // the next sync starts from the same point
 		return err
 	}
-	m.settled = settings.isAD() || began.Sub(m.newestAt) > resolution
-	m.sent += out.count
+	m.newestIsFinal = settings.isAD() || started.Sub(m.newestAt) > changeTimeResolution
+	m.sent += sender.count
 	return nil
 }
 
-// learn records the name of an account.
-func (m *mirror) learn(e entryID, entry *ldap.Entry) {
+// recordName records the distinguished name of an account, by which groups refer to members.
+func (m *syncState) recordName(e entryID, entry *ldap.Entry) {
 	if former, ok := m.accounts[e]; ok && m.byName[former] == e {
 		delete(m.byName, former)
 	}
@@ -323,14 +326,14 @@ func (m *mirror) learn(e entryID, entry *ldap.Entry) {
 	}
 }
 
-// findDeleted reads the ids of all entries: what is not among them is gone, or
-// does not match the configuration any more.
-func (m *mirror) findDeleted(ctx context.Context, out *sender) error {
+// sendDeletions reads the ids of all entries, and sends as deleted those that are not among them:
+// they were deleted, or do not match the configuration any more.
+func (m *syncState) sendDeletions(ctx context.Context, sender *pageSender) error {
 	settings := m.settings
 	ids := func(base, filter string) (map[entryID]bool, error) {
 		found := map[entryID]bool{}
 		m.searches++
-		return found, m.each(ctx, base, filter, settings.idAttributes(), func(entry *ldap.Entry) error {
+		return found, m.searchEntries(ctx, base, filter, settings.idAttributes(), func(entry *ldap.Entry) error {
 			e, err := settings.idOf(entry)
 			found[e] = true
 			return err
@@ -341,7 +344,7 @@ func (m *mirror) findDeleted(ctx context.Context, out *sender) error {
 		return err
 	}
 	if len(accounts) == 0 && len(m.accounts) > 0 {
-		return errEmpty
+		return errNoAccounts
 	}
 	groups, err := ids(settings.groupBase(), settings.groupFilter())
 	if err != nil {
@@ -355,8 +358,8 @@ func (m *mirror) findDeleted(ctx context.Context, out *sender) error {
 		if m.byName[name] == e {
 			delete(m.byName, name)
 		}
-		if out.page.DeletedAccounts = append(out.page.DeletedAccounts, e.String()); len(out.page.DeletedAccounts) >= maxAccounts {
-			out.flush()
+		if sender.page.DeletedAccounts = append(sender.page.DeletedAccounts, e.String()); len(sender.page.DeletedAccounts) >= maxAccounts {
+			sender.flush()
 		}
 	}
 	for e := range m.groups {
@@ -364,11 +367,11 @@ func (m *mirror) findDeleted(ctx context.Context, out *sender) error {
 			continue
 		}
 		delete(m.groups, e)
-		if out.page.DeletedGroups = append(out.page.DeletedGroups, e.String()); len(out.page.DeletedGroups) >= maxAccounts {
-			out.flush()
+		if sender.page.DeletedGroups = append(sender.page.DeletedGroups, e.String()); len(sender.page.DeletedGroups) >= maxAccounts {
+			sender.flush()
 		}
 	}
-	// An entry that matches since a rename elsewhere has not changed itself.
+	// A renamed entry can match the filters newly without a changed change attribute: only a full sync finds that entry.
 	if len(accounts) > len(m.accounts) || len(groups) > len(m.groups) {
 		m.fullSyncAt = time.Time{}
 	}

@@ -145,7 +145,7 @@ func corp(s *ldaptest.Server) Settings {
 }
 
 // mirrorOf is the sync of an agent between a directory server and a peer.
-func mirrorOf(t testing.TB, p *peer, settings Settings, cfg Config) *mirror {
+func mirrorOf(t testing.TB, p *peer, settings Settings, cfg Config) *syncState {
 	t.Helper()
 	cfg.LDAPTLS, cfg.Full = "auto", 24*time.Hour
 	if cfg.Deletions == 0 {
@@ -156,7 +156,7 @@ func mirrorOf(t testing.TB, p *peer, settings Settings, cfg Config) *mirror {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.close)
-	return newMirror(s, p.doorward(t, cfg))
+	return newSyncState(s, p.doorward(t, cfg))
 }
 
 func start(t testing.TB, entries ...ldaptest.Entry) (*tree, *ldaptest.Server) {
@@ -167,9 +167,9 @@ func start(t testing.TB, entries ...ldaptest.Entry) (*tree, *ldaptest.Server) {
 	return d, s
 }
 
-func poll(t *testing.T, m *mirror) {
+func poll(t *testing.T, m *syncState) {
 	t.Helper()
-	if err := m.poll(t.Context()); err != nil {
+	if err := m.incrementalSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -218,7 +218,7 @@ func TestDeletionsAreFound(t *testing.T) {
 		t.Errorf("the groups are %v", p.groups)
 	}
 	d.set()
-	if err := m.poll(t.Context()); err == nil {
+	if err := m.incrementalSync(t.Context()); err == nil {
 		t.Error("a search that finds nobody is no error")
 	}
 	want(t, "after an empty answer", p.names(), "user1")
@@ -252,7 +252,7 @@ func TestASyncThatBreaksOffDeletesNothing(t *testing.T) {
 			}
 			return false
 		}
-		if err := mirrorOf(t, p, corp(server), Config{}).poll(ctx); err == nil {
+		if err := mirrorOf(t, p, corp(server), Config{}).incrementalSync(ctx); err == nil {
 			t.Error("the sync ended")
 		}
 		if len(p.accounts) != 2500 {
@@ -271,7 +271,7 @@ func TestASyncThatBreaksOffDeletesNothing(t *testing.T) {
 		d.set(all[:10]...)
 		searches := 0
 		server.Searched = func() bool { searches++; return searches < 2 } // of the accounts, and of the groups
-		if err := mirrorOf(t, p, corp(server), Config{}).poll(t.Context()); err == nil {
+		if err := mirrorOf(t, p, corp(server), Config{}).incrementalSync(t.Context()); err == nil {
 			t.Error("the sync ended")
 		}
 		if len(p.accounts) != 2500 {
@@ -304,7 +304,7 @@ func TestReferralsAreFollowedWhereTheConfigurationSaysSo(t *testing.T) {
 				cfg.ReferralHosts = []string{c.listed}
 			}
 			searches, binds := other.Searches.Load(), other.Binds.Load()
-			err := mirrorOf(t, p, settings, cfg).poll(t.Context())
+			err := mirrorOf(t, p, settings, cfg).incrementalSync(t.Context())
 			if (err == nil) != (c.want != "") {
 				t.Errorf("the error is %v", err)
 			}

@@ -24,7 +24,7 @@ func TestACheckIsPartOfTheTraceOfItsLogin(t *testing.T) {
 	_, server := start(t, personEntry(1, "20260101000000Z"))
 	m := mirrorOf(t, newPeer(t), corp(server), Config{})
 	login := map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-	if got := m.check(t.Context(), Check{ExternalID: uuid(1), Password: "right", Trace: login}); got != success {
+	if got := m.checkPassword(t.Context(), Check{ExternalID: uuid(1), Password: "right", Trace: login}); got != success {
 		t.Fatalf("the check is %+v", got)
 	}
 	parents, ids := map[string]string{}, map[string]string{}
@@ -59,13 +59,13 @@ func TestChecks(t *testing.T) {
 	m := mirrorOf(t, newPeer(t), corp(server), Config{})
 	check := func(what string, c Check, want CheckResult) {
 		t.Helper()
-		if got := m.check(t.Context(), c); got != want {
+		if got := m.checkPassword(t.Context(), c); got != want {
 			t.Errorf("%s: %+v, want %+v", what, got, want)
 		}
 	}
 	check("the right password", Check{ExternalID: uuid(1), Password: "right"}, success)
 	check("a wrong one", Check{ExternalID: uuid(1), Password: "wrong"}, failure)
-	check("one of a locked user", Check{ExternalID: uuid(1), Password: "locked"}, failedBy("LOCKED"))
+	check("one of a locked user", Check{ExternalID: uuid(1), Password: "locked"}, failureWithReason("LOCKED"))
 	check("an entry that is gone", Check{ExternalID: uuid(2), Password: "right"}, failure)
 	check("a referral", Check{ExternalID: uuid(1), Password: "referred"}, CheckResult{Result: "ERROR", Code: 9006})
 	binds := server.Binds.Load()
@@ -89,7 +89,7 @@ func TestASlowServer(t *testing.T) {
 	waiting := make(chan struct{})
 	server.Searched = func() bool { <-waiting; return false }
 	m := mirrorOf(t, newPeer(t), corp(server), Config{})
-	got := m.check(t.Context(), Check{ExternalID: uuid(1), Password: "right"})
+	got := m.checkPassword(t.Context(), Check{ExternalID: uuid(1), Password: "right"})
 	close(waiting)
 	if want := (CheckResult{Result: "ERROR", Code: 9003}); got != want {
 		t.Errorf("the check is %+v, want %+v", got, want)

@@ -88,23 +88,23 @@ func mappedProviders(order store.LoginOrder) string {
 // that holds an API key.
 func (s *Service) NewProviderAccount(
 	ctx context.Context, application id.Ref, login directoryapi.SocialLogin,
-) (directoryapi.ProvidedAccount, error) {
+) (directoryapi.ProviderAccountResult, error) {
 	if _, err := s.Application(ctx, application); err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	out, err := s.ProviderLogin(ctx, applicationapi.ProviderLogin{Tenant: application.Tenant, Application: application.ID, Login: login})
-	return directoryapi.ProvidedAccount{Account: out.Account, IsNew: out.IsNew}, err
+	return directoryapi.ProviderAccountResult{Account: out.Account, IsNew: out.IsNew}, err
 }
 
 // NewOrganizationProviderAccount refuses a login at a provider: those are for
 // applications, to which the login may name the organization.
 func (s *Service) NewOrganizationProviderAccount(
 	ctx context.Context, organization id.Ref, _ directoryapi.SocialLogin,
-) (directoryapi.ProvidedAccount, error) {
+) (directoryapi.ProviderAccountResult, error) {
 	if _, err := s.Organization(ctx, organization); err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
-	return directoryapi.ProvidedAccount{}, apierr.UnusedProperty.Because(
+	return directoryapi.ProviderAccountResult{}, apierr.UnusedProperty.Because(
 		"providerData is for the accounts of an application or a directory; its accountStore names the organization",
 	)
 }

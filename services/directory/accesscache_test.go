@@ -24,9 +24,9 @@ func listening(t *testing.T, db *pg.DB) *store.Store {
 	return s
 }
 
-// Whether an account may act is known without a query while nothing changes. A change
-// shows at once in the process that made it, and in the others as soon as PostgreSQL
-// has reported it, also one that no client made.
+// The access of an account is read from the cache while nothing changes. A change invalidates the
+// cache of its own process at once, and those of other processes when PostgreSQL has notified them,
+// also a change by SQL.
 func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	svc, db, ring, tenant := sealing(t)
@@ -100,7 +100,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 }
 
-// A new password is in the access of its account, which ends older tokens.
+// The cached access has the time of a new password, which revokes older tokens.
 func TestAChangedPasswordIsReported(t *testing.T) {
 	t.Parallel()
 	_, db, _, tenant := sealing(t)

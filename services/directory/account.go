@@ -23,11 +23,12 @@ func (s *Service) Account(ctx context.Context, in directoryapi.Ref) (directoryap
 	if err != nil {
 		return a, err
 	}
-	return s.unsealed(a)
+	return s.withVerificationToken(a)
 }
 
-// unsealed fills in the verification token, which the account shows.
-func (s *Service) unsealed(a directoryapi.Account) (directoryapi.Account, error) {
+// withVerificationToken fills in the email verification token, which the account's representation
+// shows.
+func (s *Service) withVerificationToken(a directoryapi.Account) (directoryapi.Account, error) {
 	if a.VerificationSealed == nil {
 		return a, nil
 	}
@@ -36,26 +37,27 @@ func (s *Service) unsealed(a directoryapi.Account) (directoryapi.Account, error)
 	return a, err
 }
 
-func (s *Service) allUnsealed(page list.Page[directoryapi.Account], err error) (list.Page[directoryapi.Account], error) {
+func (s *Service) withVerificationTokens(page list.Page[directoryapi.Account], err error) (list.Page[directoryapi.Account], error) {
 	for i := 0; i < len(page.Items) && err == nil; i++ {
-		page.Items[i], err = s.unsealed(page.Items[i])
+		page.Items[i], err = s.withVerificationToken(page.Items[i])
 	}
 	return page, err
 }
 
-// ListAccounts returns a page of the accounts of the stores, each once. A group
-// whose directory is a store too adds nothing to it.
+// ListAccounts returns a page of the accounts of the account stores, each account once. A group is
+// left out where its directory is one of the stores, which contains its members already.
 func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
-	directories, groups := split(in.Stores)
+	directories, groups := splitStores(in.Stores)
 	groups, err := s.store.GroupsOutside(ctx, in.Tenant, groups, directories)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, directories, groups, in.Query))
+	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, directories, groups, in.Query))
 }
 
-// split parts stores by their kind, and takes each once.
-func split(stores []directoryapi.Store) (directories, groups []id.ID) {
+// splitStores returns the ids of the directories and of the groups among account stores, each
+// once.
+func splitStores(stores []directoryapi.Store) (directories, groups []id.ID) {
 	directories, groups = []id.ID{}, []id.ID{}
 	for i, store := range stores {
 		switch {
@@ -71,101 +73,108 @@ func split(stores []directoryapi.Store) (directories, groups []id.ID) {
 
 // TenantAccounts returns a page of all the accounts of a tenant.
 func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	return s.allUnsealed(list.PageOf(ctx, s.Tenant, s.store.TenantAccounts, tenant, query))
+	return s.withVerificationTokens(list.PageOf(ctx, s.Tenant, s.store.TenantAccounts, tenant, query))
 }
 
 // DirectoryAccounts returns a page of the accounts of a directory.
 func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Directory(ctx, in)
+	parent, err := s.Directory(ctx, in)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt)))
+	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query.Of(parent.CreatedAt, parent.ModifiedAt)))
 }
 
 // GroupAccounts returns a page of the members of a group.
 func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	owner, err := s.Group(ctx, in)
+	parent, err := s.Group(ctx, in)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.allUnsealed(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(owner.CreatedAt, owner.ModifiedAt)))
+	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(parent.CreatedAt, parent.ModifiedAt)))
 }
 
-// NewAccount makes an account in a directory from a client's body.
-func (s *Service) NewAccount(ctx context.Context, directory id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+// CreateAccountIn creates an account in a directory from the body of a client.
+func (s *Service) CreateAccountIn(ctx context.Context, directory id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	in.Tenant, in.Directory, in.ID = directory.Tenant, directory.ID, id.New(s.now())
 	return s.CreateAccount(ctx, in)
 }
 
-// CreateAccount makes an account in a directory, and a member of a group where one is named,
-// and requests its mails (docs/interface/accounts.md#status).
+// CreateAccount creates an account in a directory (registration, user provisioning), makes it a
+// member of a group where one is named, and requests its mails
+// (docs/interface/accounts.md#status). Email and user name must be unique in the directory:
+// apierr.Exists. A repeated call with the same id returns the account that the first created.
 func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
-	to, err := s.registrar(ctx, in)
+	policy, err := s.registrationPolicy(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
 	now := s.now()
-	a := directoryapi.Account{
+	account := directoryapi.Account{
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled,
-		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: beforeCreation(now), CreatedAt: now, ModifiedAt: now,
+		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: initialPasswordModifiedAt(now), CreatedAt: now, ModifiedAt: now,
 	}
-	refusal := apply(&a, in.Account, to, true)
-	if refusal = field.First(refusal, checkRequired(a, to.GivenNameRequired, to.SurnameRequired), given(in.Account.Password)); refusal != nil {
+	refusal := applyAccount(&account, in.Account, policy, true)
+	refusal = field.First(refusal, checkRequired(account, policy.GivenNameRequired, policy.SurnameRequired),
+		requirePassword(in.Account.Password))
+	if refusal != nil {
 		return directoryapi.Account{}, refusal
 	}
-	if err := checkDomain(to.CreationPolicy, a.Email); err != nil {
+	if err := checkDomain(policy.CreationPolicy, account.Email); err != nil {
 		return directoryapi.Account{}, apierr.From(err).Saying("Cannot create the Account because your email's domain is not allowed.")
 	}
 	hash, err := s.firstPassword(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	event, verification := s.register(&a, in, to.CreationPolicy)
+	event, verification := s.applyRegistrationWorkflow(&account, in, policy.CreationPolicy)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertAccount(ctx, a, hash, verification); err != nil {
+		if err := tx.InsertAccount(ctx, account, hash, verification); err != nil {
 			return err
 		}
 		if !in.Group.IsZero() {
-			if err := tx.InsertMembership(ctx, store.Membership{TenantID: a.TenantID, ID: id.New(now), DirectoryID: a.DirectoryID,
-				GroupID: in.Group, AccountID: a.ID, CreatedAt: now}); err != nil {
+			if err := tx.InsertMembership(ctx, store.Membership{TenantID: account.TenantID, ID: id.New(now), DirectoryID: account.DirectoryID,
+				GroupID: in.Group, AccountID: account.ID, CreatedAt: now}); err != nil {
 				return err
 			}
 		}
-		if err := tx.MergeAccountData(ctx, a.TenantID, a.ID, in.Account.CustomData.Value, now); err != nil || event == nil {
+		if err := tx.MergeAccountCustomData(ctx, account.TenantID, account.ID, in.Account.CustomData.Value, now); err != nil || event == nil {
 			return err
 		}
 		return tx.Emit(ctx, *event)
 	})
-	return s.created(ctx, a, err)
+	return s.createdOrExisting(ctx, account, err)
 }
 
-// beforeCreation is the time of the password of an account that is created at
-// now (docs/interface/accounts.md#fields).
-func beforeCreation(now time.Time) *time.Time {
+// initialPasswordModifiedAt returns the passwordModifiedAt of an account that is created now with
+// a password: one millisecond before, as clients expect it to be before createdAt
+// (docs/interface/accounts.md#fields).
+func initialPasswordModifiedAt(now time.Time) *time.Time {
 	processed := now.Add(-time.Millisecond)
 	return &processed
 }
 
-// created returns the account that was to be made. A user name or email that is
-// there already may be that of this very account: then the call was repeated.
-func (s *Service) created(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
+// createdOrExisting returns the account that was to be created. Where its user name or email
+// exists already, that may be this very account, created by an earlier call with the same id: then
+// the call is idempotent and returns it.
+func (s *Service) createdOrExisting(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
 	if errors.Is(err, apierr.Exists) {
-		if own, mine := s.store.Account(ctx, a.TenantID, a.ID); mine == nil {
-			return s.unsealed(own)
+		if existing, lookupErr := s.store.Account(ctx, a.TenantID, a.ID); lookupErr == nil {
+			return s.withVerificationToken(existing)
 		}
-		err = s.taken(ctx, a)
+		err = s.duplicateError(ctx, a)
 	}
 	return a, err
 }
 
-// taken is the refusal of an email or a user name that another account of the directory has:
-// it tells which (docs/interface/errors.md#texts-that-clients-compare).
-func (s *Service) taken(ctx context.Context, a directoryapi.Account) error {
+// duplicateError is the error for an email or user name that is not unique: another account of the
+// directory has it already (table login_names). It says which of the two
+// (docs/interface/errors.md#texts-that-clients-compare).
+func (s *Service) duplicateError(ctx context.Context, a directoryapi.Account) error {
 	member, name := "email", a.Email
 	directory := []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}
-	switch owner, err := s.store.FindAddressee(ctx, a.TenantID, directory, a.Email); {
-	case errors.Is(err, apierr.NotFound), err == nil && owner.ID == a.ID:
+	switch found, err := s.store.FindAccountByLogin(ctx, a.TenantID, directory, a.Email); {
+	case errors.Is(err, apierr.NotFound), err == nil && found.ID == a.ID:
 		member, name = "username", a.Username
 	case err != nil:
 		return err
@@ -174,15 +183,16 @@ func (s *Service) taken(ctx context.Context, a directoryapi.Account) error {
 		Saying("Account with that %[1]s already exists.  Please choose another %[1]s.", member)
 }
 
-// apply writes the members of a body into an account and checks them. A new
-// account needs an email; its user name is the email unless it has one.
-func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registrar, isNew bool) (err error) {
+// applyAccount writes the members of a body into an account and validates them. A new account
+// needs an email; without a user name, the email is its user name. The format of an email is
+// validated by field.Email (pkg/field/name.go).
+func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy, isNew bool) (err error) {
 	var refused field.Refusals
 	if in.Email.Present || isNew {
 		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
 			err = field.Email("email", a.Email)
 		}
-		refused.Add(required(err, "email address"))
+		refused.Add(explainRequired(err, "email address"))
 	}
 	switch {
 	case in.Username.Given():
@@ -197,9 +207,9 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 		to       **string
 		required bool
 	}{
-		{in.GivenName, store.GivenName, &a.GivenName, by.GivenNameRequired},
+		{in.GivenName, store.GivenName, &a.GivenName, policy.GivenNameRequired},
 		{in.MiddleName, "middleName", &a.MiddleName, false},
-		{in.Surname, store.Surname, &a.Surname, by.SurnameRequired},
+		{in.Surname, store.Surname, &a.Surname, policy.SurnameRequired},
 	} {
 		if part.required && part.in.Given() && strings.TrimSpace(part.in.Value) == "" {
 			refused.Add(nameRequired(part.name))
@@ -215,36 +225,39 @@ func apply(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registr
 	return refused.First()
 }
 
-// required gives the refusal of a member that is missing its text
+// explainRequired gives the error for a missing member the text for the end user
 // (docs/interface/errors.md#texts-that-clients-compare).
-func required(err error, member string) error {
+func explainRequired(err error, member string) error {
 	if !errors.Is(err, apierr.Required) {
 		return err
 	}
 	return apierr.From(err).Saying("Account %s is required; it cannot be null, empty, or blank.", member)
 }
 
-// isCustomDataAlone reports whether a body names custom data and nothing else,
-// which does not change the account (docs/interface/custom-data.md#endpoints).
+// isCustomDataAlone reports whether a body has custom data and nothing else, which does not change
+// modifiedAt of the account (docs/interface/custom-data.md#endpoints).
 func isCustomDataAlone(in directoryapi.NewAccount) bool {
 	return in.CustomData.Present && in == directoryapi.NewAccount{CustomData: in.CustomData}
 }
 
-// UpdateAccount changes what the body names. The status of the tenant's owner is fixed:
-// apierr.OwnerStatus. Only the status and the custom data of an account in a mirror directory
-// can change: apierr.MirroredProperty.
+// UpdateAccount changes what the body names. A change of the email sets emailVerificationStatus to
+// UNVERIFIED and invalidates the verification token and the reset tokens; it sends no mail
+// (RequestVerification in verification.go sends one). The status of the tenant's owner cannot be
+// changed: apierr.OwnerStatus. Of an account in a mirror directory only the status and the custom
+// data can be changed: apierr.MirroredProperty. A disabled account keeps its tokens; they are
+// refused at their next use (access.go).
 func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.NewAccount) (directoryapi.Account, error) {
 	before, err := s.store.Account(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return before, err
 	}
-	by, err := s.store.Registrar(ctx, at.Tenant, before.DirectoryID)
+	policy, err := s.store.RegistrationPolicy(ctx, at.Tenant, before.DirectoryID)
 	if err != nil {
 		return before, err
 	}
-	mirror := by.ProviderID != directoryapi.Native
+	mirror := policy.ProviderID != directoryapi.Native
 	if mirror && in.Password.Present {
-		return before, mirrored("password")
+		return before, mirroredPropertyError("password")
 	}
 	var a directoryapi.Account
 	update := func(tx *store.Tx, password store.NewPassword) (err error) {
@@ -252,20 +265,20 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 			return err
 		}
 		a = before
-		if err := change(&a, in, by); err != nil {
+		if err := applyUpdate(&a, in, policy); err != nil {
 			return err
 		}
 		if mirror {
-			if name := differs(before, a); name != "" {
-				return mirrored(name)
+			if name := changedProperty(before, a); name != "" {
+				return mirroredPropertyError(name)
 			}
 			if in.Status.Present {
-				if err := recordStatus(ctx, tx, &a); err != nil {
+				if err := recordAssignedStatus(ctx, tx, &a); err != nil {
 					return err
 				}
 			}
 		}
-		if err := tx.MergeAccountData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || isCustomDataAlone(in) {
+		if err := tx.MergeAccountCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || isCustomDataAlone(in) {
 			return err
 		}
 		a.ModifiedAt = s.now()
@@ -284,7 +297,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 			}
 		}
 		if in.Password.Present || field.Fold(a.Email) != field.Fold(before.Email) {
-			if err := tx.DropResets(ctx, at.Tenant, at.ID); err != nil {
+			if err := tx.DeleteResets(ctx, at.Tenant, at.ID); err != nil {
 				return err
 			}
 		}
@@ -296,38 +309,39 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 		err = s.store.Tx(ctx, func(tx *store.Tx) error { return update(tx, store.NewPassword{}) })
 	}
 	if errors.Is(err, apierr.Exists) {
-		err = s.taken(ctx, a)
+		err = s.duplicateError(ctx, a)
 	}
 	if err != nil {
 		return a, err
 	}
-	return s.unsealed(a)
+	return s.withVerificationToken(a)
 }
 
-// change writes the body of an update into an account and checks it.
-func change(a *directoryapi.Account, in directoryapi.NewAccount, by store.Registrar) error {
+// applyUpdate writes the body of an update into an account and validates it.
+func applyUpdate(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy) error {
 	before := *a
-	refusal := apply(a, in, by, false)
-	// An account that is older than the schema's demand may go on without.
-	required := checkRequired(*a, by.GivenNameRequired && before.GivenName != nil, by.SurnameRequired && before.Surname != nil)
+	refusal := applyAccount(a, in, policy, false)
+	// An account from before the schema required a name can be updated without that name.
+	missing := checkRequired(*a, policy.GivenNameRequired && before.GivenName != nil, policy.SurnameRequired && before.Surname != nil)
 	if in.Password.Present {
-		required = field.First(required, given(in.Password))
+		missing = field.First(missing, requirePassword(in.Password))
 	}
-	if refusal = field.First(refusal, required); refusal != nil {
+	if refusal = field.First(refusal, missing); refusal != nil {
 		return refusal
 	}
 	if a.Owner && a.Status != before.Status {
 		return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
 	}
 	if field.Fold(a.Email) != field.Fold(before.Email) {
-		if err := checkDomain(by.CreationPolicy, a.Email); err != nil {
+		if err := checkDomain(policy.CreationPolicy, a.Email); err != nil {
 			return err
 		}
-		// A status that is sent back as it was read says nothing of the new email.
+		// Clients send back the whole account that they have read: an unchanged status in the body
+		// is that of the former email, and does not verify the new one.
 		if a.EmailVerificationStatus == before.EmailVerificationStatus {
 			a.EmailVerificationStatus = directoryapi.Unverified
 		}
-		a.VerificationSealed = nil // its token proves the former email
+		a.VerificationSealed = nil // the token was mailed to the former email
 	}
 	if a.EmailVerificationStatus == directoryapi.Verified {
 		a.VerificationSealed = nil
@@ -335,8 +349,8 @@ func change(a *directoryapi.Account, in directoryapi.NewAccount, by store.Regist
 	return nil
 }
 
-// verificationStatus reads a new status. UNKNOWN, which only accounts have that
-// are older than the field, may be sent back as it was read.
+// verificationStatus reads a new emailVerificationStatus. UNKNOWN, which only accounts from before
+// that field have, is accepted where the account has it.
 func verificationStatus(in field.Text, fallback string) (string, error) {
 	if fallback == directoryapi.Unknown && strings.EqualFold(in.Or(""), directoryapi.Unknown) {
 		return fallback, nil
@@ -344,18 +358,13 @@ func verificationStatus(in field.Text, fallback string) (string, error) {
 	return field.Enum(in, "emailVerificationStatus", fallback, directoryapi.Verified, directoryapi.Unverified)
 }
 
-// mirrored is the refusal of a change to what a mirror directory copies.
-func mirrored(name string) error {
-	return apierr.MirroredProperty.Because("%s is copied from the directory that this one mirrors; change it there", name)
-}
-
-// differs names a property, beside the status, in which two states of an account
-// differ; empty when there is none.
-func differs(before, after directoryapi.Account) string {
+// changedProperty returns the name of a property, other than the status, in which two versions of
+// an account differ; empty if none does.
+func changedProperty(before, after directoryapi.Account) string {
 	for _, property := range []struct{ name, before, after string }{
 		{"username", before.Username, after.Username}, {"email", before.Email, after.Email},
-		{"givenName", text(before.GivenName), text(after.GivenName)}, {"middleName", text(before.MiddleName), text(after.MiddleName)},
-		{"surname", text(before.Surname), text(after.Surname)},
+		{"givenName", orEmpty(before.GivenName), orEmpty(after.GivenName)}, {"middleName", orEmpty(before.MiddleName), orEmpty(after.MiddleName)},
+		{"surname", orEmpty(before.Surname), orEmpty(after.Surname)},
 		{"emailVerificationStatus", before.EmailVerificationStatus, after.EmailVerificationStatus},
 		{"emailVerificationStatus", strconv.FormatBool(before.EmailAssumed), strconv.FormatBool(after.EmailAssumed)},
 	} {
@@ -366,16 +375,16 @@ func differs(before, after directoryapi.Account) string {
 	return ""
 }
 
-// text is an optional text, empty for none.
-func text(s *string) string {
+// orEmpty returns an optional text, empty for nil.
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-// DeleteAccount removes an account (erasure, GDPR), and lets the other services drop what they
-// hold of it. The tenant's owner is refused: apierr.OwnerKept.
+// DeleteAccount deletes an account (erasure of a user, GDPR); by its event the other services
+// delete what they store of the account. The tenant's owner cannot be deleted: apierr.OwnerKept.
 func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockAccount(ctx, at.Tenant, at.ID)
@@ -388,7 +397,7 @@ func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
 		if err := tx.DeleteAccount(ctx, a); err != nil {
 			return err
 		}
-		if err := tx.RemoveData(ctx, a.TenantID, a.ID); err != nil {
+		if err := tx.DeleteCustomData(ctx, a.TenantID, a.ID); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.AccountDeleted{Tenant: at.Tenant, Account: at.ID})

@@ -28,43 +28,42 @@ func (s *Service) AccountLink(ctx context.Context, in id.Ref) (store.AccountLink
 	return s.store.AccountLink(ctx, in.Tenant, in.ID)
 }
 
-// AccountLinks returns a page of the links that have the account at one end.
+// AccountLinks returns a page of the links of an account.
 func (s *Service) AccountLinks(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.AccountLink], error) {
 	return list.PageOf(ctx, s.Account, s.store.AccountLinks, account, query)
 }
 
-// LinkedAccounts returns a page of the accounts at the other ends of an account's
-// links.
+// LinkedAccounts returns a page of the accounts to which an account is linked.
 func (s *Service) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	return s.allUnsealed(list.PageOf(ctx, s.Account, s.store.LinkedAccounts, account, query))
+	return s.withVerificationTokens(list.PageOf(ctx, s.Account, s.store.LinkedAccounts, account, query))
 }
 
-// NewAccountLink links two accounts of different directories
-// (docs/interface/account-linking.md#links). Both are locked, so that of parallel links that exclude each
-// other one is made.
-func (s *Service) NewAccountLink(ctx context.Context, tenant id.ID, in NewAccountLink) (store.AccountLink, error) {
+// CreateAccountLink links two accounts of different directories by a client's request
+// (docs/interface/account-linking.md#links); linking.go links them at a login. Both accounts are
+// locked, so that of concurrent links that exclude each other only one is created.
+func (s *Service) CreateAccountLink(ctx context.Context, tenant id.ID, in NewAccountLink) (store.AccountLink, error) {
 	now := s.now()
 	l := store.AccountLink{TenantID: tenant, ID: id.New(now), CreatedAt: now}
 	var err error
-	if l.LeftAccountID, err = s.linkEnd(in.LeftAccount, "leftAccount"); err != nil {
+	if l.LeftAccountID, err = s.accountReference(in.LeftAccount, "leftAccount"); err != nil {
 		return l, err
 	}
-	if l.RightAccountID, err = s.linkEnd(in.RightAccount, "rightAccount"); err != nil {
+	if l.RightAccountID, err = s.accountReference(in.RightAccount, "rightAccount"); err != nil {
 		return l, err
 	}
 	if l.LeftAccountID == l.RightAccountID {
 		return l, apierr.LinkToItself.Because("leftAccount and rightAccount are the same account")
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		directories, err := s.lockEnds(ctx, tx, tenant, l.LeftAccountID, l.RightAccountID)
+		directories, err := s.lockAccountsInOrder(ctx, tx, tenant, l.LeftAccountID, l.RightAccountID)
 		if err != nil {
 			return err
 		}
-		reaches, err := tx.Reaches(ctx, tenant, l.LeftAccountID, l.RightAccountID)
+		links, err := tx.LinksOf(ctx, tenant, l.LeftAccountID, l.RightAccountID)
 		if err != nil {
 			return err
 		}
-		if err := s.checkLink(l, directories, reaches); err != nil {
+		if err := s.checkLink(l, directories, links); err != nil {
 			return err
 		}
 		return tx.InsertAccountLink(ctx, l)
@@ -72,18 +71,18 @@ func (s *Service) NewAccountLink(ctx context.Context, tenant id.ID, in NewAccoun
 	return l, err
 }
 
-// linkEnd reads one of the two accounts of a body.
-func (s *Service) linkEnd(in field.Link, name string) (id.ID, error) {
-	v, err := s.reference(in, name, "accounts")
+// accountReference reads the link to one of the two accounts in a body.
+func (s *Service) accountReference(in field.Link, name string) (id.ID, error) {
+	v, err := s.parseReference(in, name, "accounts")
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		err = apierr.LinkMalformed.Because("%s", apierr.From(err).Reason)
 	}
 	return v, err
 }
 
-// lockEnds locks the accounts of a new link in the order of their ids, so that
-// two links never wait for each other, and returns the directory of each.
-func (s *Service) lockEnds(ctx context.Context, tx *store.Tx, tenant id.ID, ends ...id.ID) (map[id.ID]id.ID, error) {
+// lockAccountsInOrder locks the accounts of a new link in the order of their ids, which prevents a
+// deadlock with another link, and returns the directory of each.
+func (s *Service) lockAccountsInOrder(ctx context.Context, tx *store.Tx, tenant id.ID, ends ...id.ID) (map[id.ID]id.ID, error) {
 	slices.SortFunc(ends, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) })
 	directories := map[id.ID]id.ID{}
 	for _, end := range ends {
@@ -99,28 +98,29 @@ func (s *Service) lockEnds(ctx context.Context, tx *store.Tx, tenant id.ID, ends
 	return directories, nil
 }
 
-// checkLink refuses a link that the links of its accounts exclude. An account
-// reaches at most one account of each other directory.
-func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, reaches []store.Reach) error {
+// checkLink returns an error for a link that existing links of its accounts exclude: an account
+// can be linked to at most one account of each other directory, and to maxLinks in all.
+func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, links []store.DirectedLink) error {
 	if directories[l.LeftAccountID] == directories[l.RightAccountID] {
 		return apierr.LinkSameDirectory.Because("both accounts are in the same directory")
 	}
 	partner := map[id.ID]id.ID{l.LeftAccountID: l.RightAccountID, l.RightAccountID: l.LeftAccountID}
-	for _, r := range reaches {
-		if r.OtherID == partner[r.AccountID] {
-			existing := s.base.Link("accountLinks", r.LinkID)
+	for _, link := range links {
+		if link.OtherID == partner[link.AccountID] {
+			existing := s.base.Link("accountLinks", link.LinkID)
 			return apierr.AlreadyLinked.Because("the accounts are linked by %q", existing.Href).At(existing.Href).With("accountLink", existing)
 		}
 	}
-	for _, r := range reaches {
-		if r.OtherDirectoryID == directories[partner[r.AccountID]] {
-			return apierr.LinkedToOther.Because("the account %q is linked to another account of that directory", s.base.To("accounts", r.AccountID))
+	for _, link := range links {
+		if link.OtherDirectoryID == directories[partner[link.AccountID]] {
+			return apierr.LinkedToOther.Because(
+				"the account %q is linked to another account of that directory", s.base.To("accounts", link.AccountID))
 		}
 	}
 	count := map[id.ID]int{}
-	for _, r := range reaches {
-		if count[r.AccountID]++; count[r.AccountID] == maxLinks {
-			return apierr.TooManyLinks.Because("the account %q has %d links; it cannot have more", s.base.To("accounts", r.AccountID), maxLinks)
+	for _, link := range links {
+		if count[link.AccountID]++; count[link.AccountID] == maxLinks {
+			return apierr.TooManyLinks.Because("the account %q has %d links; it cannot have more", s.base.To("accounts", link.AccountID), maxLinks)
 		}
 	}
 	return nil

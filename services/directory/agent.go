@@ -16,11 +16,11 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// agentSilence is how long an agent may be silent before it counts as offline
+// agentSilence is the time without a call after which an agent counts as offline
 // (docs/interface/connectors.md#agents).
 const agentSilence = 2 * time.Minute
 
-// Limits of an agent's configuration, for which the interface names none.
+// Limits of an agent's configuration.
 const (
 	maxLDAPText     = 1000 // characters of a distinguished name, a filter or a password
 	maxPollInterval = 7 * 24 * 60
@@ -65,7 +65,8 @@ func (in *NewAgentConfig) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// NewAgentAccounts says which entries are accounts.
+// NewAgentAccounts says which LDAP entries are accounts, and which attributes are their
+// properties.
 type NewAgentAccounts struct {
 	DNSuffix      field.Text `json:"dnSuffix"`
 	ObjectClass   field.Text `json:"objectClass"`
@@ -84,7 +85,7 @@ func (in *NewAgentAccounts) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// NewAgentGroups says which entries are groups.
+// NewAgentGroups says which LDAP entries are groups, and which attributes are their properties.
 type NewAgentGroups struct {
 	DNSuffix       field.Text `json:"dnSuffix"`
 	ObjectClass    field.Text `json:"objectClass"`
@@ -112,8 +113,9 @@ func (s *Service) newAgent(p store.Provider, in field.Of[NewAgent]) (*store.Agen
 	return &a, s.configure(&a, in.Value.Config, true)
 }
 
-// configure writes the members of a configuration into an agent and checks them
-// (docs/interface/directories.md#ldap-and-active-directory). A new agent needs all its parts.
+// configure writes the members of a configuration into an agent and validates them
+// (docs/interface/directories.md#ldap-and-active-directory). The configuration of a new agent must
+// be complete.
 func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isNew bool) error {
 	var refused field.Refusals
 	in, to := config.Value, &a.Config
@@ -132,7 +134,7 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 	}
 
 	if accounts.PasswordRDN.Given() && a.ProviderID == ad {
-		return notOfType("accountConfig.passwordRdn")
+		return unusedMemberError("accountConfig.passwordRdn")
 	}
 	var password, passwordRDN string
 	refused.Verbatim(&to.DirectoryHost, in.DirectoryHost, "directoryHost", maxName, isNew)
@@ -168,7 +170,8 @@ func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isN
 	return refused.First()
 }
 
-// configureConnection reads what has a default. Null means the default again.
+// configureConnection writes the members that have a default; null in the body restores the
+// default.
 func configureConnection(to *store.AgentConfig, in NewAgentConfig, isNew bool) (err error) {
 	if in.SSLRequired.Present {
 		to.SSLRequired = in.SSLRequired.Or(false)
@@ -199,14 +202,14 @@ func configureConnection(to *store.AgentConfig, in NewAgentConfig, isNew bool) (
 	return nil
 }
 
-// configureReferrals reads what only the agents of Active Directory have.
+// configureReferrals writes the members that only agents of Active Directory have.
 func configureReferrals(a *store.Agent, in NewAgentConfig, isNew bool) error {
 	if a.ProviderID != ad {
 		switch {
 		case in.ReferralMode.Given():
-			return notOfType("referralMode")
+			return unusedMemberError("referralMode")
 		case in.IgnoreReferralIssues.Given():
-			return notOfType("ignoreReferralIssues")
+			return unusedMemberError("ignoreReferralIssues")
 		}
 		return nil
 	}
@@ -229,7 +232,7 @@ func configureReferrals(a *store.Agent, in NewAgentConfig, isNew bool) error {
 
 func agentPasswordPurpose(agent id.ID) string { return "directory.agent/" + agent.String() }
 
-// onlineSince is the time since which an agent must have called to count as online.
+// onlineSince returns the time since which an agent must have called to count as online.
 func (s *Service) onlineSince() time.Time { return s.now().Add(-agentSilence) }
 
 // Agent returns an agent, or apierr.NotFound.
@@ -239,15 +242,15 @@ func (s *Service) Agent(ctx context.Context, at id.Ref) (store.Agent, error) {
 
 // TenantAgents returns a page of the agents of a tenant.
 func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Agent], error) {
-	owner, err := s.Tenant(ctx, tenant)
+	parent, err := s.Tenant(ctx, tenant)
 	if err != nil {
 		return list.Page[store.Agent]{}, err
 	}
-	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.Of(parent.CreatedAt, parent.ModifiedAt))
 }
 
-// UpdateAgent changes the members of the configuration that the body names. The
-// agent keeps its status.
+// UpdateAgent changes the members of the configuration that the body names. The status of the
+// agent stays.
 func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (store.Agent, error) {
 	var a store.Agent
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -263,8 +266,8 @@ func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (stor
 	return a, err
 }
 
-// AgentConfiguration returns an agent with the password that it has at its
-// directory server.
+// AgentConfiguration returns an agent with the password of its LDAP bind (bind DN), for the agent
+// itself.
 func (s *Service) AgentConfiguration(ctx context.Context, at id.Ref) (store.Agent, secure.Secret, error) {
 	a, err := s.Agent(ctx, at)
 	if err != nil {
@@ -274,8 +277,8 @@ func (s *Service) AgentConfiguration(ctx context.Context, at id.Ref) (store.Agen
 	return a, password, err
 }
 
-// AgentDownload returns the archive of the agent's program, or apierr.NotFound
-// where the deployment has none.
+// AgentDownload returns the ZIP archive of the agent's program, or apierr.NotFound where the
+// deployment has none.
 func (s *Service) AgentDownload(ctx context.Context, at id.Ref) ([]byte, error) {
 	if _, err := s.Agent(ctx, at); err != nil {
 		return nil, err
@@ -290,14 +293,14 @@ func (s *Service) AgentDownload(ctx context.Context, at id.Ref) ([]byte, error) 
 	return archive, err
 }
 
-// Ping is what an agent says of itself.
+// Ping is the status that an agent reports (heartbeat).
 type Ping struct {
 	Status  field.Text `json:"status"`
 	Message field.Text `json:"message"`
 }
 
-// Ping takes the call of an agent: it is online now, or reports an error until
-// its next good call. What the error is goes to the log.
+// Ping records the status that an agent reports: online, or an error until its next call without
+// one. The message of an error goes to the log.
 func (s *Service) Ping(ctx context.Context, at id.Ref, in Ping) (store.Agent, error) {
 	if !in.Status.Present {
 		return store.Agent{}, apierr.Required.Because("status is required: %s or %s", store.Online, store.Failed)
@@ -310,7 +313,7 @@ func (s *Service) Ping(ctx context.Context, at id.Ref, in Ping) (store.Agent, er
 	if err != nil {
 		return store.Agent{}, err
 	}
-	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.AgentCalled(ctx, at.Tenant, at.ID, status, s.now()) })
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.SetAgentStatus(ctx, at.Tenant, at.ID, status, s.now()) })
 	if err != nil {
 		return store.Agent{}, err
 	}

@@ -19,43 +19,42 @@ import (
 )
 
 const (
-	// checkTimeout is how long a login waits for an agent: 15 s, less what its
-	// answer needs to arrive before the caller's own deadline of 15 s.
+	// checkTimeout is how long a login waits for an agent: the caller gives up after 15 s, and the
+	// answer takes a moment.
 	checkTimeout = 14 * time.Second
-	// checkLease is how long an agent has for a check before another agent gets it: the 5 s
-	// that the directory server has, and a second for the network.
+	// checkLease is how long an agent has for a check before another agent gets it: 5 s for the
+	// directory server, and a second for the network.
 	checkLease = 6 * time.Second
-	// checkPage bounds how many checks one call returns.
-	checkPage = 50
-	// checkRetry is how often a login and an agent that wait look at the table, for
-	// a notification that was lost or an agent that went silent.
+	// maxChecksPerPoll bounds how many checks one call returns.
+	maxChecksPerPoll = 50
+	// checkRetry is how often a waiting login or agent polls the table, in case a notification was
+	// lost or an agent went silent.
 	checkRetry = time.Second
-	// checkAge is the age at which the rows of logins that ended without removing them are
-	// deleted.
-	checkAge = time.Minute
+	// maxCheckAge is the age at which checks are purged that their logins did not delete.
+	maxCheckAge = time.Minute
 	// maxPoll bounds a long poll. A process that stops waits for it.
 	maxPoll = 5 * time.Second
-	// seenEvery is how often the calls of an agent are written down.
-	seenEvery = 15 * time.Second
-	// maxDelegated bounds a password that is sent to an agent, in bytes.
-	maxDelegated = 4 << 10
+	// recordCallInterval is the least time between two updates of an agent's last call.
+	recordCallInterval = 15 * time.Second
+	// maxCheckedPassword bounds a password that is sent to an agent, in bytes.
+	maxCheckedPassword = 4 << 10
 )
 
-// checks are the logins and the agents of this process that wait for each other
-// or for those of other replicas.
-type checks struct {
-	mu     sync.Mutex
-	logins map[id.ID]chan int               // by check
-	polls  map[id.ID]map[chan struct{}]bool // by agent
-	seen   map[id.ID]time.Time              // when the calls of an agent were last written down
+// pendingChecks are the logins and the agents that wait in this process. PostgreSQL notifies them
+// (LISTEN, NOTIFY), also of what happens in other replicas.
+type pendingChecks struct {
+	mu            sync.Mutex
+	logins        map[id.ID]chan int               // logins that wait for a result, by the id of their check
+	polls         map[id.ID]map[chan struct{}]bool // agents that wait for checks (long poll)
+	recordedCalls map[id.ID]time.Time              // when the last call of an agent was updated
 }
 
-func newChecks() *checks {
-	return &checks{logins: map[id.ID]chan int{}, polls: map[id.ID]map[chan struct{}]bool{}, seen: map[id.ID]time.Time{}}
+func newPendingChecks() *pendingChecks {
+	return &pendingChecks{logins: map[id.ID]chan int{}, polls: map[id.ID]map[chan struct{}]bool{}, recordedCalls: map[id.ID]time.Time{}}
 }
 
-// login registers a login that waits for a check.
-func (c *checks) login(check id.ID) (result <-chan int, end func()) {
+// awaitResult registers a login that waits for the result of a check.
+func (c *pendingChecks) awaitResult(check id.ID) (result <-chan int, end func()) {
 	answer := make(chan int, 1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +66,8 @@ func (c *checks) login(check id.ID) (result <-chan int, end func()) {
 	}
 }
 
-// poll registers an agent that waits for checks.
-func (c *checks) poll(agent id.ID) (wake <-chan struct{}, end func()) {
+// awaitChecks registers an agent that waits for checks.
+func (c *pendingChecks) awaitChecks(agent id.ID) (wake <-chan struct{}, end func()) {
 	woken := make(chan struct{}, 1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,33 +84,33 @@ func (c *checks) poll(agent id.ID) (wake <-chan struct{}, end func()) {
 	}
 }
 
-// created takes the notification that an agent has a new check.
-func (c *checks) created(payload string) {
+// notifyCheck wakes the agent of the payload: it has a new check.
+func (c *pendingChecks) notifyCheck(payload string) {
 	agent, err := id.Parse(payload)
 	if err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for woken := range c.polls[agent] {
+	for wake := range c.polls[agent] {
 		select {
-		case woken <- struct{}{}:
+		case wake <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// answered takes the notification that a check has a result.
-func (c *checks) answered(payload string) {
+// notifyResult passes the result of a check to the login that waits for it.
+func (c *pendingChecks) notifyResult(payload string) {
 	check, text, _ := strings.Cut(payload, " ")
-	of, err := id.Parse(check)
+	checkID, err := id.Parse(check)
 	result, malformed := strconv.Atoi(text)
 	if err != nil || malformed != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if answer := c.logins[of]; answer != nil {
+	if answer := c.logins[checkID]; answer != nil {
 		select {
 		case answer <- result:
 		default:
@@ -119,61 +118,64 @@ func (c *checks) answered(payload string) {
 	}
 }
 
-// isNew reports whether a call of an agent is to be written down.
-func (c *checks) isNew(agent id.ID, now time.Time) bool {
+// shouldRecordCall reports whether the last call of an agent is to be updated now.
+func (c *pendingChecks) shouldRecordCall(agent id.ID, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, ok := c.seen[agent]; ok && now.Sub(last) < seenEvery && !now.Before(last) {
+	if last, ok := c.recordedCalls[agent]; ok && now.Sub(last) < recordCallInterval && !now.Before(last) {
 		return false
 	}
-	c.seen[agent] = now
+	c.recordedCalls[agent] = now
 	return true
 }
 
-// agentSeen notes that an agent called for checks.
-func (s *Service) agentSeen(ctx context.Context, at id.Ref) error {
-	if !s.checks.isNew(at.ID, s.now()) {
+// recordAgentCall updates the last call of an agent, at most once in recordCallInterval.
+func (s *Service) recordAgentCall(ctx context.Context, at id.Ref) error {
+	if !s.checks.shouldRecordCall(at.ID, s.now()) {
 		return nil
 	}
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		tx.AgentSeen(ctx, at.Tenant, at.ID, s.now(), false)
+		tx.RecordAgentCall(ctx, at.Tenant, at.ID, s.now(), false)
 		return nil
 	})
 }
 
 func checkPurpose(check id.ID) string { return "directory.agentcheck/" + check.String() }
 
-// delegated reports whether the password of an account is compared at its
-// directory server.
-func delegated(found store.Candidate) bool {
+// isCheckedByAgent reports whether the password of an account is checked at its LDAP or Active
+// Directory server: no hash of it is stored here.
+func isCheckedByAgent(found store.Candidate) bool {
 	return found.PasswordHash == "" && (found.ProviderID == ldap || found.ProviderID == ad)
 }
 
-// delegate lets the agent of a mirror compare a password. It returns the errors
-// 9000 to 9006 (docs/interface/connectors.md#delegated-logins), and
-// apierr.WrongPassword.
-func (s *Service) delegate(ctx context.Context, found store.Candidate, password secure.Secret) error {
-	if password == "" || len(password) > maxDelegated {
+// checkByAgent lets the agent of a mirror directory check a password by an LDAP bind (delegated
+// authentication). It stores the check in a table, from which an agent takes it by AgentChecks,
+// and waits for the answer. It returns the errors 9000 to 9006
+// (docs/interface/connectors.md#delegated-logins), and apierr.WrongPassword, also for a password
+// that has expired and an account that is locked or disabled at the directory server. The agent's
+// side is services/agent/check.go.
+func (s *Service) checkByAgent(ctx context.Context, found store.Candidate, password secure.Secret) error {
+	if password == "" || len(password) > maxCheckedPassword {
 		return apierr.WrongPassword
 	}
 	ctx, span := telemetry.Span(ctx, "directory.AgentCheck")
 	defer span.End()
-	to, err := s.store.Delegate(ctx, found.TenantID, found.DirectoryID, found.ID, s.onlineSince())
+	agent, err := s.store.CheckingAgent(ctx, found.TenantID, found.DirectoryID, found.ID, s.onlineSince())
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return apierr.AgentUnreachable.Because("no agent has synchronized the account")
 	case err != nil:
 		return err
-	case to.Status == store.Offline:
+	case agent.Status == store.Offline:
 		return apierr.AgentUnreachable.Because("the agent of the directory has not called for %s; see that it runs", agentSilence)
 	}
 	check := id.New(s.now())
-	result, end := s.checks.login(check)
+	result, end := s.checks.awaitResult(check)
 	defer end()
 	trace := propagation.MapCarrier{} // of the login, for the agent
 	telemetry.Carry(ctx, trace)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: to.AgentID, ID: check, ExternalID: to.ExternalID,
+		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
 			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})
 	})
 	if err != nil {
@@ -181,16 +183,16 @@ func (s *Service) delegate(ctx context.Context, found store.Candidate, password 
 	}
 	answer, err := s.awaitCheck(ctx, found.TenantID, check, result)
 	if err != nil {
-		_ = s.store.Tx(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.DropCheck(ctx, found.TenantID, check) })
+		_ = s.store.Tx(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.DeleteCheck(ctx, found.TenantID, check) })
 	}
-	observeCheck(ctx, answer, err)
+	countCheck(ctx, answer, err)
 	if err != nil {
 		return err
 	}
 	return checkError(answer)
 }
 
-// awaitCheck returns the result of a check, or apierr.AgentSlow.
+// awaitCheck waits for the result of a check and returns it, or apierr.AgentSlow.
 func (s *Service) awaitCheck(ctx context.Context, tenant, check id.ID, result <-chan int) (int, error) {
 	timeout, retry := time.NewTimer(checkTimeout), time.NewTicker(checkRetry)
 	defer timeout.Stop()
@@ -212,18 +214,19 @@ func (s *Service) awaitCheck(ctx context.Context, tenant, check id.ID, result <-
 	}
 }
 
-// What an agent says of a check, beside the codes of errors.
+// Results of a check for which the answer FAILURE has a reason: password expired, account locked
+// (lockout), account disabled.
 const (
 	checkExpired = iota + store.CheckFailure + 1
 	checkLocked
 	checkDisabled
 )
 
-// refusalReasons are the reasons that the answer FAILURE may have. All are a
-// wrong password to the user.
+// refusalReasons are the results by the reason of the answer FAILURE. To the end user each is a
+// wrong password.
 var refusalReasons = map[string]int{"EXPIRED": checkExpired, "LOCKED": checkLocked, "DISABLED": checkDisabled}
 
-// checkErrors are what becomes of a login by the result of its check.
+// checkErrors are the errors of a login by the result of its check.
 var checkErrors = map[int]error{
 	store.CheckFailure: apierr.WrongPassword,
 	checkExpired:       apierr.WrongPassword.Because("the password has expired at the directory server; change it there"),
@@ -237,6 +240,7 @@ var checkErrors = map[int]error{
 	9006:               apierr.ReferralFailed.Because("the directory server referred the agent to another that it does not follow or reach"),
 }
 
+// checkError returns the error of a login for the result of its check.
 func checkError(result int) error {
 	if result == store.CheckSuccess {
 		return nil
@@ -247,48 +251,49 @@ func checkError(result int) error {
 	return apierr.AgentAnswer.Because("the agent answered the check with the unknown result %d", result)
 }
 
-// AgentCheck is a password check as an agent gets it.
+// AgentCheck is a password check for an agent.
 type AgentCheck struct {
 	store.AgentCheck
 	Plain secure.Secret
 }
 
-// AgentChecks waits until logins need the agent to check passwords, and returns
-// some of the checks. Each is handed out once, and again when the agent that took
-// it did not answer.
+// AgentChecks returns some of the password checks that logins need of the agent; without any it
+// waits (long poll). Each check is returned once, and again when the agent did not answer it
+// within checkLease.
 func (s *Service) AgentChecks(ctx context.Context, at id.Ref, wait time.Duration) ([]AgentCheck, error) {
 	if _, err := s.Agent(ctx, at); err != nil {
 		return nil, err
 	}
-	if err := s.agentSeen(ctx, at); err != nil {
+	if err := s.recordAgentCall(ctx, at); err != nil {
 		return nil, err
 	}
-	woken, end := s.checks.poll(at.ID)
+	woken, end := s.checks.awaitChecks(at.ID)
 	defer end()
 	timeout, retry := time.NewTimer(min(wait, maxPoll)), time.NewTicker(checkRetry)
 	defer timeout.Stop()
 	defer retry.Stop()
 	for {
-		taken, err := s.takeChecks(ctx, at)
-		if err != nil || len(taken) > 0 || wait == 0 {
-			return taken, err
+		leased, err := s.leaseChecks(ctx, at)
+		if err != nil || len(leased) > 0 || wait == 0 {
+			return leased, err
 		}
 		select {
 		case <-woken:
 		case <-retry.C:
 		case <-timeout.C:
-			return taken, nil
+			return leased, nil
 		case <-ctx.Done():
-			return taken, nil
+			return leased, nil
 		}
 	}
 }
 
-func (s *Service) takeChecks(ctx context.Context, at id.Ref) (taken []AgentCheck, err error) {
+// leaseChecks takes some checks for checkLease and decrypts their passwords.
+func (s *Service) leaseChecks(ctx context.Context, at id.Ref) (leased []AgentCheck, err error) {
 	now := s.now()
 	var found []store.AgentCheck
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		found, err = tx.TakeChecks(ctx, at.Tenant, at.ID, now.Add(-checkTimeout), now, now.Add(checkLease), checkPage)
+		found, err = tx.LeaseChecks(ctx, at.Tenant, at.ID, now.Add(-checkTimeout), now, now.Add(checkLease), maxChecksPerPoll)
 		return err
 	})
 	for _, check := range found {
@@ -296,31 +301,32 @@ func (s *Service) takeChecks(ctx context.Context, at id.Ref) (taken []AgentCheck
 		if err != nil {
 			return nil, err
 		}
-		taken = append(taken, AgentCheck{check, plain})
+		leased = append(leased, AgentCheck{check, plain})
 	}
-	return taken, err
+	return leased, err
 }
 
-// CheckAnswer is what an agent says of a check.
+// CheckAnswer is the result of a check in an agent's answer.
 type CheckAnswer struct {
 	Result field.Text `json:"result"`
 	Code   field.Int  `json:"code"`
 	Reason field.Text `json:"reason"`
 }
 
-// AnswerCheck takes the result of a check, and the login goes on. A check that
-// was answered, or whose login has ended, is apierr.NotFound.
+// AnswerCheck stores the result of a check, and its login continues. It returns apierr.NotFound
+// for a check that was answered already or whose login has ended.
 func (s *Service) AnswerCheck(ctx context.Context, at id.Ref, check id.ID, in CheckAnswer) error {
 	result, err := in.result()
 	if err != nil {
 		return err
 	}
-	if err := s.agentSeen(ctx, at); err != nil {
+	if err := s.recordAgentCall(ctx, at); err != nil {
 		return err
 	}
 	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.AnswerCheck(ctx, at.Tenant, at.ID, check, result) })
 }
 
+// result validates an answer and returns its result as it is stored.
 func (in CheckAnswer) result() (int, error) {
 	if !in.Result.Given() {
 		return 0, apierr.Required.Because("result is required: SUCCESS, FAILURE or ERROR")

@@ -19,16 +19,17 @@ import (
 // of base62, which carry 256 bits.
 const agentSecretLength = 43
 
-// errAgentKey refuses a key without telling what is wrong with it.
+// errAgentKey is the error for an invalid key. It does not tell whether the id or the secret is
+// wrong.
 var errAgentKey = apierr.Unauthorized.Because("the key of the agent is unknown, or its secret is wrong")
 
-// NewAgentKey is the body that makes a key of an agent.
+// NewAgentKey is the body that creates a key of an agent.
 type NewAgentKey struct {
 	Name field.Text `json:"name"`
 }
 
-// CreateAgentKey makes a key that is good for the calls of one agent, or returns
-// apierr.NotFound for the agent. Only here the key has its secret.
+// CreateAgentKey creates an API key that is valid for the calls of one agent only, or returns
+// apierr.NotFound for the agent. No later answer shows the secret again.
 func (s *Service) CreateAgentKey(ctx context.Context, at id.Ref, in NewAgentKey) (store.AgentKey, error) {
 	secret := secure.Token(agentSecretLength)
 	k := store.AgentKey{
@@ -57,8 +58,8 @@ func (s *Service) DeleteAgentKey(ctx context.Context, at id.Ref, key string) err
 	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAgentKey(ctx, at.Tenant, at.ID, key) })
 }
 
-// AuthenticateAgent checks a key of an agent. It takes the same time where there
-// is no such key.
+// AuthenticateAgent validates a key of an agent. It takes the same time for a key that does not
+// exist.
 func (s *Service) AuthenticateAgent(ctx context.Context, in directoryapi.AuthenticateAgent) (directoryapi.AgentKey, error) {
 	agent, ok := directoryapi.AgentOfKey(in.ID)
 	k, err := s.store.AgentKey(caller.WithTenant(ctx, agent.Tenant), agent.Tenant, in.ID)

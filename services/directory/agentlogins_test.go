@@ -23,7 +23,7 @@ import (
 func (w world) agentOf(t testing.TB) id.Ref {
 	t.Helper()
 	text := func(s string) field.Text { return field.Some(s) }
-	made, err := w.NewDirectory(t.Context(), w.tenant, directory.NewDirectory{Name: text("LDAP"), Provider: field.Some(directory.NewProvider{
+	made, err := w.CreateDirectoryIn(t.Context(), w.tenant, directory.NewDirectory{Name: text("LDAP"), Provider: field.Some(directory.NewProvider{
 		ProviderID: text("ldap"), Agent: field.Some(directory.NewAgent{Config: field.Some(directory.NewAgentConfig{
 			DirectoryHost: text("ldap.internal"), AgentUserDN: text("cn=agent"), AgentUserDNPassword: text("x"), BaseDN: text("dc=x"),
 			AccountConfig: field.Some(directory.NewAgentAccounts{ObjectClass: text("person"), EmailRDN: text("mail"), GivenNameRDN: text("givenName"),
@@ -51,11 +51,11 @@ func page(from, size int) directory.Sync {
 	return directory.Sync{SyncID: field.Some("s"), Accounts: field.Some(accounts)}
 }
 
-// TestManyDelegatedLogins lets one agent answer many logins at a time: none is
-// lost, none is answered twice, and the rate is logged.
+// TestManyDelegatedLogins lets one agent answer many concurrent logins: none is lost, none is
+// answered twice, and the rate is logged.
 func TestManyDelegatedLogins(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	worktest.Start(t, w.db.Listen)
 	agent := w.agentOf(t)
 	if err := w.Sync(t.Context(), agent, page(0, 100)); err != nil {
@@ -122,8 +122,8 @@ func TestManyDelegatedLogins(t *testing.T) {
 	t.Logf("%.0f logins a second, the slowest %s", workers*each/took.Seconds(), slowest)
 }
 
-// The agent continues the trace of the login: what it is handed names the span that
-// waits for it.
+// The agent continues the trace of the login: the check has the id of the span that waits for the
+// result.
 func TestTheTraceOfALoginGoesToTheAgent(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	before := otel.GetTracerProvider()
@@ -131,7 +131,7 @@ func TestTheTraceOfALoginGoesToTheAgent(t *testing.T) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	t.Cleanup(func() { otel.SetTracerProvider(before) })
 
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	worktest.Start(t, w.db.Listen)
 	agent := w.agentOf(t)
 	if err := w.Sync(t.Context(), agent, page(0, 1)); err != nil {

@@ -15,17 +15,17 @@ const (
 	maxEntryID = 255
 	// maxPage bounds the entries of one page of a sync.
 	maxPage = 10_000
-	// groupBatch bounds the groups of one transaction.
+	// groupBatch bounds the groups that one transaction writes.
 	groupBatch = 100
-	// maxRetries bounds how many times the refused entries of a sync are tried again, each
-	// time after one of them was taken.
+	// maxRetries bounds how often the refused entries of a sync are retried; each retry follows one
+	// that wrote some of them.
 	maxRetries = 5
-	// removingBatch bounds the syncs that are finished in one go.
-	removingBatch = 100
+	// finishBatch bounds how many syncs one pass of FinishSyncs finishes.
+	finishBatch = 100
 )
 
-// Sync is a page of what a directory server has
-// (docs/interface/connectors.md#synchronization).
+// Sync is a page of the accounts and groups of an LDAP or Active Directory server, sent by an
+// agent (docs/interface/connectors.md#synchronization).
 type Sync struct {
 	SyncID          field.Text              `json:"syncId"`
 	Accounts        field.Of[[]SyncAccount] `json:"accounts"`
@@ -67,7 +67,7 @@ func (in *SyncGroup) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// key is what identifies a group: its external id or else its name.
+// key identifies a group: by its external id, or by its name where it has none.
 func (in SyncGroup) key() string {
 	if in.ExternalID.Given() {
 		return "id:" + in.ExternalID.Value
@@ -75,9 +75,11 @@ func (in SyncGroup) key() string {
 	return "name:" + field.Fold(in.Name.Value)
 }
 
-// Sync takes a page of what a directory server has. Entries that cannot be taken
-// are left out and listed. After the last page of a sync, FinishSyncs removes what
-// none of the pages held. A page that is repeated changes nothing.
+// Sync writes a page of a sync (directory synchronization, user import) into the mirror directory
+// of the agent. Entries that are invalid or whose names are taken are left out and listed as
+// refusals. After the last page of a sync, FinishSyncs deletes the accounts and groups that no
+// page had. Sending a page again changes nothing (idempotent). The agent's side is
+// services/agent/sync.go.
 func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 	complete := in.Complete.Or(false)
 	syncID, err := in.check()
@@ -92,32 +94,32 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 		syncID = id.New(s.now()).String()
 	}
 	var number int64
-	err = s.mirrorTx(ctx, agent, func(tx *store.Tx) (err error) {
-		tx.AgentSeen(ctx, at.Tenant, at.ID, s.now(), true)
+	err = s.lockedTx(ctx, agent, func(tx *store.Tx) (err error) {
+		tx.RecordAgentCall(ctx, at.Tenant, at.ID, s.now(), true)
 		number, err = tx.BeginSync(ctx, agent, syncID, s.now())
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.takePage(ctx, agent, number, in); err != nil {
+	if err := s.writePage(ctx, agent, number, in); err != nil {
 		return err
 	}
 	if syncID != "" && !complete {
 		return nil
 	}
-	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EndSync(ctx, agent, syncID) })
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.MarkSyncReceived(ctx, agent, syncID) })
 	if err != nil {
 		return err
 	}
 	select {
-	case s.syncEnded <- struct{}{}:
+	case s.syncReceived <- struct{}{}:
 	default:
 	}
 	return nil
 }
 
-// check refuses a page that cannot be read as one.
+// check validates a page and returns the id of its sync.
 func (in Sync) check() (syncID string, err error) {
 	if in.SyncID.Given() {
 		if syncID, err = field.Verbatim(in.SyncID, "syncId", maxSyncID); err != nil {
@@ -154,33 +156,33 @@ func areTexts(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return !field.IsText(id) })
 }
 
-// takePage writes the entries of a page, a batch in a transaction.
-func (s *Service) takePage(ctx context.Context, agent store.Agent, number int64, in Sync) error {
-	for part := range slices.Chunk(in.Accounts.Value, batch) {
-		if _, err := s.takeAccounts(ctx, agent, number, part); err != nil {
+// writePage writes the entries of a page in batches, a transaction each.
+func (s *Service) writePage(ctx context.Context, agent store.Agent, number int64, in Sync) error {
+	for part := range slices.Chunk(in.Accounts.Value, batchSize) {
+		if _, err := s.writeAccountBatch(ctx, agent, number, part); err != nil {
 			return err
 		}
 	}
 	for part := range slices.Chunk(in.Groups.Value, groupBatch) {
-		if _, err := s.takeGroups(ctx, agent, number, part); err != nil {
+		if _, err := s.writeGroupBatch(ctx, agent, number, part); err != nil {
 			return err
 		}
 	}
-	for part := range slices.Chunk(in.DeletedAccounts.Value, batch) {
-		if err := s.forgetAccounts(ctx, agent, part); err != nil {
+	for part := range slices.Chunk(in.DeletedAccounts.Value, batchSize) {
+		if err := s.deleteAccounts(ctx, agent, part); err != nil {
 			return err
 		}
 	}
-	for part := range slices.Chunk(in.DeletedGroups.Value, batch) {
-		if err := s.forgetGroups(ctx, agent, part); err != nil {
+	for part := range slices.Chunk(in.DeletedGroups.Value, batchSize) {
+		if err := s.deleteGroups(ctx, agent, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// latest returns the entries with each key once, the last of it.
-func latest[T any](in []T, key func(T) string) []T {
+// lastByKey returns the entries without duplicates: of those with one key, the last.
+func lastByKey[T any](in []T, key func(T) string) []T {
 	last := make(map[string]int, len(in))
 	for i, entry := range in {
 		last[key(entry)] = i
@@ -197,8 +199,8 @@ func latest[T any](in []T, key func(T) string) []T {
 	return kept
 }
 
-// mirrorTx runs a transaction that is the only one to write the agent's directory.
-func (s *Service) mirrorTx(ctx context.Context, agent store.Agent, fn func(*store.Tx) error) error {
+// lockedTx runs a transaction while no other transaction writes the mirror directory of the agent.
+func (s *Service) lockedTx(ctx context.Context, agent store.Agent, fn func(*store.Tx) error) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockMirror(ctx, agent.DirectoryID); err != nil {
 			return err

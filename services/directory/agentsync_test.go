@@ -17,7 +17,7 @@ import (
 // A directory server may send password hashes: then the password is compared
 // here, and no agent is asked.
 func TestASynchronizedPasswordHash(t *testing.T) {
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	agent := w.agentOf(t)
 	a, err := w.Agent(t.Context(), agent)
 	if err != nil {
@@ -32,7 +32,7 @@ func TestASynchronizedPasswordHash(t *testing.T) {
 		if err := w.Sync(t.Context(), agent, directory.Sync{Accounts: field.Some([]directory.SyncAccount{account})}); err != nil {
 			t.Fatal(err)
 		}
-		// The agent is silent from here: an answer comes from the hash alone.
+		// From here on the agent does not answer: only the hash can.
 		if _, err := w.db.Pool.Exec(t.Context(), `UPDATE agents SET status = 'OFFLINE' WHERE tenant_id = $1`, w.tenant); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestASynchronizedPasswordHash(t *testing.T) {
 // A page of a sync reads its own rows and not the directory, also while PostgreSQL
 // has no statistics of a directory that is being filled.
 func TestTheLookUpsOfASyncReadTheirOwnRows(t *testing.T) {
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	agent := w.agentOf(t)
 	const size, asked = 2000, 100
 	groups := make([]directory.SyncGroup, asked)
@@ -97,7 +97,7 @@ func TestTheLookUpsOfASyncReadTheirOwnRows(t *testing.T) {
 			return len(found), err
 		},
 		"accounts of external ids": func(tx *store.Tx) (int, error) {
-			found, err := tx.AccountsOf(t.Context(), w.tenant, a.DirectoryID, ids)
+			found, err := tx.AccountsByExternalID(t.Context(), w.tenant, a.DirectoryID, ids)
 			return len(found), err
 		},
 		"group names": func(tx *store.Tx) (int, error) {
@@ -105,7 +105,7 @@ func TestTheLookUpsOfASyncReadTheirOwnRows(t *testing.T) {
 			return len(found), err
 		},
 		"seen accounts": func(tx *store.Tx) (int, error) {
-			return asked, tx.MarkSeen(t.Context(), w.tenant, a.DirectoryID, ids, 99)
+			return asked, tx.MarkAccountsSeen(t.Context(), w.tenant, a.DirectoryID, ids, 99)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -14,110 +14,113 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-func (s *Service) forgetAccounts(ctx context.Context, agent store.Agent, externalIDs []string) error {
-	return s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
-		tx.DropRefusals(ctx, agent, store.AccountEntry, externalIDs)
-		_, err := s.removeAbsentAccounts(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
+// deleteAccounts deletes the accounts with these external ids, and their refusals.
+func (s *Service) deleteAccounts(ctx context.Context, agent store.Agent, externalIDs []string) error {
+	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
+		tx.DeleteRefusals(ctx, agent, store.AccountEntry, externalIDs)
+		_, err := s.deleteAbsentAccounts(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
 			ExternalIDs: externalIDs})
 		return err
 	})
 }
 
-func (s *Service) removeAbsentAccounts(ctx context.Context, tx *store.Tx, of store.Absent) (int64, error) {
-	accounts, err := tx.RemoveAbsentAccounts(ctx, of, batch)
+// deleteAbsentAccounts deletes a batch of accounts and returns their number.
+func (s *Service) deleteAbsentAccounts(ctx context.Context, tx *store.Tx, of store.Absent) (int64, error) {
+	accounts, err := tx.DeleteAbsentAccounts(ctx, of, batchSize)
 	if err != nil || len(accounts) == 0 {
 		return 0, err
 	}
 	return int64(len(accounts)), tx.Emit(ctx, events.AccountsDeleted{Tenant: of.TenantID, Directory: of.DirectoryID, Accounts: accounts})
 }
 
-// accountBatch is a batch of accounts of a sync as it is sorted out.
+// accountBatch is a batch of accounts of a sync, classified by what is to be done.
 type accountBatch struct {
-	now       []store.MirrorAccount // to be written, new or changed
-	entries   []SyncAccount         // what they were made of
-	known     map[string]store.Mirrored
-	same      []string // external ids of those that have not changed
-	refused   []store.Refusal
-	statuses  []store.MirrorAccount // of refused entries whose status changes all the same
-	disabling []id.ID
+	writes        []store.MirroredAccountWrite // new and changed accounts, to be written
+	entries       []SyncAccount                // those of writes, as they were sent
+	known         map[string]store.MirroredAccount
+	unchanged     []string // external ids of accounts that stay as they are
+	refused       []store.Refusal
+	statuses      []store.MirroredAccountWrite // accounts of refused entries whose status is written all the same
+	newlyDisabled []id.ID
 }
 
-// takeAccounts writes the accounts of a page, at most batch, and returns how many
-// it took.
-func (s *Service) takeAccounts(ctx context.Context, agent store.Agent, number int64, in []SyncAccount) (taken int, err error) {
-	in = latest(in, func(a SyncAccount) string { return a.ExternalID.Value })
+// writeAccountBatch writes accounts of a page, at most batchSize, and returns how many were not
+// refused.
+func (s *Service) writeAccountBatch(ctx context.Context, agent store.Agent, number int64, in []SyncAccount) (written int, err error) {
+	in = lastByKey(in, func(a SyncAccount) string { return a.ExternalID.Value })
 	ids := make([]string, len(in))
 	for i, a := range in {
 		ids[i] = a.ExternalID.Value
 	}
-	err = s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
+	err = s.lockedTx(ctx, agent, func(tx *store.Tx) error {
 		found, err := tx.MirroredAccounts(ctx, agent.TenantID, agent.DirectoryID, ids)
 		if err != nil {
 			return err
 		}
-		t := accountBatch{known: make(map[string]store.Mirrored, len(found))}
+		batch := accountBatch{known: make(map[string]store.MirroredAccount, len(found))}
 		for _, m := range found {
-			t.known[m.ExternalID] = m
+			batch.known[m.ExternalID] = m
 		}
 		for _, a := range in {
-			if err := s.sortAccount(agent, &t, a); err != nil {
+			if err := s.classifyAccount(agent, &batch, a); err != nil {
 				return err
 			}
 		}
-		if err := s.writeAccounts(ctx, tx, agent, number, &t); err != nil {
+		if err := s.writeAccounts(ctx, tx, agent, number, &batch); err != nil {
 			return err
 		}
-		taken = len(in) - len(t.refused)
+		written = len(in) - len(batch.refused)
 		return nil
 	})
-	return taken, err
+	return written, err
 }
 
-// sortAccount decides what becomes of one account of a page, names aside.
-func (s *Service) sortAccount(agent store.Agent, t *accountBatch, in SyncAccount) error {
+// classifyAccount adds one account of a page to those that are unchanged, to be written, or
+// refused. Conflicts of names are resolved later, by writeAccounts.
+func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in SyncAccount) error {
 	text, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(text)
-	known, isKnown := t.known[in.ExternalID.Value]
+	known, isKnown := batch.known[in.ExternalID.Value]
 	if isKnown && bytes.Equal(known.Digest, sum[:]) {
-		t.same = append(t.same, in.ExternalID.Value)
+		batch.unchanged = append(batch.unchanged, in.ExternalID.Value)
 		return nil
 	}
 	now := s.now()
-	account := store.MirrorAccount{Mirrored: known, Account: directoryapi.Account{
+	account := store.MirroredAccountWrite{MirroredAccount: known, Account: directoryapi.Account{
 		TenantID: agent.TenantID, ID: known.AccountID, DirectoryID: agent.DirectoryID,
 		EmailVerificationStatus: directoryapi.Verified, CreatedAt: now, ModifiedAt: now,
 	}}
 	if !isKnown {
-		account.Account.ID, account.Wanted = id.New(now), directoryapi.Enabled
+		account.Account.ID, account.AssignedStatus = id.New(now), directoryapi.Enabled
 	}
 	account.ExternalID, account.Digest, account.Disabled = in.ExternalID.Value, sum[:], in.Disabled.Or(false)
-	account.PasswordHash = s.syncedPassword(agent, in.PasswordHash)
-	account.Account.Status = account.Wanted
+	account.PasswordHash = s.importedHash(agent, in.PasswordHash)
+	account.Account.Status = account.AssignedStatus
 	if account.Disabled {
 		account.Account.Status = directoryapi.Disabled
 	}
 	username := in.Username
-	username.Present = true // none is the email
+	username.Present = true // without a user name, the email is the user name
 	username.Null = !in.Username.Given()
-	refused := apply(&account.Account, directoryapi.NewAccount{Username: username, Email: in.Email, GivenName: in.GivenName,
-		MiddleName: in.MiddleName, Surname: in.Surname}, store.Registrar{}, true)
+	refused := applyAccount(&account.Account, directoryapi.NewAccount{Username: username, Email: in.Email, GivenName: in.GivenName,
+		MiddleName: in.MiddleName, Surname: in.Surname}, store.RegistrationPolicy{}, true)
 	if account.Account.Status == "" {
-		account.Account.Status = account.Wanted
+		account.Account.Status = account.AssignedStatus
 	}
 	if refused != nil {
-		return s.refuseAccount(t, account, in, reasonOf(refused))
+		return s.refuseAccount(batch, account, in, refusalReason(refused))
 	}
-	t.now, t.entries = append(t.now, account), append(t.entries, in)
+	batch.writes, batch.entries = append(batch.writes, account), append(batch.entries, in)
 	return nil
 }
 
-// syncedPassword returns the form to store of a password hash that an agent sends,
-// in the formats of docs/interface/accounts.md#password-hashes. It is empty where there
-// is none that can be compared here: then the agent compares the password.
-func (s *Service) syncedPassword(agent store.Agent, in field.Text) string {
+// importedHash returns what is stored of a password hash that an agent sends, in the formats of
+// docs/interface/accounts.md#password-hashes. It is empty for a hash that cannot be compared here:
+// then the agent checks the password at logins.
+func (s *Service) importedHash(agent store.Agent, in field.Text) string {
 	if !in.Given() || agent.ProviderID != ldap {
 		return ""
 	}
@@ -128,55 +131,56 @@ func (s *Service) syncedPassword(agent store.Agent, in field.Text) string {
 	return stored
 }
 
-// refuseAccount lists an account that is not taken. One that is there stays as it
-// was, but for being disabled.
-func (s *Service) refuseAccount(t *accountBatch, account store.MirrorAccount, in SyncAccount, reason string) error {
+// refuseAccount records an account of a page as refused. An account that exists stays as it was,
+// except that it is disabled or enabled as the source says.
+func (s *Service) refuseAccount(batch *accountBatch, account store.MirroredAccountWrite, in SyncAccount, reason string) error {
 	name := in.Username.Or(in.Email.Value)
 	r, err := s.refusal(store.AccountEntry, in.ExternalID.Value, name, reason, in)
 	if err != nil {
 		return err
 	}
-	t.refused = append(t.refused, r)
-	known, isKnown := t.known[in.ExternalID.Value]
+	batch.refused = append(batch.refused, r)
+	known, isKnown := batch.known[in.ExternalID.Value]
 	if !isKnown {
 		return nil
 	}
-	t.same = append(t.same, in.ExternalID.Value) // its sync held it
+	batch.unchanged = append(batch.unchanged, in.ExternalID.Value) // refused, but not deleted at the source
 	if known.Disabled != account.Disabled {
-		t.statuses = append(t.statuses, account)
-		t.noteDisabling(account)
+		batch.statuses = append(batch.statuses, account)
+		batch.recordDisabled(account)
 	}
 	return nil
 }
 
-func (t *accountBatch) noteDisabling(account store.MirrorAccount) {
-	if account.Mirrored.Status == directoryapi.Enabled && account.Account.Status != directoryapi.Enabled {
-		t.disabling = append(t.disabling, account.AccountID)
+// recordDisabled notes an account that its source has disabled, for the event AccountDisabled.
+func (batch *accountBatch) recordDisabled(account store.MirroredAccountWrite) {
+	if account.MirroredAccount.Status == directoryapi.Enabled && account.Account.Status != directoryapi.Enabled {
+		batch.newlyDisabled = append(batch.newlyDisabled, account.AccountID)
 	}
 }
 
-// writeAccounts resolves clashes of login names and writes the batch.
-func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, t *accountBatch) error {
-	claims, wanted := make([]claim, len(t.now)), []string{}
-	for i, a := range t.now {
-		claims[i] = claim{id: a.ID, names: []string{field.Fold(a.Username), field.Fold(a.Email)}}
+// writeAccounts resolves conflicts of login names and writes the batch.
+func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, batch *accountBatch) error {
+	requests, wanted := make([]nameRequest, len(batch.writes)), []string{}
+	for i, a := range batch.writes {
+		requests[i] = nameRequest{id: a.ID, wanted: []string{field.Fold(a.Username), field.Fold(a.Email)}}
 		if !a.AccountID.IsZero() {
-			claims[i].held = []string{a.UsernameFolded, a.EmailFolded}
+			requests[i].current = []string{a.UsernameFolded, a.EmailFolded}
 		}
-		wanted = append(append(wanted, claims[i].names...), claims[i].held...)
+		wanted = append(append(wanted, requests[i].wanted...), requests[i].current...)
 	}
-	owned, err := tx.LoginNames(ctx, agent.TenantID, agent.DirectoryID, wanted)
+	holders, err := tx.LoginNames(ctx, agent.TenantID, agent.DirectoryID, wanted)
 	if err != nil {
 		return err
 	}
-	clashing, releasing := clashes(claims, owned)
-	var added, changed []store.MirrorAccount
-	var taken []string
-	for i, a := range t.now {
-		name, clash := clashing[i]
+	refused, releasing := resolveNameConflicts(requests, holders)
+	var added, changed []store.MirroredAccountWrite
+	var written []string
+	for i, a := range batch.writes {
+		name, isRefused := refused[i]
 		switch {
-		case clash:
-			err = s.refuseAccount(t, a, t.entries[i], "another account of the directory has the user name or email "+name)
+		case isRefused:
+			err = s.refuseAccount(batch, a, batch.entries[i], "another account of the directory has the user name or email "+name)
 			if err != nil {
 				return err
 			}
@@ -185,28 +189,32 @@ func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.A
 			added = append(added, a)
 		default:
 			changed = append(changed, a)
-			t.noteDisabling(a)
+			batch.recordDisabled(a)
 		}
-		taken = append(taken, a.ExternalID)
+		written = append(written, a.ExternalID)
 	}
 	if len(releasing) > 0 {
-		if err := tx.ReleaseNames(ctx, agent.TenantID, releasing); err != nil {
+		if err := tx.ReleaseAccountNames(ctx, agent.TenantID, releasing); err != nil {
 			return err
 		}
 	}
 	for _, write := range []func() error{
-		func() error { return tx.UpdateMirrored(ctx, agent.TenantID, agent.DirectoryID, changed, number) },
-		func() error { return tx.InsertMirrored(ctx, agent.TenantID, agent.DirectoryID, added, number) },
-		func() error { return tx.SetMirroredStatuses(ctx, agent.TenantID, agent.DirectoryID, t.statuses) },
-		func() error { return tx.MarkSeen(ctx, agent.TenantID, agent.DirectoryID, t.same, number) },
+		func() error {
+			return tx.UpdateMirroredAccounts(ctx, agent.TenantID, agent.DirectoryID, changed, number)
+		},
+		func() error { return tx.InsertMirroredAccounts(ctx, agent.TenantID, agent.DirectoryID, added, number) },
+		func() error { return tx.SetMirroredStatuses(ctx, agent.TenantID, agent.DirectoryID, batch.statuses) },
+		func() error {
+			return tx.MarkAccountsSeen(ctx, agent.TenantID, agent.DirectoryID, batch.unchanged, number)
+		},
 	} {
 		if err := write(); err != nil {
 			return err
 		}
 	}
-	tx.DropRefusals(ctx, agent, store.AccountEntry, taken)
-	tx.Refuse(ctx, agent, t.refused, number)
-	for _, account := range t.disabling {
+	tx.DeleteRefusals(ctx, agent, store.AccountEntry, written)
+	tx.UpsertRefusals(ctx, agent, batch.refused, number)
+	for _, account := range batch.newlyDisabled {
 		if err := tx.Emit(ctx, events.AccountDisabled{Tenant: agent.TenantID, Account: account}); err != nil {
 			return err
 		}
@@ -214,10 +222,10 @@ func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.A
 	return nil
 }
 
-// recordStatus records what an administrator wants the status of a mirrored account to
-// be. While the source has it disabled, the account is disabled all the same.
-func recordStatus(ctx context.Context, tx *store.Tx, a *directoryapi.Account) error {
-	disabled, err := tx.SetWantedStatus(ctx, a.TenantID, a.ID, a.Status)
+// recordAssignedStatus records the status that an administrator assigns to a mirrored account.
+// While the source has disabled the account, its effective status stays DISABLED.
+func recordAssignedStatus(ctx context.Context, tx *store.Tx, a *directoryapi.Account) error {
+	disabled, err := tx.SetAssignedStatus(ctx, a.TenantID, a.ID, a.Status)
 	if disabled {
 		a.Status = directoryapi.Disabled
 	}

@@ -14,20 +14,22 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-func (s *Service) forgetGroups(ctx context.Context, agent store.Agent, externalIDs []string) error {
+// deleteGroups deletes the groups with these external ids, and their refusals.
+func (s *Service) deleteGroups(ctx context.Context, agent store.Agent, externalIDs []string) error {
 	keys := make([]string, len(externalIDs))
 	for i, external := range externalIDs {
 		keys[i] = SyncGroup{ExternalID: field.Some(external)}.key()
 	}
-	return s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
-		tx.DropRefusals(ctx, agent, store.GroupEntry, keys)
-		_, err := s.removeAbsentGroups(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
+	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
+		tx.DeleteRefusals(ctx, agent, store.GroupEntry, keys)
+		_, err := s.deleteAbsentGroups(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
 		return err
 	})
 }
 
-func (s *Service) removeAbsentGroups(ctx context.Context, tx *store.Tx, of store.Absent) (int64, error) {
-	groups, err := tx.RemoveAbsentGroups(ctx, of, batch)
+// deleteAbsentGroups deletes a batch of groups and returns their number.
+func (s *Service) deleteAbsentGroups(ctx context.Context, tx *store.Tx, of store.Absent) (int64, error) {
+	groups, err := tx.DeleteAbsentGroups(ctx, of, batchSize)
 	for _, group := range groups {
 		if err := tx.Emit(ctx, events.GroupDeleted{Tenant: of.TenantID, Group: group, Directory: of.DirectoryID}); err != nil {
 			return 0, err
@@ -36,26 +38,27 @@ func (s *Service) removeAbsentGroups(ctx context.Context, tx *store.Tx, of store
 	return int64(len(groups)), err
 }
 
-// takeGroups writes groups of a page with their members, and returns how many it
-// took.
-func (s *Service) takeGroups(ctx context.Context, agent store.Agent, number int64, in []SyncGroup) (taken int, err error) {
-	in = latest(in, SyncGroup.key)
+// writeGroupBatch writes groups of a page with their members, and returns how many were not
+// refused.
+func (s *Service) writeGroupBatch(ctx context.Context, agent store.Agent, number int64, in []SyncGroup) (written int, err error) {
+	in = lastByKey(in, SyncGroup.key)
 	keys := make([]string, len(in))
 	for i, g := range in {
 		keys[i] = g.key()
 	}
-	err = s.mirrorTx(ctx, agent, func(tx *store.Tx) error {
+	err = s.lockedTx(ctx, agent, func(tx *store.Tx) error {
 		found, err := tx.MirroredGroups(ctx, agent.TenantID, agent.DirectoryID, keys)
 		if err != nil {
 			return err
 		}
 		refused, err := s.writeGroups(ctx, tx, agent, number, in, found)
-		taken = len(in) - refused
+		written = len(in) - refused
 		return err
 	})
-	return taken, err
+	return written, err
 }
 
+// writeGroups resolves conflicts of group names and writes the batch.
 func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, in []SyncGroup,
 	found []store.MirroredGroup) (refused int, err error) {
 	known := make(map[string]store.MirroredGroup, len(found))
@@ -65,8 +68,8 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 	now := s.now()
 	var groups []directoryapi.Group
 	var entries []SyncGroup
-	var claims []claim
-	var wanted, taken []string
+	var requests []nameRequest
+	var wanted, written []string
 	var refusals []store.Refusal
 	refuse := func(g SyncGroup, reason string) error {
 		r, err := s.refusal(store.GroupEntry, g.key(), g.Name.Value, reason, g)
@@ -82,30 +85,30 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 			g.ID = id.New(now)
 		}
 		if err := applyGroup(&g, directoryapi.NewGroup{Name: entry.Name, Description: entry.Description}, true); err != nil {
-			if err := refuse(entry, reasonOf(err)); err != nil {
+			if err := refuse(entry, refusalReason(err)); err != nil {
 				return 0, err
 			}
 			continue
 		}
-		c := claim{id: g.ID, names: []string{field.Fold(g.Name)}}
+		request := nameRequest{id: g.ID, wanted: []string{field.Fold(g.Name)}}
 		if !m.GroupID.IsZero() {
-			c.held = []string{m.NameFolded}
+			request.current = []string{m.NameFolded}
 		}
-		groups, entries, claims = append(groups, g), append(entries, entry), append(claims, c)
-		wanted = append(append(wanted, c.names...), c.held...)
+		groups, entries, requests = append(groups, g), append(entries, entry), append(requests, request)
+		wanted = append(append(wanted, request.wanted...), request.current...)
 	}
-	owned, err := tx.GroupNames(ctx, agent.TenantID, agent.DirectoryID, wanted)
+	holders, err := tx.GroupNames(ctx, agent.TenantID, agent.DirectoryID, wanted)
 	if err != nil {
 		return 0, err
 	}
-	clashing, releasing := clashes(claims, owned)
+	conflicts, releasing := resolveNameConflicts(requests, holders)
 	if len(releasing) > 0 {
 		if err := tx.ReleaseGroupNames(ctx, agent.TenantID, releasing); err != nil {
 			return 0, err
 		}
 	}
 	for i, g := range groups {
-		if name, clash := clashing[i]; clash {
+		if name, isRefused := conflicts[i]; isRefused {
 			if err := refuse(entries[i], "another group of the directory has the name "+name); err != nil {
 				return 0, err
 			}
@@ -114,15 +117,15 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 		if err := s.writeGroup(ctx, tx, g, known[entries[i].key()], entries[i], number); err != nil {
 			return 0, err
 		}
-		taken = append(taken, entries[i].key())
+		written = append(written, entries[i].key())
 	}
-	tx.DropRefusals(ctx, agent, store.GroupEntry, taken)
-	tx.Refuse(ctx, agent, refusals, number)
+	tx.DeleteRefusals(ctx, agent, store.GroupEntry, written)
+	tx.UpsertRefusals(ctx, agent, refusals, number)
 	return len(refusals), nil
 }
 
-// writeGroup writes one group and its members. Its name and description are
-// written where one has changed.
+// writeGroup writes one group and its members. Name and description are written only where one of
+// them has changed.
 func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.Group, known store.MirroredGroup, in SyncGroup,
 	number int64) error {
 	members := slices.Compact(slices.Sorted(slices.Values(in.Members.Value)))
@@ -134,10 +137,10 @@ func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.G
 	sum := sha256.Sum256(text)
 	if bytes.Equal(sum[:], known.Digest) {
 		tx.MarkGroupSeen(ctx, g.TenantID, g.DirectoryID, in.key(), number)
-	} else if err := tx.PutMirroredGroup(ctx, g, store.MirroredGroup{ExternalID: in.key(), Digest: sum[:]}, number); err != nil {
+	} else if err := tx.UpsertMirroredGroup(ctx, g, store.MirroredGroup{ExternalID: in.key(), Digest: sum[:]}, number); err != nil {
 		return err
 	}
-	accounts, err := tx.AccountsOf(ctx, g.TenantID, g.DirectoryID, members)
+	accounts, err := tx.AccountsByExternalID(ctx, g.TenantID, g.DirectoryID, members)
 	if err != nil {
 		return err
 	}

@@ -7,72 +7,74 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// claim is an entry that wants names of its directory.
-type claim struct {
-	id    id.ID    // of its account or group
-	held  []string // that it has
-	names []string // that it is to have
+// nameRequest are the names that an entry of a sync needs in its directory: login names of an
+// account, or the name of a group.
+type nameRequest struct {
+	id      id.ID    // of the account or group
+	current []string // names that it has now; nil for a new entry
+	wanted  []string // names that it needs after the sync
 }
 
-// turn is in which order claims get names: what one has it keeps, and an entry
-// that is there goes before a new one.
-type turn int
+// precedence is the order in which requests for a name are granted: an entry keeps a name that it
+// has, and an existing entry goes before a new one.
+type precedence int
 
 const (
-	keeps turn = iota
-	moves
-	comes
+	keepsName precedence = iota
+	changesName
+	isNewEntry
 )
 
-func (c claim) turn(name string) turn {
+func (r nameRequest) precedence(name string) precedence {
 	switch {
-	case slices.Contains(c.held, name):
-		return keeps
-	case c.held != nil:
-		return moves
+	case slices.Contains(r.current, name):
+		return keepsName
+	case r.current != nil:
+		return changesName
 	}
-	return comes
+	return isNewEntry
 }
 
-// clashes returns which of the claims cannot have their names, with the name that
-// another has. A claim that is refused keeps the names that it has. owned are the
-// names that are taken now.
-func clashes(claims []claim, owned []store.Owned) (refused map[int]string, releasing []id.ID) {
+// resolveNameConflicts returns which requests are refused, by their index, with a name that
+// another entry has. holders are the entries that have the names now; a refused entry keeps its
+// current names. releasing are the entries whose current names another request gets: they have to
+// give them up first, as names are unique.
+func resolveNameConflicts(requests []nameRequest, holders []store.NameHolder) (refused map[int]string, releasing []id.ID) {
 	refused = map[int]string{}
 	for {
 		active := map[id.ID]bool{}
-		for i, c := range claims {
-			if _, no := refused[i]; !no {
-				active[c.id] = true
+		for i, request := range requests {
+			if _, isRefused := refused[i]; !isRefused {
+				active[request.id] = true
 			}
 		}
 		taken := map[string]id.ID{}
-		for _, o := range owned {
-			if !active[o.ID] {
-				taken[o.Name] = o.ID
+		for _, holder := range holders {
+			if !active[holder.ID] {
+				taken[holder.Name] = holder.ID
 			}
 		}
 		before := len(refused)
-		for _, turn := range []turn{keeps, moves, comes} {
-			for i, c := range claims {
-				for _, name := range c.names {
-					if _, no := refused[i]; no || c.turn(name) != turn {
+		for _, current := range []precedence{keepsName, changesName, isNewEntry} {
+			for i, request := range requests {
+				for _, name := range request.wanted {
+					if _, isRefused := refused[i]; isRefused || request.precedence(name) != current {
 						continue
 					}
-					if other, clash := taken[name]; clash && other != c.id {
+					if other, clash := taken[name]; clash && other != request.id {
 						refused[i] = name
 						continue
 					}
-					taken[name] = c.id
+					taken[name] = request.id
 				}
 			}
 		}
 		if len(refused) > before {
 			continue
 		}
-		for _, o := range owned {
-			if active[o.ID] && taken[o.Name] != o.ID {
-				releasing = append(releasing, o.ID)
+		for _, holder := range holders {
+			if active[holder.ID] && taken[holder.Name] != holder.ID {
+				releasing = append(releasing, holder.ID)
 			}
 		}
 		return refused, releasing

@@ -12,11 +12,11 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// Others revoke at once what was issued to an account whose password or status
-// changes, or whose directory is disabled.
+// A change of the password or the status of an account, and the disabling of a directory, each emit
+// the event by which other services revoke tokens and sessions.
 func TestChangesThatOthersActOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	account, place := id.Ref{Tenant: w.tenant, ID: w.account.ID}, id.Ref{Tenant: w.tenant, ID: w.directory}
 	for _, c := range []struct {
 		what   string

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// PolicyChange is the body that updates an account creation policy.
-type PolicyChange struct {
+// CreationPolicyChange is the body that updates an account creation policy.
+type CreationPolicyChange struct {
 	VerificationEmailStatus        field.Text `json:"verificationEmailStatus"`
 	VerificationSuccessEmailStatus field.Text `json:"verificationSuccessEmailStatus"`
 	WelcomeEmailStatus             field.Text `json:"welcomeEmailStatus"`
@@ -25,15 +25,17 @@ type PolicyChange struct {
 	EmailDomainBlacklist           field.List `json:"emailDomainBlacklist"`
 }
 
-// CreationPolicy returns the account creation policy of a directory.
+// CreationPolicy returns the account creation policy of a directory, or apierr.NotFound.
+// registration.go applies it.
 func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.CreationPolicy, error) {
 	return s.store.CreationPolicy(ctx, directory.Tenant, directory.ID)
 }
 
-// UpdateCreationPolicy changes what the body names. A list is replaced whole.
-func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in PolicyChange) (store.CreationPolicy, error) {
+// UpdateCreationPolicy changes what the body names. A list in the body replaces the whole list.
+// The policy of a mirror directory is read-only: apierr.MirroredProperty.
+func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in CreationPolicyChange) (store.CreationPolicy, error) {
 	var p store.CreationPolicy
-	if err := s.checkCloudPolicies(ctx, directory.Tenant, directory.ID); err != nil {
+	if err := s.refuseMirrorPolicies(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -64,15 +66,15 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 	return p, err
 }
 
-// Limits of an email domain list. No domain name is longer (RFC 1035), and the
-// whole list is read for every registration.
+// Limits of an email domain list. No domain name is longer than maxDomain (RFC 1035), and every
+// registration reads the whole list.
 const (
 	maxDomains = 1000
 	maxDomain  = 255 // characters
 )
 
-// domainList checks an email domain list: at most maxDomains names of at most
-// maxDomain characters, else 2008; anything but domain names is 2004.
+// domainList validates an email domain list (whitelist, blacklist): more than maxDomains names, or
+// one of more than maxDomain characters, are 2008; what is no domain name is 2004.
 func domainList(name string, entries []string) ([]string, error) {
 	if len(entries) > maxDomains {
 		return nil, apierr.TooLong.Because("%s has %d entries; at most %d are allowed", name, len(entries), maxDomains)
@@ -89,8 +91,8 @@ func domainList(name string, entries []string) ([]string, error) {
 	return entries, nil
 }
 
-// isDomainPattern recognises a domain name in which * may stand anywhere:
-// labels of letters, digits and hyphens with single dots between them.
+// isDomainPattern reports whether an entry is a domain name, in which any part may be *
+// (wildcard): labels of letters, digits and hyphens with single dots between them.
 func isDomainPattern(entry string) bool {
 	return entry != "" && strings.Trim(entry, ".") == entry && !strings.Contains(entry, "..") &&
 		!strings.ContainsFunc(entry, func(r rune) bool {
@@ -98,9 +100,10 @@ func isDomainPattern(entry string) bool {
 		})
 }
 
-// checkDomain refuses an email whose domain the policy does not accept. A
-// domain on both lists is refused. A name in its ASCII form (RFC 5890) and in
-// its own script is the same domain.
+// checkDomain returns an error for an email whose domain the policy does not allow:
+// apierr.DomainBlacklisted, also where the domain is on both lists, or
+// apierr.DomainNotWhitelisted. An internationalized domain name is the same in its ASCII form
+// (punycode, RFC 5890) and in its own script.
 func checkDomain(p store.CreationPolicy, email string) error {
 	domain := field.Fold(email[strings.LastIndexByte(email, '@')+1:])
 	shown := inScript(domain)
@@ -117,8 +120,8 @@ func checkDomain(p store.CreationPolicy, email string) error {
 	return nil
 }
 
-// inScript returns a domain name, or a pattern, with its labels in their own
-// script. Those that cannot be read stay as they are.
+// inScript returns a domain name, or a pattern, with its punycode labels in their own script. A
+// label that is not valid punycode stays as it is.
 func inScript(domain string) string {
 	labels := strings.Split(domain, ".")
 	for i, label := range labels {
@@ -129,9 +132,9 @@ func inScript(domain string) string {
 	return strings.Join(labels, ".")
 }
 
-// matchDomain compares a domain with a pattern in which each * stands for any
-// characters, also none. Each part is searched once, from where the last one
-// ended, so that the time grows with the length alone.
+// matchDomain reports whether a domain matches a pattern, in which each * stands for any
+// characters, also none. Each part of the pattern is searched once, from the end of the match
+// before, so that the time is linear in the length.
 func matchDomain(pattern, domain string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

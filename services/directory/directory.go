@@ -21,17 +21,17 @@ const (
 	maxDescription = 1000
 )
 
-// NewDirectory is the body that creates a directory.
+// NewDirectory is the body that creates or changes a directory.
 type NewDirectory struct {
 	Name        field.Text            `json:"name"`
 	Description field.Text            `json:"description"`
 	Status      field.Text            `json:"status"`
-	Provider    field.Of[NewProvider] `json:"provider"` // in a change it only has to name what the directory has
+	Provider    field.Of[NewProvider] `json:"provider"` // an update may only repeat the provider that the directory has
 	CustomData  customdata.Change     `json:"customData"`
 }
 
-// apply writes the members of a body into a directory and checks them. A new
-// directory needs a name.
+// apply writes the members of a body into a directory and validates them. A new directory needs a
+// name.
 func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) {
 	var refused field.Refusals
 	if in.Name.Present || isNew {
@@ -43,8 +43,8 @@ func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) 
 	return refused.First()
 }
 
-// isCustomDataAlone reports whether a body names custom data and nothing else,
-// which does not change the directory (docs/interface/custom-data.md#endpoints).
+// isCustomDataAlone reports whether a body has custom data and nothing else, which does not change
+// modifiedAt of the directory (docs/interface/custom-data.md#endpoints).
 func (in NewDirectory) isCustomDataAlone() bool {
 	return in.CustomData.Present && !in.Name.Present && !in.Description.Present && !in.Status.Present
 }
@@ -59,33 +59,33 @@ func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query li
 	return list.PageOf(ctx, s.Tenant, s.store.ListDirectories, tenant, query)
 }
 
-// NewDirectory makes a directory of any type from a client's body, with
-// everything that belongs to it or not at all.
-func (s *Service) NewDirectory(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
+// CreateDirectoryIn creates a directory of any type from the body of a client, with the resources
+// that belong to it, in one transaction.
+func (s *Service) CreateDirectoryIn(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
 	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now())}
 	d.Status = directoryapi.Enabled
 	refusal := in.apply(&d, true)
-	mirror, err := s.newMirror(d, in.Provider)
+	mirror, err := s.newMirrorResources(d, in.Provider)
 	if err = field.First(refusal, err); err != nil {
 		return d, err
 	}
 	return s.createDirectory(ctx, d, mirror, in.CustomData.Value)
 }
 
-// CreateDirectory makes a cloud directory of a name for a peer.
+// CreateDirectory creates a cloud directory for another service.
 func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
 	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, nil, "")
 	if errors.Is(err, apierr.Exists) {
-		// The name may be taken by this very directory, when the call is repeated.
-		if own, mine := s.store.Directory(ctx, in.Tenant, in.ID); mine == nil {
-			return own, nil
+		// The call was repeated: the directory of that name is the one that the first call created.
+		if existing, lookupErr := s.store.Directory(ctx, in.Tenant, in.ID); lookupErr == nil {
+			return existing, nil
 		}
 	}
 	return d, err
 }
 
-// createDirectory adds a directory. A cloud directory has no mirror.
-func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, m *mirror,
+// createDirectory inserts a directory and its resources. m is nil for a cloud directory.
+func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, m *mirrorResources,
 	data customdata.Document) (directoryapi.Directory, error) {
 	d.CreatedAt = s.now()
 	if m != nil {
@@ -100,7 +100,7 @@ func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory,
 				return err
 			}
 		}
-		return tx.MergeData(ctx, d.TenantID, d.ID, data, d.CreatedAt)
+		return tx.MergeCustomData(ctx, d.TenantID, d.ID, data, d.CreatedAt)
 	})
 	if errors.Is(err, apierr.Exists) {
 		return d, apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
@@ -111,8 +111,8 @@ func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory,
 	return s.store.Directory(ctx, d.TenantID, d.ID)
 }
 
-// insertDirectory adds a directory, at the time of its creation, with everything
-// that belongs to one.
+// insertDirectory inserts a directory with the policies, email templates and schema fields that
+// every directory has. CreatedAt must be set.
 func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directoryapi.Directory) error {
 	if d.Status == "" {
 		d.Status = directoryapi.Enabled
@@ -124,30 +124,21 @@ func (s *Service) insertDirectory(ctx context.Context, tx *store.Tx, d directory
 	if err := tx.InsertDirectory(ctx, d); err != nil {
 		return err
 	}
-	return tx.InsertSatellites(ctx, d, defaultTemplates(d, d.CreatedAt), newFields(d, d.CreatedAt))
+	return tx.InsertDirectoryDefaults(ctx, d, defaultTemplates(d, d.CreatedAt), newFields(d, d.CreatedAt))
 }
 
-// checkCloudPolicies refuses a mirror, whose policies and templates are read-only
-// (docs/interface/directories.md#creation): apierr.MirroredProperty.
-func (s *Service) checkCloudPolicies(ctx context.Context, tenant, directory id.ID) error {
-	d, err := s.store.Directory(ctx, tenant, directory)
-	if err == nil && d.Mirror() {
-		err = apierr.MirroredProperty.Because("the directory %q is a mirror; its policies and email templates are read-only", d.Name)
-	}
-	return err
-}
-
-// UpdateDirectory changes what the body names.
+// UpdateDirectory changes what the body names. Disabling a directory invalidates no token: tokens
+// of its accounts are refused at their next use (access.go).
 func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirectory) (directoryapi.Directory, error) {
 	var d directoryapi.Directory
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if err := s.sameProvider(d.ProviderID, in.Provider.Value); err != nil {
+		if err := s.checkProviderUnchanged(d.ProviderID, in.Provider.Value); err != nil {
 			return err
 		}
-		if err := tx.MergeData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
 			return err
 		}
 		former := d.Status
@@ -171,16 +162,11 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 	return d, err
 }
 
-// DeleteDirectory is RemoveDirectory for a peer.
+// DeleteDirectory deletes a directory with its policies, accounts and groups; by its events the
+// other services delete what they store of them. It returns apierr.BadRequest for the built-in
+// administrators directory. The first batch of accounts is deleted at once, the others with the
+// next purge (purge.go).
 func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
-	return directoryapi.Empty{}, s.RemoveDirectory(ctx, in)
-}
-
-// RemoveDirectory removes a directory with its accounts and policies, and lets
-// the other services drop what they hold of it. The built-in administrators
-// directory is refused with apierr.BadRequest. The first of its accounts go with
-// it, and more of them with the next purge.
-func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.LockDirectory(ctx, in.Tenant, in.ID)
 		if err != nil {
@@ -192,20 +178,20 @@ func (s *Service) RemoveDirectory(ctx context.Context, in id.Ref) error {
 		if err := tx.DeleteDirectory(ctx, in.Tenant, in.ID, s.now()); err != nil {
 			return err
 		}
-		if err := tx.RemoveData(ctx, in.Tenant, in.ID); err != nil {
+		if err := tx.DeleteCustomData(ctx, in.Tenant, in.ID); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.DirectoryDeleted{Tenant: in.Tenant, Directory: in.ID})
 	})
 	if err != nil {
-		return err
+		return directoryapi.Empty{}, err
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		_, err := s.removeAccounts(ctx, tx, store.Removal{TenantID: in.Tenant, DirectoryID: in.ID})
+		_, err := s.deleteRemainingAccounts(ctx, tx, store.DirectoryRemoval{TenantID: in.Tenant, DirectoryID: in.ID})
 		return err
 	})
 	if err != nil {
 		slog.WarnContext(ctx, "deletion of the accounts of a deleted directory failed, leaving them to the purge", "error", err.Error())
 	}
-	return nil
+	return directoryapi.Empty{}, nil
 }

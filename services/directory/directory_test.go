@@ -47,7 +47,7 @@ func TestContract(t *testing.T) {
 		return apitest.Subject{
 			API: svc,
 			Invite: func(t *testing.T, tenant id.ID, email string) {
-				if _, err := svc.Invite(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, directory.Invite{Email: field.Some(email)}); err != nil {
+				if _, err := svc.Invite(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, directory.NewInvitation{Email: field.Some(email)}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -65,7 +65,7 @@ func TestContract(t *testing.T) {
 				}
 			},
 			EnableVerification: func(t *testing.T, d directoryapi.Ref) {
-				if _, err := svc.UpdateCreationPolicy(t.Context(), d, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
+				if _, err := svc.UpdateCreationPolicy(t.Context(), d, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -80,7 +80,7 @@ func TestContract(t *testing.T) {
 				}
 			},
 			Link: func(t *testing.T, one, other directoryapi.Ref) {
-				l, err := svc.NewAccountLink(t.Context(), one.Tenant, linkBody(one.ID, other.ID))
+				l, err := svc.CreateAccountLink(t.Context(), one.Tenant, linkBody(one.ID, other.ID))
 				if err == nil { // the clock stands still, and a link is made after its accounts
 					err = pg.MustChange(t.Context(), s.db, `UPDATE account_links SET created_at = created_at + interval '1 microsecond'
 						WHERE tenant_id = $1 AND id = $2`, one.Tenant, l.ID)
@@ -116,7 +116,7 @@ type world struct {
 
 const password = "Changeme1!"
 
-func newWorld(t testing.TB, policy directory.PolicyChange) world {
+func newWorld(t testing.TB, policy directory.CreationPolicyChange) world {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
 	w := world{Service: open(t, db, cheap), db: db, tenant: id.New(now()), directory: id.New(now())}
@@ -124,8 +124,8 @@ func newWorld(t testing.TB, policy directory.PolicyChange) world {
 	return w
 }
 
-// fill makes the tenant, its directory with the policy, and the account.
-func (w *world) fill(t testing.TB, policy directory.PolicyChange) {
+// fill creates the tenant, its directory with the policy, and the account.
+func (w *world) fill(t testing.TB, policy directory.CreationPolicyChange) {
 	t.Helper()
 	_, err := w.SignUp(t.Context(), directoryapi.SignUp{
 		Tenant: w.tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Service Administrators", Email: "owner@example.test",
@@ -159,7 +159,7 @@ func (w world) login(t *testing.T, svc *directory.Service, login, password strin
 // Clients compare these literals.
 func TestReasonsOfRefusedLogins(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	for login, want := range map[string]string{
 		"jo": "Login attempt failed because the specified password is incorrect.",
 		"al": "Login attempt failed because there is no Account in the Application's associated Account Stores with the specified " +
@@ -182,7 +182,7 @@ func (w world) hash(t *testing.T) string {
 
 func TestALoginUnderAnotherCostHashesThePasswordAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	former := w.hash(t)
 	dearer := open(t, w.db, pwhash.Cost{Memory: 128, Time: 1, Threads: 1})
 	if err := w.login(t, dearer, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) || w.hash(t) != former {
@@ -201,7 +201,7 @@ func TestALoginUnderAnotherCostHashesThePasswordAgain(t *testing.T) {
 
 func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	for status, want := range map[string]*apierr.Error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified} {
 		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
 
 func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	costly := open(t, w.db, pwhash.Cost{Memory: 8 * 1024, Time: 1, Threads: 1})
 	if err := w.login(t, costly, "jo", password); err != nil { // hashed again under the cost of this test
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
 	}
 }
 
-// outbox returns the types of the events that wait, in order.
+// outbox returns the types of the events in the outbox, in order.
 func (w world) outbox(t *testing.T) []string {
 	t.Helper()
 	rows, err := pg.All[struct{ Type string }](t.Context(), w.db, `SELECT convert_from(envelope, 'UTF8')::json->>'type' AS type FROM outbox ORDER BY seq`)
@@ -255,7 +255,7 @@ func (w world) outbox(t *testing.T) []string {
 
 func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	w := newWorld(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	ctx := t.Context()
 	if _, err := w.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	if got, want := w.outbox(t), []string{"AccountRegistered", "AccountVerified", "AccountDeleted", "DirectoryDeleted"}; !slices.Equal(got, want) {
 		t.Errorf("the outbox holds %v, want %v", got, want)
 	}
-	// What fails leaves neither a row nor an event.
+	// A failed call writes neither a row nor an event.
 	if err := w.DeleteAccount(ctx, id.Ref{Tenant: w.tenant, ID: w.account.ID}); !errors.Is(err, apierr.NotFound) {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 
 func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	w := newWorld(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	token := w.account.VerificationToken.Reveal()
 	for _, table := range []string{"accounts", "outbox"} {
 		rows, err := pg.All[struct{ Row string }](t.Context(), w.db, `SELECT t::text AS row FROM `+table+` t`)
@@ -295,12 +295,12 @@ func TestATokenIsNeverStoredOrSentInClear(t *testing.T) {
 	}
 }
 
-// Whether an account exists, and which state it has, shows neither in what a wrong
-// password is answered nor in the work for it: one hash. Hashes are counted by the
-// memory that each of them takes, so no other test may run beside this one.
+// Neither the error for a wrong password nor its time tells whether an account exists or is disabled
+// (user enumeration): one hash is computed. Hashes are counted by the memory that each allocates, so
+// that no other test may run in parallel.
 func TestEveryLoginTakesOneHash(t *testing.T) {
 	const memory = 16 << 20
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	dear := open(t, w.db, pwhash.Cost{Memory: memory >> 10, Time: 1, Threads: 1})
 	account := func(login, status string) {
 		t.Helper()

@@ -54,65 +54,64 @@ type templateModel struct {
 // Template returns an email template, or apierr.NotFound.
 func (s *Service) Template(ctx context.Context, at id.Ref) (directoryapi.EmailTemplate, error) {
 	t, err := s.store.TemplateByID(ctx, at.Tenant, at.ID)
-	return s.complete(t), err
+	return s.withDefaults(t), err
 }
 
-// Templates returns what reads the collection of a workflow's templates in a
-// directory. It has one template.
+// Templates returns the function that lists the templates of a workflow in a directory, of which
+// there is one.
 func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context, id.Ref,
 	list.Query) (list.Page[directoryapi.EmailTemplate], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
-		owner, err := s.Directory(ctx, directory)
+		parent, err := s.Directory(ctx, directory)
 		if err != nil {
 			return list.Page[directoryapi.EmailTemplate]{}, err
 		}
-		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query.Of(owner.CreatedAt, owner.ModifiedAt))
+		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query.Of(parent.CreatedAt, parent.ModifiedAt))
 		for i := range page.Items {
-			page.Items[i] = s.complete(page.Items[i])
+			page.Items[i] = s.withDefaults(page.Items[i])
 		}
 		return page, err
 	}
 }
 
-// complete fills in the deployment's own where the template names nothing else.
-func (s *Service) complete(t directoryapi.EmailTemplate) directoryapi.EmailTemplate {
+// withDefaults fills in the deployment's sender and link where the template has none of its own.
+func (s *Service) withDefaults(t directoryapi.EmailTemplate) directoryapi.EmailTemplate {
 	if t.FromName == nil {
 		t.FromName = &s.cfg.Sender.Name
 	}
 	if t.FromEmailAddress == nil {
 		t.FromEmailAddress = &s.cfg.Sender.Address
 	}
-	if link := s.ownPage(t); link != "" && t.LinkBaseURL == nil {
+	if link := s.defaultLinkBaseURL(t); link != "" && t.LinkBaseURL == nil {
 		t.LinkBaseURL = &link
 	}
 	return t
 }
 
-// ownPage is the URL of the deployment's page that the template leads to unless
-// it names another; empty for a template without a link.
-func (s *Service) ownPage(t directoryapi.EmailTemplate) string {
+// defaultLinkBaseURL is the URL of the deployment's page that the link of the mail leads to,
+// unless the template has another; empty for a template without a link.
+func (s *Service) defaultLinkBaseURL(t directoryapi.EmailTemplate) string {
 	if t.Workflow.Page() == "" {
 		return ""
 	}
 	return s.base.Host() + t.Workflow.Page()
 }
 
-// UpdateTemplate changes what the body names. That of a mirror is
-// apierr.MirroredProperty, one whose mail would lack its link
-// apierr.TemplateWithoutLink.
+// UpdateTemplate changes what the body names. It returns apierr.MirroredProperty for a template of
+// a mirror directory, and apierr.TemplateWithoutLink where the mail would lack its link.
 func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChange) (directoryapi.EmailTemplate, error) {
 	t, err := s.store.TemplateByID(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return t, err
 	}
-	if err := s.checkCloudPolicies(ctx, at.Tenant, t.DirectoryID); err != nil {
+	if err := s.refuseMirrorPolicies(ctx, at.Tenant, t.DirectoryID); err != nil {
 		return t, err
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		refused := in.applyText(&t)
+		refused := in.applyTexts(&t)
 		s.applyDefaults(&t, in, &refused)
 		if err := refused.First(); err != nil {
 			return err
@@ -123,12 +122,11 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 		t.ModifiedAt = s.now()
 		return tx.UpdateTemplate(ctx, t)
 	})
-	return s.complete(t), err
+	return s.withDefaults(t), err
 }
 
-// applyText writes the texts of a body into a template and returns what is refused
-// of them.
-func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (refused field.Refusals) {
+// applyTexts writes the texts of a body into a template and returns those that are invalid.
+func (in TemplateChange) applyTexts(t *directoryapi.EmailTemplate) (refused field.Refusals) {
 	var err error
 	refused.Enum(&t.MimeType, in.MimeType, "mimeType", plainText, htmlText, bothBodies)
 	refused.Optional(&t.Description, in.Description, "description", maxDescription)
@@ -140,7 +138,7 @@ func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (refused field
 		if text.in.Present {
 			*text.to, err = field.Required(text.in, text.name, maxTemplateText)
 			refused.Add(err)
-			refused.Add(checkLine(text.name, *text.to))
+			refused.Add(checkHeaderText(text.name, *text.to))
 		}
 	}
 	refused.Verbatim(&t.TextBody, in.TextBody, "textBody", maxTemplateBody, false)
@@ -148,24 +146,25 @@ func (in TemplateChange) applyText(t *directoryapi.EmailTemplate) (refused field
 	return refused
 }
 
-// applyDefaults writes what the deployment has a default for.
+// applyDefaults writes the members for which the deployment has a default: the sender and the
+// link.
 func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange, refused *field.Refusals) {
 	var err error
 	if in.FromName.Present {
-		t.FromName, err = own(in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkLine)
+		t.FromName, err = overrideOrDefault(in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkHeaderText)
 		refused.Add(err)
 	}
 	if in.FromEmailAddress.Present {
-		t.FromEmailAddress, err = own(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkAuthor)
+		t.FromEmailAddress, err = overrideOrDefault(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkSender)
 		refused.Add(err)
 	}
 	if in.DefaultModel.Present {
-		refused.Add(s.applyModel(t, in))
+		refused.Add(s.applyDefaultModel(t, in))
 	}
 }
 
-// applyModel writes the address that the link of the mail leads to.
-func (s *Service) applyModel(t *directoryapi.EmailTemplate, in TemplateChange) (err error) {
+// applyDefaultModel writes the URL that the link of the mail leads to.
+func (s *Service) applyDefaultModel(t *directoryapi.EmailTemplate, in TemplateChange) (err error) {
 	model := templateModel{LinkBaseURL: field.Text{Present: true, Null: true}} // no model is the default one
 	if in.DefaultModel.Given() {
 		model = templateModel{}
@@ -180,7 +179,7 @@ func (s *Service) applyModel(t *directoryapi.EmailTemplate, in TemplateChange) (
 		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; " +
 			"null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
-		t.LinkBaseURL, err = own(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.ownPage(*t), checkLink)
+		t.LinkBaseURL, err = overrideOrDefault(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.defaultLinkBaseURL(*t), checkLink)
 		return err
 	case model.LinkBaseURL.Given():
 		return apierr.UnusedProperty.Because("a template of the workflow %s has no link, and so no defaultModel", t.Workflow)
@@ -188,41 +187,45 @@ func (s *Service) applyModel(t *directoryapi.EmailTemplate, in TemplateChange) (
 	return nil
 }
 
-// own reads a text that the deployment has a default for. Nil stands for the default: it is
-// what null means, and the default itself, too, so that a client that sends back what it read
-// does not pin the current default.
-func own(in field.Text, name string, most int, byDefault string, check func(name, text string) error) (*string, error) {
+// overrideOrDefault reads a text that replaces a default of the deployment. It returns nil where
+// the default applies: for null, and also for the default itself, so that a client that sends back
+// what it has read does not pin the current default.
+func overrideOrDefault(
+	in field.Text, name string, maxLength int, defaultText string, check func(name, text string) error,
+) (*string, error) {
 	in.Value = strings.TrimSpace(in.Value)
-	if in.Null || in.Value == byDefault {
+	if in.Null || in.Value == defaultText {
 		return nil, nil
 	}
 	if in.Value == "" {
 		return nil, apierr.TooShort.Because("%s is empty; null stands for the default of the deployment", name)
 	}
-	text, err := field.Optional(in, name, most)
+	text, err := field.Optional(in, name, maxLength)
 	if err != nil {
 		return nil, err
 	}
 	return text, check(name, *text)
 }
 
-// checkAuthor is field.Email without the characters that no mail is sent with.
-func checkAuthor(name, email string) error {
+// checkSender validates the sender's address: an email (field.Email) without characters that SMTP
+// cannot carry.
+func checkSender(name, email string) error {
 	if strings.ContainsAny(email, `<>"\`) {
 		return apierr.Format.Because("%s holds a quote, a backslash or an angle bracket, which SMTP cannot carry", name)
 	}
 	return field.Email(name, email)
 }
 
-// checkLine refuses what could break out of a header of the mail.
-func checkLine(name, text string) error {
+// checkHeaderText refuses line breaks and control characters, which could inject a header into the
+// mail (header injection).
+func checkHeaderText(name, text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
 		return apierr.Format.Because("%s holds a line break or another control character", name)
 	}
 	return nil
 }
 
-// checkLink refuses what is not an absolute URL, or is not safe in a mail.
+// checkLink refuses what is no absolute URL, or is unsafe as a link in a mail.
 func checkLink(name, text string) error {
 	parsed, err := url.Parse(text)
 	refused := err != nil || parsed.Scheme == "" || redirecturi.IsExecutable(parsed.Scheme) ||
@@ -237,11 +240,11 @@ func checkLink(name, text string) error {
 	return nil
 }
 
-// linkMacros are the macros that bring a token to its user.
+// linkMacros are the macros that put a token into the mail.
 var linkMacros = []string{"url", "sptoken", "sptokenNameValuePair"}
 
-// checkMacros refuses a template whose macros are malformed, and one whose mail
-// must have a link and would be sent without (docs/interface/mail.md#macros).
+// checkMacros refuses a template whose macros are malformed, and one whose mail needs a link but
+// has no macro for it (docs/interface/mail.md#macros).
 func checkMacros(t directoryapi.EmailTemplate) error {
 	for _, body := range []struct {
 		name, text string
@@ -263,15 +266,15 @@ func checkMacros(t directoryapi.EmailTemplate) error {
 	return nil
 }
 
-// templateText is what the mail of a workflow says until a client changes it.
+// templateText is the default text of a workflow's mail.
 type templateText struct {
 	workflow                         directoryapi.Workflow
 	name, description, subject, text string
 }
 
-// The names and subjects are those of docs/interface/mail.md#templates. The
-// greeting and the name of the sender are there for every account. The notification
-// service renders them (services/notification/mail.go).
+// templateTexts are the default email templates; their names and subjects are those of
+// docs/interface/mail.md#templates. The macros greeting and sender.name have a value for every
+// account. The notification service renders them (services/notification/mail.go).
 var templateTexts = []templateText{
 	{directoryapi.Verification, "Default Verification Email Template", "Asks a new user to confirm the email address.", "Verify your account",
 		"$!{greeting}\n\nPlease confirm the email address of your account at $!{sender.name} by opening this link:\n\n$!{url}\n\n" +
@@ -289,7 +292,7 @@ var templateTexts = []templateText{
 		"$!{greeting}\n\nThe password of your account at $!{sender.name} was changed. If that was not you, please tell us at once.\n"},
 }
 
-// defaultTemplates makes the templates of a new directory, one per workflow.
+// defaultTemplates returns the templates of a new directory, one for each workflow.
 func defaultTemplates(d directoryapi.Directory, now time.Time) []directoryapi.EmailTemplate {
 	templates := make([]directoryapi.EmailTemplate, 0, len(templateTexts))
 	for _, t := range templateTexts {
@@ -301,9 +304,8 @@ func defaultTemplates(d directoryapi.Directory, now time.Time) []directoryapi.Em
 	return templates
 }
 
-// asHTML turns the plain text of a default template into its HTML form:
-// paragraphs, and a link where the text shows one. The text is ours, so that
-// there is nothing to escape.
+// asHTML turns the plain text of a default template into HTML: paragraphs, and links where the
+// text has a URL. Nothing is escaped, as the texts are constants.
 func asHTML(text string) string {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// ExplainLogin finds the account of a login as Authenticate does, and reports what
-// stands in its way besides the password.
+// ExplainLogin finds the account of a login as Authenticate does, and reports why it would be
+// refused with the right password. It compares no password.
 func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin) (out directoryapi.ExplainedLogin, err error) {
 	if out.Stores, err = s.store.NamedStores(ctx, in.Tenant, in.Stores); err != nil {
 		return out, err
@@ -26,16 +26,17 @@ func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin
 		return out, err
 	}
 	if found.PasswordHash == "" {
-		out.Refusal = apierr.WrongPassword.Because("the account has no password%s", elsewhere(out.Stores, found.DirectoryID))
-	} else if refusal := checkAdmission(found); refusal != nil {
+		out.Refusal = apierr.WrongPassword.Because("the account has no password%s", providerHint(out.Stores, found.DirectoryID))
+	} else if refusal := checkLoginAllowed(found); refusal != nil {
 		out.Refusal = apierr.From(refusal)
 	}
 	out.Found = &directoryapi.Authenticated{Account: found.Account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}
 	return out, nil
 }
 
-// elsewhere names the provider at which the accounts of a directory log in.
-func elsewhere(stores []directoryapi.NamedStore, directory id.ID) string {
+// providerHint names the provider at which the accounts of a mirror directory log in; empty for a
+// cloud directory.
+func providerHint(stores []directoryapi.NamedStore, directory id.ID) string {
 	i := slices.IndexFunc(stores, func(s directoryapi.NamedStore) bool { return s.DirectoryID == directory })
 	if i < 0 || stores[i].ProviderID == directoryapi.Native {
 		return ""

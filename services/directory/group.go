@@ -25,11 +25,11 @@ func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Qu
 
 // DirectoryGroups returns a page of the groups of a directory.
 func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	owner, err := s.Directory(ctx, directory)
+	parent, err := s.Directory(ctx, directory)
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.Of(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // AccountGroups returns a page of the groups that an account is a member of.
@@ -37,15 +37,15 @@ func (s *Service) AccountGroups(ctx context.Context, account id.Ref, query list.
 	return list.PageOf(ctx, s.Account, s.store.AccountGroups, account, query)
 }
 
-// ListGroups returns a page of the groups of the stores, each once: those of a
+// ListGroups returns a page of the groups of the account stores, each once: the groups of a
 // directory, and a group that is a store itself.
 func (s *Service) ListGroups(ctx context.Context, in directoryapi.ListGroups) (list.Page[directoryapi.Group], error) {
-	directories, groups := split(in.Stores)
+	directories, groups := splitStores(in.Stores)
 	return s.store.StoreGroups(ctx, in.Tenant, directories, groups, in.Query)
 }
 
-// StoresOf returns the directory of an account and then its groups, or
-// apierr.NotFound for the account.
+// StoresOf returns the account stores that contain an account: its directory, and then its groups.
+// It returns apierr.NotFound for the account.
 func (s *Service) StoresOf(ctx context.Context, account directoryapi.Ref) (directoryapi.StoresOf, error) {
 	stores, err := s.store.StoresOf(ctx, account.Tenant, account.ID)
 	if err == nil && len(stores) == 0 {
@@ -54,19 +54,19 @@ func (s *Service) StoresOf(ctx context.Context, account directoryapi.Ref) (direc
 	return directoryapi.StoresOf{Stores: stores}, err
 }
 
-// NewGroup makes a group in a directory from a client's body.
-func (s *Service) NewGroup(ctx context.Context, directory id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
+// CreateGroupIn creates a group in a directory from the body of a client.
+func (s *Service) CreateGroupIn(ctx context.Context, directory id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
 	return s.CreateGroup(ctx, directoryapi.CreateGroup{Tenant: directory.Tenant, ID: id.New(s.now()), Directory: directory.ID, Group: in})
 }
 
-// CreateGroup makes a group in a cloud directory. A repeated call returns what
-// the first made.
+// CreateGroup creates a group in a cloud directory. Its name must be unique in the directory:
+// apierr.Exists. A repeated call with the same id returns the group that the first created.
 func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
 	now := s.now()
 	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled, CreatedAt: now,
 		ModifiedAt: now}
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
-		d, err := tx.HoldDirectory(ctx, in.Tenant, in.Directory)
+		d, err := tx.LockDirectoryShared(ctx, in.Tenant, in.Directory)
 		if err != nil {
 			return err
 		}
@@ -79,24 +79,24 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 		if err := tx.InsertGroup(ctx, g); err != nil {
 			return err
 		}
-		return tx.MergeGroupData(ctx, g.TenantID, g.ID, in.Group.CustomData.Value, now)
+		return tx.MergeGroupCustomData(ctx, g.TenantID, g.ID, in.Group.CustomData.Value, now)
 	})
 	if errors.Is(err, apierr.Exists) {
-		if own, mine := s.store.Group(ctx, in.Tenant, in.ID); mine == nil {
-			return own, nil // the call was repeated
+		if existing, lookupErr := s.store.Group(ctx, in.Tenant, in.ID); lookupErr == nil {
+			return existing, nil // the call was repeated
 		}
-		err = groupTaken(g)
+		err = duplicateGroupError(g)
 	}
 	return g, err
 }
 
-// groupTaken is the refusal of a name that the directory has.
-func groupTaken(g directoryapi.Group) error {
+// duplicateGroupError is the error for a group name that is not unique in the directory.
+func duplicateGroupError(g directoryapi.Group) error {
 	return apierr.Exists.Because("the directory has a group with the name %q", g.Name).Saying("A group of that name exists.")
 }
 
-// applyGroup writes the members of a body into a group and checks them. A new
-// group needs a name.
+// applyGroup writes the members of a body into a group and validates them. A new group needs a
+// name.
 func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (err error) {
 	var refused field.Refusals
 	if in.Name.Present || isNew {
@@ -108,9 +108,8 @@ func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (er
 	return refused.First()
 }
 
-// UpdateGroup changes what the body names. In a mirror directory the name and
-// the description are those of its source: another value is
-// apierr.MirroredProperty.
+// UpdateGroup changes what the body names. Name and description of a group in a mirror directory
+// are read-only: another value is apierr.MirroredProperty.
 func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
 	var g directoryapi.Group
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -121,36 +120,28 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 		if err := applyGroup(&g, in, false); err != nil {
 			return err
 		}
-		if g.Name != former.Name || !same(g.Description, former.Description) {
-			if err := checkCloud(ctx, tx, g.TenantID, g.DirectoryID, "the name and the description of its groups"); err != nil {
+		if g.Name != former.Name || !equalTexts(g.Description, former.Description) {
+			if err := refuseMirror(ctx, tx, g.TenantID, g.DirectoryID, "the name and the description of its groups"); err != nil {
 				return err
 			}
 		}
-		if err := tx.MergeGroupData(ctx, g.TenantID, g.ID, in.CustomData.Value, s.now()); err != nil || in.IsCustomDataAlone() {
+		if err := tx.MergeGroupCustomData(ctx, g.TenantID, g.ID, in.CustomData.Value, s.now()); err != nil || in.IsCustomDataAlone() {
 			return err
 		}
 		g.ModifiedAt = s.now()
 		return tx.UpdateGroup(ctx, g)
 	})
 	if errors.Is(err, apierr.Exists) {
-		err = groupTaken(g)
+		err = duplicateGroupError(g)
 	}
 	return g, err
 }
 
-func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+// equalTexts reports whether two optional texts are equal.
+func equalTexts(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// checkCloud refuses a change that only the source of a mirror directory can make.
-func checkCloud(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what string) error {
-	d, err := tx.HoldDirectory(ctx, tenant, directory)
-	if err == nil && d.Mirror() {
-		return apierr.MirroredProperty.Because("the directory %q is a mirror; %s are changed in its source", d.Name, what)
-	}
-	return err
-}
-
-// DeleteGroup removes a group with its memberships, not its accounts, and lets
-// the other services drop what they hold of it.
+// DeleteGroup deletes a group with its memberships, not its accounts. By its event the other
+// services delete what they store of the group.
 func (s *Service) DeleteGroup(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		g, err := tx.LockGroup(ctx, at.Tenant, at.ID)
@@ -160,7 +151,7 @@ func (s *Service) DeleteGroup(ctx context.Context, at id.Ref) error {
 		if err := tx.DeleteGroup(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if err := tx.RemoveData(ctx, at.Tenant, at.ID); err != nil {
+		if err := tx.DeleteCustomData(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.GroupDeleted{Tenant: at.Tenant, Group: at.ID, Directory: g.DirectoryID})

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// LoginDirectories returns directories as a sign-in page shows them.
+// LoginDirectories returns what a hosted login page shows of directories and their providers.
 func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
 	providers, err := s.store.LoginProviders(ctx, in.Tenant, in.Directories)
 	for _, p := range providers {
@@ -23,7 +23,8 @@ func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDir
 	return out, err
 }
 
-// RegistrationRules returns what a directory asks of a new account.
+// RegistrationRules returns what a registration page has to know of a directory: the strength of
+// passwords, required names, and mails.
 func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.Ref) (out directoryapi.RegistrationRules, err error) {
 	d, err := s.store.Directory(ctx, directory.Tenant, directory.ID)
 	if err != nil {
@@ -33,21 +34,22 @@ func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.
 	if err != nil {
 		return out, err
 	}
-	registrar, err := s.store.Registrar(ctx, directory.Tenant, directory.ID)
+	registration, err := s.store.RegistrationPolicy(ctx, directory.Tenant, directory.ID)
 	if err != nil {
 		return out, err
 	}
-	out.GivenNameRequired, out.SurnameRequired = registrar.GivenNameRequired, registrar.SurnameRequired
+	out.GivenNameRequired, out.SurnameRequired = registration.GivenNameRequired, registration.SurnameRequired
 	out.Directory, out.MinLength, out.MaxLength = d.Name, policy.MinLength, policy.MaxLength
 	out.MinLowerCase, out.MinUpperCase, out.MinNumeric = policy.MinLowerCase, policy.MinUpperCase, policy.MinNumeric
 	out.MinSymbol, out.MinDiacritic = policy.MinSymbol, policy.MinDiacritic
-	out.VerificationEmail = registrar.VerificationEmailStatus == directoryapi.Enabled && !d.Mirror()
+	out.VerificationEmail = registration.VerificationEmailStatus == directoryapi.Enabled && !d.Mirror()
 	out.ResetEmail = policy.ResetEmailStatus == directoryapi.Enabled
 	out.Builtin, out.Mirror = d.Builtin, d.Mirror()
 	return out, nil
 }
 
-// Profile returns an account with what surrounds it.
+// Profile returns an account with those of its directory, tenant, groups, memberships, custom data
+// and provider data that the request asks for (userinfo).
 func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (out directoryapi.Profile, err error) {
 	if out.Account, err = s.Account(ctx, in.Ref); err != nil {
 		return out, err
@@ -104,7 +106,7 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 			return out, err
 		}
 		members := map[string]json.RawMessage{"providerId": providerID}
-		maps.Copy(members, data.Facts)
+		maps.Copy(members, data.Claims)
 		if out.ProviderData, err = json.Marshal(members); err != nil {
 			return out, err
 		}
@@ -112,7 +114,7 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 	return out, nil
 }
 
-// allPages reads a collection whole.
+// allPages reads all pages of a collection.
 func allPages[T any](page func(list.Query) (list.Page[T], error)) (all []T, err error) {
 	for {
 		next, err := page(list.Query{Offset: len(all), Limit: list.MaxLimit})

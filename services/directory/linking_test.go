@@ -56,20 +56,20 @@ func (w world) mirror(t *testing.T, directory id.ID) {
 
 func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	for what, c := range map[string]struct {
 		set  func(*testing.T, id.Ref)
 		want directoryapi.LinkOutcome
 	}{
 		"without lists": {func(*testing.T, id.Ref) {}, directoryapi.Provisioned},
 		"with its domain on the whitelist": {func(t *testing.T, home id.Ref) {
-			w.restrict(t, home, directory.PolicyChange{EmailDomainWhitelist: field.Some([]string{"example.*"})})
+			w.restrict(t, home, directory.CreationPolicyChange{EmailDomainWhitelist: field.Some([]string{"example.*"})})
 		}, directoryapi.Provisioned},
 		"with its domain not on the whitelist": {func(t *testing.T, home id.Ref) {
-			w.restrict(t, home, directory.PolicyChange{EmailDomainWhitelist: field.Some([]string{"other.test"})})
+			w.restrict(t, home, directory.CreationPolicyChange{EmailDomainWhitelist: field.Some([]string{"other.test"})})
 		}, directoryapi.Unchanged},
 		"with its domain on the blacklist": {func(t *testing.T, home id.Ref) {
-			w.restrict(t, home, directory.PolicyChange{EmailDomainBlacklist: field.Some([]string{"example.test"})})
+			w.restrict(t, home, directory.CreationPolicyChange{EmailDomainBlacklist: field.Some([]string{"example.test"})})
 		}, directoryapi.Unchanged},
 		"that requires a name that it lacks": {func(t *testing.T, home id.Ref) {
 			if err := pg.MustChange(t.Context(), w.db, `UPDATE schema_fields SET required = true WHERE directory_id = $1 AND name = 'surname'`, home.ID); err != nil {
@@ -90,10 +90,10 @@ func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
 	}
 }
 
-// An address that one side has not verified may be that of another person.
+// An email that one of the accounts has not verified may be that of another person.
 func TestAMatchNeedsAddressesThatAreVerifiedOnBothSides(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	account := func(at id.ID, email, status string) directoryapi.Account {
 		t.Helper()
 		a, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: at, Account: directoryapi.NewAccount{
@@ -124,7 +124,7 @@ func TestAMatchNeedsAddressesThatAreVerifiedOnBothSides(t *testing.T) {
 }
 
 // restrict changes an account creation policy.
-func (w world) restrict(t *testing.T, home id.Ref, change directory.PolicyChange) {
+func (w world) restrict(t *testing.T, home id.Ref, change directory.CreationPolicyChange) {
 	t.Helper()
 	if _, err := w.UpdateCreationPolicy(t.Context(), home, change); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func (w world) another(t *testing.T) directoryapi.Account {
 
 func TestAnAccountOfAMirrorIsCopied(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.mirror(t, w.directory)
 	home := w.home(t, "Home")
 	if got := w.links(t, home); got != directoryapi.Provisioned {
@@ -160,9 +160,9 @@ func TestAnAccountOfAMirrorIsCopied(t *testing.T) {
 
 func TestACopySendsNoMail(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	home := w.home(t, "Home")
-	w.restrict(t, id.Ref{Tenant: w.tenant, ID: home.ID}, directory.PolicyChange{
+	w.restrict(t, id.Ref{Tenant: w.tenant, ID: home.ID}, directory.CreationPolicyChange{
 		VerificationEmailStatus: field.Some("ENABLED"), WelcomeEmailStatus: field.Some("ENABLED"),
 	})
 	if got := w.links(t, home); got != directoryapi.Provisioned {
@@ -199,7 +199,7 @@ func (w world) counted(t *testing.T) (*directory.Service, *counter) {
 
 func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	svc, count := w.counted(t)
 	home := w.home(t, "Home")
 	w.links(t, home)

@@ -17,7 +17,7 @@ import (
 // answers at that moment.
 func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	other := open(t, w.db, cheap)
 	access := func() error {
 		_, err := other.CheckAccess(t.Context(), directoryapi.CheckAccess{

@@ -33,7 +33,7 @@ func (w world) update(t *testing.T, account id.ID, in directoryapi.NewAccount) e
 
 func TestALoginNameLeadsToOneAccount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{}) // with the account jo, jo@example.test
+	w := newWorld(t, directory.CreationPolicyChange{}) // with the account jo, jo@example.test
 	other, err := w.create(t, named("sam", "sam@example.test"))
 	if err != nil {
 		t.Fatal(err)
@@ -125,12 +125,12 @@ func (w world) checkLoginNames(t *testing.T) {
 	}
 }
 
-// Of parallel writers that want one name, some as user name and some as email,
-// one gets it, and the others are logged.
+// Of concurrent writers of one login name, some as user name and some as email, one succeeds, and
+// the others are logged.
 func TestOfParallelWritersOneGetsALoginName(t *testing.T) {
 	t.Parallel()
 	const writers = 50
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	var accounts [writers]id.ID
 	for i := range accounts {
 		a, err := w.create(t, named(fmt.Sprint("user", i), fmt.Sprintf("user%d@example.test", i)))
@@ -181,7 +181,7 @@ func TestOfParallelWritersOneGetsALoginName(t *testing.T) {
 // Updates that exchange names at the same time end, and no name is lost.
 func TestParallelExchangesOfLoginNamesEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	other, err := w.create(t, named("sam", "sam@example.test"))
 	if err != nil {
 		t.Fatal(err)

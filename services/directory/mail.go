@@ -10,9 +10,10 @@ import (
 	"github.com/doorward/doorward/pkg/macro"
 )
 
-// Mail returns what a mail of a workflow to an account is made of, or
-// apierr.NotFound when the account is gone, the workflow is off, or the
-// directory is a mirror, which has no workflows.
+// Mail returns what a mail of a workflow to an account is made of: its template and the values of
+// macros. It returns apierr.NotFound when the account was deleted, the workflow is disabled, or
+// the directory is a mirror, which has no workflows. The notification service renders and sends it
+// (services/notification/mail.go).
 func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	if in.Workflow == directoryapi.SigningUp {
 		return s.signUpMail(ctx, in)
@@ -26,7 +27,7 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 	if mail.Directory, err = s.store.Directory(ctx, at.Tenant, at.ID); err != nil {
 		return mail, err
 	}
-	on, err := s.workflowOn(ctx, at.Tenant, at.ID, in.Workflow)
+	on, err := s.isWorkflowEnabled(ctx, at.Tenant, at.ID, in.Workflow)
 	if err != nil {
 		return mail, err
 	}
@@ -44,15 +45,16 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 		mail.ResetTokenTTL = policy.ResetTokenTTL
 	}
 	bodies := mail.Template.TextBody + mail.Template.HTMLBody
-	if mail.AccountData, err = printed(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
+	if mail.AccountData, err = macroValues(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
 		"account.customData."); err != nil {
 		return mail, err
 	}
-	mail.DirectoryData, err = printed(ctx, s.CustomData().Directories, at, bodies, "account.directory.customData.")
+	mail.DirectoryData, err = macroValues(ctx, s.CustomData().Directories, at, bodies, "account.directory.customData.")
 	return mail, err
 }
 
-func (s *Service) workflowOn(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (bool, error) {
+// isWorkflowEnabled reports whether the policies of a directory send the mails of a workflow.
+func (s *Service) isWorkflowEnabled(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (bool, error) {
 	creation, err := s.store.CreationPolicy(ctx, tenant, directory)
 	if err != nil {
 		return false, err
@@ -71,9 +73,9 @@ func (s *Service) workflowOn(ctx context.Context, tenant, directory id.ID, workf
 	return status[workflow] == directoryapi.Enabled, nil
 }
 
-// printed returns the values of those keys of an owner's customData that macros of
-// a text name. A document of which none is named is not read.
-func printed(ctx context.Context, data customdata.Owners, owner id.Ref, text, prefix string) (map[string]string, error) {
+// macroValues returns the values of those keys of an owner's customData that macros of a text
+// name. The document is not read where no macro names a key of it.
+func macroValues(ctx context.Context, data customdata.Owners, owner id.Ref, text, prefix string) (map[string]string, error) {
 	keys := macro.Keys(text, prefix)
 	if len(keys) == 0 {
 		return nil, nil

@@ -16,8 +16,7 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// emitted returns the types of the events that wait for the relay, and forgets
-// them.
+// emitted returns the types of the events in the outbox, and deletes them.
 func (w world) emitted(t *testing.T) []string {
 	t.Helper()
 	types, err := pg.Values[string](t.Context(), w.db, `DELETE FROM outbox RETURNING convert_from(envelope, 'UTF8')::jsonb ->> 'type'`)
@@ -38,7 +37,7 @@ func (w world) merge(t *testing.T, data customdata.Owners, owner id.ID, text str
 	}
 }
 
-// reword returns the template of a workflow another text.
+// reword changes the text of the template of a workflow.
 func (w world) reword(t *testing.T, workflow directoryapi.Workflow, text string) {
 	t.Helper()
 	template, err := pg.Value[id.ID](t.Context(), w.db, `SELECT id FROM email_templates WHERE directory_id = $1 AND workflow = $2`, w.directory, string(workflow))
@@ -57,7 +56,7 @@ func (w world) mail(t *testing.T, workflow directoryapi.Workflow) (directoryapi.
 
 func TestAMailBringsTheDataThatItsTemplateNames(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.merge(t, w.CustomData().Accounts, w.account.ID, `{"plan":"gold","secret":"s3cret","limits":{"seats":1}}`)
 	w.merge(t, w.CustomData().Directories, w.directory, `{"phone":"+1 555","secret":"s3cret"}`)
 	mail, err := w.mail(t, directoryapi.Reset)
@@ -78,7 +77,7 @@ func TestAMailBringsTheDataThatItsTemplateNames(t *testing.T) {
 
 func TestAResetMailTellsTheLifetimeOfItsToken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	mail, err := w.mail(t, directoryapi.Reset)
 	if err != nil || mail.ResetTokenTTL != 24 {
 		t.Fatalf("the lifetime is %d, %v", mail.ResetTokenTTL, err)
@@ -157,38 +156,38 @@ func TestEventsAndTheirMails(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name     string
-		creation directory.PolicyChange
+		creation directory.CreationPolicyChange
 		password directory.PasswordPolicyChange
 		trigger  func(*testing.T, *world)
 		event    string                  // "": none
 		mails    []directoryapi.Workflow // that go out for the event
 	}{
-		{"registration with the verification workflow", directory.PolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with the verification workflow", directory.CreationPolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "AccountRegistered", []directoryapi.Workflow{directoryapi.Verification}},
-		{"registration with both workflows asks for the proof first", directory.PolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with both workflows asks for the proof first", directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "AccountRegistered", []directoryapi.Workflow{directoryapi.Verification}},
-		{"registration with the welcome workflow alone", directory.PolicyChange{WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with the welcome workflow alone", directory.CreationPolicyChange{WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "AccountRegistered", []directoryapi.Workflow{directoryapi.Welcome}},
-		{"registration without workflows", directory.PolicyChange{}, directory.PasswordPolicyChange{},
+		{"registration without workflows", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "", nil},
-		{"registration with registrationWorkflowEnabled=false", directory.PolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with registrationWorkflowEnabled=false", directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, false) }, "", nil},
-		{"verification with success and welcome mails", directory.PolicyChange{VerificationEmailStatus: on, VerificationSuccessEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"verification with success and welcome mails", directory.CreationPolicyChange{VerificationEmailStatus: on, VerificationSuccessEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
 			verify, "AccountVerified", []directoryapi.Workflow{directoryapi.VerificationSuccess, directoryapi.Welcome}},
-		{"verification with the welcome mail", directory.PolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"verification with the welcome mail", directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
 			verify, "AccountVerified", []directoryapi.Workflow{directoryapi.Welcome}},
-		{"verification without further mails", directory.PolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"verification without further mails", directory.CreationPolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
 			verify, "AccountVerified", nil},
-		{"a reset that is asked for", directory.PolicyChange{}, directory.PasswordPolicyChange{}, ask, "PasswordResetRequested", []directoryapi.Workflow{directoryapi.Reset}},
-		{"a reset without its workflow", directory.PolicyChange{}, directory.PasswordPolicyChange{ResetEmailStatus: off}, ask, "", nil},
-		{"a new password", directory.PolicyChange{}, directory.PasswordPolicyChange{}, spend, "PasswordChanged PasswordReset", []directoryapi.Workflow{directoryapi.ResetSuccess}},
-		{"a new password without its workflow", directory.PolicyChange{}, directory.PasswordPolicyChange{ResetSuccessEmailStatus: off}, spend, "PasswordChanged", nil},
-		{"a verification mail that is asked for again", directory.PolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"a reset that is asked for", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, ask, "PasswordResetRequested", []directoryapi.Workflow{directoryapi.Reset}},
+		{"a reset without its workflow", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{ResetEmailStatus: off}, ask, "", nil},
+		{"a new password", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, spend, "PasswordChanged PasswordReset", []directoryapi.Workflow{directoryapi.ResetSuccess}},
+		{"a new password without its workflow", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{ResetSuccessEmailStatus: off}, spend, "PasswordChanged", nil},
+		{"a verification mail that is asked for again", directory.CreationPolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
 			again, "VerificationRequested", []directoryapi.Workflow{directoryapi.Verification}},
-		{"a verification mail without its workflow", directory.PolicyChange{}, directory.PasswordPolicyChange{}, again, "", nil},
+		{"a verification mail without its workflow", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, again, "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, directory.PolicyChange{})
+			w := newWorld(t, directory.CreationPolicyChange{})
 			at := id.Ref{Tenant: w.tenant, ID: w.directory}
 			if _, err := w.UpdateCreationPolicy(t.Context(), at, c.creation); err != nil {
 				t.Fatal(err)

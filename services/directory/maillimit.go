@@ -9,13 +9,13 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// mailWindow is the time in which directoryapi.MaxAnonymousMails is counted.
+// mailWindow is the period within which directoryapi.MaxAnonymousMails mails are allowed.
 const mailWindow = time.Hour
 
-// mayMail counts a mail that a caller without an API key asks for, and reports
-// whether it is within the limit of the workflow for the account: a stranger who
-// knows an address must not fill its mailbox.
-func (s *Service) mayMail(ctx context.Context, tx *store.Tx, tenant, account id.ID, workflow directoryapi.Workflow) (bool, error) {
-	count, err := tx.AddCount(ctx, tenant, "mails/"+string(workflow)+"/"+account.String(), s.now(), mailWindow)
-	return count.Count <= directoryapi.MaxAnonymousMails, err
+// countMail counts a mail that a caller without an API key requests, and reports whether the
+// account is still within the rate limit of mails for the workflow: somebody who knows an address
+// must not be able to flood its mailbox.
+func (s *Service) countMail(ctx context.Context, tx *store.Tx, tenant, account id.ID, workflow directoryapi.Workflow) (bool, error) {
+	counted, err := tx.AddCount(ctx, tenant, "mails/"+string(workflow)+"/"+account.String(), s.now(), mailWindow)
+	return counted.Count <= directoryapi.MaxAnonymousMails, err
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// A stranger who knows an address must not fill its mailbox, through however many
-// replicas.
+// The rate limit of mails to an account holds for all replicas together.
 func TestAnonymousCallersSendFewMailsToAnAccount(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Open(t, store.Config)
@@ -31,7 +30,7 @@ func TestAnonymousCallersSendFewMailsToAnAccount(t *testing.T) {
 			directory.Config{VerificationTTL: time.Hour, Alias: "service"})
 	}
 	w := world{Service: replicas[0], db: db, tenant: id.New(now()), directory: id.New(now())}
-	w.fill(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	w.fill(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	stores := []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}
 	reset := func(s *directory.Service, login string, anonymous bool) {
 		made, err := s.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: stores, Login: login, Anonymous: anonymous})

@@ -8,7 +8,8 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// newMappingRules makes the rules of a new directory, without storing them.
+// newMappingRules makes the mapping rules of a new directory, without storing them. They are
+// applied at a login in providerclaims.go.
 func newMappingRules(p store.Provider, kind mappingrule.Kind, in mappingrule.Change) (*mappingrule.Rules, error) {
 	rules := mappingrule.Rules{
 		TenantID: p.TenantID, ID: id.New(p.CreatedAt), Kind: kind, Items: []mappingrule.Rule{}, CreatedAt: p.CreatedAt, ModifiedAt: p.CreatedAt,
@@ -16,14 +17,15 @@ func newMappingRules(p store.Provider, kind mappingrule.Kind, in mappingrule.Cha
 	return &rules, rules.Apply(in)
 }
 
-// MappingRules returns the rules of a kind by their id, or apierr.NotFound.
+// MappingRules returns the function that reads the mapping rules of a kind by their id, or returns
+// apierr.NotFound.
 func (s *Service) MappingRules(kind mappingrule.Kind) func(context.Context, id.Ref) (mappingrule.Rules, error) {
 	return func(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
 		return s.store.MappingRules(ctx, kind, at.Tenant, at.ID)
 	}
 }
 
-// UpdateMappingRules replaces the items of rules of a kind.
+// UpdateMappingRules returns the function that replaces the items of mapping rules of a kind.
 func (s *Service) UpdateMappingRules(kind mappingrule.Kind) func(context.Context, id.Ref, mappingrule.Change) (mappingrule.Rules, error) {
 	return func(ctx context.Context, at id.Ref, in mappingrule.Change) (rules mappingrule.Rules, err error) {
 		err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {

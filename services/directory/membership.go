@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// NewMembership is the body that puts an account into a group.
+// NewMembership is the body that makes an account a member of a group.
 type NewMembership struct {
 	Account field.Link `json:"account"`
 	Group   field.Link `json:"group"`
@@ -33,32 +33,32 @@ func (s *Service) GroupMemberships(ctx context.Context, group id.Ref, query list
 	return list.PageOf(ctx, s.Group, s.store.GroupMemberships, group, query)
 }
 
-// NewMembership puts an account into a group of its directory
-// (docs/interface/accounts.md#groups). An account or group that the tenant does
-// not have, or that is of another directory, is apierr.Reference, an account that
-// is in the group already Exists, and a group of a mirror directory MirroredProperty.
-func (s *Service) NewMembership(ctx context.Context, tenant id.ID, in NewMembership) (store.Membership, error) {
+// CreateMembership makes an account a member of a group of its directory
+// (docs/interface/accounts.md#groups). It returns apierr.Reference for an account or group that
+// the tenant does not have or that are in different directories, apierr.Exists for an account that
+// is a member already, and apierr.MirroredProperty in a mirror directory.
+func (s *Service) CreateMembership(ctx context.Context, tenant id.ID, in NewMembership) (store.Membership, error) {
 	now := s.now()
 	m := store.Membership{TenantID: tenant, ID: id.New(now), CreatedAt: now}
 	var noAccount, noGroup error
-	m.AccountID, noAccount = s.reference(in.Account, "account", "accounts")
-	m.GroupID, noGroup = s.reference(in.Group, "group", directoryapi.Groups)
+	m.AccountID, noAccount = s.parseReference(in.Account, "account", "accounts")
+	m.GroupID, noGroup = s.parseReference(in.Group, "group", directoryapi.Groups)
 	if err := field.First(noAccount, noGroup); err != nil {
-		return m, asReference(err)
+		return m, asReferenceError(err)
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
-		a, err := tx.HoldAccount(ctx, tenant, m.AccountID)
+		a, err := tx.LockAccountShared(ctx, tenant, m.AccountID)
 		if err != nil {
-			return asReference(missing("account", in.Account, err))
+			return asReferenceError(missingError("account", in.Account, err))
 		}
-		g, err := tx.HoldGroup(ctx, tenant, m.GroupID)
+		g, err := tx.LockGroupShared(ctx, tenant, m.GroupID)
 		if err != nil {
-			return asReference(missing("group", in.Group, err))
+			return asReferenceError(missingError("group", in.Group, err))
 		}
 		if a.DirectoryID != g.DirectoryID {
 			return apierr.Reference.Because("the account and the group are in different directories")
 		}
-		if err := checkCloud(ctx, tx, tenant, g.DirectoryID, "the memberships of its groups"); err != nil {
+		if err := refuseMirror(ctx, tx, tenant, g.DirectoryID, "the memberships of its groups"); err != nil {
 			return err
 		}
 		m.DirectoryID = g.DirectoryID
@@ -70,15 +70,15 @@ func (s *Service) NewMembership(ctx context.Context, tenant id.ID, in NewMembers
 	return m, err
 }
 
-// DeleteMembership takes an account out of a group. In a mirror directory that
-// is apierr.MirroredProperty.
+// DeleteMembership removes an account from a group. It returns apierr.MirroredProperty in a mirror
+// directory.
 func (s *Service) DeleteMembership(ctx context.Context, at id.Ref) error {
 	m, err := s.store.Membership(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return err
 	}
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if err := checkCloud(ctx, tx, at.Tenant, m.DirectoryID, "the memberships of its groups"); err != nil {
+		if err := refuseMirror(ctx, tx, at.Tenant, m.DirectoryID, "the memberships of its groups"); err != nil {
 			return err
 		}
 		return tx.DeleteMembership(ctx, at.Tenant, at.ID)

@@ -12,15 +12,15 @@ import (
 
 var meter = otel.Meter("directory")
 
-// checksTotal counts password checks by agents, by their result.
+// checksTotal counts password checks by directory agents, by error code.
 var checksTotal, _ = meter.Int64Counter("doorward_directory_agent_checks_total",
 	metric.WithDescription("password checks by directory agents, by error code, 0 for success"))
 
 var samlCertificates, _ = meter.Int64Gauge("doorward_directory_saml_certificates", metric.WithDescription(
 	"SAML directories whose identity provider certificate expires within 30 days (state expiring) or has expired (state expired)"))
 
-// observeCheck counts a check.
-func observeCheck(ctx context.Context, result int, err error) {
+// countCheck counts a password check by an agent.
+func countCheck(ctx context.Context, result int, err error) {
 	code := 0
 	if err == nil {
 		err = checkError(result)

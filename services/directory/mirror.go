@@ -4,28 +4,31 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// mirror is what a mirror directory has besides what all directories have.
-type mirror struct {
+// mirrorResources are the resources that belong to a mirror directory, besides those that belong
+// to every directory.
+type mirrorResources struct {
 	provider store.Provider
 	agent    *store.Agent
 	rules    *mappingrule.Rules
 	saml     *store.SAMLServiceProvider
 }
 
-// newMirror checks the provider of a new directory and makes what belongs to
-// it, without storing it. It is nil for a cloud directory: one without provider,
-// or with nothing but a link to one, as clients send that post what they read.
-func (s *Service) newMirror(d directoryapi.Directory, in field.Of[NewProvider]) (*mirror, error) {
+// newMirrorResources validates the provider of a new directory and makes the resources that belong
+// to it, without storing them. It returns nil for a cloud directory: one without a provider, or
+// with only a link to one, as clients send it that post what they have read.
+func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Of[NewProvider]) (*mirrorResources, error) {
 	if !in.Given() || (in.Value.Href.Present && !in.Value.ProviderID.Present) {
 		return nil, nil
 	}
 	now := s.now()
-	m := &mirror{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
+	m := &mirrorResources{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
 	var refused field.Refusals
 	var err error
 	m.provider.ProviderID, m.provider.ProviderType, err = s.providerType(in.Value)
@@ -33,7 +36,7 @@ func (s *Service) newMirror(d directoryapi.Directory, in field.Of[NewProvider]) 
 		return nil, err
 	}
 	refused.Add(err)
-	refused.Add(s.apply(&m.provider, in.Value, true))
+	refused.Add(s.applyProvider(&m.provider, in.Value, true))
 	kind := typeOf(m.provider.ProviderID)
 	switch {
 	case m.provider.ProviderID == directoryapi.Native:
@@ -53,7 +56,8 @@ func (s *Service) newMirror(d directoryapi.Directory, in field.Of[NewProvider]) 
 	return m, err
 }
 
-func (m *mirror) insert(ctx context.Context, tx *store.Tx) error {
+// insert stores the resources of a new mirror directory.
+func (m *mirrorResources) insert(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertProvider(ctx, m.provider); err != nil {
 		return err
 	}
@@ -71,4 +75,30 @@ func (m *mirror) insert(ctx context.Context, tx *store.Tx) error {
 		return tx.InsertSAMLServiceProvider(ctx, *m.saml)
 	}
 	return nil
+}
+
+// refuseMirrorPolicies returns apierr.MirroredProperty for a mirror directory, whose policies and
+// email templates are read-only (docs/interface/directories.md#creation).
+func (s *Service) refuseMirrorPolicies(ctx context.Context, tenant, directory id.ID) error {
+	d, err := s.store.Directory(ctx, tenant, directory)
+	if err == nil && d.Mirror() {
+		err = apierr.MirroredProperty.Because("the directory %q is a mirror; its policies and email templates are read-only", d.Name)
+	}
+	return err
+}
+
+// refuseMirror returns apierr.MirroredProperty for a mirror directory: what is read-only there is
+// changed in its source.
+func refuseMirror(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what string) error {
+	d, err := tx.LockDirectoryShared(ctx, tenant, directory)
+	if err == nil && d.Mirror() {
+		return apierr.MirroredProperty.Because("the directory %q is a mirror; %s are changed in its source", d.Name, what)
+	}
+	return err
+}
+
+// mirroredPropertyError is the error for a change of a property that a mirror directory copies
+// from its source.
+func mirroredPropertyError(name string) error {
+	return apierr.MirroredProperty.Because("%s is copied from the directory that this one mirrors; change it there", name)
 }

@@ -4,31 +4,32 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// maxPassword bounds every password, in characters, whatever a directory's
-// policy allows.
+// maxPassword bounds every password, in characters, whatever the password policy allows.
 const maxPassword = 255
 
-// formerPasswords is how many former hashes are kept where a policy forbids
-// reuse: with the present one, as many as the highest preventReuse. Raising
-// preventReuse later finds them; where it is 0, none is kept.
+// formerPasswords is how many hashes of former passwords an account keeps (password history) where
+// its policy forbids reuse: together with the present one, as many as the highest preventReuse, so
+// that raising preventReuse applies to passwords of before. Where preventReuse is 0, none is kept.
 const formerPasswords = 24
 
-// firstPassword returns the stored form of the password that an account is made
-// with: a hash in the modular crypt format is stored as it is, without regard
-// to the policy (docs/interface/accounts.md#password-hashes); any other password is checked as
-// changePassword does, except that nothing was used before.
+// firstPassword returns what is stored of the password of a new account. An imported hash in the
+// modular crypt format is stored as it is, and the password policy does not apply to it
+// (docs/interface/accounts.md#password-hashes). Any other password is validated as changePassword
+// does, without the password history, and hashed.
 func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccount) (hash string, err error) {
 	if in.HashedPassword {
-		if err := given(in.Account.Password); err != nil {
+		if err := requirePassword(in.Account.Password); err != nil {
 			return "", err
 		}
 		if hash, err = pwhash.ParseImported(in.Account.Password.Value, s.Alias()); err != nil {
@@ -37,25 +38,23 @@ func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccou
 		}
 		return hash, nil
 	}
-	if _, err := s.checkPassword(ctx, in.Tenant, in.Directory, in.Account.Password); err != nil {
+	if _, err := s.checkNewPassword(ctx, in.Tenant, in.Directory, in.Account.Password); err != nil {
 		return "", err
 	}
 	return s.passwords.Hash(ctx, in.Tenant, secure.Secret(in.Account.Password.Value))
 }
 
-// changePassword checks another password of an account against the policy of
-// its directory, and lets set write it in a transaction. It returns
-// apierr.Required, the refusals of checkStrength, apierr.PasswordReused,
-// apierr.Unavailable when too many passwords are being checked, or what set
-// returns.
+// changePassword validates a new password of an account against the policy of its directory
+// (strength.go) and the password history, and calls set in a transaction to store it. It returns
+// apierr.Required, the errors of checkStrength, apierr.PasswordReused, apierr.Unavailable when too
+// many passwords are being hashed, or the error of set.
 //
-// The passwords are compared while no transaction is open. Where reuse is
-// forbidden, another change that came in between undoes the transaction, and the
-// password is compared with that one too: of two changes at once to the same
-// password one is reuse.
+// No transaction is open while hashes are computed. Where the policy forbids reuse and another
+// password was set in between, the transaction is rolled back and the password is compared with
+// that one too: of two concurrent changes to the same password, one is refused as reuse.
 func (s *Service) changePassword(ctx context.Context, account directoryapi.Account, in field.Text,
 	set func(*store.Tx, store.NewPassword) error) error {
-	policy, err := s.checkPassword(ctx, account.TenantID, account.DirectoryID, in)
+	policy, err := s.checkNewPassword(ctx, account.TenantID, account.DirectoryID, in)
 	if err != nil {
 		return err
 	}
@@ -68,14 +67,14 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 		return err
 	}
 	if policy.PreventReuse > 0 {
-		password.Former = formerPasswords
+		password.KeepFormer = formerPasswords
 	}
-	for { // once more only where another change was made
+	for { // repeats only where another password was set in between
 		if len(compared) > 0 {
-			password.Follows = compared[0]
+			password.Replaces = compared[0]
 		}
 		err := s.store.Tx(ctx, func(tx *store.Tx) error { return set(tx, password) })
-		if !errors.Is(err, store.ErrPasswordMoved) {
+		if !errors.Is(err, store.ErrPasswordChanged) {
 			return err
 		}
 		if compared, err = s.checkReuse(ctx, account, policy.PreventReuse, compared, in.Value); err != nil {
@@ -84,10 +83,10 @@ func (s *Service) changePassword(ctx context.Context, account directoryapi.Accou
 	}
 }
 
-// checkReuse refuses a password that is one of the last entries of the
-// account's password history, of which the present password is the first. It returns the
-// hashes of these entries, in that order; those that were compared before are
-// passed over.
+// checkReuse returns apierr.PasswordReused if a new password is one of the last entries of the
+// password history of the account; its present password is the first entry. It returns the hashes
+// of these entries in that order. Hashes in compared are known to differ and are not compared
+// again.
 func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, entries int, compared []string,
 	password string) ([]string, error) {
 	if entries == 0 {
@@ -106,4 +105,25 @@ func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, 
 		return nil, apierr.PasswordReused.Because("the password is one of the last %d of the account", entries)
 	}
 	return hashes, nil
+}
+
+// checkNewPassword returns an error for a password that is missing or that the password policy of
+// the directory does not allow (checkStrength). It also returns that policy.
+func (s *Service) checkNewPassword(ctx context.Context, tenant, directory id.ID, in field.Text) (store.PasswordPolicy, error) {
+	if err := requirePassword(in); err != nil {
+		return store.PasswordPolicy{}, err
+	}
+	policy, err := s.store.PasswordPolicy(ctx, tenant, directory)
+	if err != nil {
+		return policy, err
+	}
+	return policy, checkStrength(policy, in.Value)
+}
+
+// requirePassword returns apierr.Required for a password that is missing, null, empty or blank.
+func requirePassword(password field.Text) error {
+	if strings.TrimSpace(password.Or("")) == "" {
+		return explainRequired(apierr.Required.Because("password is required; it cannot be null, empty or blank"), "password")
+	}
+	return nil
 }

@@ -75,7 +75,7 @@ func TestTheEndUserReadsWhichCharactersAPasswordLacks(t *testing.T) {
 
 // docs/interface/errors.md#texts-that-clients-compare
 func TestAnUnknownLoginMatchesNoKnownResource(t *testing.T) {
-	if text := apierr.From(errNoLogin).DeveloperMessage(); !strings.Contains(text, "does not match a known resource") {
+	if text := apierr.From(errUnknownLogin).DeveloperMessage(); !strings.Contains(text, "does not match a known resource") {
 		t.Errorf("the developer reads %q", text)
 	}
 }

@@ -59,7 +59,7 @@ func (w *world) importAccount(t *testing.T, hash string) error {
 
 func TestAPasswordMayComeBackAfterSoManyOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.preventReuse(t, 3)
 	number := func(n int) string { return fmt.Sprintf("Changeme%d!", n) } // the account begins with 1
 	for n := 2; n <= 4; n++ {
@@ -83,7 +83,7 @@ func TestAPasswordMayComeBackAfterSoManyOthers(t *testing.T) {
 
 func TestThePresentPasswordIsTheLastEntry(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	if err := w.change(t, password); err != nil {
 		t.Errorf("where reuse is allowed: %v", err)
 	}
@@ -101,7 +101,7 @@ func TestThePresentPasswordIsTheLastEntry(t *testing.T) {
 
 func TestAHistoryIsKeptWhileReuseIsForbidden(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	if err := w.change(t, "Changeme2!"); err != nil || w.history(t) != 0 {
 		t.Fatalf("where reuse is allowed: %v, %d are kept", err, w.history(t))
 	}
@@ -129,7 +129,7 @@ func TestAHistoryIsKeptWhileReuseIsForbidden(t *testing.T) {
 
 func TestParallelChangesLoseNoHistory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.preventReuse(t, 25)
 	var all sync.WaitGroup
 	for n := range 20 {
@@ -152,7 +152,7 @@ func TestParallelChangesLoseNoHistory(t *testing.T) {
 
 func TestOfParallelChangesToOnePasswordOneIsMade(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.preventReuse(t, 1)
 	for n := range 5 {
 		var made atomic.Int32
@@ -176,7 +176,7 @@ func TestOfParallelChangesToOnePasswordOneIsMade(t *testing.T) {
 
 func TestAHistoryEndsWithItsAccount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.preventReuse(t, 5)
 	if err := w.change(t, "Changeme2!"); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestAnImportedPasswordIsHashedAnewAtTheFirstLogin(t *testing.T) {
 		"bcrypt":             "$2y$05$CCCCCCCCCCCCCCCCCCCCC.pULYvdlH63mlfGJ2244MMfsVnwlPAxe",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, directory.PolicyChange{})
+			w := newWorld(t, directory.CreationPolicyChange{})
 			if err := w.importAccount(t, hash); err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func TestAnImportedPasswordIsHashedAnewAtTheFirstLogin(t *testing.T) {
 
 func TestParallelFirstLoginsLeaveOneHash(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	if err := w.importAccount(t, imported); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestParallelFirstLoginsLeaveOneHash(t *testing.T) {
 
 func TestALateRehashLeavesAChangedPasswordAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	if err := w.importAccount(t, imported); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestALateRehashLeavesAChangedPasswordAlone(t *testing.T) {
 
 func TestAnImportedPasswordIsAnEntryOfTheHistory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.preventReuse(t, 2)
 	if err := w.importAccount(t, imported); err != nil {
 		t.Fatal(err)
@@ -287,7 +287,7 @@ func TestAnImportedPasswordIsAnEntryOfTheHistory(t *testing.T) {
 
 func TestACreationThatIsRepeatedIsNoReuse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	w.preventReuse(t, 5)
 	again, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{
 		Tenant: w.tenant, ID: w.account.ID, Directory: w.directory,
@@ -300,7 +300,7 @@ func TestACreationThatIsRepeatedIsNoReuse(t *testing.T) {
 
 func TestAPasswordIsNotCutAtWhereBcryptStops(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	const hash = "$2a$04$CCCCCCCCCCCCCCCCCCCCC.mDyzbhj.9K0apb9O/AGMWwoLXiYAu6u" // of a, 72 times
 	if err := w.importAccount(t, hash); err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestAPasswordIsNotCutAtWhereBcryptStops(t *testing.T) {
 
 func TestAnAbsurdPasswordAtLoginIsAWrongOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, directory.PolicyChange{})
+	w := newWorld(t, directory.CreationPolicyChange{})
 	for _, each := range []string{strings.Repeat("a", 1<<20), password + "\x00", "\xff\xfe"} {
 		if err := w.login(t, w.Service, "jo", each); !errors.Is(err, apierr.WrongPassword) {
 			t.Errorf("%.12q: %v", each, err)

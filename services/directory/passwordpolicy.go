@@ -2,38 +2,34 @@ package directory
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// maxResetTokenTTL is the longest life of a password reset token, in hours
+// maxResetTokenTTL is the longest lifetime of a password reset token, in hours
 // (docs/interface/accounts.md#password-reset).
 const maxResetTokenTTL = 168
 
-// PasswordPolicyChange is the body that updates a password policy.
+// PasswordPolicyChange is the body that updates a password policy, without its strength.
 type PasswordPolicyChange struct {
 	ResetTokenTTL           field.Int  `json:"resetTokenTtl"`
 	ResetEmailStatus        field.Text `json:"resetEmailStatus"`
 	ResetSuccessEmailStatus field.Text `json:"resetSuccessEmailStatus"`
 }
 
-// PasswordPolicy returns the password policy of a directory, or apierr.NotFound.
+// PasswordPolicy returns the password policy of a directory, or apierr.NotFound. What it requires
+// of a password is validated in strength.go (length, complexity) and password.go (reuse, password
+// history).
 func (s *Service) PasswordPolicy(ctx context.Context, directory id.Ref) (store.PasswordPolicy, error) {
 	return s.store.PasswordPolicy(ctx, directory.Tenant, directory.ID)
 }
 
-// UpdatePasswordPolicy changes what the body names. That of a mirror is
-// apierr.MirroredProperty.
+// UpdatePasswordPolicy changes what the body names: the lifetime of reset tokens and the mails of
+// a password reset. UpdateStrength (strength.go) changes the strength. The policy of a mirror
+// directory is read-only: apierr.MirroredProperty.
 func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in PasswordPolicyChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
 		var refused field.Refusals
@@ -46,11 +42,11 @@ func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in
 	})
 }
 
-// changePasswordPolicy lets change work on the policy under its lock.
+// changePasswordPolicy locks a policy, calls change on it and stores the result.
 func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref,
 	change func(*store.PasswordPolicy) error) (store.PasswordPolicy, error) {
 	var p store.PasswordPolicy
-	if err := s.checkCloudPolicies(ctx, directory.Tenant, directory.ID); err != nil {
+	if err := s.refuseMirrorPolicies(ctx, directory.Tenant, directory.ID); err != nil {
 		return p, err
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -64,84 +60,4 @@ func (s *Service) changePasswordPolicy(ctx context.Context, directory id.Ref,
 		return tx.UpdatePasswordPolicy(ctx, p)
 	})
 	return p, err
-}
-
-// checkPassword refuses a password that is missing or too weak, and returns the
-// policy that it kept.
-func (s *Service) checkPassword(ctx context.Context, tenant, directory id.ID, in field.Text) (store.PasswordPolicy, error) {
-	if err := given(in); err != nil {
-		return store.PasswordPolicy{}, err
-	}
-	policy, err := s.store.PasswordPolicy(ctx, tenant, directory)
-	if err != nil {
-		return policy, err
-	}
-	return policy, checkStrength(policy, in.Value)
-}
-
-func given(password field.Text) error {
-	if strings.TrimSpace(password.Or("")) == "" {
-		return required(apierr.Required.Because("password is required; it cannot be null, empty or blank"), "password")
-	}
-	return nil
-}
-
-// checkStrength applies the password policy: it refuses a password whose strength
-// (complexity) is below it, and says all that it lacks: too short is 2007, else too long 2008, else a missing class of
-// characters 400 (docs/interface/accounts.md#password-policy). Characters are
-// counted in Unicode's normal form C, as they are hashed: a password is as long
-// whatever keyboard it was typed on.
-func checkStrength(p store.PasswordPolicy, password string) error {
-	if strings.ContainsRune(password, 0) {
-		return apierr.Format.Because("password must not contain the character NUL")
-	}
-	most := min(p.MaxLength, maxPassword)
-	if len(password) > secure.MaxPassword { // it is too long in every form, and not worth the work
-		return tooLong(utf8.RuneCountInString(password), most, nil)
-	}
-	length, found := utf8.RuneCountInString(norm.NFC.String(password)), secure.CountCharacters(password)
-	var missing, sentences []string // for the developer, and for the end user
-	for _, class := range []struct {
-		name        string
-		least, have int
-	}{
-		{"lowercase", p.MinLowerCase, found.Lower},
-		{"uppercase", p.MinUpperCase, found.Upper},
-		{"numeric", p.MinNumeric, found.Numeric},
-		{"symbol", p.MinSymbol, found.Symbol},
-		{"diacritic", p.MinDiacritic, found.Diacritic},
-	} {
-		if class.have < class.least {
-			missing = append(missing, characters(class.least, class.name+" "))
-			sentences = append(sentences, "Password requires at least "+missing[len(missing)-1]+".")
-		}
-	}
-	switch {
-	case length < p.MinLength:
-		return apierr.TooShort.Because("password has %s and needs at least %s",
-			characters(length, ""), field.And(append([]string{characters(p.MinLength, "")}, missing...))).
-			Saying("Account password minimum length not satisfied.")
-	case length > most:
-		return tooLong(length, most, missing)
-	case len(missing) > 0:
-		return apierr.BadRequest.Because("password requires at least %s", field.And(missing)).
-			Saying("%s", strings.Join(sentences, " "))
-	}
-	return nil
-}
-
-func tooLong(length, most int, missing []string) error {
-	rule := "may have at most " + characters(most, "")
-	if len(missing) > 0 {
-		rule += " and needs at least " + field.And(missing)
-	}
-	return apierr.TooLong.Because("password has %s; it %s", characters(length, ""), rule).Saying("The password %s.", rule)
-}
-
-// characters is a number of characters of a kind: "1 numeric character", "2 characters".
-func characters(n int, kind string) string {
-	if n == 1 {
-		return "1 " + kind + "character"
-	}
-	return fmt.Sprintf("%d %scharacters", n, kind)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// NewProvider is the body that makes or changes the provider of a directory. It
-// has the members of all types; providerTypes says which type has which.
+// NewProvider is the body that creates or changes the provider of a directory. It has the members
+// of all types; providerTypes (providertype.go) says which type has which.
 type NewProvider struct {
 	Href                           field.Text                   `json:"href"`
 	ProviderID                     field.Text                   `json:"providerId"`
@@ -58,24 +58,23 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 	}{})
 }
 
-// apply writes the members of a body into a provider of its type and checks
-// them. A member that the type does not have is apierr.UnusedProperty; null says
-// nothing of it.
-func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
+// applyProvider writes the members of a body into a provider of its type and validates them. A
+// member that the type does not have is apierr.UnusedProperty unless it is null.
+func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) error {
 	var refused field.Refusals
-	kind := typeOf(p.ProviderID)
+	providerType := typeOf(p.ProviderID)
 	isOpenID := in.DiscoveryURL.Given() || !in.DiscoveryURL.Present && p.Settings.DiscoveryURL != nil
-	if isOpenID && kind.members["discoveryUrl"] != 0 {
-		kind = openIDConnect
+	if isOpenID && providerType.members["discoveryUrl"] != 0 {
+		providerType = openIDConnect
 		if isNew && !in.IDField.Given() {
 			in.IDField = field.Some("sub") // OpenID Connect Core, section 5.1
 		}
 	}
 	var secret *string
-	for _, t := range in.texts(&p.Settings, &secret) {
-		switch need := kind.members[t.name]; {
+	for _, t := range in.textMembers(&p.Settings, &secret) {
+		switch need := providerType.members[t.name]; {
 		case need == 0 && t.in.Given():
-			return notOfType(t.name)
+			return unusedMemberError(t.name)
 		case need != 0 && (t.in.Present || isNew):
 			refused.Add(t.read(need))
 		}
@@ -96,16 +95,16 @@ func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()}, {"agent", in.Agent.Given()},
 		{"userInfoMappingRules", in.UserInfoMappingRules.Given()}, {"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
 	} {
-		if other.given && kind.members[other.name] == 0 {
-			return notOfType(other.name)
+		if other.given && providerType.members[other.name] == 0 {
+			return unusedMemberError(other.name)
 		}
 	}
-	if kind.members["forceAuthn"] != 0 && (in.ForceAuthn.Present || isNew) {
+	if providerType.members["forceAuthn"] != 0 && (in.ForceAuthn.Present || isNew) {
 		force := in.ForceAuthn.Or(false)
 		p.Settings.ForceAuthn = &force
 	}
-	if kind.members["scope"] != 0 && (scopes.Present || isNew) {
-		refused.Add(setScope(p, kind.scope, scopes.Or(nil)))
+	if providerType.members["scope"] != 0 && (scopes.Present || isNew) {
+		refused.Add(setScope(p, providerType.scope, scopes.Or(nil)))
 	}
 	refusal := refused.First()
 	if _, named := providerTypes[p.ProviderID]; !named && isNew && errors.Is(refusal, apierr.Required) {
@@ -115,12 +114,13 @@ func (s *Service) apply(p *store.Provider, in NewProvider, isNew bool) error {
 	return refusal
 }
 
-func notOfType(name string) error {
+// unusedMemberError is the error for a member that the type of the provider does not have.
+func unusedMemberError(name string) error {
 	return apierr.UnusedProperty.Because("a provider of this type has no %s", name)
 }
 
-// setScope asks for scopes in addition to those of the type, without which an
-// account has no email (docs/interface/directories.md#social).
+// setScope sets the scopes of a provider: those of the type, without which an account has no email
+// (docs/interface/directories.md#social), and those of the body.
 func setScope(p *store.Provider, always, more []string) error {
 	if len(more) > maxScopes {
 		return apierr.TooLong.Because("scope has %d entries; at most %d are allowed", len(more), maxScopes)
@@ -151,11 +151,11 @@ func (s *Service) Provider(ctx context.Context, directory id.Ref) (store.Provide
 	if err != nil {
 		return p, err
 	}
-	return s.opened(p)
+	return s.withClientSecret(p)
 }
 
-// opened fills in the client secret, which the provider shows.
-func (s *Service) opened(p store.Provider) (store.Provider, error) {
+// withClientSecret fills in the client secret, which the provider's representation shows.
+func (s *Service) withClientSecret(p store.Provider) (store.Provider, error) {
 	if p.ClientSecretSealed == nil {
 		return p, nil
 	}
@@ -164,22 +164,22 @@ func (s *Service) opened(p store.Provider) (store.Provider, error) {
 	return p, err
 }
 
-// UpdateProvider changes what the body names. The type of a provider is fixed:
-// apierr.CannotBecomeMirror and apierr.ProviderFixed. That of a cloud directory
-// has nothing to change.
+// UpdateProvider changes what the body names. The type of a provider cannot be changed:
+// apierr.CannotBecomeMirror and apierr.ProviderFixed. The provider of a cloud directory has
+// nothing that can be changed.
 func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewProvider) (store.Provider, error) {
 	var p store.Provider
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockProvider(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}
-		if err := s.sameProvider(p.ProviderID, in); err != nil || p.ProviderID == directoryapi.Native {
+		if err := s.checkProviderUnchanged(p.ProviderID, in); err != nil || p.ProviderID == directoryapi.Native {
 			return err
 		}
 		if _, named := providerTypes[p.ProviderID]; !named {
 			p.ProviderType, err = field.Enum(in.ProviderType, "providerType", p.ProviderType, "oauth2", "oauth")
 		}
-		if err := field.First(err, s.apply(&p, in, false), s.replaceRules(ctx, tx, p, in)); err != nil {
+		if err := field.First(err, s.applyProvider(&p, in, false), s.replaceRules(ctx, tx, p, in)); err != nil {
 			return err
 		}
 		p.ModifiedAt = s.now()
@@ -188,11 +188,10 @@ func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewPr
 	if err != nil {
 		return p, err
 	}
-	return s.opened(p)
+	return s.withClientSecret(p)
 }
 
-// replaceRules replaces the mapping rules of a provider by those of a body, if it
-// has some.
+// replaceRules replaces the mapping rules of a provider by those of a body, if the body has any.
 func (s *Service) replaceRules(ctx context.Context, tx *store.Tx, p store.Provider, in NewProvider) error {
 	change := in.UserInfoMappingRules.Or(in.AttributeStatementMappingRules.Or(mappingrule.Change{}))
 	if p.MappingRulesID.IsZero() || !change.Items.Present {

@@ -52,7 +52,7 @@ func TestTheKeyOfASAMLDirectoryIsSealedAndFitsItsCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := svc.NewDirectory(t.Context(), tenant, directory.NewDirectory{Name: field.Some("SAML"), Provider: field.Some(directory.NewProvider{
+	d, err := svc.CreateDirectoryIn(t.Context(), tenant, directory.NewDirectory{Name: field.Some("SAML"), Provider: field.Some(directory.NewProvider{
 		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.localhost/login"), SSOLogoutURL: field.Some("https://idp.localhost/logout"),
 		EncodedX509SigningCert: field.Some(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))),
 	})})
@@ -95,7 +95,7 @@ func TestTheKeyOfASAMLDirectoryIsSealedAndFitsItsCertificate(t *testing.T) {
 
 func TestProviderDataShowsFactsAndTokens(t *testing.T) {
 	svc, db, ring, tenant := sealing(t)
-	d, err := svc.NewDirectory(t.Context(), tenant, directory.NewDirectory{Name: field.Some("G"), Provider: field.Some(directory.NewProvider{
+	d, err := svc.CreateDirectoryIn(t.Context(), tenant, directory.NewDirectory{Name: field.Some("G"), Provider: field.Some(directory.NewProvider{
 		ProviderID: field.Some("github"), ClientID: field.Some("c"), ClientSecret: field.Some("s"),
 	})})
 	if err != nil {
@@ -121,7 +121,7 @@ func TestProviderDataShowsFactsAndTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, err := json.Marshal(data.Facts)
+	facts, err := json.Marshal(data.Claims)
 	if err != nil {
 		t.Fatal(err)
 	}

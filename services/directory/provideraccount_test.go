@@ -18,7 +18,7 @@ import (
 // mirror makes a directory of a social provider, with mapping rules.
 func mirror(t *testing.T, svc *directory.Service, tenant id.ID, provider string, rules ...mappingrule.NewRule) id.ID {
 	t.Helper()
-	d, err := svc.NewDirectory(t.Context(), tenant, directory.NewDirectory{Name: field.Some(provider), Provider: field.Some(directory.NewProvider{
+	d, err := svc.CreateDirectoryIn(t.Context(), tenant, directory.NewDirectory{Name: field.Some(provider), Provider: field.Some(directory.NewProvider{
 		ProviderID: field.Some(provider), ClientID: field.Some("client"), ClientSecret: field.Some("secret"), RedirectURI: field.Some("https://app.localhost/cb"),
 		UserInfoMappingRules: field.Some(mappingrule.Change{Items: field.Some(rules)}),
 	})})
@@ -33,8 +33,8 @@ func rule(name string, to ...string) mappingrule.NewRule {
 }
 
 // user is a login of the user 108 of a provider.
-func user(tenant, at id.ID, userInfo string, with ...func(*directoryapi.ProviderAccount)) directoryapi.ProviderAccount {
-	in := directoryapi.ProviderAccount{
+func user(tenant, at id.ID, userInfo string, with ...func(*directoryapi.ProviderUser)) directoryapi.ProviderUser {
+	in := directoryapi.ProviderUser{
 		Tenant: tenant, Directory: at, ExternalID: "108", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", UserInfo: json.RawMessage(userInfo),
 	}
 	for _, change := range with {
@@ -48,7 +48,7 @@ func TestMappingRulesRunAtEachLogin(t *testing.T) {
 	svc, db, _, tenant := sealing(t)
 	at := mirror(t, svc, tenant, "google", rule("locale", "customData.locale", "customData.profile.locale"), rule("work.mail[0]", "email"),
 		rule("nick", "username"), rule("names.first", "givenName", "customData.first"), rule("all", "customData.all"), rule("bad", "customData.bad"))
-	login := func(userInfo string, with ...func(*directoryapi.ProviderAccount)) directoryapi.Account {
+	login := func(userInfo string, with ...func(*directoryapi.ProviderUser)) directoryapi.Account {
 		t.Helper()
 		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, userInfo, with...))
 		if err != nil {
@@ -92,7 +92,7 @@ func TestTheEmailOfARuleIsVerifiedWhereTheProviderSaysSo(t *testing.T) {
 	if err != nil || out.Account.EmailVerificationStatus != directoryapi.Verified {
 		t.Errorf("the same address: %+v, %v", out.Account, err)
 	}
-	out, err = svc.ProviderAccount(t.Context(), user(tenant, at, `{"mail":"sam@example.test"}`, func(in *directoryapi.ProviderAccount) { in.ExternalID = "2" }))
+	out, err = svc.ProviderAccount(t.Context(), user(tenant, at, `{"mail":"sam@example.test"}`, func(in *directoryapi.ProviderUser) { in.ExternalID = "2" }))
 	if err != nil || out.Account.EmailVerificationStatus != directoryapi.Unverified {
 		t.Errorf("another address: %+v, %v", out.Account, err)
 	}
@@ -102,7 +102,7 @@ func TestAttributesOfAnAssertionAreMappedAndShown(t *testing.T) {
 	t.Parallel()
 	svc, _, _, tenant := sealing(t)
 	at := mirror(t, svc, tenant, "google")
-	in := user(tenant, at, "", func(in *directoryapi.ProviderAccount) {
+	in := user(tenant, at, "", func(in *directoryapi.ProviderUser) {
 		in.Attributes = []directoryapi.ProviderAttribute{{Name: "role", Values: []string{"a", "b"}}, {Name: "unit", Values: []string{"x"}}}
 	})
 	out, err := svc.ProviderAccount(t.Context(), in)
@@ -110,8 +110,8 @@ func TestAttributesOfAnAssertionAreMappedAndShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: out.Account.ID})
-	if err != nil || string(shown.Facts["role"]) != `["a", "b"]` || string(shown.Facts["unit"]) != `"x"` {
-		t.Errorf("the provider data is %v, %v", shown.Facts, err)
+	if err != nil || string(shown.Claims["role"]) != `["a", "b"]` || string(shown.Claims["unit"]) != `"x"` {
+		t.Errorf("the provider data is %v, %v", shown.Claims, err)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestTokensOfAProviderAreSealedAndARefreshTokenIsKept(t *testing.T) {
 	at := mirror(t, svc, tenant, "google")
 	login := func(tokens directoryapi.ProviderTokens) directoryapi.Account {
 		t.Helper()
-		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{"id":"108"}`, func(in *directoryapi.ProviderAccount) { in.Tokens = tokens }))
+		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{"id":"108"}`, func(in *directoryapi.ProviderUser) { in.Tokens = tokens }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +130,8 @@ func TestTokensOfAProviderAreSealedAndARefreshTokenIsKept(t *testing.T) {
 	a := login(directoryapi.ProviderTokens{AccessToken: "first-token", RefreshToken: "refresh-token"})
 	login(directoryapi.ProviderTokens{AccessToken: "second-token"})
 	shown, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: a.ID})
-	if err != nil || string(shown.Facts["accessToken"]) != `"second-token"` || string(shown.Facts["refreshToken"]) != `"refresh-token"` {
-		t.Errorf("the provider data is %v, %v", shown.Facts, err)
+	if err != nil || string(shown.Claims["accessToken"]) != `"second-token"` || string(shown.Claims["refreshToken"]) != `"refresh-token"` {
+		t.Errorf("the provider data is %v, %v", shown.Claims, err)
 	}
 	row, err := pg.Value[string](t.Context(), db, `SELECT p::text || encode(tokens_sealed, 'escape') FROM provider_data p WHERE tenant_id = $1`, tenant)
 	if err != nil || strings.Contains(row, "token-") || strings.Contains(row, "-token") {
@@ -169,7 +169,7 @@ func TestUserObjectsThatNobodyExpects(t *testing.T) {
 	for email, want := range map[string]error{"": apierr.ProviderIncomplete, "nobody": apierr.ProviderIncomplete, "a@b.test\x00": apierr.ProviderIncomplete,
 		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 120) + "test": apierr.ProviderIncomplete, " sam@example.test ": nil,
 		"j\u00a0o@example.test": apierr.ProviderIncomplete, "sam..doe@example.test": nil} {
-		in := user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
+		in := user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) {
 			in.Email, in.ExternalID = email, "of "+email[:min(len(email), 5)]
 		})
 		if _, err := svc.ProviderAccount(t.Context(), in); !errors.Is(err, want) && !strings.Contains(in.ExternalID, "\x00") {
@@ -177,7 +177,7 @@ func TestUserObjectsThatNobodyExpects(t *testing.T) {
 		}
 	}
 	for _, external := range []string{strings.Repeat("x", 2000), "a\x00"} {
-		_, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) { in.ExternalID = external }))
+		_, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) { in.ExternalID = external }))
 		if !errors.Is(err, apierr.ProviderIncomplete) {
 			t.Errorf("an id of %d bytes: %v", len(external), err)
 		}
@@ -212,8 +212,8 @@ func TestAnAccountIsFoundByAnEmailThatBothSidesHaveVerified(t *testing.T) {
 		"both": {true, true}, "the provider alone": {false, true}, "the account alone": {true, false}, "neither": {},
 	} {
 		t.Run(what, func(t *testing.T) {
-			login := func(externalID string, isVerified bool) (directoryapi.ProvidedAccount, error) {
-				return svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
+			login := func(externalID string, isVerified bool) (directoryapi.ProviderAccountResult, error) {
+				return svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) {
 					in.ExternalID, in.EmailVerified = what+externalID, isVerified
 					in.Email = strings.ReplaceAll(what, " ", "-") + "@example.test"
 				}))
@@ -264,12 +264,12 @@ func TestALoginNameOfAnotherAccountIsLeftToIt(t *testing.T) {
 	t.Parallel()
 	svc, _, _, tenant := sealing(t)
 	at := mirror(t, svc, tenant, "google")
-	for _, in := range []directoryapi.ProviderAccount{
+	for _, in := range []directoryapi.ProviderUser{
 		user(tenant, at, `{}`),
-		user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) {
+		user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) {
 			in.ExternalID, in.Email, in.Username = "2", "sam@example.test", "jo@example.test"
 		}),
-		user(tenant, at, `{}`, func(in *directoryapi.ProviderAccount) { in.ExternalID, in.Email = "2", "jo@example.test" }),
+		user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) { in.ExternalID, in.Email = "2", "jo@example.test" }),
 	} {
 		out, err := svc.ProviderAccount(t.Context(), in)
 		if err != nil {

@@ -10,8 +10,10 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// ProviderData returns what the provider of its directory said of an account,
-// the provider's tokens among its facts, or apierr.NotFound (docs/interface/directories.md#provider-data).
+// ProviderData returns the provider data of an account: what the provider of its directory stated
+// of the user at the last login, with the provider's tokens
+// (docs/interface/directories.md#provider-data). provideraccount.go stores them at every login. It
+// returns apierr.NotFound for the account.
 func (s *Service) ProviderData(ctx context.Context, account id.Ref) (store.ProviderData, error) {
 	d, err := s.store.ProviderData(ctx, account.Tenant, account.ID)
 	if err != nil || d.TokensSealed == nil {
@@ -25,9 +27,9 @@ func (s *Service) ProviderData(ctx context.Context, account id.Ref) (store.Provi
 	if err := json.Unmarshal([]byte(sealed.Reveal()), &tokens); err != nil {
 		return d, fmt.Errorf("read the provider's tokens of the account %s: %w", account.ID, err)
 	}
-	maps.Copy(d.Facts, tokens)
+	maps.Copy(d.Claims, tokens)
 	if _, given := tokens["refreshToken"]; !given && d.ProviderID == "google" {
-		d.Facts["refreshToken"] = json.RawMessage("null")
+		d.Claims["refreshToken"] = json.RawMessage("null")
 	}
 	return d, nil
 }

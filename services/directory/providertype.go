@@ -11,36 +11,37 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// The types of provider that have more than members of their own.
+// The types of provider whose accounts an agent copies (LDAP, Active Directory).
 const (
 	ldap = "ldap"
 	ad   = "ad"
 )
 
-// providerType says which members the providers of a type have, which of them
-// are required, and what is always in the scope.
+// providerType says which members the providers of a type have, which of them are required, and
+// which scopes are always requested.
 type providerType struct {
-	members map[string]need
+	members map[string]presence
 	scope   []string
 }
 
-type need int
+type presence int
 
 const (
-	mayHave need = iota + 1
-	mustHave
+	optional presence = iota + 1
+	required
 )
 
-// providerTypes are the types that the interface names
-// (docs/interface/directories.md#ldap-and-active-directory, 4.4 and 4.6). Their names cannot be the providerId of another.
+// providerTypes are the types that have a name
+// (docs/interface/directories.md#ldap-and-active-directory). Every other providerId is generic
+// OAuth.
 var providerTypes = map[string]providerType{
 	directoryapi.Native: {},
-	ldap:                {members: map[string]need{"agent": mustHave}},
-	ad:                  {members: map[string]need{"agent": mustHave}},
+	ldap:                {members: map[string]presence{"agent": required}},
+	ad:                  {members: map[string]presence{"agent": required}},
 	"google": {
-		members: map[string]need{
-			"clientId": mustHave, "clientSecret": mustHave, "redirectUri": mustHave, "scope": mayHave,
-			"hd": mayHave, "display": mayHave, "accessType": mayHave, "userInfoMappingRules": mayHave,
+		members: map[string]presence{
+			"clientId": required, "clientSecret": required, "redirectUri": required, "scope": optional,
+			"hd": optional, "display": optional, "accessType": optional, "userInfoMappingRules": optional,
 		},
 		scope: []string{"profile", "email"},
 	},
@@ -48,29 +49,29 @@ var providerTypes = map[string]providerType{
 	"github":   {members: socialMembers, scope: []string{"user:email"}},
 	"linkedin": {members: socialMembers, scope: []string{"r_basicprofile", "r_emailaddress"}},
 	"twitter":  {members: socialMembers},
-	"saml": {members: map[string]need{
-		"ssoLoginUrl": mustHave, "ssoLogoutUrl": mustHave, "encodedX509SigningCert": mustHave,
-		"encodedX509SigningCertNext": mayHave,
-		"requestSignatureAlgorithm":  mayHave, "forceAuthn": mayHave, "attributeStatementMappingRules": mayHave, "entityId": mayHave,
+	"saml": {members: map[string]presence{
+		"ssoLoginUrl": required, "ssoLogoutUrl": required, "encodedX509SigningCert": required,
+		"encodedX509SigningCertNext": optional,
+		"requestSignatureAlgorithm":  optional, "forceAuthn": optional, "attributeStatementMappingRules": optional, "entityId": optional,
 	}},
 }
 
-var socialMembers = map[string]need{
-	"clientId": mustHave, "clientSecret": mustHave, "redirectUri": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
+var socialMembers = map[string]presence{
+	"clientId": required, "clientSecret": required, "redirectUri": optional, "scope": optional, "userInfoMappingRules": optional,
 }
 
-// genericOAuth is the type of every other providerId (docs/interface/directories.md#generic-oauth-20).
-var genericOAuth = providerType{members: map[string]need{
-	"clientId": mustHave, "clientSecret": mustHave, "authorizationEndpoint": mustHave, "tokenEndpoint": mustHave, "resourceEndpoint": mustHave,
-	"discoveryUrl": mayHave, "idField": mayHave, "accessTokenType": mayHave, "scope": mayHave, "userInfoMappingRules": mayHave,
+// genericOAuth is the type of every other providerId
+// (docs/interface/directories.md#generic-oauth-20).
+var genericOAuth = providerType{members: map[string]presence{
+	"clientId": required, "clientSecret": required, "authorizationEndpoint": required, "tokenEndpoint": required, "resourceEndpoint": required,
+	"discoveryUrl": optional, "idField": optional, "accessTokenType": optional, "scope": optional, "userInfoMappingRules": optional,
 }}
 
-// openIDConnect is genericOAuth where a discovery document fills in the endpoints
-// that are left out.
+// openIDConnect is genericOAuth where a discovery document gives the endpoints that are left out.
 var openIDConnect = func() providerType {
 	members := maps.Clone(genericOAuth.members)
 	for _, endpoint := range []string{"authorizationEndpoint", "tokenEndpoint", "resourceEndpoint"} {
-		members[endpoint] = mayHave
+		members[endpoint] = optional
 	}
 	return providerType{members: members}
 }()
@@ -82,8 +83,8 @@ func typeOf(providerID string) providerType {
 	return genericOAuth
 }
 
-// providerType reads what identifies the type of a new provider: its
-// providerId, and the providerType, which only generic OAuth reads.
+// providerType reads the providerId of a new provider, and the providerType, which only generic
+// OAuth has.
 func (s *Service) providerType(in NewProvider) (providerID, providerType string, err error) {
 	sent, err := field.Required(in.ProviderID, "providerId", maxName)
 	if errors.Is(err, apierr.Required) {
@@ -92,9 +93,9 @@ func (s *Service) providerType(in NewProvider) (providerID, providerType string,
 	if err != nil {
 		return "", "", err
 	}
-	providerID = s.neutral(sent)
+	providerID = s.canonicalProviderID(sent)
 	if _, named := providerTypes[providerID]; named {
-		if in.ProviderType.Given() && s.neutral(in.ProviderType.Value) != providerID {
+		if in.ProviderType.Given() && s.canonicalProviderID(in.ProviderType.Value) != providerID {
 			return "", "", apierr.Invalid.Because(
 				"providerType of the provider %q cannot be %q; a generic OAuth provider needs a providerId of its own", sent, in.ProviderType.Value)
 		}
@@ -104,7 +105,7 @@ func (s *Service) providerType(in NewProvider) (providerID, providerType string,
 	return providerID, providerType, err
 }
 
-// providerIDs lists the types that the interface names, for a text.
+// providerIDs lists the named types, for the text of an error.
 func (s *Service) providerIDs() string {
 	var names []string
 	for name := range providerTypes {
@@ -117,10 +118,9 @@ func (s *Service) providerIDs() string {
 	return strings.Join(names, ", ")
 }
 
-// neutral returns the name under which a providerId is kept: the types that the
-// interface names are written in any letter case, and cloud directories also
-// with the deployment's alias (docs/interface/conventions.md#the-alias).
-func (s *Service) neutral(providerID string) string {
+// canonicalProviderID returns the providerId as it is stored: the name of a type in lower case,
+// and directoryapi.Native for the deployment's alias (docs/interface/conventions.md#the-alias).
+func (s *Service) canonicalProviderID(providerID string) string {
 	providerID = strings.TrimSpace(providerID)
 	lower := strings.ToLower(providerID)
 	if lower == string(s.Alias()) {
@@ -132,28 +132,29 @@ func (s *Service) neutral(providerID string) string {
 	return providerID
 }
 
-// sameProvider refuses a body that names another provider than the one of that
-// providerId.
-func (s *Service) sameProvider(own string, in NewProvider) error {
+// checkProviderUnchanged returns an error for a body that names another provider than the
+// directory has.
+func (s *Service) checkProviderUnchanged(current string, in NewProvider) error {
 	if in.ProviderID.Present {
 		sent, err := field.Required(in.ProviderID, "providerId", maxName)
 		if err != nil {
 			return err
 		}
-		if s.neutral(sent) != own {
-			return otherProvider(own)
+		if s.canonicalProviderID(sent) != current {
+			return providerChangeError(current)
 		}
 	}
-	_, named := providerTypes[own]
-	if named && in.ProviderType.Given() && s.neutral(in.ProviderType.Value) != own {
-		return otherProvider(own)
+	_, named := providerTypes[current]
+	if named && in.ProviderType.Given() && s.canonicalProviderID(in.ProviderType.Value) != current {
+		return providerChangeError(current)
 	}
 	return nil
 }
 
-func otherProvider(own string) error {
-	if own == directoryapi.Native {
+// providerChangeError is the error for changing the type of a provider.
+func providerChangeError(current string) error {
+	if current == directoryapi.Native {
 		return apierr.CannotBecomeMirror.Because("the directory is a cloud directory and cannot become a mirror")
 	}
-	return apierr.ProviderFixed.Because("the provider of the directory is %q and cannot become another", own)
+	return apierr.ProviderFixed.Because("the provider of the directory is %q and cannot become another", current)
 }

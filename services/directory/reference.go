@@ -8,11 +8,11 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// reference reads a required link of a body to a resource of that kind. An
-// absent link is apierr.Required, a link to anything else Reference. An id that
-// cannot be is apierr.NotFound, as one that never was and one of another tenant
-// are when they are looked up.
-func (s *Service) reference(in field.Link, name, kind string) (id.ID, error) {
+// parseReference returns the id in a required link (href) of a body to a resource of that kind. It
+// returns apierr.Required for a link that is absent, apierr.Reference for a link to anything else,
+// and apierr.NotFound for an id that is malformed, which is also the error for an id that does not
+// exist or belongs to another tenant.
+func (s *Service) parseReference(in field.Link, name, kind string) (id.ID, error) {
 	if !in.Given() {
 		return id.ID{}, apierr.Required.Because("%s is required; it cannot be null", name)
 	}
@@ -22,22 +22,23 @@ func (s *Service) reference(in field.Link, name, kind string) (id.ID, error) {
 			kind, in.Value.Href)
 	}
 	if !ok {
-		return id.ID{}, missing(name, in, apierr.NotFound)
+		return id.ID{}, missingError(name, in, apierr.NotFound)
 	}
 	return ref.ID, nil
 }
 
-// asReference says of a link that leads nowhere that the body is wrong, not the
-// path: apierr.Reference.
-func asReference(err error) error {
+// asReferenceError turns apierr.NotFound into apierr.Reference: the link of a body is wrong, not
+// the path of the request.
+func asReferenceError(err error) error {
 	if errors.Is(err, apierr.NotFound) {
 		return apierr.Reference.Because("%s", apierr.From(err).Reason)
 	}
 	return err
 }
 
-// missing says which link of a body leads nowhere, where that is the error.
-func missing(name string, in field.Link, err error) error {
+// missingError adds to apierr.NotFound which link of a body leads to no resource. Other errors are
+// returned unchanged.
+func missingError(name string, in field.Link, err error) error {
 	if errors.Is(err, apierr.NotFound) {
 		return apierr.NotFound.Because("%s: there is nothing at %q", name, in.Value.Href)
 	}

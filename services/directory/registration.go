@@ -9,12 +9,13 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// registrar returns the policies that a new account is checked against. It returns
-// apierr.NotFound for the directory or the group, apierr.MirrorReadOnly for a mirror, and
-// apierr.AccountStoreDisabled for a disabled store that a default led to; one that is named
-// may be filled while it is disabled.
-func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) (store.Registrar, error) {
-	r, err := s.store.Registrar(ctx, in.Tenant, in.Directory)
+// registrationPolicy returns the policy that a new account is validated against. It returns
+// apierr.NotFound for the directory or the group, and apierr.MirrorReadOnly for a mirror
+// directory. A disabled directory or group is apierr.AccountStoreDisabled where it is only the
+// default account store of an application; where the request names it, accounts can be created in
+// it.
+func (s *Service) registrationPolicy(ctx context.Context, in directoryapi.CreateAccount) (store.RegistrationPolicy, error) {
+	r, err := s.store.RegistrationPolicy(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return r, err
 	}
@@ -37,11 +38,12 @@ func (s *Service) registrar(ctx context.Context, in directoryapi.CreateAccount) 
 	return r, err
 }
 
-// register decides what the registration workflow does to a new account: it returns the event
-// that requests its mail, nil when no mail is sent, and the verification of its email, nil
-// when none is required.
-func (s *Service) register(a *directoryapi.Account, in directoryapi.CreateAccount,
-	policy store.CreationPolicy) (*events.AccountRegistered, *store.Verification) {
+// applyRegistrationWorkflow applies the registration workflow of the creation policy to a new
+// account (self-service registration): where the email must be verified, it sets the status
+// UNVERIFIED and makes the verification token. It returns the event that requests the verification
+// or welcome mail, nil when no mail is sent, and what is stored of the token, nil without one.
+func (s *Service) applyRegistrationWorkflow(a *directoryapi.Account, in directoryapi.CreateAccount,
+	policy store.CreationPolicy) (*events.AccountRegistered, *store.EmailVerification) {
 	if !in.Workflow || a.Status == directoryapi.Disabled || a.Status == directoryapi.Locked {
 		return nil, nil
 	}

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// certificateWarning is how long before its end a certificate is warned of.
+	// certificateWarning is how long before its expiry a certificate is reported.
 	certificateWarning = 30 * 24 * time.Hour
-	// certificateCheck is the pause between two checks of all certificates.
+	// certificateCheck is the time between two checks of all certificates.
 	certificateCheck = 12 * time.Hour
-	// certificateBatch is how many directories are read at once.
+	// certificateBatch is how many directories one query reads.
 	certificateBatch = 500
 )
 
-// WatchSAMLCertificates is the worker that warns of the certificates of identity
-// providers before they end, and with them the logins of their directories.
+// WatchSAMLCertificates is the worker that warns of signing certificates of identity providers
+// before they expire: then the logins of their directories fail.
 func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
 	return purge.Repeat(certificateCheck, "check of SAML certificates failed, retrying", func(ctx context.Context) error {
 		_, _, err := s.checkSAMLCertificates(ctx)
@@ -31,12 +31,12 @@ func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
 	})(ctx)
 }
 
-// checkSAMLCertificates counts the directories whose certificates end soon, or have
-// ended, and logs each.
+// checkSAMLCertificates counts the directories whose certificates expire soon or have expired,
+// records both as metrics, and logs each directory.
 func (s *Service) checkSAMLCertificates(ctx context.Context) (expiring, expired int64, err error) {
 	err = s.store.EachShard(ctx, func(ctx context.Context) error {
-		more, ended, err := s.countSAMLCertificates(ctx)
-		expiring, expired = expiring+more, expired+ended
+		expiringHere, expiredHere, err := s.countSAMLCertificates(ctx)
+		expiring, expired = expiring+expiringHere, expired+expiredHere
 		return err
 	})
 	if err != nil {
@@ -47,10 +47,11 @@ func (s *Service) checkSAMLCertificates(ctx context.Context) (expiring, expired 
 	return expiring, expired, nil
 }
 
+// countSAMLCertificates is checkSAMLCertificates for one database, without the metrics.
 func (s *Service) countSAMLCertificates(ctx context.Context) (expiring, expired int64, err error) {
-	var behind store.SAMLCertificate
+	var after store.SAMLCertificate
 	for {
-		found, err := s.store.SAMLCertificates(ctx, behind, certificateBatch)
+		found, err := s.store.SAMLCertificates(ctx, after, certificateBatch)
 		if err != nil {
 			return expiring, expired, err
 		}
@@ -59,10 +60,10 @@ func (s *Service) countSAMLCertificates(ctx context.Context) (expiring, expired 
 			if next := saml.CertificateEnd(c.Next); next.After(until) {
 				until = next
 			}
-			switch left := until.Sub(s.now()); {
-			case left > certificateWarning:
+			switch remaining := until.Sub(s.now()); {
+			case remaining > certificateWarning:
 				continue
-			case left > 0:
+			case remaining > 0:
 				expiring++
 			default:
 				expired++
@@ -73,6 +74,6 @@ func (s *Service) countSAMLCertificates(ctx context.Context) (expiring, expired 
 		if len(found) < certificateBatch {
 			return expiring, expired, nil
 		}
-		behind = found[len(found)-1]
+		after = found[len(found)-1]
 	}
 }

@@ -18,13 +18,14 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// SAMLEntityID is the name in SAML of a directory as a service provider.
+// SAMLEntityID is the entity id of a SAML directory as a service provider.
 func SAMLEntityID(name alias.Alias, directory id.ID) string {
 	return name.Spell("urn:service:directory:") + directory.String() + ":provider:sp"
 }
 
-// samlConsumer is where the identity provider of a directory sends its responses.
-func (s *Service) samlConsumer(directory id.ID) string {
+// samlConsumerURL is the assertion consumer service (ACS) of a directory: where its identity
+// provider sends responses.
+func (s *Service) samlConsumerURL(directory id.ID) string {
 	return s.base.To("directories", directory, "saml", "sso", "post")
 }
 
@@ -48,18 +49,19 @@ const (
 	keyPairMaxAge = time.Minute
 )
 
-// samlKeyPair returns the key pair of a SAML directory, which never changes.
-func (s *Service) samlKeyPair(ctx context.Context, own store.SAMLServiceProvider) (saml.KeyPair, error) {
-	return s.keyPairs.Get(ctx, own.CertificateID, func(context.Context) (saml.KeyPair, error) {
-		private, err := s.ring.Open(own.PrivateKeySealed, samlKeyPurpose(own.ID))
+// samlKeyPair returns the key pair of a SAML directory, cached, as it never changes.
+func (s *Service) samlKeyPair(ctx context.Context, sp store.SAMLServiceProvider) (saml.KeyPair, error) {
+	return s.keyPairs.Get(ctx, sp.CertificateID, func(context.Context) (saml.KeyPair, error) {
+		private, err := s.ring.Open(sp.PrivateKeySealed, samlKeyPurpose(sp.ID))
 		if err != nil {
 			return saml.KeyPair{}, err
 		}
-		return saml.ReadKeyPair(own.Certificate, private)
+		return saml.ReadKeyPair(sp.Certificate, private)
 	})
 }
 
-// BeginSAMLLogin signs an authentication request.
+// BeginSAMLLogin returns the URL of the identity provider with a signed authentication request
+// (SP-initiated login).
 func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLLogin) (out directoryapi.SAMLRedirect, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
@@ -74,12 +76,13 @@ func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLL
 	}
 	out.Location, err = saml.LoginRequest{
 		ID: in.RequestID, Issuer: SAMLEntityID(s.Alias(), p.DirectoryID), Destination: *p.Settings.SSOLoginURL,
-		ConsumerURL: s.samlConsumer(p.DirectoryID), ForceAuthn: p.Settings.ForceAuthn != nil && *p.Settings.ForceAuthn, Now: s.now(),
+		ConsumerURL: s.samlConsumerURL(p.DirectoryID), ForceAuthn: p.Settings.ForceAuthn != nil && *p.Settings.ForceAuthn, Now: s.now(),
 	}.Redirect(pair, *p.Settings.RequestSignatureAlgorithm, in.RelayState.Reveal())
 	return out, err
 }
 
-// SAMLLogout signs a logout request.
+// SAMLLogout returns the URL of the identity provider with a signed logout request (single logout,
+// SLO).
 func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (out directoryapi.SAMLRedirect, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Session.Directory)
 	if err != nil {
@@ -96,15 +99,15 @@ func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (o
 	return out, err
 }
 
-// FinishSAMLLogin verifies a response and returns the account of its user: the one
-// that has the email, or a new one.
+// FinishSAMLLogin verifies a SAML response (pkg/saml/login.go) and returns the account of its
+// user, which it creates at the first login (just-in-time provisioning, provideraccount.go).
 func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAMLLogin) (out directoryapi.SAMLLogin, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return out, err
 	}
 	expected := saml.ServiceProvider{
-		EntityID: SAMLEntityID(s.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumer(p.DirectoryID), RequestID: in.RequestID,
+		EntityID: SAMLEntityID(s.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumerURL(p.DirectoryID), RequestID: in.RequestID,
 		Certificates: []string{*p.Settings.EncodedX509SigningCert}, AllowSHA1: *p.Settings.RequestSignatureAlgorithm == saml.SHA1,
 		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.SAML) }, Now: s.now(),
 	}
@@ -129,43 +132,43 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	}, err
 }
 
-// samlAccount returns the account of the user of an assertion, which is used up even
-// where the account may not log in. Most logins change nothing of the account, and take
-// one round trip.
+// samlAccount consumes an assertion and returns the account of its user. The assertion counts as
+// used also where the account may not log in. Most logins change nothing of the account and take
+// one round trip to the database.
 func (s *Service) samlAccount(
-	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderAccount, login saml.Login,
-) (out directoryapi.ProvidedAccount, err error) {
-	stated, incomplete := stated(p, in)
-	var known *[]store.ProviderUser
+	ctx context.Context, p store.AccountProvider, in directoryapi.ProviderUser, login saml.Login,
+) (out directoryapi.ProviderAccountResult, err error) {
+	claims, mapErr := mapClaims(p, in)
+	var found *[]store.AccountOfUser
 	if err := s.useAssertion(ctx, p.Provider, login, func(tx *store.Tx) {
-		if incomplete == nil {
-			known = tx.ReadProviderUser(ctx, in.Tenant, in.Directory, stated.externalID, stated.shown)
+		if mapErr == nil {
+			found = tx.QueueAccountByExternalID(ctx, in.Tenant, in.Directory, claims.externalID, claims.providerData)
 		}
 	}); err != nil {
 		return out, err
 	}
-	if incomplete != nil {
-		return out, incomplete
+	if mapErr != nil {
+		return out, mapErr
 	}
-	if len(*known) == 0 || !s.isAsStated((*known)[0], stated) {
-		return s.providerAccount(ctx, p, in, stated)
+	if len(*found) == 0 || !s.isUnchanged((*found)[0], claims) {
+		return s.accountOfClaims(ctx, p, in, claims)
 	}
-	user := (*known)[0]
-	if err := checkUserAdmission(user); err != nil {
+	user := (*found)[0]
+	if err := checkUserLoginAllowed(user); err != nil {
 		return out, err
 	}
-	out.Account, err = s.unsealed(user.Account)
+	out.Account, err = s.withVerificationToken(user.Account)
 	return out, err
 }
 
-// useAssertion prevents assertion replay: an assertion is used once. Statements that beside
-// queues are sent in the same round trip.
-func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login, beside func(*store.Tx)) error {
+// useAssertion prevents the replay of an assertion: an assertion that was used before is
+// apierr.SAMLMalformed. Statements that queueMore queues are sent in the same round trip.
+func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login, queueMore func(*store.Tx)) error {
 	digest := sha256.Sum256([]byte(login.AssertionID))
 	var used *[]store.SAMLAssertion
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		used = tx.UseSAMLAssertion(ctx, p.TenantID, p.DirectoryID, store.SAMLAssertion{Digest: digest[:]}, login.ExpiresAt)
-		beside(tx)
+		queueMore(tx)
 		return nil
 	})
 	if err == nil && len(*used) == 0 {
@@ -174,11 +177,11 @@ func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml
 	return err
 }
 
-// samlUser returns what an assertion states of a user. Attributes of well-known
-// names that no rule maps are what their names say; the NameID is the email where no
-// attribute is (docs/interface/directories.md#mapping-rules).
-func samlUser(p store.AccountProvider, login saml.Login) directoryapi.ProviderAccount {
-	user := directoryapi.ProviderAccount{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
+// samlUser returns the profile of the user of an assertion. Attributes that no mapping rule reads
+// are mapped by their well-known names; without an email attribute, the NameID is the email
+// (docs/interface/directories.md#mapping-rules).
+func samlUser(p store.AccountProvider, login saml.Login) directoryapi.ProviderUser {
+	user := directoryapi.ProviderUser{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
 	known := []struct {
 		to       *string
 		suffixes []string

@@ -22,7 +22,7 @@ import (
 // samlDirectory makes a directory whose identity provider signs with the key pair.
 func samlDirectory(t *testing.T, svc *directory.Service, tenant id.ID, pair saml.KeyPair, rules ...mappingrule.NewRule) id.ID {
 	t.Helper()
-	d, err := svc.NewDirectory(t.Context(), tenant, directory.NewDirectory{Name: field.Some(id.New(now()).String()), Provider: field.Some(directory.NewProvider{
+	d, err := svc.CreateDirectoryIn(t.Context(), tenant, directory.NewDirectory{Name: field.Some(id.New(now()).String()), Provider: field.Some(directory.NewProvider{
 		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.test/sso"), SSOLogoutURL: field.Some("https://idp.test/slo"),
 		EncodedX509SigningCert:         field.Some(pair.Certificate),
 		AttributeStatementMappingRules: field.Some(mappingrule.Change{Items: field.Some(rules)}),
@@ -103,8 +103,8 @@ func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
 			t.Fatalf("it is %+v, %v", login, err)
 		}
 		data, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: login.Account.ID})
-		if err != nil || string(data.Facts["title"]) != `"Dr"` || string(data.Facts["groups"]) != `["a", "b"]` {
-			t.Errorf("the provider data is %v, %v", data.Facts, err)
+		if err != nil || string(data.Claims["title"]) != `"Dr"` || string(data.Claims["groups"]) != `["a", "b"]` {
+			t.Errorf("the provider data is %v, %v", data.Claims, err)
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// newSAMLServiceProvider makes the key pair of a new SAML directory, without
-// storing it. No transaction may be open.
+// newSAMLServiceProvider generates the key pair of a new SAML directory, without storing it. It
+// takes long: no transaction may be open.
 func (s *Service) newSAMLServiceProvider(p store.Provider) (*store.SAMLServiceProvider, error) {
 	pair, err := saml.NewKeyPair(p.DirectoryID.String(), p.CreatedAt)
 	if err != nil {
@@ -28,13 +28,13 @@ func samlKeyPurpose(serviceProvider id.ID) string {
 	return "directory.saml/" + serviceProvider.String()
 }
 
-// SAMLServiceProvider returns what the metadata of a SAML directory contains, or
+// SAMLServiceProvider returns what the service provider metadata of a SAML directory contains, or
 // apierr.NotFound.
 func (s *Service) SAMLServiceProvider(ctx context.Context, metadata id.Ref) (store.SAMLServiceProvider, error) {
 	return s.store.SAMLServiceProvider(ctx, metadata.Tenant, metadata.ID)
 }
 
-// Certificate returns a certificate in PEM, or apierr.NotFound.
+// Certificate returns the signing certificate of a SAML directory in PEM, or apierr.NotFound.
 func (s *Service) Certificate(ctx context.Context, at id.Ref) (string, error) {
 	return s.store.Certificate(ctx, at.Tenant, at.ID)
 }

@@ -33,7 +33,7 @@ func (s *Service) Field(ctx context.Context, at id.Ref) (store.Field, error) {
 	return s.store.Field(ctx, at.Tenant, at.ID)
 }
 
-// UpdateField changes what the body names. Accounts that exist stay as they are
+// UpdateField changes what the body names. Accounts that exist already are not validated again
 // (docs/interface/directories.md#account-schema).
 func (s *Service) UpdateField(ctx context.Context, at id.Ref, in FieldChange) (store.Field, error) {
 	var f store.Field
@@ -51,7 +51,7 @@ func (s *Service) UpdateField(ctx context.Context, at id.Ref, in FieldChange) (s
 	return f, err
 }
 
-// newFields makes the fields of a new directory's schema, which require nothing.
+// newFields returns the fields of a new directory's schema, none of them required.
 func newFields(d directoryapi.Directory, now time.Time) []store.Field {
 	fields := make([]store.Field, 0, 2)
 	for _, name := range []string{store.GivenName, store.Surname} {
@@ -62,8 +62,8 @@ func newFields(d directoryapi.Directory, now time.Time) []store.Field {
 	return fields
 }
 
-// checkRequired refuses an account without a name that the schema of its
-// directory requires: apierr.Required.
+// checkRequired returns apierr.Required for an account without a name that the schema of its
+// directory requires.
 func checkRequired(a directoryapi.Account, givenName, surname bool) error {
 	var refused field.Refusals
 	for _, f := range []struct {
@@ -78,6 +78,7 @@ func checkRequired(a directoryapi.Account, givenName, surname bool) error {
 	return refused.First()
 }
 
+// nameRequired is the error for a name that the account schema requires.
 func nameRequired(name string) error {
 	return apierr.Required.Because("%s is required by the account schema of the directory; it cannot be null, empty or blank", name)
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Sealed are the columns of values that are sealed under the master key.
+// Sealed are the columns whose values are sealed under the master key (encryption at rest). The
+// rotation of that key reseals them (pkg/reseal).
 var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "accounts", Key: "id", Column: "verification_sealed", Purpose: events.MailTokenPurpose},
 	{Table: "tenants", Key: "tenant_id", Column: "reset_key_sealed", Purpose: resetKeyPurpose},

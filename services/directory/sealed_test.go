@@ -30,7 +30,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		return directory.New(store.New(db, now), secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour})
 	}
 	w := world{Service: under(first), db: db, tenant: id.New(now()), directory: id.New(now())}
-	w.fill(t, directory.PolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
+	w.fill(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	reset, err := w.RequestReset(t.Context(), directoryapi.RequestReset{
 		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}, Login: w.account.Email,
 	})

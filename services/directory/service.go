@@ -22,21 +22,21 @@ import (
 
 // Service is the directory service.
 type Service struct {
-	store     *store.Store
-	passwords *secure.Passwords
-	ring      *secure.Keyring
-	base      href.Base
-	providers *connect.Client
-	now       func() time.Time
-	cfg       Config
-	keyPairs  *cache.Cache[id.ID, saml.KeyPair] // of SAML directories, by the ids of their certificates
-	checks    *checks                           // that agents of directories make
-	syncEnded chan struct{}                     // wakes SyncWorker
+	store        *store.Store
+	passwords    *secure.Passwords
+	ring         *secure.Keyring
+	base         href.Base
+	providers    *connect.Client
+	now          func() time.Time
+	cfg          Config
+	keyPairs     *cache.Cache[id.ID, saml.KeyPair] // of SAML directories, by certificate id
+	checks       *pendingChecks                    // password checks by LDAP agents, agentcheck.go
+	syncReceived chan struct{}                     // wakes SyncWorker
 }
 
 // Config is what the deployment decides.
 type Config struct {
-	VerificationTTL time.Duration // how long an email verification token is good
+	VerificationTTL time.Duration // lifetime of an email verification token
 	Sender          mail.Address  // sender of mails, unless a template names another
 	Alias           alias.Alias   // empty means alias.Neutral
 	// Providers fetches the users of logins from the providers of directories.
@@ -47,22 +47,22 @@ type Config struct {
 // New makes the service.
 func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	svc := &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg,
-		checks: newChecks(), providers: cfg.Providers, syncEnded: make(chan struct{}, 1)}
+		checks: newPendingChecks(), providers: cfg.Providers, syncReceived: make(chan struct{}, 1)}
 	if svc.providers == nil {
 		svc.providers = connect.New(outbound.Guard{}, nil, now)
 	}
 	svc.keyPairs = cache.New(cache.Config[id.ID, saml.KeyPair]{
 		Name: "directory.keyPairs", Size: maxKeyPairs, MaxAge: keyPairMaxAge, Now: now,
 	})
-	s.OnNotify(store.ChecksChannel, svc.checks.created)
-	s.OnNotify(store.ResultsChannel, svc.checks.answered)
+	s.OnNotify(store.ChecksChannel, svc.checks.notifyCheck)
+	s.OnNotify(store.ResultsChannel, svc.checks.notifyResult)
 	return svc
 }
 
 var _ directoryapi.Contract = (*Service)(nil)
 
-// CustomData is the customData of tenants, directories, groups and accounts, each a
-// resource of its own (docs/interface/custom-data.md#owners).
+// CustomData is the customData of tenants, directories, groups and accounts, which are resources
+// of their own (docs/interface/custom-data.md#owners).
 func (s *Service) CustomData() store.CustomData { return s.store.CustomData(s.now) }
 
 // Alias is the word that names the product on the wire.

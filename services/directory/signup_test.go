@@ -47,7 +47,7 @@ func newOwner(email string) directoryapi.RequestSignUp {
 	}}
 }
 
-// mails are the tokens of the mails that were asked for, by account.
+// mails are the tokens of the requested mails, by account.
 func (s signUps) mails(t *testing.T) map[id.ID]secure.Secret {
 	t.Helper()
 	payloads, err := pg.Values[string](t.Context(), s.db, `SELECT convert_from(envelope, 'UTF8')::json->>'data' FROM outbox
@@ -169,8 +169,8 @@ func TestASignUpIsRefusedAsAnAccountIs(t *testing.T) {
 	}
 }
 
-// An address that gets too many mails is not known from the answer; a network that
-// sends too many sign-ups is refused.
+// Beyond the rate limit of an email, the answer is the same as before; beyond that of a network, a
+// sign-up is refused.
 func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newSignUps(t)
@@ -219,7 +219,7 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	}
 	at := id.Ref{Tenant: tenant, ID: tenant}
 	invite := func(email string) error {
-		_, err := s.Invite(t.Context(), at, directory.Invite{Email: field.Some(email)})
+		_, err := s.Invite(t.Context(), at, directory.NewInvitation{Email: field.Some(email)})
 		return err
 	}
 	if err := invite("Owner@example.test"); !errors.Is(err, apierr.Exists) {
@@ -229,7 +229,7 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 		t.Errorf("no address is invited: %v", err)
 	}
 	if _, err := s.Invite(t.Context(), id.Ref{Tenant: id.New(now()), ID: tenant},
-		directory.Invite{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
+		directory.NewInvitation{Email: field.Some("x@example.test")}); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("another tenant invites: %v", err)
 	}
 	for i := range 4 {

@@ -11,35 +11,36 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// SocialAccount asks the provider of a directory for the user of a login, and
-// returns the account. No transaction is open while the provider is asked.
-func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProvidedAccount, error) {
+// SocialAccount finishes a social login (OAuth, OpenID Connect): it fetches the user from the
+// provider of a directory (package connect) and returns the account, which it creates at the first
+// login (provideraccount.go). No transaction is open while the provider is called.
+func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProviderAccountResult, error) {
 	p, err := s.Provider(ctx, id.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	if err := checkLogin(p, in.Login); err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
-	user, err := s.providers.User(ctx, client(p), connect.Login{
+	user, err := s.providers.User(ctx, connectProvider(p), connect.Login{
 		AccessToken: in.Login.AccessToken, AccessTokenSecret: in.Login.AccessTokenSecret, Code: in.Login.Code, RedirectURI: in.Login.RedirectURI,
 		Verifier: in.Login.Verifier, Nonce: in.Login.Nonce,
 	})
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	user.Tenant, user.Directory, user.Application, user.Account = in.Tenant, in.Directory, in.Application, in.Account
 	return s.ProviderAccount(ctx, user)
 }
 
-// NewProviderAccount is SocialAccount for a client's body.
-func (s *Service) NewProviderAccount(
+// SocialAccountIn is SocialAccount for the body of a client.
+func (s *Service) SocialAccountIn(
 	ctx context.Context, directory id.Ref, login directoryapi.SocialLogin,
-) (directoryapi.ProvidedAccount, error) {
+) (directoryapi.ProviderAccountResult, error) {
 	return s.SocialAccount(ctx, directoryapi.SocialAccount{Tenant: directory.Tenant, Directory: directory.ID, Login: login})
 }
 
-// checkLogin refuses a login that the provider of the directory is not asked about.
+// checkLogin returns an error for a login that cannot be one at the provider of the directory.
 func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 	if !directoryapi.IsSocial(p.ProviderID) || field.Fold(p.ProviderID) != in.Provider {
 		return apierr.Reference.Because("providerData.providerId: the directory has the provider %q, not a social provider %q",
@@ -52,8 +53,8 @@ func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 	return nil
 }
 
-// BeginSocialLogin returns where a browser goes to log in at the provider of a
-// directory.
+// BeginSocialLogin returns the URL to which a browser goes to log in at the provider of a
+// directory. The callback of the provider is handled by services/idsite/providerlogin.go.
 func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSocialLogin) (directoryapi.SocialLoginBegun, error) {
 	p, err := s.Provider(ctx, id.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSoc
 		return directoryapi.SocialLoginBegun{}, apierr.Reference.Because(
 			"the directory has the provider %q, which is no social or OAuth provider", p.ProviderID)
 	}
-	begun, err := s.providers.Begin(ctx, client(p), connect.AuthorizationRequest{
+	begun, err := s.providers.Begin(ctx, connectProvider(p), connect.AuthorizationRequest{
 		RedirectURI: in.RedirectURI, State: in.State, Scope: in.Scope,
 	})
 	return directoryapi.SocialLoginBegun{
@@ -71,15 +72,15 @@ func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSoc
 	}, err
 }
 
-// client is a provider as its client reads it.
-func client(p store.Provider) connect.Provider {
+// connectProvider returns the provider as package connect takes it.
+func connectProvider(p store.Provider) connect.Provider {
 	s := p.Settings
 	return connect.Provider{
-		ID: p.ProviderID, ClientID: text(s.ClientID), ClientSecret: p.ClientSecret, RedirectURI: text(s.RedirectURI), Scope: s.Scope,
-		HD: text(s.HD), Display: text(s.Display), AccessType: text(s.AccessType), DiscoveryURL: text(s.DiscoveryURL),
+		ID: p.ProviderID, ClientID: orEmpty(s.ClientID), ClientSecret: p.ClientSecret, RedirectURI: orEmpty(s.RedirectURI), Scope: s.Scope,
+		HD: orEmpty(s.HD), Display: orEmpty(s.Display), AccessType: orEmpty(s.AccessType), DiscoveryURL: orEmpty(s.DiscoveryURL),
 		Endpoints: connect.Endpoints{
-			Authorization: text(s.AuthorizationEndpoint), Token: text(s.TokenEndpoint), Resource: text(s.ResourceEndpoint),
+			Authorization: orEmpty(s.AuthorizationEndpoint), Token: orEmpty(s.TokenEndpoint), Resource: orEmpty(s.ResourceEndpoint),
 		},
-		IDField: text(s.IDField), AccessTokenType: text(s.AccessTokenType),
+		IDField: orEmpty(s.IDField), AccessTokenType: orEmpty(s.AccessTokenType),
 	}
 }

@@ -14,8 +14,9 @@ import (
 )
 
 // VerifyEmail consumes an email verification token
-// (docs/interface/accounts.md#email-verification). One of any number of parallel attempts
-// succeeds; an unknown, used or expired token is apierr.NotFound.
+// (docs/interface/accounts.md#email-verification). Of concurrent attempts one succeeds; an
+// unknown, used or expired token is apierr.NotFound. A change of the email makes the account
+// UNVERIFIED and its token void (UpdateAccount in account.go), and sends no mail.
 func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
 	var a directoryapi.Account
 	digest := secure.Digest(in.Token)
@@ -27,7 +28,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 		in.Tenant, ctx = tenant, caller.WithTenant(ctx, tenant)
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		if a, err = tx.Verify(ctx, in.Tenant, digest, s.now()); err != nil {
+		if a, err = tx.ConsumeVerification(ctx, in.Tenant, digest, s.now()); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.AccountVerified{Tenant: in.Tenant, Account: a.ID, Directory: a.DirectoryID})
@@ -35,8 +36,8 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 	return a, noVerification(err)
 }
 
-// Verification returns the account whose email a token would verify, and does not consume it.
-// It returns apierr.NotFound as VerifyEmail does.
+// Verification returns the account whose email a token would verify, and does not consume the
+// token. It returns apierr.NotFound as VerifyEmail does.
 func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail) (a directoryapi.Account, err error) {
 	digest := secure.Digest(in.Token)
 	if in.Tenant.IsZero() {
@@ -48,7 +49,7 @@ func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail)
 	return a, noVerification(err)
 }
 
-// noVerification gives apierr.NotFound of a token its reason.
+// noVerification adds the reason to apierr.NotFound of a token.
 func noVerification(err error) error {
 	if errors.Is(err, apierr.NotFound) {
 		return apierr.NotFound.Because("the verification token is unknown, used or expired")
@@ -56,18 +57,18 @@ func noVerification(err error) error {
 	return err
 }
 
-// errNoLogin refuses a workflow for an unknown login.
-var errNoLogin = apierr.NoSuchResource.Because("the user name or email does not match a known resource: no account of it is in the " +
+// errUnknownLogin is the error for requesting a mail for an unknown login.
+var errUnknownLogin = apierr.NoSuchResource.Because("the user name or email does not match a known resource: no account of it is in the " +
 	"account stores") // clients compare the first half
 
-// RequestVerification replaces the verification token of the account of a login and sends its
-// mail; an email that is verified already gets none, and neither does an anonymous request
-// beyond the limit (docs/interface/accounts.md#email-verification). It returns errNoLogin and
-// apierr.VerificationDisabled.
+// RequestVerification replaces the verification token of the account of a login and sends its mail
+// (resend). No mail is sent for an email that is verified already, nor beyond the rate limit of
+// anonymous requests (maillimit.go, docs/interface/accounts.md#email-verification). It returns
+// errUnknownLogin and apierr.VerificationDisabled.
 func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
-	found, err := s.store.FindAddressee(ctx, in.Tenant, in.Stores, in.Login)
+	found, err := s.store.FindAccountByLogin(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {
-		return directoryapi.Empty{}, errNoLogin
+		return directoryapi.Empty{}, errUnknownLogin
 	}
 	if err != nil {
 		return directoryapi.Empty{}, err
@@ -87,7 +88,7 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 			return err
 		}
 		if in.Anonymous {
-			if may, err := s.mayMail(ctx, tx, in.Tenant, a.ID, directoryapi.Verification); err != nil || !may {
+			if may, err := s.countMail(ctx, tx, in.Tenant, a.ID, directoryapi.Verification); err != nil || !may {
 				return err
 			}
 		}
@@ -100,15 +101,15 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 		})
 	})
 	if errors.Is(err, apierr.NotFound) {
-		err = errNoLogin // deleted meanwhile
+		err = errUnknownLogin // deleted meanwhile
 	}
 	return directoryapi.Empty{}, err
 }
 
-// newVerification makes a token for an account, and what is kept of it.
-func (s *Service) newVerification(account id.ID) (secure.Secret, *store.Verification) {
+// newVerification makes a verification token for an account, and what is stored of it.
+func (s *Service) newVerification(account id.ID) (secure.Secret, *store.EmailVerification) {
 	token := secure.Token(22)
 	expires := s.now().Add(s.cfg.VerificationTTL)
-	return token, &store.Verification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)),
+	return token, &store.EmailVerification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)),
 		ExpiresAt: &expires}
 }

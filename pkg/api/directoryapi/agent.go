@@ -8,14 +8,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// AuthenticateAgent asks whether a key of an agent is good.
+// AuthenticateAgent is the request to validate a key of an agent.
 type AuthenticateAgent struct {
 	ID     string        `json:"id"`
 	Secret secure.Secret `json:"secret"`
 }
 
-// AgentKey is an API key that is good for the calls of one agent, without its
-// secret.
+// AgentKey is an API key that is valid for the calls of one agent only, without its secret.
 type AgentKey struct {
 	TenantID  id.ID     `json:"tenantId"`
 	ID        string    `json:"id"`
@@ -37,11 +36,11 @@ func NewAgentKeyID(tenant, agent id.ID) string {
 	return agentKeyPrefix + tenant.String() + agent.String() + secure.Token(agentKeyRandom).Reveal()
 }
 
-// IsAgentKey reports whether a key id can only be that of a key of an agent.
+// IsAgentKey reports whether a key id has the form of a key of an agent.
 func IsAgentKey(key string) bool { return strings.HasPrefix(key, agentKeyPrefix) }
 
-// AgentOfKey returns the agent that the id of a key names; ok is false for any
-// other text. It proves nothing of the key.
+// AgentOfKey returns the agent that the id of a key names; ok is false for another text. It does
+// not validate the key.
 func AgentOfKey(key string) (agent id.Ref, ok bool) {
 	text, prefixed := strings.CutPrefix(key, agentKeyPrefix)
 	if !prefixed || len(text) != 2*idLength+agentKeyRandom {

@@ -1,5 +1,6 @@
-// Package directoryapi is the contract of the directory service: tenants,
-// directories, accounts, and logins.
+// Package directoryapi is the contract of the directory service (RPC): tenants, directories,
+// groups, accounts and logins in api.go, social login in social.go, SAML in saml.go, hosted pages
+// and sign-up in hosted.go, LDAP agents in agent.go. The service itself is services/directory.
 package directoryapi
 
 import (
@@ -16,127 +17,123 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// API is what peers ask of the directory service.
+// API is what other services ask of the directory service.
 type API interface {
-	// SignUp makes a tenant with its administrators directory and its owner's
-	// account. A repeated call returns what the first made.
+	// SignUp creates a tenant with its administrators directory and its owner's account. A repeated
+	// call with the same ids returns what the first created.
 	SignUp(context.Context, SignUp) (SignedUp, error)
 
-	// Tenant returns the tenant that is both members of the reference, or
-	// apierr.NotFound.
+	// Tenant returns a tenant, whose id is both members of the reference, or apierr.NotFound.
 	Tenant(context.Context, Ref) (Tenant, error)
 
-	// CreateDirectory makes a cloud directory with its policies. It returns
-	// apierr.Exists when the name is taken in the tenant.
+	// CreateDirectory creates a cloud directory with its policies. It returns apierr.Exists where the
+	// name is not unique in the tenant.
 	CreateDirectory(context.Context, CreateDirectory) (Directory, error)
 
 	// Directory returns a directory, or apierr.NotFound.
 	Directory(context.Context, Ref) (Directory, error)
 
-	// DeleteDirectory removes a directory with all that it holds, or returns
+	// DeleteDirectory deletes a directory with its accounts, groups and policies, or returns
 	// apierr.NotFound. It undoes CreateDirectory.
 	DeleteDirectory(context.Context, Ref) (Empty, error)
 
-	// CreateAccount makes an account in a directory. It returns the
-	// validation errors of the interface, apierr.Exists, apierr.NotFound for
-	// the directory, and apierr.AccountStoreDisabled for a disabled one.
+	// CreateAccount creates an account in a directory. It returns the validation errors of the HTTP
+	// interface, apierr.Exists for an email or user name that is not unique, apierr.NotFound for the
+	// directory, and apierr.AccountStoreDisabled for a disabled one.
 	CreateAccount(context.Context, CreateAccount) (Account, error)
 
 	// Account returns an account, or apierr.NotFound.
 	Account(context.Context, Ref) (Account, error)
 
-	// ListAccounts returns a page of the accounts of all the stores, each once.
+	// ListAccounts returns a page of the accounts of all the account stores, each account once.
 	ListAccounts(context.Context, ListAccounts) (list.Page[Account], error)
 
-	// CreateGroup makes a group in a directory. It returns the validation
-	// errors of the interface, apierr.Exists, apierr.MirrorReadOnly, and
-	// apierr.NotFound for the directory.
+	// CreateGroup creates a group in a directory. It returns the validation errors of the HTTP
+	// interface, apierr.Exists, apierr.MirrorReadOnly, and apierr.NotFound for the directory.
 	CreateGroup(context.Context, CreateGroup) (Group, error)
 
 	// Group returns a group, or apierr.NotFound.
 	Group(context.Context, Ref) (Group, error)
 
-	// ListGroups returns a page of the groups of all the stores, each once: those
-	// of a directory, and a group that is a store itself.
+	// ListGroups returns a page of the groups of all the account stores, each once: the groups of a
+	// directory, and a group that is a store itself.
 	ListGroups(context.Context, ListGroups) (list.Page[Group], error)
 
-	// StoresOf returns the stores that hold an account: its directory and its
-	// groups. It returns apierr.NotFound for the account.
+	// StoresOf returns the account stores that contain an account: its directory and its groups. It
+	// returns apierr.NotFound for the account.
 	StoresOf(context.Context, Ref) (StoresOf, error)
 
-	// Authenticate checks a password. The first of the stores that holds an account of that
-	// login decides. Accounts without a password are considered last. The same work is done
-	// when there is no such account. It returns apierr.NoSuchAccount, WrongPassword,
+	// Authenticate checks the password of a login. The first of the account stores that contains an
+	// account of that login decides; accounts without a password are considered last. It takes the
+	// same time where there is no such account. It returns apierr.NoSuchAccount, WrongPassword,
 	// AccountDisabled, AccountUnverified, AccountLocked, GroupDisabled, DirectoryDisabled, or
 	// Unavailable when too many passwords are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
-	// LinkedAccount returns the account that logs in when an account has proved itself outside
-	// of the default account store: that account, or the one of the store that it is linked
-	// to, where there is one or the request lets it be made
-	// (docs/interface/account-linking.md#outcome-at-login). One of several parallel calls
-	// makes it, and all return it. It returns apierr.NoSuchAccount for an account that is
-	// gone, and AccountDisabled, AccountUnverified, GroupDisabled or DirectoryDisabled when
-	// the one that would log in may not; a call that is refused makes nothing.
+	// LinkedAccount returns the account that logs in when an account has authenticated outside of the
+	// default account store: that account, or the account of the store that it is linked to. Where the
+	// request allows it, the link and a copy of the account are created
+	// (docs/interface/account-linking.md#outcome-at-login). Of concurrent calls one creates them, and
+	// all return the same account. It returns apierr.NoSuchAccount for an account that was deleted,
+	// and AccountDisabled, AccountUnverified, GroupDisabled or DirectoryDisabled where the account
+	// that would log in may not; then nothing is created.
 	LinkedAccount(context.Context, LinkAccount) (LinkedAccount, error)
 
-	// ExplainLogin reports what Authenticate would do with a login of any
-	// password. It checks none and changes nothing.
+	// ExplainLogin reports what Authenticate would do with a login, whatever the password. It checks
+	// no password and changes nothing.
 	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
 
-	// RequestVerification makes a new verification token for the account of a login and sends
-	// its mail, unless its email is verified already or MaxAnonymousMails is reached, which is
-	// no error. It returns apierr.NoSuchResource for an unknown login and VerificationDisabled
-	// where the directory's workflow is off.
+	// RequestVerification creates a new verification token for the account of a login and sends its
+	// mail, unless its email is verified already or MaxAnonymousMails is exceeded, which are no
+	// errors. It returns apierr.NoSuchResource for an unknown login, and VerificationDisabled where
+	// the directory's workflow is disabled.
 	RequestVerification(context.Context, RequestVerification) (Empty, error)
 
-	// VerifyEmail consumes an email verification token. One of any number of parallel attempts
-	// succeeds; an unknown, used or expired token is apierr.NotFound.
+	// VerifyEmail consumes an email verification token. Of concurrent attempts one succeeds; an
+	// unknown, used or expired token is apierr.NotFound.
 	VerifyEmail(context.Context, VerifyEmail) (Account, error)
 
-	// Verification returns the account whose email a token would verify, and does not consume
-	// it; an unknown, used or expired token is apierr.NotFound.
+	// Verification returns the account whose email a token would verify, and does not consume the
+	// token; an unknown, used or expired token is apierr.NotFound.
 	Verification(context.Context, VerifyEmail) (Account, error)
 
-	// RequestReset makes a password reset token for the account of a login and sends its mail
-	// where the directory's workflow is on. Where MaxAnonymousMails is reached it makes
-	// neither: the Token is empty, which is no error. It returns apierr.NoSuchResource for an
-	// unknown login.
+	// RequestReset creates a password reset token for the account of a login, and sends its mail where
+	// the directory's workflow is enabled. Where MaxAnonymousMails is exceeded it does neither and the
+	// Token is empty, which is no error. It returns apierr.NoSuchResource for an unknown login.
 	RequestReset(context.Context, RequestReset) (PasswordReset, error)
 
-	// Reset returns the reset that a token stands for, or apierr.NotFound for one that is
-	// unknown, used or expired.
+	// Reset returns the reset of a token, or apierr.NotFound for a token that is unknown, used or
+	// expired.
 	Reset(context.Context, ResetToken) (PasswordReset, error)
 
-	// ResetPassword sets the password of the account that a token stands for, and consumes all
-	// open reset tokens of the account. One of any number of parallel attempts succeeds. It
-	// returns apierr.NotFound as Reset does, and the errors of a new password, which consume
-	// nothing.
+	// ResetPassword sets the password of the account of a token, and invalidates all reset tokens of
+	// the account. Of concurrent attempts one succeeds. It returns apierr.NotFound as Reset does, and
+	// the errors of a new password, which consume no token.
 	ResetPassword(context.Context, ResetPassword) (PasswordReset, error)
 
-	// CheckAccess reports whether an account may act through one of the stores
-	// now. It returns apierr.TokenAccountDisabled for an account that is gone
-	// or not enabled, TokenStoreDisabled when only a disabled store holds it,
-	// and TokenAccountUnreachable when none does.
+	// CheckAccess reports whether an account may act now, through one of the account stores. It
+	// returns apierr.TokenAccountDisabled for an account that was deleted or is not enabled,
+	// TokenStoreDisabled where only disabled stores contain the account, and TokenAccountUnreachable
+	// where no store contains it.
 	CheckAccess(context.Context, CheckAccess) (Access, error)
 
-	// AccessChanges returns which accounts and directories have changed since a
-	// position in a way that may end the access of an account.
+	// AccessChanges returns the accounts and directories that have changed since a position in a way
+	// that may end the access of an account (changefeed).
 	AccessChanges(context.Context, changefeed.Position) (changefeed.Page, error)
 
-	// Mail returns what a mail of a workflow to an account is made of. It returns
-	// apierr.NotFound when the account is gone, the workflow is off, or the
-	// directory is a mirror.
+	// Mail returns what a mail of a workflow to an account is made of. It returns apierr.NotFound when
+	// the account was deleted, the workflow is disabled, or the directory is a mirror.
 	Mail(context.Context, MailOf) (Mail, error)
 
-	// AuthenticateAgent checks a key of an agent. It returns apierr.Unauthorized.
+	// AuthenticateAgent validates a key of an LDAP agent. It returns apierr.Unauthorized.
 	AuthenticateAgent(context.Context, AuthenticateAgent) (AgentKey, error)
 
-	// Owner returns the account of the owner of a tenant, which is both members of
-	// the reference, or apierr.NotFound.
+	// Owner returns the account of the owner of a tenant, whose id is both members of the reference,
+	// or apierr.NotFound.
 	Owner(context.Context, Ref) (Account, error)
 
-	// Profile returns an account with what surrounds it, or apierr.NotFound.
+	// Profile returns an account with the related resources that the request asks for, or
+	// apierr.NotFound.
 	Profile(context.Context, ProfileRequest) (Profile, error)
 
 	Providers
@@ -152,13 +149,13 @@ const (
 	Locked     = "LOCKED"
 )
 
-// Empty is the result of a method that returns none.
+// Empty is the result of a method without a result.
 type Empty struct{}
 
-// Ref names a resource of a tenant.
+// Ref is the id of a resource and that of its tenant.
 type Ref = id.Ref
 
-// Tenant holds the data of one customer, which no other can see.
+// Tenant is one customer, whose data no other tenant can see.
 type Tenant struct {
 	ID         id.ID     `json:"id" db:"tenant_id"`
 	Key        string    `json:"key"`
@@ -176,8 +173,8 @@ const (
 	Groups      = "groups"
 )
 
-// Native is the providerId of cloud directories. Another belongs to a mirror of
-// a directory elsewhere, which is read-only.
+// Native is the providerId of cloud directories. A directory with another providerId is a mirror:
+// a read-only copy of a directory elsewhere.
 const Native = "native"
 
 // Directory is a container of accounts.
@@ -197,11 +194,11 @@ type Directory struct {
 // Times returns the times of the collections below the directory.
 func (d Directory) Times() (createdAt, modifiedAt time.Time) { return d.CreatedAt, d.ModifiedAt }
 
-// Mirror reports whether the directory is a read-only copy of one elsewhere.
+// Mirror reports whether the directory is a mirror, a read-only copy of a directory elsewhere.
 func (d Directory) Mirror() bool { return d.ProviderID != Native }
 
-// Group is a named set of accounts of one directory. What a new field of it touches:
-// docs/howto.md#add-a-field.
+// Group is a named set of accounts of one directory. The files that a new field touches are listed
+// in docs/howto.md#add-a-field.
 type Group struct {
 	TenantID    id.ID     `json:"tenantId"`
 	ID          id.ID     `json:"id"`
@@ -216,7 +213,7 @@ type Group struct {
 // Times returns the times of the collections below the group.
 func (g Group) Times() (createdAt, modifiedAt time.Time) { return g.CreatedAt, g.ModifiedAt }
 
-// NewGroup is the body that creates a group.
+// NewGroup is the body that creates or updates a group.
 type NewGroup struct {
 	Name        field.Text        `json:"name,omitzero"`
 	Description field.Text        `json:"description,omitzero"`
@@ -225,13 +222,13 @@ type NewGroup struct {
 	NameKey     field.Text        `json:"nameKey,omitzero"` // sent by a client, and ignored (docs/interface/conventions.md#resources)
 }
 
-// IsCustomDataAlone reports whether a body names custom data and nothing else,
-// which does not change its owner (docs/interface/custom-data.md#endpoints).
+// IsCustomDataAlone reports whether a body has custom data and nothing else, which does not change
+// modifiedAt of the group (docs/interface/custom-data.md#endpoints).
 func (in NewGroup) IsCustomDataAlone() bool {
 	return in.CustomData.Present && in == NewGroup{CustomData: in.CustomData}
 }
 
-// Account is an identity in a directory.
+// Account is a user in a directory.
 type Account struct {
 	TenantID                id.ID      `json:"tenantId"`
 	ID                      id.ID      `json:"id"`
@@ -243,21 +240,21 @@ type Account struct {
 	Surname                 *string    `json:"surname"`
 	Status                  string     `json:"status"`                  // Enabled, Disabled, Unverified or Locked
 	EmailVerificationStatus string     `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
-	EmailAssumed            bool       `json:"emailAssumed,omitempty"`  // VERIFIED by default: the provider makes no statement about the email
+	EmailAssumed            bool       `json:"emailAssumed,omitempty"`  // VERIFIED as the provider makes no statement about the email
 	VerificationSealed      []byte     `json:"verificationSealed,omitempty"`
 	PasswordModifiedAt      *time.Time `json:"passwordModifiedAt"`
 	Owner                   bool       `json:"owner"` // owner of the tenant
 	CreatedAt               time.Time  `json:"createdAt"`
 	ModifiedAt              time.Time  `json:"modifiedAt"`
 
-	// VerificationToken is what VerificationSealed holds, where it is shown.
+	// VerificationToken is the opened VerificationSealed, where it is shown.
 	VerificationToken secure.Secret `json:"verificationToken,omitempty" db:"-"`
 }
 
 // Times returns the times of the collections below the account.
 func (a Account) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
 
-// FullName joins the parts of the name that are there.
+// FullName joins the names that the account has.
 func (a Account) FullName() string {
 	var parts []string
 	for _, part := range []*string{a.GivenName, a.MiddleName, a.Surname} {
@@ -268,7 +265,7 @@ func (a Account) FullName() string {
 	return strings.Join(parts, " ")
 }
 
-// NewAccount is the body that creates an account.
+// NewAccount is the body that creates or updates an account.
 type NewAccount struct {
 	Username   field.Text        `json:"username,omitzero"`
 	Email      field.Text        `json:"email,omitzero"`
@@ -278,19 +275,18 @@ type NewAccount struct {
 	Surname    field.Text        `json:"surname,omitzero"`
 	Status     field.Text        `json:"status,omitzero"`
 	CustomData customdata.Change `json:"customData,omitzero"`
-	// EmailVerificationStatus is what an administrator says of the email, never
-	// the user who registers.
+	// EmailVerificationStatus is set by an administrator, never by a user who registers.
 	EmailVerificationStatus field.Text `json:"emailVerificationStatus,omitzero"`
 }
 
-// Store is a place where accounts are looked for: a directory, or a group,
-// which holds its members.
+// Store is an account store, in which logins are looked up: a directory, or a group, which
+// contains its members.
 type Store struct {
 	Kind string `json:"kind"` // Directories or Groups
 	ID   id.ID  `json:"id"`
 }
 
-// SignUp asks for a tenant.
+// SignUp is the request to create a tenant.
 type SignUp struct {
 	Tenant        id.ID         `json:"tenant"`
 	Directory     id.ID         `json:"directory"` // id of the administrators directory
@@ -298,49 +294,49 @@ type SignUp struct {
 	Key           string        `json:"key"`       // of the tenant: two words
 	DirectoryName string        `json:"directoryName"`
 	Email         string        `json:"email"`
-	Password      secure.Secret `json:"password"` // empty: none can log in until it is reset
-	// Pending takes the owner's email, names and password from the sign-up of these
-	// ids, whose mail has verified the email.
+	Password      secure.Secret `json:"password"` // empty: the owner cannot log in before a password reset
+	// Pending takes the owner's email, names and password from the pending sign-up of these ids,
+	// whose mail has verified the email.
 	Pending bool `json:"pending,omitempty"`
 }
 
-// SignedUp is a new tenant.
+// SignedUp is a tenant with its administrators directory and its owner's account.
 type SignedUp struct {
 	Tenant    Tenant    `json:"tenant"`
 	Directory Directory `json:"directory"`
 	Owner     Account   `json:"owner"`
 }
 
-// CreateDirectory asks for a directory.
+// CreateDirectory is the request to create a directory.
 type CreateDirectory struct {
 	Tenant id.ID  `json:"tenant"`
 	ID     id.ID  `json:"id"`
 	Name   string `json:"name"`
 }
 
-// CreateAccount asks for an account.
+// CreateAccount is the request to create an account.
 type CreateAccount struct {
 	Tenant      id.ID      `json:"tenant"`
 	ID          id.ID      `json:"id"`
 	Directory   id.ID      `json:"directory"`
-	Group       id.ID      `json:"group,omitzero"`       // of the directory, which it joins
-	Application id.ID      `json:"application,omitzero"` // through which it is created, for its mails
+	Group       id.ID      `json:"group,omitzero"`       // group of the directory of which the account becomes a member
+	Application id.ID      `json:"application,omitzero"` // through which the account is created, for its mails
 	Account     NewAccount `json:"account"`
-	// HashedPassword says that the password is a hash in the modular crypt
-	// format (docs/interface/accounts.md#password-hashes).
+	// HashedPassword says that the password is an imported hash in the modular crypt format
+	// (docs/interface/accounts.md#password-hashes).
 	HashedPassword bool `json:"hashedPassword,omitempty"`
 	// Workflow requests the directory's registration mails.
 	Workflow bool `json:"workflow"`
 }
 
-// ListAccounts asks for a page.
+// ListAccounts is the request for a page of accounts.
 type ListAccounts struct {
 	Tenant id.ID      `json:"tenant"`
 	Stores []Store    `json:"stores"`
 	Query  list.Query `json:"query"`
 }
 
-// Authenticate asks for a login.
+// Authenticate is a login with a password.
 type Authenticate struct {
 	Tenant   id.ID         `json:"tenant"`
 	Stores   []Store       `json:"stores"` // in the order of login
@@ -348,75 +344,74 @@ type Authenticate struct {
 	Password secure.Secret `json:"password"`
 }
 
-// Authenticated is the account of a login, and the store that decided.
+// Authenticated is the account of a login, and the account store in which the account was found.
 type Authenticated struct {
 	Account Account `json:"account"`
 	Store   Store   `json:"store"`
 }
 
-// LinkAccount asks which account logs in.
+// LinkAccount is the request of API.LinkedAccount.
 type LinkAccount struct {
 	Tenant  id.ID `json:"tenant"`
-	Account id.ID `json:"account"` // that has proved itself
-	Store   Store `json:"store"`   // the default account store of where it logs in
-	// ByEmail links the account to that of the same email, where both are
-	// verified.
+	Account id.ID `json:"account"` // that has authenticated
+	Store   Store `json:"store"`   // default account store of the application of the login
+	// ByEmail links the account to the account of the store with the same email, where both have
+	// verified that email.
 	ByEmail bool `json:"byEmail,omitempty"`
-	// Provision makes a copy of the account in the store, and links it.
+	// Provision creates a copy of the account in the store, and links it.
 	Provision bool `json:"provision,omitempty"`
-	// DryRun reports what would be done, and makes nothing.
+	// DryRun reports the outcome and creates nothing.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// LinkOutcome is what account links do to a login.
+// LinkOutcome is the outcome of account linking at a login.
 type LinkOutcome string
 
 // The outcomes.
 const (
 	Unchanged   LinkOutcome = "UNCHANGED"   // the account itself logs in
-	Followed    LinkOutcome = "FOLLOWED"    // a link leads to the account that logs in
-	Linked      LinkOutcome = "LINKED"      // a link was made to the account of the same email
-	Provisioned LinkOutcome = "PROVISIONED" // a copy was made, and a link to it
+	Followed    LinkOutcome = "FOLLOWED"    // the linked account logs in
+	Linked      LinkOutcome = "LINKED"      // a link to the account of the same email was created
+	Provisioned LinkOutcome = "PROVISIONED" // a copy and a link to the copy were created
 )
 
 // LinkedAccount is the account that logs in.
 type LinkedAccount struct {
-	Account Account     `json:"account"` // a copy that a dry run did not make has no id
+	Account Account     `json:"account"` // in a dry run, a copy has no id
 	Outcome LinkOutcome `json:"outcome"`
 	Reason  string      `json:"reason"` // for the developer
 }
 
-// ExplainLogin asks what a login would do.
+// ExplainLogin is the request of API.ExplainLogin.
 type ExplainLogin struct {
 	Tenant id.ID   `json:"tenant"`
 	Stores []Store `json:"stores"` // in the order of login
 	Login  string  `json:"login"`  // user name or email
 }
 
-// ExplainedLogin is what a login would do.
+// ExplainedLogin is what Authenticate would do with a login.
 type ExplainedLogin struct {
-	Stores []NamedStore `json:"stores"` // those that are there, in no order
-	// Found is the account whose password would be compared, and the store that
-	// decides; nil when none of the stores has the login.
+	Stores []NamedStore `json:"stores"` // those of the request that exist, in no order
+	// Found is the account whose password would be checked, and the account store in which it was
+	// found; nil where no store has the login.
 	Found *Authenticated `json:"found,omitempty"`
-	// Refusal is one of those of Authenticate: NoSuchAccount when Found is nil,
-	// otherwise what the login fails with though the password is right, which is
-	// WrongPassword for an account that has none. It is nil when the account is
-	// let in.
+	// Refusal is an error of Authenticate: NoSuchAccount where Found is nil, otherwise the error of
+	// the login with the right password, which is WrongPassword for an account without a password.
+	// It is nil where the login succeeds.
 	Refusal *apierr.Error `json:"refusal,omitempty"`
 }
 
-// NamedStore is an account store with what a person knows it by.
+// NamedStore is an account store with its name.
 type NamedStore struct {
 	Store
 	Name        string `json:"name"`
 	Status      string `json:"status"`      // Enabled or Disabled
-	DirectoryID id.ID  `json:"directoryId"` // that it is, or is in
+	DirectoryID id.ID  `json:"directoryId"` // the directory itself, or that of the group
 	ProviderID  string `json:"providerId"`  // of the directory
-	Directory   string `json:"directory"`   // name of that
+	Directory   string `json:"directory"`   // name of the directory
 }
 
-// CreateGroup asks for a group.
+// CreateGroup is the request to create a group.
 type CreateGroup struct {
 	Tenant    id.ID    `json:"tenant"`
 	ID        id.ID    `json:"id"`
@@ -424,23 +419,23 @@ type CreateGroup struct {
 	Group     NewGroup `json:"group"`
 }
 
-// ListGroups asks for a page.
+// ListGroups is the request for a page of groups.
 type ListGroups struct {
 	Tenant id.ID      `json:"tenant"`
 	Stores []Store    `json:"stores"`
 	Query  list.Query `json:"query"`
 }
 
-// StoresOf are the stores that hold an account.
+// StoresOf are the account stores that contain an account.
 type StoresOf struct {
 	Stores []Store `json:"stores"`
 }
 
-// MaxAnonymousMails is how many verification mails, and how many password reset
-// mails, go to an account within an hour for callers without an API key.
+// MaxAnonymousMails is the rate limit of mails: how many verification mails, and how many password
+// reset mails, callers without an API key can request for an account within an hour.
 const MaxAnonymousMails = 10
 
-// RequestVerification asks for another verification mail.
+// RequestVerification is the request for another verification mail (resend).
 type RequestVerification struct {
 	Tenant      id.ID   `json:"tenant"`
 	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
@@ -449,7 +444,7 @@ type RequestVerification struct {
 	Anonymous   bool    `json:"anonymous,omitempty"`  // the caller has no API key: MaxAnonymousMails holds
 }
 
-// RequestReset asks for a password reset.
+// RequestReset is the request for a password reset (forgot password).
 type RequestReset struct {
 	Tenant      id.ID   `json:"tenant"`
 	Application id.ID   `json:"application,omitzero"` // through which it is asked, for the mail
@@ -458,29 +453,29 @@ type RequestReset struct {
 	Anonymous   bool    `json:"anonymous,omitempty"`  // the caller has no API key: MaxAnonymousMails holds
 }
 
-// VerifyEmail proves that an email belongs to its account.
+// VerifyEmail is the use of an email verification token.
 type VerifyEmail struct {
-	Tenant id.ID         `json:"tenant,omitzero"` // zero: that of the token, for a mailed link
+	Tenant id.ID         `json:"tenant,omitzero"` // zero for a mailed link: looked up by the token
 	Token  secure.Secret `json:"token"`
 }
 
-// ResetToken names a password reset.
+// ResetToken is the token of a password reset.
 type ResetToken struct {
-	Tenant id.ID         `json:"tenant,omitzero"` // zero: the one that the token names, for a mailed link
+	Tenant id.ID         `json:"tenant,omitzero"` // zero for a mailed link: the tenant in the token
 	Token  secure.Secret `json:"token"`           // a JWT, its dots percent-encoded or not (docs/interface/accounts.md#password-reset)
 }
 
-// ResetPassword sets a new password.
+// ResetPassword is the use of a reset token to set a new password.
 type ResetPassword struct {
 	ResetToken
 	Password field.Text `json:"password"`
 }
 
-// PasswordReset is the right to set an account's password once.
+// PasswordReset is a pending password reset: the right to set the password of an account once.
 type PasswordReset struct {
 	Token       secure.Secret `json:"token"` // a JWT
 	Account     Account       `json:"account"`
-	Application id.ID         `json:"application,omitzero"` // through which it was asked for
+	Application id.ID         `json:"application,omitzero"` // through which it was requested
 }
 
 // CheckAccess is the request of API.CheckAccess.
@@ -488,10 +483,10 @@ type CheckAccess struct {
 	Tenant  id.ID   `json:"tenant"`
 	Account id.ID   `json:"account"`
 	Stores  []Store `json:"stores"`
-	// Brief asks for the members TenantID, ID, DirectoryID, Status, CreatedAt and
-	// PasswordModifiedAt of the account alone, which costs less.
+	// Brief asks for only the members TenantID, ID, DirectoryID, Status, CreatedAt and
+	// PasswordModifiedAt of the account, which is faster.
 	Brief bool `json:"brief,omitempty"`
-	// Recent, with Brief, takes the account as it was at most 50 ms ago, which costs no
+	// Recent, with Brief, accepts the account as it was at most 50 ms ago (cache). That needs no
 	// query where an account store is the account's directory.
 	Recent bool `json:"recent,omitempty"`
 }
@@ -499,8 +494,8 @@ type CheckAccess struct {
 // Access is an account that may act.
 type Access struct {
 	Account
-	// Direct says that an account store is the directory of the account. It may act for
-	// as long as AccessChanges reports neither.
+	// Direct says that the directory of the account is one of the account stores. The account may
+	// act as long as AccessChanges reports neither the account nor that directory.
 	Direct bool `json:"direct,omitempty"`
 }
 
@@ -518,9 +513,9 @@ const (
 	SigningUp Workflow = "signUp"
 )
 
-// Page is the path of the deployment's own page that the link of the workflow's
-// mail leads to, unless its template names another. It is empty for a workflow
-// whose mail has no link (docs/interface/mail.md#links).
+// Page is the path of the deployment's page to which the link of the workflow's mail leads, unless
+// its template names another URL. It is empty for a workflow whose mail has no link
+// (docs/interface/mail.md#links).
 func (w Workflow) Page() string {
 	switch w {
 	case Verification:
@@ -533,24 +528,24 @@ func (w Workflow) Page() string {
 	return ""
 }
 
-// MailOf asks for the parts of a mail.
+// MailOf is the request of API.Mail.
 type MailOf struct {
 	Tenant   id.ID    `json:"tenant"`
 	Account  id.ID    `json:"account"`
 	Workflow Workflow `json:"workflow"`
 }
 
-// Mail is a template and the values of its placeholders.
+// Mail is a template and the values of its macros.
 type Mail struct {
 	Template  EmailTemplate `json:"template"`
 	Account   Account       `json:"account"`
 	Directory Directory     `json:"directory"`
-	// AccountData and DirectoryData are the values of those keys of their
-	// customData that macros of the template name, as they stand in a text.
+	// AccountData and DirectoryData are the values, as texts, of those keys of their customData
+	// that macros of the template name.
 	AccountData   map[string]string `json:"accountData,omitempty"`
 	DirectoryData map[string]string `json:"directoryData,omitempty"`
-	// ResetTokenTTL is how long a reset token of the directory is good, in hours;
-	// of the workflow Reset alone.
+	// ResetTokenTTL is the lifetime of a reset token of the directory, in hours; set for the
+	// workflow Reset only.
 	ResetTokenTTL int `json:"resetTokenTtl,omitempty"`
 }
 
@@ -568,7 +563,7 @@ type EmailTemplate struct {
 	MimeType         string    `json:"mimeType"` // text/plain, text/html or multipart/alternative
 	TextBody         string    `json:"textBody"`
 	HTMLBody         string    `json:"htmlBody" db:"html_body"`
-	LinkBaseURL      *string   `json:"linkBaseUrl" db:"link_base_url"` // nil: the template has no link, or the deployment's page
+	LinkBaseURL      *string   `json:"linkBaseUrl" db:"link_base_url"` // nil: no link, or the deployment's page
 	CreatedAt        time.Time `json:"createdAt"`
 	ModifiedAt       time.Time `json:"modifiedAt"`
 }

@@ -14,7 +14,8 @@ type Contract interface {
 	Hosted
 }
 
-// Client returns the directory service of another process. Its methods do what Contract says.
+// Client returns the directory service of another process. The paths of its calls are the explicit
+// names below, which the previous release uses, too.
 func Client(peer rpc.Peer) Contract { return client{peer} }
 
 type client struct{ rpc.Peer }
@@ -123,16 +124,16 @@ func (c client) ResetPassword(ctx context.Context, in ResetPassword) (PasswordRe
 	return rpc.Call[ResetPassword, PasswordReset](ctx, c.Peer, "directory.ResetPassword", in)
 }
 
-func (c client) SocialAccount(ctx context.Context, in SocialAccount) (ProvidedAccount, error) {
-	return rpc.Call[SocialAccount, ProvidedAccount](ctx, c.Peer, "directory.SocialAccount", in)
+func (c client) SocialAccount(ctx context.Context, in SocialAccount) (ProviderAccountResult, error) {
+	return rpc.Call[SocialAccount, ProviderAccountResult](ctx, c.Peer, "directory.SocialAccount", in)
 }
 
 func (c client) BeginSocialLogin(ctx context.Context, in BeginSocialLogin) (SocialLoginBegun, error) {
 	return rpc.Call[BeginSocialLogin, SocialLoginBegun](ctx, c.Peer, "directory.BeginSocialLogin", in)
 }
 
-func (c client) ProviderAccount(ctx context.Context, in ProviderAccount) (ProvidedAccount, error) {
-	return rpc.Call[ProviderAccount, ProvidedAccount](ctx, c.Peer, "directory.ProviderAccount", in)
+func (c client) ProviderAccount(ctx context.Context, in ProviderUser) (ProviderAccountResult, error) {
+	return rpc.Call[ProviderUser, ProviderAccountResult](ctx, c.Peer, "directory.ProviderAccount", in)
 }
 
 func (c client) LoginDirectories(ctx context.Context, in LoginDirectories) (LoginDirectoryList, error) {

@@ -9,38 +9,37 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Hosted is what the hosted login and the Client API ask of the directory
-// service for a browser that holds no API key.
+// Hosted is what the hosted pages and the Client API ask of the directory service, for a browser
+// without an API key.
 type Hosted interface {
-	// LoginDirectories returns those of the directories that exist, in the order
-	// of the request, with what a sign-in page shows of their providers.
+	// LoginDirectories returns those of the directories that exist, in the order of the request, with
+	// what a login page shows of their providers.
 	LoginDirectories(context.Context, LoginDirectories) (LoginDirectoryList, error)
 
-	// RegistrationRules returns what a directory asks of a new account, or
+	// RegistrationRules returns what a registration page has to know of a directory, or
 	// apierr.NotFound.
 	RegistrationRules(context.Context, Ref) (RegistrationRules, error)
 
 	SAML
 
-	// RequestSignUp sends the mail that confirms a sign-up. It returns the refusals of a new
-	// account, and apierr.TooMany.
+	// RequestSignUp sends the mail that confirms a sign-up. It returns the errors of a new account,
+	// and apierr.TooMany.
 	RequestSignUp(context.Context, RequestSignUp) (Empty, error)
 
-	// PendingSignUp returns what a mailed token leads to, or apierr.NotFound.
+	// PendingSignUp returns the sign-up or invitation of a mailed token, or apierr.NotFound.
 	PendingSignUp(context.Context, SignUpToken) (PendingSignUp, error)
 
-	// EndSignUp consumes a mailed token. One of several parallel calls succeeds, and the
-	// others return apierr.NotFound.
+	// EndSignUp consumes a mailed token. Of concurrent calls one succeeds, and the others return
+	// apierr.NotFound.
 	EndSignUp(context.Context, SignUpToken) (Empty, error)
 
-	// AcceptInvitation makes the account of an invited administrator. It returns
-	// apierr.NotFound for the token, apierr.OtherInvitee, and the refusals of a new
-	// account.
+	// AcceptInvitation creates the account of an invited administrator. It returns apierr.NotFound for
+	// the token, apierr.OtherInvitee, and the errors of a new account.
 	AcceptInvitation(context.Context, AcceptInvitation) (Account, error)
 }
 
-// RequestSignUp is a sign-up, with the ids of the tenant and the owner's account
-// that its confirmation will make.
+// RequestSignUp is a sign-up, with the ids of the tenant and of the owner's account that are
+// created after its confirmation.
 type RequestSignUp struct {
 	Tenant  id.ID      `json:"tenant"`
 	Account id.ID      `json:"account"`
@@ -52,7 +51,7 @@ type SignUpToken struct {
 	Token secure.Secret `json:"token"`
 }
 
-// PendingSignUp is a sign-up or an invitation whose mail has not been answered.
+// PendingSignUp is a sign-up that is not confirmed, or an invitation that is not accepted yet.
 type PendingSignUp struct {
 	Tenant     id.ID  `json:"tenant"`
 	Account    id.ID  `json:"account"`
@@ -60,13 +59,13 @@ type PendingSignUp struct {
 	Invitation bool   `json:"invitation"`
 }
 
-// AcceptInvitation is what an invited administrator has entered.
+// AcceptInvitation is the account that an invited administrator has entered.
 type AcceptInvitation struct {
 	Token   secure.Secret `json:"token"`
 	Account NewAccount    `json:"account"`
 }
 
-// LoginDirectories names directories of a tenant.
+// LoginDirectories is the request of Hosted.LoginDirectories.
 type LoginDirectories struct {
 	Tenant      id.ID   `json:"tenant"`
 	Directories []id.ID `json:"directories"`
@@ -77,8 +76,7 @@ type LoginDirectoryList struct {
 	Items []LoginDirectory `json:"items"`
 }
 
-// LoginDirectory is a directory as a sign-in page shows it. It holds nothing
-// secret of its provider.
+// LoginDirectory is a directory as a login page shows it, without secrets of its provider.
 type LoginDirectory struct {
 	ID           id.ID    `json:"id"`
 	Name         string   `json:"name"`
@@ -92,7 +90,7 @@ type LoginDirectory struct {
 	AccessType   *string  `json:"accessType"` // google
 }
 
-// RegistrationRules is what a directory asks of a new account and its mails.
+// RegistrationRules is what a directory requires of a new account, and which mails it sends.
 type RegistrationRules struct {
 	Directory         string `json:"directory"` // its name
 	Builtin           bool   `json:"builtin"`
@@ -112,7 +110,8 @@ type RegistrationRules struct {
 	Mirror            bool `json:"mirror"` // no account can be registered in it
 }
 
-// ProfileRequest asks for an account and the parts that are named.
+// ProfileRequest is the request of API.Profile: an account, and which related resources are to be
+// returned.
 type ProfileRequest struct {
 	Ref
 	Directory    bool `json:"directory,omitempty"`
@@ -123,8 +122,8 @@ type ProfileRequest struct {
 	ProviderData bool `json:"providerData,omitempty"`
 }
 
-// Profile is an account with what surrounds it; parts that were not asked for are
-// zero. Groups and memberships are all of them, in the order of their names.
+// Profile is an account with related resources; those that were not requested are zero. Groups and
+// memberships are complete, in the order of their names.
 type Profile struct {
 	Account      Account             `json:"account"`
 	Directory    *Directory          `json:"directory,omitempty"`
@@ -135,7 +134,7 @@ type Profile struct {
 	ProviderData json.RawMessage     `json:"providerData,omitempty"` // plain members, without tokens
 }
 
-// ProfileMembership joins the account of a profile to a group.
+// ProfileMembership is the membership of the account in a group.
 type ProfileMembership struct {
 	ID         id.ID     `json:"id"`
 	CreatedAt  time.Time `json:"createdAt"`

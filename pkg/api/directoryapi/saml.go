@@ -13,22 +13,21 @@ type SAML interface {
 	// SAMLTenant returns the tenant of a SAML directory, or apierr.NotFound.
 	SAMLTenant(context.Context, SAMLDirectory) (SAMLTenant, error)
 
-	// BeginSAMLLogin returns where a browser goes to log in. It returns
-	// apierr.NotSAML for another directory or none, and DirectoryDisabled.
+	// BeginSAMLLogin returns the URL to which a browser goes to log in. It returns apierr.NotSAML for
+	// a directory that is no SAML directory or does not exist, and DirectoryDisabled.
 	BeginSAMLLogin(context.Context, BeginSAMLLogin) (SAMLRedirect, error)
 
-	// FinishSAMLLogin verifies the response of the identity provider, once, and
-	// returns the account of the user, which is created where there is none. It
-	// returns apierr.NotSAML, SAMLMalformed, SAMLSignature, SAMLFailed,
-	// ProviderIncomplete for a user without an email, and the errors of
-	// ProviderAccount.
+	// FinishSAMLLogin verifies a response of the identity provider, which can be used once, and
+	// returns the account of the user, which it creates at the first login. It returns apierr.NotSAML,
+	// SAMLMalformed, SAMLSignature, SAMLFailed, ProviderIncomplete for a user without an email, and
+	// the errors of ProviderAccount.
 	FinishSAMLLogin(context.Context, FinishSAMLLogin) (SAMLLogin, error)
 
-	// SAMLLogout returns where a browser goes to log out, or apierr.NotSAML.
+	// SAMLLogout returns the URL to which a browser goes to log out, or apierr.NotSAML.
 	SAMLLogout(context.Context, SAMLLogout) (SAMLRedirect, error)
 }
 
-// SAMLDirectory names a directory of any tenant.
+// SAMLDirectory is a directory of any tenant.
 type SAMLDirectory struct {
 	Directory id.ID `json:"directory"`
 }
@@ -38,7 +37,7 @@ type SAMLTenant struct {
 	Tenant id.ID `json:"tenant"`
 }
 
-// BeginSAMLLogin asks for an authentication request.
+// BeginSAMLLogin is the request for an authentication request.
 type BeginSAMLLogin struct {
 	Tenant     id.ID         `json:"tenant"`
 	Directory  id.ID         `json:"directory"`
@@ -46,17 +45,17 @@ type BeginSAMLLogin struct {
 	RelayState secure.Secret `json:"relayState"`
 }
 
-// SAMLRedirect is where a browser goes.
+// SAMLRedirect is the URL to which a browser is redirected.
 type SAMLRedirect struct {
 	Location string `json:"location"`
 }
 
-// FinishSAMLLogin brings the response of an identity provider.
+// FinishSAMLLogin is a response of an identity provider.
 type FinishSAMLLogin struct {
 	Tenant      id.ID         `json:"tenant"`
 	Directory   id.ID         `json:"directory"`
 	Application id.ID         `json:"application"`         // through which the user logs in
-	RequestID   string        `json:"requestId,omitempty"` // empty: the identity provider began
+	RequestID   string        `json:"requestId,omitempty"` // empty for a login that the identity provider started (IdP-initiated)
 	Response    secure.Secret `json:"response"`            // SAMLResponse
 }
 
@@ -76,7 +75,7 @@ type SAMLSession struct {
 	Index        string `json:"index,omitempty"`
 }
 
-// SAMLLogout asks for a logout request.
+// SAMLLogout is the request for a logout request.
 type SAMLLogout struct {
 	Tenant     id.ID         `json:"tenant"`
 	Session    SAMLSession   `json:"session"`

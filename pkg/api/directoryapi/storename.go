@@ -5,15 +5,14 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// StoreName names an account store of an application: by its href, or an
-// organization by its key.
+// StoreName names an account store of an application: by its href, or an organization by its key.
 type StoreName struct {
 	Href    string `json:"href"`
 	NameKey string `json:"nameKey"`
 }
 
-// ReadStoreName reads a member of a body that names an account store; absent or
-// null is the zero name. An object that says neither is apierr.WrongType.
+// ReadStoreName reads a member of a body that names an account store. It returns the zero name
+// where the member is absent or null, and apierr.WrongType for an object without href and nameKey.
 func ReadStoreName(in field.Of[StoreName], name string) (StoreName, error) {
 	where := in.Or(StoreName{})
 	if in.Given() && where == (StoreName{}) {

@@ -20,7 +20,7 @@ import (
 // one, 200 otherwise.
 func (v Views) CreateAccount(
 	create func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error),
-	provide func(context.Context, id.Ref, directoryapi.SocialLogin) (directoryapi.ProvidedAccount, error),
+	provide func(context.Context, id.Ref, directoryapi.SocialLogin) (directoryapi.ProviderAccountResult, error),
 ) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
@@ -31,7 +31,7 @@ func (v Views) CreateAccount(
 		if err != nil {
 			return err
 		}
-		made := directoryapi.ProvidedAccount{IsNew: true}
+		made := directoryapi.ProviderAccountResult{IsNew: true}
 		if social != nil {
 			made, err = provide(c.UserContext(), at, *social)
 		} else {

@@ -1,4 +1,4 @@
-// Package app wires the agent: its configuration, its page, its workers.
+// Package app wires the agent: its configuration, status page and workers.
 package app
 
 import (

@@ -1,6 +1,6 @@
-// Package ldaptest is a directory server inside of a test, as large and as broken
-// as the test wants it: its entries are made while they are read. It understands
-// simple binds, searches with paged results, and the filters that the agent sends.
+// Package ldaptest is an LDAP server for tests (fake), of any size and with any errors: its
+// entries are generated while they are read. It understands simple binds, searches with paged
+// results, and the filters that the agent sends.
 package ldaptest
 
 import (
@@ -19,26 +19,25 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// Entry is what a search finds: an entry or, with Referral, the URL of another
-// server that has more.
+// Entry is a result of a search: an entry or, with Referral, the URL of another server.
 type Entry struct {
 	DN         string
 	Attributes map[string][]string
 	Referral   string
 }
 
-// Server is the directory server. Its fields are set before Start.
+// Server is the LDAP server. Its fields are set before Start.
 type Server struct {
-	// Entries is the whole directory, made for every search again.
+	// Entries generates the whole directory, for every search again.
 	Entries func() iter.Seq[Entry]
-	// Bind returns the result code of a bind, and its diagnostic message; nil lets
-	// everybody in.
+	// Bind returns the result code of a bind, and its diagnostic message. With nil, every bind
+	// succeeds.
 	Bind func(dn, password string) (code uint16, message string)
-	// Searched is called at the beginning of every page of a search; where it returns
-	// false the connection ends. Nil answers all.
+	// Searched is called at the start of every page of a search; where it returns false, the
+	// connection is closed. Nil keeps all connections open.
 	Searched func() bool
 
-	Searches atomic.Int64 // that were begun; the further pages of one do not count
+	Searches atomic.Int64 // number of searches; further pages of a search do not count
 	Binds    atomic.Int64
 
 	listener net.Listener
@@ -47,7 +46,7 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
-// Start listens until the test ends.
+// Start serves until the test ends.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if err := s.Listen(); err != nil {
@@ -74,7 +73,7 @@ func (s *Server) Listen() (err error) {
 	return nil
 }
 
-// Stop refuses connections from now on, and ends those that are open.
+// Stop closes the listener and all connections.
 func (s *Server) Stop() {
 	_ = s.listener.Close()
 	s.stop()
@@ -135,8 +134,8 @@ func (s *Server) bind(c *connection, number int64, request *ber.Packet) error {
 	return c.send(number, result(ldap.ApplicationBindResponse, code, message), nil)
 }
 
-// search sends a page of what a filter matches. The search goes on where the page
-// before ended when the client returns a cookie.
+// search sends one page of the entries that match a filter. With the cookie of a page, the search
+// continues after that page.
 func (s *Server) search(c *connection, number int64, request, message *ber.Packet) error {
 	if s.Searched != nil && !s.Searched() {
 		return errors.New("the connection is to end")
@@ -254,8 +253,8 @@ func entryPacket(entry Entry) *ber.Packet {
 	return p
 }
 
-// matches reports whether an entry matches a filter. Attributes are written as the
-// agent's configuration has them.
+// matches reports whether an entry matches a filter. Names of attributes must be spelled as in the
+// configuration of the agent.
 func matches(filter *ber.Packet, attributes map[string][]string) bool {
 	compare := func(is func(value, want string) bool) bool {
 		name, want := filter.Children[0].Data.String(), filter.Children[1].Data.String()

@@ -1,5 +1,5 @@
-// Package app wires the directory service: its configuration, its database,
-// its relay, its HTTP application.
+// Package app wires the directory service: its configuration, database, workers, and HTTP
+// application.
 package app
 
 import (
@@ -56,7 +56,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 		VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive, Providers: providers,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
-	s.Go("purge", svc.Purge)
+	s.Go("purge", svc.Purger)
 	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Go("syncs", svc.SyncWorker)
 	s.Go("notifications", s.DB.Listen)

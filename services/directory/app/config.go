@@ -36,7 +36,7 @@ type Config struct {
 	_               env.More      `help:"/v1/agents/{id}/download; none without it"`
 }
 
-// providers makes the client of the providers of directories.
+// providers makes the client that calls social and OpenID Connect providers.
 func (c Config) providers(now func() time.Time) (*connect.Client, error) {
 	guard, err := c.Outbound.Open()
 	if err != nil {

@@ -2,8 +2,9 @@
 // fetches the user of a login from the provider of a directory: social providers (google.go,
 // facebook.go, github.go, linkedin.go, twitter.go; social.go has what they share), OAuth 2.0
 // providers that tenants have configured (generic.go), and OpenID Connect providers by their
-// discovery document (discovery.go, idtoken.go). transport.go bounds every call,
-// endpoints.go has the addresses of the social providers.
+// discovery document (discovery.go, idtoken.go). transport.go limits every call, endpoints.go has
+// the URLs of the social providers. The accounts of the users are in
+// services/directory/provideraccount.go.
 package connect
 
 import (
@@ -22,8 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// loginTimeout bounds all calls of a login together. It is shorter than the time
-// that a request may take.
+// loginTimeout bounds all calls of a login together. It is shorter than the timeout of a request.
 const loginTimeout = 12 * time.Second
 
 // The social providers.
@@ -37,10 +37,10 @@ const (
 
 // Provider is the provider of a directory.
 type Provider struct {
-	ID           string // of a social provider, otherwise any
+	ID           string // the providerId of the directory
 	ClientID     string
 	ClientSecret secure.Secret
-	RedirectURI  string // used where a login names none
+	RedirectURI  string // for a login that names none
 	Scope        []string
 	HD           string // google: the domain that users must have
 	Display      string // google
@@ -57,38 +57,40 @@ type Provider struct {
 type Client struct {
 	http      *http.Client
 	endpoints map[string]Endpoints
-	documents *documents
+	documents *documentCache
 	now       func() time.Time
 }
 
 // New makes a client. endpoints are those of the social providers, by their ids.
 func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.Time) *Client {
-	return &Client{http: newHTTP(guard.Transport()), endpoints: endpoints, documents: &documents{kept: map[string]document{}}, now: now}
+	return &Client{http: newHTTP(guard.Transport()), endpoints: endpoints, documents: &documentCache{entries: map[string]document{}}, now: now}
 }
 
-// AuthorizationRequest begins a login in a browser (RFC 6749, section 4.1.1).
+// AuthorizationRequest starts a login in a browser (RFC 6749, section 4.1.1).
 type AuthorizationRequest struct {
 	RedirectURI string // where the provider sends the browser back
 	State       secure.Secret
-	Scope       []string // in place of the provider's, if there is one
+	Scope       []string // replaces that of the provider, unless it is empty
 }
 
-// Started is where a login begins, and what its end needs.
-type Started struct {
-	URL           string        // of the provider, for the browser
-	Verifier      secure.Secret // RFC 7636; empty: the provider takes none
-	Nonce         secure.Secret // in the id token; empty: none
-	RequestSecret secure.Secret // twitter: of the request token
+// StartedLogin is the URL at which a login starts, and the secrets that are needed when the
+// browser comes back.
+type StartedLogin struct {
+	URL           string        // authorization endpoint with its parameters, for the browser
+	Verifier      secure.Secret // PKCE code verifier (RFC 7636); empty where the provider supports none
+	Nonce         secure.Secret // expected in the id token; empty for a login without id token
+	RequestSecret secure.Secret // twitter: secret of the request token
 }
 
-// Begin returns where the browser goes to log in at a provider. It returns
-// apierr.ProviderRefused for a provider that is misconfigured or cannot be asked.
-func (c *Client) Begin(ctx context.Context, of Provider, in AuthorizationRequest) (Started, error) {
+// Begin returns the URL to which the browser goes to log in at a provider, with state, nonce and
+// PKCE challenge. It returns apierr.ProviderRefused for a provider that is misconfigured or cannot
+// be reached.
+func (c *Client) Begin(ctx context.Context, of Provider, in AuthorizationRequest) (StartedLogin, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	p, err := c.resolve(ctx, of)
 	if err != nil {
-		return Started{}, err
+		return StartedLogin{}, err
 	}
 	if len(in.Scope) > 0 {
 		p.Scope = in.Scope
@@ -96,7 +98,7 @@ func (c *Client) Begin(ctx context.Context, of Provider, in AuthorizationRequest
 	if p.ID == twitter {
 		return c.beginTwitter(ctx, p, in)
 	}
-	var out Started
+	var out StartedLogin
 	var options []oauth2.AuthCodeOption
 	set := func(name, value string) {
 		if value != "" {
@@ -117,7 +119,7 @@ func (c *Client) Begin(ctx context.Context, of Provider, in AuthorizationRequest
 		set("access_type", p.AccessType)
 	}
 	if p.Issuer == appleIssuer {
-		set("response_mode", "form_post") // without which it shares no email
+		set("response_mode", "form_post") // Apple shares the email only in this mode
 	}
 	out.URL = p.oauth2(in.RedirectURI).AuthCodeURL(in.State.Reveal(), options...)
 	return out, nil
@@ -125,30 +127,29 @@ func (c *Client) Begin(ctx context.Context, of Provider, in AuthorizationRequest
 
 const appleIssuer = "https://appleid.apple.com"
 
-// Login is what a client or a browser brings from a provider: the access token or
-// the authorization code of a user.
+// Login is what a client or a browser received from a provider: the access token or the
+// authorization code of a user.
 type Login struct {
 	AccessToken       secure.Secret
 	AccessTokenSecret secure.Secret
 	Code              secure.Secret
-	RedirectURI       string        // that the browser came back to; empty: the provider's
-	Verifier          secure.Secret // of Started
-	Nonce             secure.Secret // of Started
+	RedirectURI       string        // to which the browser came back; empty for that of the provider
+	Verifier          secure.Secret // of StartedLogin
+	Nonce             secure.Secret // of StartedLogin
 }
 
-// User fetches the user of a login from the provider. Tenant, Directory and Application of
-// the answer are left to the caller. It returns apierr.ProviderRefused where the
-// provider refuses the login, cannot be asked or answers with what cannot be read,
-// ProviderOtherClient for a token that was issued to another client, and
-// ProviderIncomplete for a user without an id.
-func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.ProviderAccount, error) {
+// User fetches the user of a login from the provider. The caller sets Tenant, Directory and
+// Application of the result. It returns apierr.ProviderRefused where the provider refuses the
+// login, cannot be reached or sends an invalid answer, ProviderOtherClient for a token that was
+// issued to another client, and ProviderIncomplete for a user without an id.
+func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.ProviderUser, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	p, err := c.resolve(ctx, of)
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
-	s := &session{Client: c, provider: p, login: in, tokens: directoryapi.ProviderTokens{
+	s := &providerLogin{Client: c, provider: p, login: in, tokens: directoryapi.ProviderTokens{
 		AccessToken: in.AccessToken, AccessTokenSecret: in.AccessTokenSecret,
 	}}
 	if p.ID == twitter {
@@ -156,7 +157,7 @@ func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.
 	}
 	if in.Code != "" {
 		if err := s.exchange(ctx); err != nil {
-			return directoryapi.ProviderAccount{}, err
+			return directoryapi.ProviderUser{}, err
 		}
 	}
 	switch p.ID {
@@ -172,8 +173,8 @@ func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.
 	return s.generic(ctx)
 }
 
-// session is one login at a provider.
-type session struct {
+// providerLogin is one login at a provider.
+type providerLogin struct {
 	*Client
 	provider provider
 	login    Login
@@ -182,7 +183,7 @@ type session struct {
 	claims   map[string]any // of the id token, once it is verified
 }
 
-// provider is a Provider with all that it leaves to defaults or to discovery.
+// provider is a Provider with its defaults and the result of discovery.
 type provider struct {
 	Provider
 	takesPKCE      bool     // RFC 7636
@@ -190,6 +191,8 @@ type provider struct {
 	algorithms     []string // of id tokens
 }
 
+// resolve returns the provider with the endpoints of a social provider, or those of its discovery
+// document.
 func (c *Client) resolve(ctx context.Context, p Provider) (provider, error) {
 	out := provider{Provider: p}
 	if known, social := c.endpoints[p.ID]; social {
@@ -214,9 +217,9 @@ func (p provider) oauth2(redirect string) *oauth2.Config {
 	}
 }
 
-// exchange trades the authorization code for tokens (RFC 6749, section 4.1.3), and
-// verifies the id token among them.
-func (s *session) exchange(ctx context.Context) error {
+// exchange redeems the authorization code for tokens (RFC 6749, section 4.1.3), and verifies the
+// id token among them.
+func (s *providerLogin) exchange(ctx context.Context) error {
 	redirect := s.login.RedirectURI
 	if redirect == "" {
 		redirect = s.provider.RedirectURI
@@ -227,13 +230,13 @@ func (s *session) exchange(ctx context.Context) error {
 	}
 	token, err := s.provider.oauth2(redirect).Exchange(context.WithValue(ctx, oauth2.HTTPClient, s.http), s.login.Code.Reveal(), options...)
 	if err != nil {
-		return s.failed(err)
+		return s.callError(err)
 	}
 	s.tokens = directoryapi.ProviderTokens{AccessToken: secure.Secret(token.AccessToken), RefreshToken: secure.Secret(token.RefreshToken)}
 	s.idToken, _ = token.Extra("id_token").(string)
 	if s.idToken == "" {
 		if s.login.Nonce != "" && s.provider.DiscoveryURL != "" {
-			return s.refuse("it answered without an id token, though the scope has openid")
+			return s.providerError("it answered without an id token, though the scope has openid")
 		}
 		return nil
 	}
@@ -243,8 +246,9 @@ func (s *session) exchange(ctx context.Context) error {
 	return s.verifyIDToken(ctx)
 }
 
-// refuse is the failure of a login at the provider, with what it said.
-func (s *session) refuse(text string) *apierr.Error {
+// providerError is the error for a login that fails at the provider. Secrets of the login are
+// redacted from its text.
+func (s *providerLogin) providerError(text string) *apierr.Error {
 	for _, secret := range []secure.Secret{
 		s.tokens.AccessToken, s.tokens.AccessTokenSecret, s.tokens.RefreshToken, s.provider.ClientSecret,
 		s.login.AccessToken, s.login.AccessTokenSecret, s.login.Code, s.login.Verifier,
@@ -253,13 +257,14 @@ func (s *session) refuse(text string) *apierr.Error {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, secret.Reveal(), "***"), url.QueryEscape(secret.Reveal()), "***")
 		}
 	}
-	return refuse(s.provider.Provider, text)
+	return providerError(s.provider.Provider, text)
 }
 
-func (s *session) failed(err error) error { return s.refuse(reason(err)) }
+// callError is the error for a failed call of the provider.
+func (s *providerLogin) callError(err error) error { return s.providerError(failureText(err)) }
 
-// refuse names the provider as clients compare it: with a capital letter.
-func refuse(p Provider, text string) *apierr.Error {
+// providerError names the provider as clients compare it: with a capital letter.
+func providerError(p Provider, text string) *apierr.Error {
 	name := strings.ToLower(p.ID)
 	if name != "" {
 		name = strings.ToUpper(name[:1]) + name[1:]

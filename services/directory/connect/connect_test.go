@@ -41,7 +41,7 @@ func start(t *testing.T) (*Client, *providertest.Provider) {
 	t.Helper()
 	p, authority := providertest.Start(t)
 	endpoints := map[string]Endpoints{}
-	for id := range defaults {
+	for id := range publicEndpoints {
 		endpoints[id] = Endpoints{
 			Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user", TokenInfo: p.URL + "/tokeninfo",
 			JWKS: p.URL + "/jwks", Issuer: p.URL,
@@ -81,35 +81,35 @@ func TestEachProviderStatesItsUser(t *testing.T) {
 	for _, test := range []struct {
 		provider Provider
 		login    Login
-		want     directoryapi.ProviderAccount
+		want     directoryapi.ProviderUser
 	}{
 		{social("google"), jo("g", map[string]any{"email": "jo@example.test", "verified_email": true, "given_name": "Jo", "family_name": "Doe"}),
-			directoryapi.ProviderAccount{ExternalID: "g", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "g", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
 		{social("google"), jo("g2", map[string]any{"email": "jo@example.test", "email_verified": false}),
-			directoryapi.ProviderAccount{ExternalID: "g2", Email: "jo@example.test"}},
+			directoryapi.ProviderUser{ExternalID: "g2", Email: "jo@example.test"}},
 		{social("facebook"), jo("f", map[string]any{"email": "jo@example.test", "first_name": "Jo", "middle_name": "M", "last_name": "Doe"}),
-			directoryapi.ProviderAccount{ExternalID: "f", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", MiddleName: "M", Surname: "Doe"}},
-		{social("facebook"), jo("f2", map[string]any{"name": "Jo Doe"}), directoryapi.ProviderAccount{ExternalID: "f2", GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "f", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", MiddleName: "M", Surname: "Doe"}},
+		{social("facebook"), jo("f2", map[string]any{"name": "Jo Doe"}), directoryapi.ProviderUser{ExternalID: "f2", GivenName: "Jo", Surname: "Doe"}},
 		{social("github"), jo("gh", map[string]any{"login": "jo", "name": "Jo Ann Doe", "email": "public@example.test", "emails": []any{
 			map[string]any{"email": "old@example.test", "verified": true}, map[string]any{"email": "jo@example.test", "primary": true, "verified": true}}}),
-			directoryapi.ProviderAccount{ExternalID: "gh", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo Ann", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "gh", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo Ann", Surname: "Doe"}},
 		{social("github"), jo("gh2", map[string]any{"emails": []any{map[string]any{"email": "jo@example.test", "primary": true, "verified": false}}}),
-			directoryapi.ProviderAccount{ExternalID: "gh2", Email: "jo@example.test"}},
+			directoryapi.ProviderUser{ExternalID: "gh2", Email: "jo@example.test"}},
 		{social("github"), jo("gh3", map[string]any{"email": "public@example.test", "name": "Jo"}),
-			directoryapi.ProviderAccount{ExternalID: "gh3", Email: "public@example.test", EmailVerified: true, GivenName: "Jo"}},
+			directoryapi.ProviderUser{ExternalID: "gh3", Email: "public@example.test", EmailVerified: true, GivenName: "Jo"}},
 		{social("linkedin"), jo("l", map[string]any{"firstName": "Jo", "lastName": "Doe", "emailAddress": "jo@example.test"}),
-			directoryapi.ProviderAccount{ExternalID: "l", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "l", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
 		{social("linkedin"), jo("l2", map[string]any{"given_name": "Jo", "email": "jo@example.test", "email_verified": false}),
-			directoryapi.ProviderAccount{ExternalID: "l2", Email: "jo@example.test", GivenName: "Jo"}},
+			directoryapi.ProviderUser{ExternalID: "l2", Email: "jo@example.test", GivenName: "Jo"}},
 		{social("twitter"), jo("12345678901234567890", map[string]any{"id_str": "12345678901234567890", "name": "Jo Doe", "email": "jo@example.test"}),
-			directoryapi.ProviderAccount{ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+			directoryapi.ProviderUser{ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
 		{forge(p), jo("o", map[string]any{"email": "jo@example.test", "login": "jo", "first_name": "Jo"}),
-			directoryapi.ProviderAccount{ExternalID: "o", Email: "jo@example.test", EmailUnstated: true, Username: "jo", GivenName: "Jo"}},
+			directoryapi.ProviderUser{ExternalID: "o", Email: "jo@example.test", EmailUnstated: true, Username: "jo", GivenName: "Jo"}},
 		{forge(p), jo("o2", map[string]any{"email": "jo@example.test", "email_verified": false}),
-			directoryapi.ProviderAccount{ExternalID: "o2", Email: "jo@example.test"}},
+			directoryapi.ProviderUser{ExternalID: "o2", Email: "jo@example.test"}},
 		{nested, jo("n", map[string]any{"items": []any{map[string]any{"user_id": 7}}, "email": "jo@example.test", "email_verified": true}),
-			directoryapi.ProviderAccount{ExternalID: "7", Email: "jo@example.test", EmailVerified: true}},
-		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderAccount{ExternalID: "q", Email: "jo@example.test", EmailUnstated: true}},
+			directoryapi.ProviderUser{ExternalID: "7", Email: "jo@example.test", EmailVerified: true}},
+		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderUser{ExternalID: "q", Email: "jo@example.test", EmailUnstated: true}},
 	} {
 		got, err := c.User(t.Context(), test.provider, test.login)
 		if err != nil {
@@ -361,7 +361,7 @@ func TestDocumentsAreKeptForTheirLifetime(t *testing.T) {
 	}
 }
 
-// Answers that nobody expects are bounded and have a code.
+// Invalid answers of a provider are bounded in size, and are an error with a code.
 func TestProvidersThatMisbehave(t *testing.T) {
 	t.Parallel()
 	private := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the call followed a redirection") }))
@@ -494,7 +494,7 @@ func TestADeadProviderHoldsUpNoOther(t *testing.T) {
 	cancel()
 	close(release)
 	all.Wait()
-	if l, ok := c.http.Transport.(*limited); !ok || len(l.hosts) != 0 {
+	if l, ok := c.http.Transport.(*limitedTransport); !ok || len(l.hosts) != 0 {
 		t.Errorf("hosts that are not called any more are kept: %v", l.hosts)
 	}
 }
@@ -504,14 +504,14 @@ func TestADeadProviderHoldsUpNoOther(t *testing.T) {
 func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &limited{hosts: map[string]*host{}}
+		l := &limitedTransport{hosts: map[string]*host{}}
 		began := time.Now()
 		var failedAt []time.Duration
 		var mu sync.Mutex
 		entered := make(chan func(), 200)
 		for range 200 {
 			go func() {
-				leave, err := l.enter(t.Context(), "dead.test")
+				leave, err := l.acquire(t.Context(), "dead.test")
 				if err == nil {
 					entered <- leave
 					return
@@ -525,7 +525,7 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 		if len(entered) != maxCalls || len(failedAt) != 200-maxCalls-maxQueued {
 			t.Errorf("%d calls wait for an answer, %d have failed at once", len(entered), len(failedAt))
 		}
-		if _, err := l.enter(t.Context(), "other.test"); err != nil {
+		if _, err := l.acquire(t.Context(), "other.test"); err != nil {
 			t.Errorf("another provider is refused: %v", err)
 		}
 		<-time.After(queueTimeout) // by the clock of the test
@@ -534,7 +534,7 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 			t.Errorf("%d have failed after %s", len(failedAt), slices.Max(failedAt))
 		}
 		(<-entered)()
-		if _, err := l.enter(t.Context(), "dead.test"); err != nil {
+		if _, err := l.acquire(t.Context(), "dead.test"); err != nil {
 			t.Errorf("a login after one that has ended is refused: %v", err)
 		}
 	})
@@ -543,19 +543,19 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 func TestEndpointsOfADeployment(t *testing.T) {
 	t.Parallel()
 	all, err := ParseEndpoints(`{"google":{"tokenEndpoint":"https://p.test/token","issuer":"https://p.test"},"twitter":{"tokenEndpoint":"https://p.test/oauth/access_token"}}`)
-	if err != nil || all["google"].Token != "https://p.test/token" || all["google"].Resource != defaults["google"].Resource ||
-		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != defaults["github"] {
+	if err != nil || all["google"].Token != "https://p.test/token" || all["google"].Resource != publicEndpoints["google"].Resource ||
+		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != publicEndpoints["github"] {
 		t.Errorf("%+v, %v", all, err)
 	}
 	// The members that are the same for all providers are enough.
 	var same []string
-	for id := range defaults {
+	for id := range publicEndpoints {
 		same = append(same, strings.ReplaceAll(`"`+id+`":{"authorizationEndpoint":"@/auth","tokenEndpoint":"@/token","resourceEndpoint":"@/me",`+
 			`"tokeninfoEndpoint":"@/info","jwksUri":"@/jwks","issuer":"@"}`, "@", "https://p.test"))
 	}
 	all, err = ParseEndpoints("{" + strings.Join(same, ",") + "}")
 	for id, endpoints := range all {
-		for name, address := range endpoints.named() {
+		for name, address := range endpoints.byName() {
 			if address != "" && !strings.HasPrefix(address, "https://p.test") {
 				t.Errorf("the %s of %s is still %s", name, id, address)
 			}
@@ -576,8 +576,8 @@ func TestEndpointsOfADeployment(t *testing.T) {
 	if all, err := ParseEndpoints(""); err != nil || len(all) != 5 {
 		t.Errorf("no text: %v, %v", all, err)
 	}
-	for id, endpoints := range defaults {
-		for name, address := range endpoints.named() {
+	for id, endpoints := range publicEndpoints {
+		for name, address := range endpoints.byName() {
 			if address != "" && !strings.HasPrefix(address, "https://") {
 				t.Errorf("%s of %s is %s", name, id, address)
 			}
@@ -640,7 +640,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	same := Endpoints{Authorization: server.URL, Token: server.URL, Resource: server.URL, TokenInfo: server.URL, JWKS: server.URL, Issuer: server.URL}
 	endpoints := map[string]Endpoints{}
-	for id := range defaults {
+	for id := range publicEndpoints {
 		endpoints[id] = same
 	}
 	f.Fuzz(func(t *testing.T, text string, code int, contentType string) {

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// wellKnown is where an issuer has its metadata (OpenID Connect Discovery,
-// section 4).
+// wellKnown is the path of the metadata of an issuer (discovery document; OpenID Connect
+// Discovery, section 4).
 const wellKnown = "/.well-known/openid-configuration"
 
-// metadata is what a login needs of an issuer's metadata.
+// metadata are the members of an issuer's metadata that a login needs.
 type metadata struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -31,11 +31,11 @@ type metadata struct {
 	AuthMethods   []string `json:"token_endpoint_auth_methods_supported"`
 }
 
-// asymmetric are the algorithms of id tokens that are accepted: with others, a key
-// that is public could sign.
-var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+// asymmetricAlgorithms are the signature algorithms of id tokens that are accepted. Symmetric ones
+// are not: anybody could sign with the public key as the secret.
+var asymmetricAlgorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
-// discover fills in what the metadata of the issuer says.
+// discover fills in the endpoints of a provider and what it supports, from its discovery document.
 func (c *Client) discover(ctx context.Context, p *provider) error {
 	issuer := strings.TrimSuffix(strings.TrimSuffix(p.DiscoveryURL, "/"), wellKnown)
 	body, err := c.document(ctx, issuer+wellKnown, false)
@@ -45,49 +45,51 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 	}
 	if err != nil {
 		if status, ok := errors.AsType[statusError](err); ok {
-			return refuse(p.Provider, "its discovery document: "+status.Error())
+			return providerError(p.Provider, "its discovery document: "+status.Error())
 		}
-		return refuse(p.Provider, "its discovery document: "+reason(err))
+		return providerError(p.Provider, "its discovery document: "+failureText(err))
 	}
 	if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
-		return refuse(p.Provider, fmt.Sprintf("its discovery document is that of the issuer %q; set discoveryUrl to that", visible(m.Issuer)))
+		return providerError(p.Provider,
+			fmt.Sprintf("its discovery document is that of the issuer %q; set discoveryUrl to that", printable(m.Issuer)))
 	}
-	for _, filled := range []struct {
+	for _, endpoint := range []struct {
 		to   *string
 		from string
 	}{{&p.Authorization, m.Authorization}, {&p.Token, m.Token}, {&p.Resource, m.UserInfo}, {&p.JWKS, m.JWKS}} {
-		if *filled.to == "" {
-			if filled.from != "" && !strings.HasPrefix(filled.from, "https://") {
-				return refuse(p.Provider, "its discovery document names an endpoint without https")
+		if *endpoint.to == "" {
+			if endpoint.from != "" && !strings.HasPrefix(endpoint.from, "https://") {
+				return providerError(p.Provider, "its discovery document names an endpoint without https")
 			}
-			*filled.to = filled.from
+			*endpoint.to = endpoint.from
 		}
 	}
 	if p.Authorization == "" || p.Token == "" {
-		return refuse(p.Provider, "its discovery document lacks the authorization or the token endpoint")
+		return providerError(p.Provider, "its discovery document lacks the authorization or the token endpoint")
 	}
 	p.Issuer, p.takesPKCE = m.Issuer, slices.Contains(m.Challenges, "S256")
 	p.secretInHeader = !slices.Contains(m.AuthMethods, "client_secret_post")
-	p.algorithms = slices.DeleteFunc(m.Algorithms, func(name string) bool { return !slices.Contains(asymmetric, name) })
+	p.algorithms = slices.DeleteFunc(m.Algorithms, func(name string) bool { return !slices.Contains(asymmetricAlgorithms, name) })
 	return nil
 }
 
 const (
-	// minLifetime and maxLifetime bound how long a document is kept, whatever its
-	// lifetime says; defaultLifetime is that of one that says nothing.
+	// minLifetime and maxLifetime bound how long a document is cached, whatever its Cache-Control
+	// says; defaultLifetime is for a document without one.
 	minLifetime     = time.Minute
 	maxLifetime     = 24 * time.Hour
 	defaultLifetime = time.Hour
-	// maxDocuments bounds how many are kept.
+	// maxDocuments bounds the number of cached documents.
 	maxDocuments = 1000
 )
 
-// documents are discovery documents and key sets, each kept for its own lifetime.
-type documents struct {
+// documentCache is the cache of discovery documents and key sets (JWKS). Each is cached for the
+// lifetime that the provider says.
+type documentCache struct {
 	flights singleflight.Group
 
-	mu   sync.Mutex
-	kept map[string]document
+	mu      sync.Mutex
+	entries map[string]document
 }
 
 type document struct {
@@ -100,15 +102,16 @@ type statusError int
 
 func (s statusError) Error() string { return statusText(int(s)) }
 
-// document returns a document of a provider, fetched once for all callers that wait for it.
-// fresh asks for a newer one than is kept, which it is at most once in a minute.
+// document returns a document of a provider from the cache, or fetches it, once for all concurrent
+// callers. fresh asks for a newer document than the cached one, which is fetched at most once in
+// minLifetime.
 func (c *Client) document(ctx context.Context, address string, fresh bool) ([]byte, error) {
 	d, now := c.documents, c.now()
 	d.mu.Lock()
-	kept, known := d.kept[address]
+	cached, known := d.entries[address]
 	d.mu.Unlock()
-	if known && now.Before(kept.until) && (!fresh || now.Before(kept.fetched.Add(minLifetime))) {
-		return kept.body, nil
+	if known && now.Before(cached.until) && (!fresh || now.Before(cached.fetched.Add(minLifetime))) {
+		return cached.body, nil
 	}
 	fetched := d.flights.DoChan(address, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
@@ -124,7 +127,7 @@ func (c *Client) document(ctx context.Context, address string, fresh bool) ([]by
 			return nil, err
 		}
 		now := c.now()
-		d.keep(address, document{body, now, now.Add(lifetime(answer.Header.Get("Cache-Control")))})
+		d.put(address, document{body, now, now.Add(lifetime(answer.Header.Get("Cache-Control")))})
 		return body, nil
 	})
 	select {
@@ -139,21 +142,22 @@ func (c *Client) document(ctx context.Context, address string, fresh bool) ([]by
 	}
 }
 
-func (d *documents) keep(address string, doc document) {
+// put caches a document and evicts expired ones, or any where the cache is full.
+func (d *documentCache) put(address string, doc document) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for other, kept := range d.kept {
-		if len(d.kept) < maxDocuments && kept.until.After(doc.fetched) {
+	for other, kept := range d.entries {
+		if len(d.entries) < maxDocuments && kept.until.After(doc.fetched) {
 			continue
 		}
-		delete(d.kept, other)
+		delete(d.entries, other)
 	}
-	d.kept[address] = doc
+	d.entries[address] = doc
 }
 
-// lifetime reads how long a document may be kept (RFC 9111, section 5.2.2).
+// lifetime returns how long a document may be cached (RFC 9111, section 5.2.2).
 func lifetime(cacheControl string) time.Duration {
-	kept := defaultLifetime
+	ttl := defaultLifetime
 	for directive := range strings.SplitSeq(strings.ToLower(cacheControl), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
 		switch name {
@@ -161,9 +165,9 @@ func lifetime(cacheControl string) time.Duration {
 			return minLifetime
 		case "max-age":
 			if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31); err == nil {
-				kept = time.Duration(seconds) * time.Second
+				ttl = time.Duration(seconds) * time.Second
 			}
 		}
 	}
-	return min(max(kept, minLifetime), maxLifetime)
+	return min(max(ttl, minLifetime), maxLifetime)
 }

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Endpoints are the addresses of a provider.
+// Endpoints are the URLs of a provider.
 type Endpoints struct {
 	Authorization string `json:"authorizationEndpoint"`
 	Token         string `json:"tokenEndpoint"`
-	Resource      string `json:"resourceEndpoint"`     // of the user object
-	TokenInfo     string `json:"tokeninfoEndpoint"`    // google: says whose an access token is
-	JWKS          string `json:"jwksUri"`              // keys of id tokens
+	Resource      string `json:"resourceEndpoint"`     // user info endpoint, which returns the user object
+	TokenInfo     string `json:"tokeninfoEndpoint"`    // google: says to which client an access token was issued
+	JWKS          string `json:"jwksUri"`              // keys that sign id tokens
 	Issuer        string `json:"issuer"`               // of id tokens
-	RequestToken  string `json:"requestTokenEndpoint"` // twitter: where a login begins
+	RequestToken  string `json:"requestTokenEndpoint"` // twitter: returns the request token of a new login
 }
 
-// defaults are the public addresses of the social providers.
-var defaults = map[string]Endpoints{
+// publicEndpoints are the public URLs of the social providers.
+var publicEndpoints = map[string]Endpoints{
 	google: {
 		Authorization: "https://accounts.google.com/o/oauth2/v2/auth", Token: "https://oauth2.googleapis.com/token",
 		Resource: "https://www.googleapis.com/oauth2/v2/userinfo", TokenInfo: "https://oauth2.googleapis.com/tokeninfo",
@@ -47,10 +47,10 @@ var defaults = map[string]Endpoints{
 	},
 }
 
-// ParseEndpoints reads the addresses of social providers, in JSON by their ids.
-// Members that are missing keep the public addresses; an empty text changes nothing.
+// ParseEndpoints reads the URLs of social providers from a JSON object by provider id. A member
+// that is missing keeps the public URL; an empty text keeps all of them.
 func ParseEndpoints(text string) (map[string]Endpoints, error) {
-	all := maps.Clone(defaults)
+	all := maps.Clone(publicEndpoints)
 	if strings.TrimSpace(text) == "" {
 		return all, nil
 	}
@@ -69,7 +69,7 @@ func ParseEndpoints(text string) (map[string]Endpoints, error) {
 		if err := decoder.Decode(&endpoints); err != nil {
 			return nil, fmt.Errorf("the endpoints of %s: %w", id, err)
 		}
-		for name, address := range endpoints.named() {
+		for name, address := range endpoints.byName() {
 			u, err := url.Parse(address)
 			if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "") {
 				return nil, fmt.Errorf("the %s of %s must be an absolute https URL", name, id)
@@ -83,7 +83,8 @@ func ParseEndpoints(text string) (map[string]Endpoints, error) {
 	return all, nil
 }
 
-func (e Endpoints) named() map[string]string {
+// byName returns the URLs by the names of their members.
+func (e Endpoints) byName() map[string]string {
 	return map[string]string{
 		"authorizationEndpoint": e.Authorization, "tokenEndpoint": e.Token, "resourceEndpoint": e.Resource, "tokeninfoEndpoint": e.TokenInfo,
 		"jwksUri": e.JWKS, "issuer": e.Issuer, "requestTokenEndpoint": e.RequestToken,

@@ -11,26 +11,25 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// generic asks an OAuth 2.0 provider for the user object of an access token. With
-// an id token, its claims are the user object, together with what the provider
-// shares at its user info endpoint.
-func (s *session) generic(ctx context.Context) (directoryapi.ProviderAccount, error) {
+// generic fetches the user object of an access token from an OAuth 2.0 provider. With an id token,
+// its claims are merged with what the user info endpoint returns.
+func (s *providerLogin) generic(ctx context.Context) (directoryapi.ProviderUser, error) {
 	if s.login.Code == "" && isOfOtherClient(s.tokens.AccessToken, s.provider.ClientID) {
-		return directoryapi.ProviderAccount{}, s.otherClient()
+		return directoryapi.ProviderUser{}, s.otherClientError()
 	}
-	object, kept := map[string]any{}, json.RawMessage("{}")
+	object, raw := map[string]any{}, json.RawMessage("{}")
 	if s.provider.Resource != "" {
 		var err error
-		if object, kept, err = s.resource(ctx); err != nil {
-			return directoryapi.ProviderAccount{}, err
+		if object, raw, err = s.userObject(ctx); err != nil {
+			return directoryapi.ProviderUser{}, err
 		}
 		if s.provider.DiscoveryURL != "" {
-			if err := s.checkSameUser(text(object, "sub")); err != nil {
-				return directoryapi.ProviderAccount{}, err
+			if err := s.checkSameUser(firstText(object, "sub")); err != nil {
+				return directoryapi.ProviderUser{}, err
 			}
 		}
 	} else if s.claims == nil {
-		return directoryapi.ProviderAccount{}, s.refuse(
+		return directoryapi.ProviderUser{}, s.providerError(
 			"it shares users by id tokens alone; log in with an authorization code and the scope openid")
 	}
 	if s.claims != nil {
@@ -41,25 +40,26 @@ func (s *session) generic(ctx context.Context) (directoryapi.ProviderAccount, er
 		maps.Copy(merged, object)
 		encoded, err := json.Marshal(merged)
 		if err != nil {
-			return directoryapi.ProviderAccount{}, err
+			return directoryapi.ProviderUser{}, err
 		}
-		object, kept = merged, encoded
+		object, raw = merged, encoded
 	}
-	u, err := s.user(object, kept)
-	u.EmailUnstated = text(object, verifiedNames...) == ""
-	u.Username = text(object, "username", "login")
+	u, err := s.profile(object, raw)
+	u.EmailUnstated = firstText(object, verifiedNames...) == ""
+	u.Username = firstText(object, "username", "login")
 	if s.provider.DiscoveryURL != "" && u.Username == "" {
-		u.Username = text(object, "preferred_username")
+		u.Username = firstText(object, "preferred_username")
 	}
 	return u, err
 }
 
-// tokenClaims are those claims of an id token that say nothing of the user.
+// tokenClaims are the claims of an id token that do not describe the user.
 var tokenClaims = []string{
 	"iss", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "c_hash", "azp", "sid", "jti", "typ", "acr", "amr", "auth_time",
 }
 
-func (s *session) resource(ctx context.Context) (map[string]any, json.RawMessage, error) {
+// userObject fetches the user object of the access token.
+func (s *providerLogin) userObject(ctx context.Context) (map[string]any, json.RawMessage, error) {
 	switch kind := s.provider.AccessTokenType; kind {
 	case "access_token", "oauth_token":
 		return s.get(ctx, withQuery(s.provider.Resource, kind, s.tokens.AccessToken.Reveal()), nil)
@@ -67,9 +67,9 @@ func (s *session) resource(ctx context.Context) (map[string]any, json.RawMessage
 	return s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 }
 
-// isOfOtherClient reports whether an access token is a JWT that names another client
-// than ours (RFC 9068, section 2.2, and the claims that were common before it).
-// The provider verifies the token; other tokens do not say whose they are.
+// isOfOtherClient reports whether an access token is a JWT that was issued to another client (RFC
+// 9068, section 2.2, and claims in use before it). The provider verifies the token; a token that
+// is no JWT does not say to which client it was issued.
 func isOfOtherClient(token secure.Secret, client string) bool {
 	parts := strings.Split(token.Reveal(), ".")
 	if len(parts) != 3 {
@@ -83,6 +83,6 @@ func isOfOtherClient(token secure.Secret, client string) bool {
 	if err != nil {
 		return false
 	}
-	named := text(claims, "azp", "client_id", "appid")
+	named := firstText(claims, "azp", "client_id", "appid")
 	return named != "" && named != client
 }

@@ -9,20 +9,22 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 )
 
-func (s *session) github(ctx context.Context) (directoryapi.ProviderAccount, error) {
-	object, kept, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
+// github fetches the user of an access token, and of the emails the primary one, if possible
+// verified.
+func (s *providerLogin) github(ctx context.Context) (directoryapi.ProviderUser, error) {
+	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
-	u, err := s.user(object, kept)
+	u, err := s.profile(object, raw)
 	if err != nil {
 		return u, err
 	}
-	splitName(&u, text(object, "name"))
-	u.EmailVerified = u.Email != "" // only a verified one can be on the public profile
+	splitName(&u, firstText(object, "name"))
+	u.EmailVerified = u.Email != "" // GitHub allows only verified emails on the public profile
 	answer, body, err := s.call(ctx, strings.TrimSuffix(s.provider.Resource, "/")+"/emails", bearer(s.tokens.AccessToken))
 	if err != nil {
-		return u, s.failed(err)
+		return u, s.callError(err)
 	}
 	var emails []struct {
 		Email    string `json:"email"`
@@ -30,9 +32,9 @@ func (s *session) github(ctx context.Context) (directoryapi.ProviderAccount, err
 		Verified bool   `json:"verified"`
 	}
 	if answer.StatusCode != http.StatusOK || json.Unmarshal(body, &emails) != nil {
-		return u, nil // the token's scope has no emails
+		return u, nil // the scope of the token does not include the emails
 	}
-	best := -1
+	bestRank := -1
 	for _, e := range emails {
 		rank := 0
 		if e.Primary {
@@ -41,8 +43,8 @@ func (s *session) github(ctx context.Context) (directoryapi.ProviderAccount, err
 		if e.Verified {
 			rank += 2
 		}
-		if e.Email != "" && rank > best {
-			best, u.Email, u.EmailVerified = rank, e.Email, e.Verified
+		if e.Email != "" && rank > bestRank {
+			bestRank, u.Email, u.EmailVerified = rank, e.Email, e.Verified
 		}
 	}
 	return u, nil

@@ -8,35 +8,36 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 )
 
-func (s *session) google(ctx context.Context) (directoryapi.ProviderAccount, error) {
+// google fetches the user of an access token and checks the hosted domain.
+func (s *providerLogin) google(ctx context.Context) (directoryapi.ProviderUser, error) {
 	if s.login.Code == "" {
 		if err := s.checkOwnToken(ctx); err != nil {
-			return directoryapi.ProviderAccount{}, err
+			return directoryapi.ProviderUser{}, err
 		}
 	}
-	object, kept, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
+	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
-	if err := s.checkSameUser(text(object, "id", "sub")); err != nil {
-		return directoryapi.ProviderAccount{}, err
+	if err := s.checkSameUser(firstText(object, "id", "sub")); err != nil {
+		return directoryapi.ProviderUser{}, err
 	}
-	hd, own := s.provider.HD, cmp.Or(text(object, "hd"), text(s.claims, "hd"))
-	if hd != "" && hd != "*" && !strings.EqualFold(hd, own) {
-		return directoryapi.ProviderAccount{}, s.refuse("the user does not belong to the hosted domain " + hd)
+	hd, userDomain := s.provider.HD, cmp.Or(firstText(object, "hd"), firstText(s.claims, "hd"))
+	if hd != "" && hd != "*" && !strings.EqualFold(hd, userDomain) {
+		return directoryapi.ProviderUser{}, s.providerError("the user does not belong to the hosted domain " + hd)
 	}
-	return s.user(object, kept)
+	return s.profile(object, raw)
 }
 
-// checkOwnToken refuses an access token that was issued to another client: the operator of
-// that one could log in as any of its users.
-func (s *session) checkOwnToken(ctx context.Context) error {
+// checkOwnToken refuses an access token that was issued to another client: otherwise the operator
+// of that client could log in as any of its users (token substitution, confused deputy).
+func (s *providerLogin) checkOwnToken(ctx context.Context) error {
 	info, _, err := s.get(ctx, withQuery(s.provider.TokenInfo, "access_token", s.tokens.AccessToken.Reveal()), nil)
 	if err != nil {
 		return err
 	}
-	if audience := text(info, "aud", "audience", "azp", "issued_to"); audience != s.provider.ClientID {
-		return s.otherClient()
+	if audience := firstText(info, "aud", "audience", "azp", "issued_to"); audience != s.provider.ClientID {
+		return s.otherClientError()
 	}
 	return nil
 }

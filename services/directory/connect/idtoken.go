@@ -11,14 +11,14 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// verifyIDToken checks the id token of a login (OpenID Connect Core, section
-// 3.1.3.7): its signature, issuer, times, audience and nonce, and that it belongs
-// to the access token.
-func (s *session) verifyIDToken(ctx context.Context) error {
+// verifyIDToken validates the id token of a login (OpenID Connect Core, section 3.1.3.7): its
+// signature, issuer, expiry, audience, authorized party and nonce, and that it belongs to the
+// access token (at_hash).
+func (s *providerLogin) verifyIDToken(ctx context.Context) error {
 	config := &oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: s.provider.algorithms, Now: s.now}
 	token, err := oidc.NewVerifier(s.provider.Issuer, keySet{s.Client, s.provider.JWKS}, config).Verify(ctx, s.idToken)
 	if err != nil {
-		return s.refuse("its id token is not valid")
+		return s.providerError("its id token is not valid")
 	}
 	var claims map[string]any
 	var raw rawClaims
@@ -26,26 +26,26 @@ func (s *session) verifyIDToken(ctx context.Context) error {
 		claims, err = decode(raw)
 	}
 	if err != nil || claims == nil || token.Subject == "" {
-		return s.refuse("its id token makes no sense")
+		return s.providerError("its id token makes no sense")
 	}
-	party := text(claims, "azp")
+	party := firstText(claims, "azp")
 	if party == "" && len(token.Audience) == 1 {
 		party = token.Audience[0]
 	}
 	if party != s.provider.ClientID || !slices.Contains(token.Audience, s.provider.ClientID) {
-		return s.otherClient()
+		return s.otherClientError()
 	}
 	if s.login.Nonce != "" && subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(s.login.Nonce.Reveal())) != 1 {
-		return s.refuse("its id token is not of this login: the nonce differs")
+		return s.providerError("its id token is not of this login: the nonce differs")
 	}
 	if token.AccessTokenHash != "" && token.VerifyAccessToken(s.tokens.AccessToken.Reveal()) != nil {
-		return s.refuse("its id token does not belong to its access token")
+		return s.providerError("its id token does not belong to its access token")
 	}
 	s.claims = claims
 	return nil
 }
 
-// rawClaims keeps the text of claims.
+// rawClaims is the undecoded JSON of claims.
 type rawClaims []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -54,9 +54,9 @@ func (r *rawClaims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// keySet verifies signatures with the provider's JWKS, which is cached. A signature
-// that no cached key verifies is checked again with a JWKS that is fetched: the provider
-// may have changed its keys before the lifetime of the cached ones ended.
+// keySet verifies signatures with the provider's JWKS, which is cached. Where no cached key
+// verifies a signature, it fetches the JWKS again: the provider may have rotated its keys before
+// the cache expired.
 type keySet struct {
 	client  *Client
 	address string
@@ -73,7 +73,7 @@ func (k keySet) VerifySignature(ctx context.Context, jwt string) (payload []byte
 	return nil, err
 }
 
-// cachedKeys answers the request for the keys of a provider.
+// cachedKeys answers the request for the JWKS of a provider from the cache.
 type cachedKeys struct {
 	keySet
 	fresh bool

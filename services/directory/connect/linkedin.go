@@ -6,14 +6,15 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 )
 
-func (s *session) linkedin(ctx context.Context) (directoryapi.ProviderAccount, error) {
-	object, kept, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
+// linkedin fetches the user of an access token.
+func (s *providerLogin) linkedin(ctx context.Context) (directoryapi.ProviderUser, error) {
+	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
-	u, err := s.user(object, kept)
+	u, err := s.profile(object, raw)
 	if _, stated := object["email_verified"]; !stated {
-		u.EmailVerified = u.Email != "" // the older user object has confirmed ones alone
+		u.EmailVerified = u.Email != "" // the older form of the user object has verified emails only
 	}
 	return u, err
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+// bearer sets the access token of a request (RFC 6750).
 func bearer(token secure.Secret) func(http.Header) {
 	return func(h http.Header) { h.Set("Authorization", "Bearer "+token.Reveal()) }
 }
 
-// withQuery adds parameters to an address.
+// withQuery adds query parameters to a URL.
 func withQuery(address string, parameters ...string) string {
 	query := url.Values{}
 	for i := 0; i < len(parameters); i += 2 {
@@ -29,8 +30,8 @@ func withQuery(address string, parameters ...string) string {
 	return address + "?" + query.Encode()
 }
 
-// text returns the first of some members that is a text or a number.
-func text(object map[string]any, names ...string) string {
+// firstText returns the first of some members that is a text or a number.
+func firstText(object map[string]any, names ...string) string {
 	for _, name := range names {
 		if value, ok := mappingrule.Text(object[name]); ok {
 			return value
@@ -39,19 +40,20 @@ func text(object map[string]any, names ...string) string {
 	return ""
 }
 
-func isTrue(object map[string]any, names ...string) bool { return text(object, names...) == "true" }
+func isTrue(object map[string]any, names ...string) bool {
+	return firstText(object, names...) == "true"
+}
 
 // verifiedNames are the members of a user object that say whether its email is verified.
 var verifiedNames = []string{"email_verified", "verified_email"}
 
-// user makes the answer of a user object, by the names that providers have for its
-// members.
-func (s *session) user(object map[string]any, kept json.RawMessage) (directoryapi.ProviderAccount, error) {
-	u := directoryapi.ProviderAccount{
-		ExternalID: text(object, "id", "sub"), Email: text(object, "email", "emailAddress"),
+// profile returns the user of a user object, by the names that providers use for its members.
+func (s *providerLogin) profile(object map[string]any, raw json.RawMessage) (directoryapi.ProviderUser, error) {
+	u := directoryapi.ProviderUser{
+		ExternalID: firstText(object, "id", "sub"), Email: firstText(object, "email", "emailAddress"),
 		EmailVerified: isTrue(object, verifiedNames...),
-		GivenName:     text(object, "given_name", "first_name", "firstName"), MiddleName: text(object, "middle_name"),
-		Surname: text(object, "family_name", "last_name", "lastName"), UserInfo: kept, Tokens: s.tokens,
+		GivenName:     firstText(object, "given_name", "first_name", "firstName"), MiddleName: firstText(object, "middle_name"),
+		Surname: firstText(object, "family_name", "last_name", "lastName"), UserInfo: raw, Tokens: s.tokens,
 	}
 	if path := s.provider.IDField; path != "" {
 		value, _ := mappingrule.Lookup(object, path)
@@ -64,8 +66,8 @@ func (s *session) user(object map[string]any, kept json.RawMessage) (directoryap
 	return u, nil
 }
 
-// splitName fills in the parts of a name that a provider states as one text.
-func splitName(u *directoryapi.ProviderAccount, name string) {
+// splitName fills in given name and surname from a full name.
+func splitName(u *directoryapi.ProviderUser, name string) {
 	if u.GivenName != "" || u.Surname != "" {
 		return
 	}
@@ -77,16 +79,17 @@ func splitName(u *directoryapi.ProviderAccount, name string) {
 	u.GivenName = name
 }
 
-func (s *session) otherClient() error {
+// otherClientError is the error for a token that was issued to another client.
+func (s *providerLogin) otherClientError() error {
 	return apierr.ProviderOtherClient.Because(
 		"the token of the provider %q was issued to another client than that of the directory", s.provider.ID)
 }
 
-// checkSameUser refuses a user object of somebody else than the id token is about
-// (OpenID Connect Core, section 5.3.2).
-func (s *session) checkSameUser(subject string) error {
-	if s.claims != nil && subject != text(s.claims, "sub") {
-		return s.refuse("its id token and its user object are about different users")
+// checkSameUser refuses a user object of another user than that of the id token (OpenID Connect
+// Core, section 5.3.2).
+func (s *providerLogin) checkSameUser(subject string) error {
+	if s.claims != nil && subject != firstText(s.claims, "sub") {
+		return s.providerError("its id token and its user object are about different users")
 	}
 	return nil
 }

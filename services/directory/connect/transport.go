@@ -21,18 +21,17 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of a provider, its answer included.
+	// callTimeout bounds one call of a provider, including its answer.
 	callTimeout = 10 * time.Second
 	// maxAnswer bounds the body of an answer, in bytes.
 	maxAnswer = 1 << 20
-	// maxCalls is how many calls of one host wait for its answer at the same time. As
-	// many more are queued for queueTimeout, and the rest fails at once: logins at a
-	// provider that hangs must leave room among the requests that a tenant may have in
-	// flight, which are 100.
+	// maxCalls is how many calls of one host may be in flight (bulkhead). maxQueued more wait for
+	// queueTimeout, and further calls fail at once: logins at a provider that hangs must not use up
+	// the 100 requests that a tenant may have in flight.
 	maxCalls     = 32
 	maxQueued    = 32
 	queueTimeout = time.Second
-	// maxReason bounds what an error repeats of an answer, in bytes.
+	// maxReason bounds the text of a provider in an error, in bytes.
 	maxReason = 300
 )
 
@@ -41,37 +40,36 @@ var (
 	errBusy           = errors.New("too many logins wait for its answers")
 )
 
-// newHTTP makes the HTTP client of all calls. A redirection is an answer like any
-// other: no call follows it with its secrets.
+// newHTTP makes the HTTP client of all calls. It does not follow redirects, which would send
+// secrets elsewhere.
 func newHTTP(transport http.RoundTripper) *http.Client {
 	return &http.Client{
-		Transport: &limited{next: transport, hosts: map[string]*host{}}, Timeout: callTimeout,
+		Transport: &limitedTransport{next: transport, hosts: map[string]*host{}}, Timeout: callTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// limited bounds the size of answers, and the calls of one host that wait at the
-// same time. It reads answers whole, and marks as JSON what is JSON, whatever the
-// provider calls it.
-type limited struct {
+// limitedTransport limits the size of answers, and the calls of each host in flight. It reads
+// answers completely, and sets the content type of JSON objects, as some providers send another.
+type limitedTransport struct {
 	next http.RoundTripper
 
 	mu    sync.Mutex
-	hosts map[string]*host // those that are called at present
+	hosts map[string]*host // hosts with calls in flight or queued
 }
 
 type host struct {
-	calls chan struct{}
-	users int // that call it or are queued
+	calls   chan struct{}
+	callers int // calls in flight or queued
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
-	leave, err := l.enter(request.Context(), request.URL.Host)
+func (l *limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	release, err := l.acquire(request.Context(), request.URL.Host)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	answer, err := l.next.RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -91,23 +89,24 @@ func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-func (l *limited) enter(ctx context.Context, name string) (leave func(), err error) {
+// acquire waits for a slot among the calls of a host.
+func (l *limitedTransport) acquire(ctx context.Context, name string) (release func(), err error) {
 	l.mu.Lock()
 	h := l.hosts[name]
 	if h == nil {
 		h = &host{calls: make(chan struct{}, maxCalls)}
 		l.hosts[name] = h
 	}
-	if h.users == maxCalls+maxQueued {
+	if h.callers == maxCalls+maxQueued {
 		l.mu.Unlock()
 		return nil, errBusy
 	}
-	h.users++
+	h.callers++
 	l.mu.Unlock()
-	forget := func() {
+	remove := func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if h.users--; h.users == 0 {
+		if h.callers--; h.callers == 0 {
 			delete(l.hosts, name)
 		}
 	}
@@ -115,35 +114,35 @@ func (l *limited) enter(ctx context.Context, name string) (leave func(), err err
 	defer queue.Stop()
 	select {
 	case h.calls <- struct{}{}:
-		return func() { <-h.calls; forget() }, nil
+		return func() { <-h.calls; remove() }, nil
 	case <-queue.C:
 		err = errBusy
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	forget()
+	remove()
 	return nil, err
 }
 
-// get asks for a JSON object, with the headers that header sets. kept is the
-// object as it was sent.
-func (s *session) get(
+// get fetches a JSON object, with the headers that header sets. raw is the object as it was sent.
+func (s *providerLogin) get(
 	ctx context.Context, address string, header func(http.Header),
-) (object map[string]any, kept json.RawMessage, err error) {
+) (object map[string]any, raw json.RawMessage, err error) {
 	answer, body, err := s.call(ctx, address, header)
 	if err != nil {
-		return nil, nil, s.failed(err)
+		return nil, nil, s.callError(err)
 	}
 	if answer.StatusCode/100 != 2 {
-		return nil, nil, s.refuse(statusText(answer.StatusCode))
+		return nil, nil, s.providerError(statusText(answer.StatusCode))
 	}
 	object, err = decode(body)
 	if err != nil {
-		return nil, nil, s.refuse("it did not answer with a JSON object")
+		return nil, nil, s.providerError("it did not answer with a JSON object")
 	}
 	return object, body, nil
 }
 
+// call sends a GET request and reads the answer.
 func (c *Client) call(ctx context.Context, address string, header func(http.Header)) (*http.Response, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -179,9 +178,9 @@ func statusText(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 }
 
-// reason says for the developer why a call failed. It does not repeat addresses,
-// which may have a token in them.
-func reason(err error) string {
+// failureText tells the developer why a call failed. It contains no URL, which may have a token in
+// it.
+func failureText(err error) string {
 	var refused *oauth2.RetrieveError
 	var network net.Error
 	var certificate *tls.CertificateVerificationError
@@ -192,7 +191,7 @@ func reason(err error) string {
 			text = statusText(refused.Response.StatusCode)
 		}
 		for _, said := range []string{refused.ErrorCode, refused.ErrorDescription} {
-			if said = visible(said); said != "" {
+			if said = printable(said); said != "" {
 				text = strings.TrimPrefix(text+": "+said, ": ")
 			}
 		}
@@ -216,8 +215,8 @@ func reason(err error) string {
 	return "its answer makes no sense"
 }
 
-// visible is a text of a provider on one line.
-func visible(text string) string {
+// printable returns a text of a provider on one line, shortened to maxReason.
+func printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

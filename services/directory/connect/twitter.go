@@ -10,13 +10,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// within binds calls to a context, which oauth1 does not take.
-type within struct {
+// contextTransport binds calls to a context, which package oauth1 does not take.
+type contextTransport struct {
 	ctx  context.Context //nolint:containedctx // of one login
 	next http.RoundTripper
 }
 
-func (w within) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w contextTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(request.WithContext(w.ctx))
 }
 
@@ -24,34 +24,34 @@ func (c *Client) oauth1(ctx context.Context, p provider, callback string) *oauth
 	return &oauth1.Config{
 		ConsumerKey: p.ClientID, ConsumerSecret: p.ClientSecret.Reveal(), CallbackURL: callback,
 		Endpoint:   oauth1.Endpoint{RequestTokenURL: p.RequestToken, AuthorizeURL: p.Authorization, AccessTokenURL: p.Token},
-		HTTPClient: &http.Client{Transport: within{ctx, c.http.Transport}, CheckRedirect: c.http.CheckRedirect, Timeout: callTimeout},
+		HTTPClient: &http.Client{Transport: contextTransport{ctx, c.http.Transport}, CheckRedirect: c.http.CheckRedirect, Timeout: callTimeout},
 	}
 }
 
-// beginTwitter asks for a request token (OAuth 1.0a, section 6.1). The state goes
-// along in the address to come back to, as the protocol has no place for it.
-func (c *Client) beginTwitter(ctx context.Context, p provider, in AuthorizationRequest) (Started, error) {
-	s := &session{Client: c, provider: p}
+// beginTwitter fetches a request token (OAuth 1.0a, section 6.1). The state is a parameter of the
+// callback URL, as the protocol has none.
+func (c *Client) beginTwitter(ctx context.Context, p provider, in AuthorizationRequest) (StartedLogin, error) {
+	s := &providerLogin{Client: c, provider: p}
 	config := c.oauth1(ctx, p, withQuery(in.RedirectURI, "state", in.State.Reveal()))
 	token, tokenSecret, err := config.RequestToken()
 	if err != nil {
-		return Started{}, s.failed(err)
+		return StartedLogin{}, s.callError(err)
 	}
 	address, err := config.AuthorizationURL(token)
 	if err != nil {
-		return Started{}, s.failed(err)
+		return StartedLogin{}, s.callError(err)
 	}
-	return Started{URL: address.String(), RequestSecret: secure.Secret(tokenSecret)}, nil
+	return StartedLogin{URL: address.String(), RequestSecret: secure.Secret(tokenSecret)}, nil
 }
 
-// twitter asks for the user of an access token. With a code, which is the verifier
-// of OAuth 1.0a, the access token of the login is the request token.
-func (s *session) twitter(ctx context.Context) (directoryapi.ProviderAccount, error) {
+// twitter fetches the user of an access token. With a code, which is the verifier of OAuth 1.0a,
+// the access token of the login is the request token.
+func (s *providerLogin) twitter(ctx context.Context) (directoryapi.ProviderUser, error) {
 	config := s.oauth1(ctx, s.provider, "")
 	if s.login.Code != "" {
 		token, tokenSecret, err := config.AccessToken(s.login.AccessToken.Reveal(), s.login.AccessTokenSecret.Reveal(), s.login.Code.Reveal())
 		if err != nil {
-			return directoryapi.ProviderAccount{}, s.failed(err)
+			return directoryapi.ProviderUser{}, s.callError(err)
 		}
 		s.tokens = directoryapi.ProviderTokens{AccessToken: secure.Secret(token), AccessTokenSecret: secure.Secret(tokenSecret)}
 	}
@@ -60,15 +60,15 @@ func (s *session) twitter(ctx context.Context) (directoryapi.ProviderAccount, er
 	signed.CheckRedirect, signed.Timeout = s.http.CheckRedirect, callTimeout
 	plain := *s
 	plain.Client = &Client{http: signed}
-	object, kept, err := plain.get(ctx, withQuery(s.provider.Resource, "include_email", "true", "skip_status", "true"), nil)
+	object, raw, err := plain.get(ctx, withQuery(s.provider.Resource, "include_email", "true", "skip_status", "true"), nil)
 	if err != nil {
-		return directoryapi.ProviderAccount{}, err
+		return directoryapi.ProviderUser{}, err
 	}
-	if id := text(object, "id_str"); id != "" {
+	if id := firstText(object, "id_str"); id != "" {
 		object["id"] = id
 	}
-	u, err := s.user(object, kept)
-	u.EmailVerified = u.Email != "" // it shares none that is not confirmed
-	splitName(&u, text(object, "name"))
+	u, err := s.profile(object, raw)
+	u.EmailVerified = u.Email != "" // Twitter returns verified emails only
+	splitName(&u, firstText(object, "name"))
 	return u, err
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// updateAccount refuses a hash in place of a password, which only a new
-// account can have (docs/interface/accounts.md#password-hashes): it would become the password.
+// updateAccount handles the update of an account. It refuses passwordFormat, which only a new
+// account can have (docs/interface/accounts.md#password-hashes): the hash would be stored as the
+// password itself.
 func updateAccount(svc *directory.Service, v views) fiber.Handler {
 	update := rest.Update(svc.UpdateAccount, v.Account)
 	return func(c *fiber.Ctx) error {
@@ -23,8 +24,8 @@ func updateAccount(svc *directory.Service, v views) fiber.Handler {
 	}
 }
 
-// verify consumes a mailed token. The answer is the link of its account.
-func verify(svc *directory.Service, v views) fiber.Handler {
+// verifyEmail consumes a mailed token and answers with the link of its account.
+func verifyEmail(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		a, err := svc.VerifyEmail(c.UserContext(), directoryapi.VerifyEmail{Tenant: rest.Caller(c).Tenant,
 			Token: secure.Secret(c.Params("token"))})

@@ -24,9 +24,9 @@ func (v views) accountLink(l store.AccountLink) accountLinkView {
 	}
 }
 
-// linkBody returns a missing or malformed body the code that account links have
-// for it (docs/interface/account-linking.md#links).
-func linkBody(next fiber.Handler) fiber.Handler {
+// malformedLinkErrors is a middleware: for a missing or malformed body it answers with the error
+// code of account links (docs/interface/account-linking.md#links).
+func malformedLinkErrors(next fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if len(c.Body()) == 0 {
 			return apierr.LinkMalformed.Because("leftAccount and rightAccount are required")

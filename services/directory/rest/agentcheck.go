@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// maxWait is the longest wait that an agent may ask for, in seconds.
+// maxWait is the longest long poll that an agent may ask for, in seconds.
 const maxWait = 20
 
 type agentCheckView struct {
@@ -23,7 +23,7 @@ type agentCheckView struct {
 	Trace      map[string]string `json:"trace"`
 }
 
-// agentChecks is the long poll of an agent.
+// agentChecks is the long poll with which an agent fetches password checks.
 func agentChecks(svc *directory.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
@@ -42,10 +42,11 @@ func agentChecks(svc *directory.Service) fiber.Handler {
 		for i, check := range checks {
 			views[i] = agentCheckView{check.ID, check.Username, check.Plain.Reveal(), check.ExternalID, check.Trace}
 		}
-		return unstored(c, views)
+		return noStore(c, views)
 	}
 }
 
+// answerCheck stores the result of a password check.
 func answerCheck(svc *directory.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)

@@ -13,7 +13,7 @@ type agentKeyView struct {
 	rest.Head
 	ID     string    `json:"id"`
 	Name   *string   `json:"name"`
-	Secret string    `json:"secret,omitempty"` // in the answer to its creation alone
+	Secret string    `json:"secret,omitempty"` // only in the answer to its creation
 	Agent  href.Link `json:"agent"`
 }
 
@@ -24,7 +24,7 @@ func (v views) agentKey(k store.AgentKey) agentKeyView {
 	}
 }
 
-// createAgentKey answers with the secret, which nothing between is to keep.
+// createAgentKey creates a key. The answer has its secret, and must not be cached.
 func createAgentKey(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)

@@ -10,8 +10,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// configurationView is what an agent works by, the password of the directory
-// server among it.
+// configurationView is the configuration of an agent, with the password of its LDAP bind.
 type configurationView struct {
 	ProviderID string `json:"providerId"`
 	store.AgentConfig
@@ -28,12 +27,12 @@ func agentConfiguration(svc *directory.Service) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		return unstored(c, configurationView{agent.ProviderID, agent.Config, password.Reveal()})
+		return noStore(c, configurationView{agent.ProviderID, agent.Config, password.Reveal()})
 	}
 }
 
-// unstored answers 200 with what nothing between may keep.
-func unstored(c *fiber.Ctx, view any) error {
+// noStore answers 200 with what no cache may store (Cache-Control: no-store).
+func noStore(c *fiber.Ctx, view any) error {
 	if err := c.JSON(view); err != nil {
 		return err
 	}
@@ -60,8 +59,7 @@ func (v views) refusal(r store.Refusal) refusalView {
 	return view
 }
 
-// agentDownload answers with the program of the agent, where the deployment has
-// it.
+// agentDownload answers with the ZIP archive of the agent's program, where the deployment has it.
 func agentDownload(svc *directory.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)

@@ -1,9 +1,13 @@
 package rest
 
 import (
+	"context"
+
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/directory"
 )
 
 type directoryView struct {
@@ -34,5 +38,12 @@ func (v views) directory(d directoryapi.Directory) directoryView {
 		AccountCreationPolicy: v.Base.Link("accountCreationPolicies", d.ID), PasswordPolicy: v.Base.Link("passwordPolicies", d.ID),
 		AccountSchema: v.Base.Link("schemas", d.SchemaID), Applications: link("applications"), ApplicationMappings: link("applicationMappings"),
 		Organizations: link("organizations"), OrganizationMappings: link("organizationMappings"),
+	}
+}
+
+func deleteDirectory(svc *directory.Service) func(context.Context, id.Ref) error {
+	return func(ctx context.Context, at id.Ref) error {
+		_, err := svc.DeleteDirectory(ctx, at)
+		return err
 	}
 }

@@ -143,7 +143,7 @@ func (b *bench) purgeUntilEmpty(table string) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
 	purged := make(chan error)
-	go func() { purged <- b.svc.Purge(ctx) }()
+	go func() { purged <- b.svc.Purger(ctx) }()
 	for {
 		left, err := pg.Value[int](b.Context(), b.db, `SELECT count(*)::int FROM `+table)
 		if err != nil {

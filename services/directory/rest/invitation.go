@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// invitationView is an invitation of an administrator. It has no address: the mail
-// alone leads to it.
+// invitationView is an invitation of an administrator. It has no href: only the mailed link leads
+// to it.
 type invitationView struct {
 	Email     string    `json:"email"`
 	CreatedAt rest.Time `json:"createdAt"`
@@ -21,7 +21,7 @@ type invitationView struct {
 
 func invite(svc *directory.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, in, err := rest.RefAndBody[directory.Invite, invitationView](c)
+		at, in, err := rest.RefAndBody[directory.NewInvitation, invitationView](c)
 		if err != nil {
 			return err
 		}

@@ -59,9 +59,9 @@ var bodies = map[string]string{
 	"/v1/attributeStatementMappingRules/:id": `{"items":[]}`,
 }
 
-// TestNoTenantReachesAnother takes every route of the service with the ids of
-// another tenant: each answers 404, as for ids that never were, and afterwards
-// the other tenant reads what it read before.
+// TestNoTenantReachesAnother calls every route of the service with the ids of another tenant
+// (tenant isolation): each answers 404, as for ids that do not exist, and the data of the other
+// tenant do not change.
 func TestNoTenantReachesAnother(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

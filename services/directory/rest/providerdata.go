@@ -7,12 +7,12 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// providerData shows the facts beside what all provider data have, which no
-// fact can hide.
+// providerData shows the claims of the provider beside href, times and providerId, which no claim
+// can overwrite.
 func (v views) providerData(d store.ProviderData) map[string]any {
-	view := make(map[string]any, len(d.Facts)+4)
-	for name, fact := range d.Facts {
-		view[name] = fact
+	view := make(map[string]any, len(d.Claims)+4)
+	for name, claim := range d.Claims {
+		view[name] = claim
 	}
 	maps.Copy(view, map[string]any{
 		"href": v.Base.To("accounts", d.AccountID, "providerData"), "createdAt": rest.Time(d.CreatedAt), "modifiedAt": rest.Time(d.ModifiedAt),

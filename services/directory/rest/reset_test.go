@@ -329,7 +329,7 @@ func TestExpiredResetsArePurged(t *testing.T) {
 	const old = 2500 // more than two batches
 	b.exec(`INSERT INTO password_resets SELECT tenant_id, decode(lpad(n::text, 8, '0'), 'hex'), account_id, NULL, $1, $1
 		FROM password_resets, generate_series(1, $2::int) AS n`, b.clock.Now().Add(-time.Second), old)
-	stop := worktest.Start(t, b.svc.Purge)
+	stop := worktest.Start(t, b.svc.Purger)
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for len(b.texts(`SELECT 'reset' AS text FROM password_resets`)) > 1 {

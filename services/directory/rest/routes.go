@@ -1,6 +1,6 @@
-// Package rest is the HTTP layer of the directory service: routes.go lists its
-// endpoints, and each noun has a file with its representation and, where an
-// endpoint is more than reading, asking and answering, its handler.
+// Package rest is the HTTP layer of the directory service: routes.go lists its endpoints (routes),
+// and each resource has a file with its representation (view) and, where reading, asking and
+// answering is not all of it, its handler.
 package rest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// views renders resources: one method per noun, in the noun's file.
+// views renders resources: one method for each resource, in its file.
 type views struct{ directoryview.Views }
 
 // Mount adds the service's endpoints to its app.
@@ -33,14 +33,14 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Post("/tenants/:id/invitations", invite(svc, v))
 	rest.CustomData(v1, "tenants", svc.CustomData().Tenants)
 
-	v1.Post("/directories", rest.CreateOwn(svc.NewDirectory, v.directory))
+	v1.Post("/directories", rest.CreateOwn(svc.CreateDirectoryIn, v.directory))
 	v1.Get("/directories/:id", rest.Get(svc.Directory, v.directory))
 	v1.Post("/directories/:id", rest.Update(svc.UpdateDirectory, v.directory))
-	v1.Delete("/directories/:id", rest.Delete(svc.RemoveDirectory))
+	v1.Delete("/directories/:id", rest.Delete(deleteDirectory(svc)))
 	v1.Get("/directories/:id/accounts", rest.List(store.DirectoryAccounts, svc.DirectoryAccounts, v.Account))
-	v1.Post("/directories/:id/accounts", v.CreateAccount(svc.NewAccount, svc.NewProviderAccount))
+	v1.Post("/directories/:id/accounts", v.CreateAccount(svc.CreateAccountIn, svc.SocialAccountIn))
 	v1.Get("/directories/:id/groups", rest.List(store.DirectoryGroups, svc.DirectoryGroups, v.Group))
-	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.Group))
+	v1.Post("/directories/:id/groups", rest.Create(svc.CreateGroupIn, v.Group))
 	v1.Get("/directories/:id/provider", rest.Get(svc.Provider, v.provider))
 	v1.Post("/directories/:id/provider", rest.Update(svc.UpdateProvider, v.provider))
 	rest.CustomData(v1, "directories", svc.CustomData().Directories)
@@ -51,11 +51,11 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/groups/:id/accounts", rest.List(store.Accounts, svc.GroupAccounts, v.Account))
 	v1.Get("/groups/:id/accountMemberships", rest.List(store.Memberships, svc.GroupMemberships, v.membership))
 	rest.CustomData(v1, "groups", svc.CustomData().Groups)
-	v1.Post("/groupMemberships", rest.CreateOwn(svc.NewMembership, v.membership))
+	v1.Post("/groupMemberships", rest.CreateOwn(svc.CreateMembership, v.membership))
 	v1.Get("/groupMemberships/:id", rest.Get(svc.Membership, v.membership))
 	v1.Delete("/groupMemberships/:id", rest.Delete(svc.DeleteMembership))
 
-	v1.Post("/accounts/emailVerificationTokens/:token", verify(svc, v))
+	v1.Post("/accounts/emailVerificationTokens/:token", verifyEmail(svc, v))
 	v1.Get("/accounts/:id", rest.Get(svc.Account, v.Account))
 	v1.Post("/accounts/:id", updateAccount(svc, v))
 	v1.Delete("/accounts/:id", rest.Delete(svc.DeleteAccount))
@@ -65,7 +65,7 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 	v1.Get("/accounts/:id/linkedAccounts", rest.List(store.Accounts, svc.LinkedAccounts, v.Account))
 	v1.Get("/accounts/:id/providerData", rest.Get(svc.ProviderData, v.providerData))
 	rest.CustomData(v1, "accounts", svc.CustomData().Accounts)
-	v1.Post("/accountLinks", linkBody(rest.CreateOwn(svc.NewAccountLink, v.accountLink)))
+	v1.Post("/accountLinks", malformedLinkErrors(rest.CreateOwn(svc.CreateAccountLink, v.accountLink)))
 	v1.Get("/accountLinks/:id", rest.Get(svc.AccountLink, v.accountLink))
 	v1.Delete("/accountLinks/:id", rest.Delete(svc.DeleteAccountLink))
 

@@ -24,7 +24,7 @@ func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 	}
 }
 
-// samlDescriptor is the metadata in XML.
+// samlDescriptor is the service provider metadata in XML.
 func (v views) samlDescriptor(p store.SAMLServiceProvider) ([]byte, error) {
 	view := v.samlMetadata(p)
 	return saml.ServiceProviderMetadata(

@@ -17,8 +17,8 @@ type strengthView struct {
 	PreventReuse int `json:"preventReuse"`
 }
 
-// strength shows the part of a password policy that is a resource of its own,
-// with the times of the policy.
+// strength shows the strength of a password policy, which is a resource of its own, with the times
+// of the policy.
 func (v views) strength(p store.PasswordPolicy) strengthView {
 	return strengthView{
 		Head:      rest.NewHead(v.Base.To("passwordPolicies", p.DirectoryID, "strength"), p.CreatedAt, p.ModifiedAt),

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// currentTenant leads to the tenant of the caller's key.
+// currentTenant redirects to the tenant of the caller's key.
 func (v views) currentTenant(c *fiber.Ctx) error {
 	return rest.Redirect(c, v.Base.To("tenants", rest.Caller(c).Tenant))
 }

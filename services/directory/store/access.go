@@ -8,7 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// Access is what says whether an account may act at all.
+// Access is what decides whether an account may act: the status of the account and of its
+// directory.
 type Access struct {
 	TenantID           id.ID
 	DirectoryID        id.ID
@@ -18,16 +19,17 @@ type Access struct {
 	CreatedAt          time.Time
 }
 
-// accessChannel is notified of the accounts and directories whose access changes.
+// accessChannel is the channel of PostgreSQL notifications (NOTIFY) with the accounts and
+// directories whose access changes.
 const accessChannel = "directory.access"
 
-// accessCacheSize is twice the number of accounts, some 400 bytes each.
+// accessCacheSize is twice the number of accounts that the cache holds, some 400 bytes each.
 const accessCacheSize = 1 << 16
 
 const accessQuery = `SELECT a.tenant_id, a.directory_id, a.status, d.status AS directory_status, a.password_modified_at, a.created_at
 	FROM ` + liveAccounts + ` WHERE a.tenant_id = $1 AND a.id = $2`
 
-// directory is the directory whose change changes the access.
+// directory is the directory whose changes invalidate the cached access, too.
 func (a Access) directory() id.Ref { return id.Ref{Tenant: a.TenantID, ID: a.DirectoryID} }
 
 // Access returns the access of an account, or apierr.NotFound.
@@ -35,13 +37,13 @@ func (s *Store) Access(ctx context.Context, tenant, account id.ID) (Access, erro
 	return s.access.Read(ctx, id.Ref{Tenant: tenant, ID: account})
 }
 
-// RecentAccess is Access as it was at most 50 ms ago.
+// RecentAccess returns the access of an account as it was at most 50 ms ago, mostly from the
+// cache.
 func (s *Store) RecentAccess(ctx context.Context, tenant, account id.ID) (Access, error) {
 	return s.access.One(ctx, id.Ref{Tenant: tenant, ID: account})
 }
 
-// AccessChanges returns the accounts and directories whose access has changed since a
-// position.
+// AccessChanges returns the accounts and directories whose access has changed since a position.
 func (s *Store) AccessChanges(after changefeed.Position) changefeed.Page {
 	return s.accessFeed.After(after)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
@@ -17,8 +16,8 @@ import (
 const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname, a.status,
 	a.email_verification_status, a.email_assumed, a.verification_sealed, a.password_modified_at, a.owner, a.created_at, a.modified_at`
 
-// liveAccounts are the accounts whose directory is there: one that is deleted
-// goes at once, and its accounts after it.
+// liveAccounts are the accounts of existing directories. A directory that is deleted is hidden at
+// once, and its accounts are deleted in batches after that (directoryremoval.go).
 const liveAccounts = `accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id`
 
 // AccountStatuses are the values of an account's status.
@@ -40,25 +39,19 @@ var Accounts = list.Spec{
 	"passwordModifiedAt": {Column: "a.password_modified_at", Kind: list.Time},
 }
 
-// DirectoryAccounts are the attributes of accounts in directories, where they
-// are searched and sorted by custom data too.
+// DirectoryAccounts are the attributes by which accounts in directories are searched and sorted:
+// those of Accounts, and custom data.
 var DirectoryAccounts = withCustomData(Accounts, accountValues.attribute("a.id"))
 
+// withCustomData returns the attributes with those of custom data added.
 func withCustomData(plain list.Spec, values list.Attribute) list.Spec {
 	spec := maps.Clone(plain)
 	spec["customData.*"] = values
 	return spec
 }
 
-// Verification is an open proof of an account's email.
-type Verification struct {
-	Digest    []byte // of the token
-	Sealed    []byte // the token, for the account's representation and its mail
-	ExpiresAt *time.Time
-}
-
-// Held is an account with the status of the directory that holds it.
-type Held struct {
+// AccountWithDirectory is an account with the status of its directory.
+type AccountWithDirectory struct {
 	directoryapi.Account
 	DirectoryStatus string
 }
@@ -76,22 +69,22 @@ func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, 
 		AND a.directory_id IN (SELECT id FROM directories WHERE tenant_id = $1 AND builtin)`, tenant)
 }
 
-// Held returns an account with what holds it, or apierr.NotFound.
-func (s *Store) Held(ctx context.Context, tenant, account id.ID) (Held, error) {
-	return pg.One[Held](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
+// AccountWithDirectory returns an account with the status of its directory, or apierr.NotFound.
+func (s *Store) AccountWithDirectory(ctx context.Context, tenant, account id.ID) (AccountWithDirectory, error) {
+	return pg.One[AccountWithDirectory](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
-// ListAccounts returns a page of the accounts of directories and the members of
-// groups, each once. The groups are those of other directories.
+// ListAccounts returns a page of the accounts of directories and the members of groups, each
+// account once. The groups must be of other directories than those.
 func (s *Store) ListAccounts(ctx context.Context, tenant id.ID, directories, groups []id.ID,
 	query list.Query) (list.Page[directoryapi.Account], error) {
 	return listsql.SelectParts[directoryapi.Account](ctx, s.db, accountsOf(tenant, directories, groups), query)
 }
 
-// maxSeparateDirectories is the number of directories up to which each is a part of its own,
-// so that the database plans for the size of each. More of them share one plan, which is made
-// for directories of a common size.
+// maxSeparateDirectories is the number of directories up to which each is a part of the query of
+// its own, which PostgreSQL plans for the size of that directory. More of them share one plan,
+// which is made for directories of average size.
 const maxSeparateDirectories = 8
 
 func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
@@ -138,26 +131,28 @@ func (s *Store) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Qu
 	}, query)
 }
 
-// LockAccount reads an account that the transaction will change.
+// LockAccount reads an account and locks it for a change (FOR UPDATE).
 func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2
 		FOR UPDATE OF a`, tenant, account)
 }
 
-// HoldAccount reads an account that no other transaction deletes before the transaction
-// ends.
-func (tx *Tx) HoldAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
+// LockAccountShared reads an account and locks it against deletion (FOR KEY SHARE) until the
+// transaction ends.
+func (tx *Tx) LockAccountShared(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2
 		FOR KEY SHARE OF a`, tenant, account)
 }
 
-// InsertAccount adds an account to a directory that is there, or returns
-// apierr.NotFound. A user name or email that the directory has is
-// apierr.Exists. v is nil for an account without an open verification.
+// InsertAccount inserts an account into an existing directory, or returns apierr.NotFound for the
+// directory. A user name or email that is not unique, as another account of the directory has it
+// (key of login_names), is apierr.Exists. v is nil for an account whose email does not have to be
+// verified.
 //
-// It does not lock the directory, which all registrations of it would share: an
-// account that comes while the directory goes is one of those that it leaves.
-func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string, v *Verification) error {
+// It does not lock the directory, as all registrations of a directory would wait for that lock. An
+// account that is inserted while its directory is deleted is deleted after that
+// (directoryremoval.go).
+func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string, v *EmailVerification) error {
 	tx.QueueChange(`WITH directory AS (
 			SELECT FROM directories WHERE tenant_id = $1 AND id = $3
 		), counted AS (
@@ -170,17 +165,17 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 	return nil
 }
 
-// accountRowColumns are what is stored of an account, in the order of accountRow.
+// accountRowColumns are the columns of a new account, in the order of accountRow.
 const accountRowColumns = `tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded, ` +
 	`middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status, ` +
 	`email_assumed, verification_digest, verification_sealed, verification_expires_at, password_hash, ` +
 	`password_modified_at, owner, created_at, modified_at`
 
-func accountRow(a directoryapi.Account, passwordHash string, v *Verification) []any {
+func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerification) []any {
 	if v == nil {
-		v = &Verification{}
+		v = &EmailVerification{}
 	}
-	s := searchable(a)
+	s := normalizedText(a)
 	return []any{
 		a.TenantID, a.ID, a.DirectoryID, a.Username, s.username, a.Email, s.email, a.GivenName, s.givenName,
 		a.MiddleName, s.middleName, a.Surname, s.surname, s.fullName, a.Status, s.all, a.EmailVerificationStatus,
@@ -188,19 +183,20 @@ func accountRow(a directoryapi.Account, passwordHash string, v *Verification) []
 	}
 }
 
-// countSlot is the slot of a sharded counter that a connection changes. Hardly two connections
-// that are open at the same time share one, so that they do not wait for each other.
+// countSlot is the slot of a sharded counter that a connection updates. Connections that are open
+// at the same time hardly ever share a slot, so that they do not wait for each other's row lock.
 const countSlot = `(pg_backend_pid() % 64)::smallint`
 
-// accountText is an account's text in its normal form.
-type accountText struct{ username, email, givenName, middleName, surname, fullName, all string }
+// normalizedAccount is the text of an account in normal form (NFKC, case folded), for unique keys,
+// search and order.
+type normalizedAccount struct{ username, email, givenName, middleName, surname, fullName, all string }
 
-// maxSorted bounds the text by which full names are sorted, in characters: three
-// long names are more than an index takes.
+// maxSorted bounds the full name by which accounts are sorted, in characters: three long names are
+// longer than an index entry may be.
 const maxSorted = 300
 
-func searchable(a directoryapi.Account) accountText {
-	f := accountText{
+func normalizedText(a directoryapi.Account) normalizedAccount {
+	f := normalizedAccount{
 		username: field.Fold(a.Username), email: field.Fold(a.Email),
 		givenName: field.FoldOptional(a.GivenName), middleName: field.FoldOptional(a.MiddleName), surname: field.FoldOptional(a.Surname),
 	}
@@ -216,11 +212,11 @@ func searchable(a directoryapi.Account) accountText {
 	return f
 }
 
-// UpdateAccount writes what a client can change. An account without a sealed
-// verification token has no open verification any more.
+// UpdateAccount updates what a client can change. Where VerificationSealed is nil, it deletes the
+// verification token.
 func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account) error {
-	s := searchable(a)
-	tx.changesAccess(a.TenantID, a.ID)
+	s := normalizedText(a)
+	tx.invalidateAccess(a.TenantID, a.ID)
 	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
 		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
@@ -234,12 +230,12 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 	if err != nil || before.Status == a.Status {
 		return err
 	}
-	return tx.count(ctx, a, before.Status, a.Status)
+	return tx.moveCount(ctx, a, before.Status, a.Status)
 }
 
-// count moves an account from one status to another in its directory's counts;
-// an empty one is none.
-func (tx *Tx) count(ctx context.Context, a directoryapi.Account, from, to string) error {
+// moveCount moves an account from one status to another in the counts of its directory; an empty
+// status stands for no account.
+func (tx *Tx) moveCount(ctx context.Context, a directoryapi.Account, from, to string) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
 		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step (status, n)
 		WHERE d.tenant_id = $1 AND d.id = $2 AND step.status <> '' ORDER BY step.status
@@ -248,49 +244,12 @@ func (tx *Tx) count(ctx context.Context, a directoryapi.Account, from, to string
 	return err
 }
 
-// SetVerification opens a verification in place of the former.
-func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Verification) error {
-	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4, verification_expires_at = $5
-		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)
-}
-
-// VerificationTenant returns the tenant of an open verification, or
-// apierr.NotFound: a mailed link names its token and nothing else.
-func (s *Store) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
-	return pg.InAnyShard(ctx, s.db, func(ctx context.Context) (id.ID, error) {
-		return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
-	})
-}
-
-const openVerification = `SELECT ` + accountColumns + ` FROM ` + liveAccounts + `
-	WHERE a.tenant_id = $1 AND a.verification_digest = $2 AND a.verification_expires_at > $3`
-
-// VerificationAccount returns the account of an open verification, or
-// apierr.NotFound.
-func (s *Store) VerificationAccount(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, s.db, openVerification, tenant, digest, now)
-}
-
-// Verify consumes a verification token: one of any number of attempts succeeds, and the others
-// are apierr.NotFound.
-func (tx *Tx) Verify(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
-	before, err := pg.One[directoryapi.Account](ctx, tx, openVerification+` FOR UPDATE OF a`, tenant, digest, now)
-	if err != nil {
-		return before, err
-	}
-	after := before
-	after.EmailVerificationStatus, after.EmailAssumed, after.ModifiedAt, after.VerificationSealed = directoryapi.Verified, false, now, nil
-	if after.Status == directoryapi.Unverified {
-		after.Status = directoryapi.Enabled
-	}
-	return after, tx.UpdateAccount(ctx, before, after)
-}
-
-// DeleteAccount removes an account.
+// DeleteAccount deletes an account. Foreign keys delete its memberships, links, provider data and
+// resets.
 func (tx *Tx) DeleteAccount(ctx context.Context, a directoryapi.Account) error {
-	tx.changesAccess(a.TenantID, a.ID)
+	tx.invalidateAccess(a.TenantID, a.ID)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id = $2`, a.TenantID, a.ID); err != nil {
 		return err
 	}
-	return tx.count(ctx, a, a.Status, "")
+	return tx.moveCount(ctx, a, a.Status, "")
 }

@@ -17,12 +17,12 @@ type AccountLink struct {
 	ID             id.ID
 	LeftAccountID  id.ID
 	RightAccountID id.ID
-	CreatedAt      time.Time // it is never changed
+	CreatedAt      time.Time // also the time of its last change
 }
 
 const accountLinkColumns = `l.tenant_id, l.id, l.left_account_id, l.right_account_id, l.created_at`
 
-// liveLinks are the links whose accounts are in directories that are there.
+// liveLinks are the links between accounts of existing directories.
 const liveLinks = `account_links l
 	JOIN accounts le ON le.tenant_id = l.tenant_id AND le.id = l.left_account_id JOIN directories ld ON ld.tenant_id = l.tenant_id AND
 		ld.id = le.directory_id
@@ -57,27 +57,27 @@ func (s *Store) LinkedAccounts(ctx context.Context, account id.Ref, query list.Q
 		account.Tenant, account.ID)
 }
 
-// Reach is a link as one of its accounts sees it.
-type Reach struct {
+// DirectedLink is a link from the side of one of its accounts.
+type DirectedLink struct {
 	LinkID           id.ID
 	AccountID        id.ID
 	OtherID          id.ID
 	OtherDirectoryID id.ID
 }
 
-// Reaches returns all the links of the accounts, but for those that lead into a
-// directory that is gone. A link between two of them comes once for each.
-func (s *Store) Reaches(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]Reach, error) {
-	return reaches(ctx, s.db, tenant, accounts)
+// LinksOf returns all links of the accounts, without those to accounts of deleted directories. A
+// link between two of the accounts is returned once for each.
+func (s *Store) LinksOf(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]DirectedLink, error) {
+	return linksOf(ctx, s.db, tenant, accounts)
 }
 
-// Reaches is that of Store, as it is under the transaction's locks.
-func (tx *Tx) Reaches(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]Reach, error) {
-	return reaches(ctx, tx, tenant, accounts)
+// LinksOf is Store.LinksOf within the transaction, under its locks.
+func (tx *Tx) LinksOf(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]DirectedLink, error) {
+	return linksOf(ctx, tx, tenant, accounts)
 }
 
-func reaches(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) ([]Reach, error) {
-	return pg.All[Reach](ctx, q, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id FROM (
+func linksOf(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) ([]DirectedLink, error) {
+	return pg.All[DirectedLink](ctx, q, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id FROM (
 		SELECT l.id AS link_id, l.left_account_id AS account_id, l.right_account_id AS other_id
 		FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = ANY ($2)
 		UNION ALL SELECT l.id, l.right_account_id, l.left_account_id
@@ -86,7 +86,7 @@ func reaches(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) 
 		JOIN directories d ON d.tenant_id = $1 AND d.id = o.directory_id`, tenant, accounts)
 }
 
-// InsertAccountLink links two accounts, which are locked.
+// InsertAccountLink links two accounts, which the transaction must have locked.
 func (tx *Tx) InsertAccountLink(ctx context.Context, l AccountLink) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_links (tenant_id, id, left_account_id, right_account_id, created_at)
 		VALUES ($1, $2, $3, $4, $5)`,
@@ -99,8 +99,9 @@ func (tx *Tx) DeleteAccountLink(ctx context.Context, tenant, link id.ID) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND id = $2`, tenant, link)
 }
 
-// DeleteProvisionedLinks removes the link with which a login has made an account, if one
-// has: both have the same time, to the microsecond. Other links are made later.
+// DeleteProvisionedLinks deletes the link that a login created together with an account
+// (provisioning), if there is one: both have the same creation time, to the microsecond. Other
+// links are created later.
 func (tx *Tx) DeleteProvisionedLinks(ctx context.Context, a directoryapi.Account) error {
 	_, err := pg.Exec(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND right_account_id = $2 AND created_at = $3`,
 		a.TenantID, a.ID, a.CreatedAt)

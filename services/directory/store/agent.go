@@ -17,7 +17,8 @@ const (
 	Failed  = "ERROR"
 )
 
-// Agent is the program that mirrors an LDAP or Active Directory server.
+// Agent is the program that copies the accounts and groups of an LDAP or Active Directory server
+// into a mirror directory.
 type Agent struct {
 	TenantID       id.ID
 	ID             id.ID
@@ -34,8 +35,8 @@ type Agent struct {
 // Times returns the times of the collections below the agent.
 func (a Agent) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
 
-// AgentConfig says where the server is and how an agent reads it. Its JSON is
-// that of the interface.
+// AgentConfig says where the directory server is and how an agent reads it. Its JSON is that of
+// the HTTP interface.
 type AgentConfig struct {
 	DirectoryHost        string             `json:"directoryHost"`
 	DirectoryPort        int                `json:"directoryPort"`
@@ -49,8 +50,8 @@ type AgentConfig struct {
 	GroupConfig          AgentGroupConfig   `json:"groupConfig"`
 }
 
-// AgentAccountConfig says which entries are accounts, and in which attributes
-// their properties stand.
+// AgentAccountConfig says which LDAP entries are accounts, and which attributes are their
+// properties.
 type AgentAccountConfig struct {
 	DNSuffix      *string `json:"dnSuffix"` // nil: search from the base
 	ObjectClass   string  `json:"objectClass"`
@@ -63,8 +64,7 @@ type AgentAccountConfig struct {
 	PasswordRDN   *string `json:"passwordRdn,omitempty"` // LDAP only
 }
 
-// AgentGroupConfig says which entries are groups, and in which attributes their
-// properties stand.
+// AgentGroupConfig says which LDAP entries are groups, and which attributes are their properties.
 type AgentGroupConfig struct {
 	DNSuffix       *string `json:"dnSuffix"` // nil: search from the base
 	ObjectClass    string  `json:"objectClass"`
@@ -104,8 +104,8 @@ func (s *Store) ListAgents(ctx context.Context, tenant id.ID, onlineSince time.T
 	return listsql.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, onlineSince)
 }
 
-// LockAgent reads an agent that the transaction will change. One that has not
-// called since onlineSince is offline.
+// LockAgent reads an agent and locks it for a change. An agent that has not called since
+// onlineSince is offline.
 func (tx *Tx) LockAgent(ctx context.Context, tenant, agent id.ID, onlineSince time.Time) (Agent, error) {
 	return pg.One[Agent](ctx, tx, `SELECT `+agentColumns+fromAgents+` AND id = $3 FOR UPDATE`, tenant, onlineSince, agent)
 }
@@ -124,14 +124,14 @@ func (tx *Tx) UpdateAgent(ctx context.Context, a Agent) error {
 		a.TenantID, a.ID, a.Config, a.PasswordSealed, a.ModifiedAt)
 }
 
-// AgentSeen notes that an agent called now. One that was offline is online when
-// it synchronizes.
-func (tx *Tx) AgentSeen(_ context.Context, tenant, agent id.ID, now time.Time, synchronizes bool) {
+// RecordAgentCall records that an agent called now. An agent that was offline becomes online only
+// where synchronizes is true.
+func (tx *Tx) RecordAgentCall(_ context.Context, tenant, agent id.ID, now time.Time, synchronizes bool) {
 	tx.Queue(`UPDATE agents SET called_at = $3, status = CASE WHEN status = 'OFFLINE' AND $4 THEN 'ONLINE' ELSE status END
 		WHERE tenant_id = $1 AND id = $2`, tenant, agent, now, synchronizes)
 }
 
-// AgentCalled writes the status of an agent that called now.
-func (tx *Tx) AgentCalled(ctx context.Context, tenant, agent id.ID, status string, now time.Time) error {
+// SetAgentStatus records the status of an agent, and that it called now.
+func (tx *Tx) SetAgentStatus(ctx context.Context, tenant, agent id.ID, status string, now time.Time) error {
 	return pg.MustChange(ctx, tx, `UPDATE agents SET status = $3, called_at = $4 WHERE tenant_id = $1 AND id = $2`, tenant, agent, status, now)
 }

@@ -20,7 +20,7 @@ const (
 	CheckFailure = 1
 )
 
-// AgentCheck is a password check that a login waits for.
+// AgentCheck is a password check for which a login waits.
 type AgentCheck struct {
 	TenantID   id.ID
 	AgentID    id.ID
@@ -32,23 +32,23 @@ type AgentCheck struct {
 	CreatedAt  time.Time
 }
 
-// Delegate is the agent that checks the passwords of an account.
-type Delegate struct {
+// CheckingAgent is the agent that checks the passwords of an account.
+type CheckingAgent struct {
 	AgentID    id.ID
 	Status     string
 	ExternalID string // of the account
 }
 
-// Delegate returns the agent of a mirrored account, or apierr.NotFound. One that
-// has not called since onlineSince is offline.
-func (s *Store) Delegate(ctx context.Context, tenant, directory, account id.ID, onlineSince time.Time) (Delegate, error) {
-	return pg.One[Delegate](ctx, s.db, `SELECT a.id AS agent_id, m.external_id,
+// CheckingAgent returns the agent of a mirrored account, or apierr.NotFound. An agent that has not
+// called since onlineSince is offline.
+func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id.ID, onlineSince time.Time) (CheckingAgent, error) {
+	return pg.One[CheckingAgent](ctx, s.db, `SELECT a.id AS agent_id, m.external_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $4 THEN 'OFFLINE' ELSE a.status END AS status
 		FROM agents a JOIN mirrored_accounts m ON m.tenant_id = $1 AND m.directory_id = $2 AND m.account_id = $3
 		WHERE a.tenant_id = $1 AND a.directory_id = $2`, tenant, directory, account, onlineSince)
 }
 
-// InsertCheck adds a check and notifies the replicas at which its agent waits.
+// InsertCheck inserts a check and notifies the replicas at which its agent may wait.
 func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
 	tx.Queue(`INSERT INTO agent_checks (tenant_id, agent_id, id, external_id, username, password, trace, created_at, taken_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
@@ -57,10 +57,9 @@ func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
 	return nil
 }
 
-// TakeChecks returns checks of an agent that are not older than since, at most
-// limit, the oldest first. Nobody else gets one before until, which should be
-// answered by then.
-func (tx *Tx) TakeChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time, limit int) ([]AgentCheck, error) {
+// LeaseChecks returns checks of an agent that are not older than since, at most limit, the oldest
+// first. No other call gets them before until, by which they should be answered (lease).
+func (tx *Tx) LeaseChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time, limit int) ([]AgentCheck, error) {
 	return pg.All[AgentCheck](ctx, tx, `UPDATE agent_checks SET taken_until = $5
 		WHERE tenant_id = $1 AND id IN (
 			SELECT id FROM agent_checks WHERE tenant_id = $1 AND agent_id = $2 AND result IS NULL AND created_at >= $3 AND taken_until <= $4
@@ -68,9 +67,8 @@ func (tx *Tx) TakeChecks(ctx context.Context, tenant, agent id.ID, since, now, u
 		RETURNING tenant_id, agent_id, id, external_id, username, password, trace, created_at`, tenant, agent, since, now, until, limit)
 }
 
-// AnswerCheck stores the result of a check, notifies the replica that waits for
-// it, and removes its password. A check that is answered or gone is
-// apierr.NotFound.
+// AnswerCheck stores the result of a check, notifies the replica in which its login waits, and
+// deletes its password. A check that is answered or deleted is apierr.NotFound.
 func (tx *Tx) AnswerCheck(ctx context.Context, tenant, agent, check id.ID, result int) error {
 	_, err := pg.Value[string](ctx, tx, `WITH answered AS (
 			UPDATE agent_checks SET result = $4, password = NULL WHERE tenant_id = $1 AND agent_id = $2 AND id = $3 AND result IS NULL
@@ -80,25 +78,25 @@ func (tx *Tx) AnswerCheck(ctx context.Context, tenant, agent, check id.ID, resul
 	return err
 }
 
-// CheckResult returns the result of a check; nil while it has none. A check that
-// is gone is apierr.NotFound.
+// CheckResult returns the result of a check; nil while it has none. A check that was deleted is
+// apierr.NotFound.
 func (s *Store) CheckResult(ctx context.Context, tenant, check id.ID) (*int, error) {
 	return pg.Value[*int](ctx, s.db, `SELECT result FROM agent_checks WHERE tenant_id = $1 AND id = $2`, tenant, check)
 }
 
-// DropCheck removes a check that no login waits for any more.
-func (tx *Tx) DropCheck(_ context.Context, tenant, check id.ID) error {
+// DeleteCheck deletes a check for which no login waits any more.
+func (tx *Tx) DeleteCheck(_ context.Context, tenant, check id.ID) error {
 	tx.Queue(`DELETE FROM agent_checks WHERE tenant_id = $1 AND id = $2`, tenant, check)
 	return nil
 }
 
-// PurgeChecks removes at most limit checks that are older than before, which the
-// process of their login has left, and returns their number.
+// PurgeChecks deletes at most limit checks that are older than before, which stay where the
+// process of their login was killed. It returns their number.
 func (tx *Tx) PurgeChecks(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM agent_checks WHERE (tenant_id, id) IN
 		(SELECT tenant_id, id FROM agent_checks WHERE created_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
 }
 
-// OnNotify calls notify with the payload of each notification on a channel, while
-// the database listens.
+// OnNotify calls notify with the payload of each notification on a channel (LISTEN), while the
+// connection is open.
 func (s *Store) OnNotify(channel string, notify func(payload string)) { s.db.OnNotify(channel, notify) }

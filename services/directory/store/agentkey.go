@@ -40,7 +40,7 @@ func (s *Store) ListAgentKeys(ctx context.Context, agent id.Ref, query list.Quer
 		`FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2`, "id", agent.Tenant, agent.ID)
 }
 
-// InsertAgentKey adds a key to an agent that is there.
+// InsertAgentKey inserts a key of an existing agent.
 func (tx *Tx) InsertAgentKey(ctx context.Context, k AgentKey) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO agent_keys (`+agentKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6)`,
 		k.TenantID, k.ID, k.AgentID, k.Name, k.SecretDigest, k.CreatedAt)

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// CreationPolicy says which mails a registration sends and which email domains
-// may register. A mirror sends none, whatever its row says.
+// CreationPolicy is the account creation policy of a directory: which mails a registration sends,
+// and which email domains may register. A mirror directory sends no mails, whatever its row says.
 type CreationPolicy struct {
 	TenantID                       id.ID
 	DirectoryID                    id.ID
@@ -36,12 +36,12 @@ func (s *Store) CreationPolicy(ctx context.Context, tenant, directory id.ID) (Cr
 	return pg.One[CreationPolicy](ctx, s.db, creationPolicy, tenant, directory)
 }
 
-// LockCreationPolicy reads a policy that the transaction will change.
+// LockCreationPolicy reads a policy and locks it for a change.
 func (tx *Tx) LockCreationPolicy(ctx context.Context, tenant, directory id.ID) (CreationPolicy, error) {
 	return pg.One[CreationPolicy](ctx, tx, creationPolicy+` FOR UPDATE OF p`, tenant, directory)
 }
 
-// UpdateCreationPolicy writes what a client can change.
+// UpdateCreationPolicy updates what a client can change.
 func (tx *Tx) UpdateCreationPolicy(ctx context.Context, p CreationPolicy) error {
 	return pg.MustChange(ctx, tx, `UPDATE account_creation_policies SET verification_email_status = $3, verification_success_email_status = $4,
 		welcome_email_status = $5, email_domain_whitelist = $6, email_domain_blacklist = $7, modified_at = $8 WHERE tenant_id = $1 AND

@@ -13,13 +13,13 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// CustomData is the customData of the owners that this service has. That of groups and
-// accounts can be searched.
+// CustomData is the customData of the resources of this service. Accounts and groups can be
+// searched by theirs.
 type CustomData struct {
 	Tenants, Directories, Groups, Accounts customdata.Owners
 }
 
-// CustomData returns the customData of the owners.
+// CustomData returns the customData of the resources of this service.
 func (s *Store) CustomData(now func() time.Time) CustomData {
 	return CustomData{
 		Tenants:     customdatastore.Owners{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"},
@@ -29,9 +29,9 @@ func (s *Store) CustomData(now func() time.Time) CustomData {
 	}
 }
 
-// MergeData adds to the customData of an owner that the transaction has locked
-// or made, and is neither an account nor a group.
-func (tx *Tx) MergeData(ctx context.Context, tenant, owner id.ID, in customdata.Document, now time.Time) error {
+// MergeCustomData adds members to the customData of a tenant or directory that the transaction has
+// locked or inserted.
+func (tx *Tx) MergeCustomData(ctx context.Context, tenant, owner id.ID, in customdata.Document, now time.Time) error {
 	if in.IsEmpty() {
 		return nil
 	}
@@ -39,17 +39,19 @@ func (tx *Tx) MergeData(ctx context.Context, tenant, owner id.ID, in customdata.
 	return err
 }
 
-// MergeAccountData is MergeData for an account.
-func (tx *Tx) MergeAccountData(ctx context.Context, tenant, account id.ID, in customdata.Document, now time.Time) error {
-	return tx.mergeSearched(ctx, accountValues, tenant, account, in, now)
+// MergeAccountCustomData adds members to the customData of an account, and updates its searchable
+// values.
+func (tx *Tx) MergeAccountCustomData(ctx context.Context, tenant, account id.ID, in customdata.Document, now time.Time) error {
+	return tx.mergeSearchable(ctx, accountValues, tenant, account, in, now)
 }
 
-// MergeGroupData is MergeData for a group.
-func (tx *Tx) MergeGroupData(ctx context.Context, tenant, group id.ID, in customdata.Document, now time.Time) error {
-	return tx.mergeSearched(ctx, groupValues, tenant, group, in, now)
+// MergeGroupCustomData adds members to the customData of a group, and updates its searchable
+// values.
+func (tx *Tx) MergeGroupCustomData(ctx context.Context, tenant, group id.ID, in customdata.Document, now time.Time) error {
+	return tx.mergeSearchable(ctx, groupValues, tenant, group, in, now)
 }
 
-func (tx *Tx) mergeSearched(ctx context.Context, values valueTable, tenant, owner id.ID, in customdata.Document, now time.Time) error {
+func (tx *Tx) mergeSearchable(ctx context.Context, values valueTable, tenant, owner id.ID, in customdata.Document, now time.Time) error {
 	if in.IsEmpty() {
 		return nil
 	}
@@ -60,14 +62,14 @@ func (tx *Tx) mergeSearched(ctx context.Context, values valueTable, tenant, owne
 	return values.replace(ctx, tx, id.Ref{Tenant: tenant, ID: owner}, document)
 }
 
-// RemoveData deletes the customData of an owner that the transaction removes.
-func (tx *Tx) RemoveData(ctx context.Context, tenant, owner id.ID) error {
+// DeleteCustomData deletes the customData of a resource that the transaction deletes.
+func (tx *Tx) DeleteCustomData(ctx context.Context, tenant, owner id.ID) error {
 	return customdatastore.Remove(ctx, tx, tenant, owner)
 }
 
-// FillGroupValues writes the values of at most limit groups whose customData is
-// from before they could be searched, and returns the number of those groups.
-func (tx *Tx) FillGroupValues(ctx context.Context, limit int) (int64, error) {
+// BackfillGroupValues writes the searchable values of at most limit groups whose customData an
+// earlier release stored without them, and returns the number of those groups.
+func (tx *Tx) BackfillGroupValues(ctx context.Context, limit int) (int64, error) {
 	groups, err := pg.All[id.Ref](ctx, tx, `DELETE FROM group_values_missing WHERE (tenant_id, group_id) IN
 		(SELECT tenant_id, group_id FROM group_values_missing LIMIT $1 FOR UPDATE SKIP LOCKED)
 		RETURNING tenant_id AS tenant, group_id AS id`, limit)
@@ -75,7 +77,7 @@ func (tx *Tx) FillGroupValues(ctx context.Context, limit int) (int64, error) {
 		return 0, err
 	}
 	for _, group := range groups {
-		if _, err := tx.HoldGroup(ctx, group.Tenant, group.ID); errors.Is(err, apierr.NotFound) {
+		if _, err := tx.LockGroupShared(ctx, group.Tenant, group.ID); errors.Is(err, apierr.NotFound) {
 			continue
 		} else if err != nil {
 			return 0, err
@@ -91,7 +93,7 @@ func (tx *Tx) FillGroupValues(ctx context.Context, limit int) (int64, error) {
 	return int64(len(groups)), nil
 }
 
-// valueTable holds what of the customData of one kind of owner can be searched.
+// valueTable is a table of the searchable values of customData, of accounts or of groups.
 type valueTable struct {
 	name   string
 	owner  string // its column of the owner's id
@@ -103,15 +105,15 @@ var (
 	groupValues   = valueTable{name: "group_values", owner: "group_id", owners: "groups"}
 )
 
-// attribute searches and sorts owners, whose id is the SQL expression, by these
-// values (docs/interface/search.md#custom-data).
+// attribute is the attribute customData.* of a search, whose SQL expression of the resource's id
+// is given (docs/interface/search.md#custom-data).
 func (t valueTable) attribute(id string) list.Attribute {
 	return list.Attribute{Kind: list.Custom, Custom: &list.CustomValues{
 		From: t.name + " v WHERE v.tenant_id = $1 AND v.directory_id = part.id", Key: t.owner, Owner: id,
 	}}
 }
 
-// replace writes the values of an owner's document in place of the former ones.
+// replace writes the searchable values of a document in place of the former ones.
 func (t valueTable) replace(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document) error {
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM `+t.name+` WHERE tenant_id = $1 AND `+t.owner+` = $2`, owner.Tenant, owner.ID); err != nil {
 		return err

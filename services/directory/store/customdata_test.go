@@ -35,7 +35,7 @@ func TestValuesOfGroupsFromBefore(t *testing.T) {
 	}{{2, 1}, {0, 1}} {
 		var filled int64
 		err := stored.Tx(t.Context(), func(tx *store.Tx) (err error) {
-			filled, err = tx.FillGroupValues(t.Context(), 10)
+			filled, err = tx.BackfillGroupValues(t.Context(), 10)
 			return err
 		})
 		if err != nil || filled != want.filled {

@@ -35,20 +35,20 @@ func (s *Store) ListDirectories(ctx context.Context, tenant id.Ref, query list.Q
 		`FROM directories WHERE tenant_id = $1`, "id", tenant.Tenant)
 }
 
-// LockDirectory reads a directory that the transaction will change.
+// LockDirectory reads a directory and locks it for a change.
 func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
 	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR
 		UPDATE`, tenant, directory)
 }
 
-// HoldDirectory reads a directory that no other transaction deletes before the transaction
-// ends.
-func (tx *Tx) HoldDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
+// LockDirectoryShared reads a directory and locks it against deletion (FOR KEY SHARE) until the
+// transaction ends.
+func (tx *Tx) LockDirectoryShared(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
 	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR
 		KEY SHARE`, tenant, directory)
 }
 
-// InsertDirectory adds a directory. A name that is taken is apierr.Exists.
+// InsertDirectory inserts a directory. A name that is not unique in the tenant is apierr.Exists.
 func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, description_folded, search,
@@ -59,9 +59,9 @@ func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) err
 	return err
 }
 
-// InsertSatellites returns a new directory what belongs to every one: its policies
-// with their defaults, its templates, and the fields of its schema.
-func (tx *Tx) InsertSatellites(ctx context.Context, d directoryapi.Directory, templates []directoryapi.EmailTemplate,
+// InsertDirectoryDefaults inserts what every directory has: its policies with their default
+// values, its email templates, and the fields of its account schema.
+func (tx *Tx) InsertDirectoryDefaults(ctx context.Context, d directoryapi.Directory, templates []directoryapi.EmailTemplate,
 	fields []Field) error {
 	var batch pg.Batch
 	insertCreationPolicy(&batch, d)
@@ -75,19 +75,19 @@ func (tx *Tx) InsertSatellites(ctx context.Context, d directoryapi.Directory, te
 	return pg.ExecBatch(ctx, tx, &batch)
 }
 
-// UpdateDirectory writes what a client can change.
+// UpdateDirectory updates what a client can change.
 func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) error {
-	tx.changesAccess(d.TenantID, d.ID)
+	tx.invalidateAccess(d.TenantID, d.ID)
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
 	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
 		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.ModifiedAt)
 }
 
-// DeleteDirectory removes a directory with its policies. Its accounts and groups are
-// hidden from then on, and deleted by RemoveAccounts and RemoveGroups.
+// DeleteDirectory deletes a directory with its policies. Its accounts and groups are hidden from
+// then on, and deleted in batches after that (directoryremoval.go).
 func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID, now time.Time) error {
-	tx.changesAccess(tenant, directory)
+	tx.invalidateAccess(tenant, directory)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory); err != nil {
 		return err
 	}

@@ -47,13 +47,13 @@ func (s *Store) ListTemplates(ctx context.Context, tenant, directory id.ID, work
 		`FROM email_templates WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, "id", tenant, directory, workflow)
 }
 
-// LockTemplate reads a template that the transaction will change.
+// LockTemplate reads a template and locks it for a change.
 func (tx *Tx) LockTemplate(ctx context.Context, tenant, template id.ID) (directoryapi.EmailTemplate, error) {
 	return pg.One[directoryapi.EmailTemplate](ctx, tx, `SELECT `+templateColumns+` FROM email_templates
 		WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, template)
 }
 
-// UpdateTemplate writes what a client can change.
+// UpdateTemplate updates what a client can change.
 func (tx *Tx) UpdateTemplate(ctx context.Context, t directoryapi.EmailTemplate) error {
 	return pg.MustChange(ctx, tx, `UPDATE email_templates SET name = $3, description = $4, from_name = $5, from_email_address = $6,
 		subject = $7,

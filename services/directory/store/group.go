@@ -13,8 +13,8 @@ import (
 
 const groupColumns = `g.tenant_id, g.id, g.directory_id, g.name, g.description, g.status, g.created_at, g.modified_at`
 
-// liveGroups are the groups whose directory is there: one that is deleted goes at
-// once, and its groups after it.
+// liveGroups are the groups of existing directories. A directory that is deleted is hidden at
+// once, and its groups are deleted in batches after that (directoryremoval.go).
 const liveGroups = `groups g JOIN directories d ON d.tenant_id = g.tenant_id AND d.id = g.directory_id`
 
 // Groups are searched and sorted by these attributes.
@@ -26,8 +26,8 @@ var Groups = list.Spec{
 	"modifiedAt":  {Column: "g.modified_at", Kind: list.Time},
 }
 
-// DirectoryGroups are the attributes of groups in one directory, where they are
-// searched and sorted by custom data too.
+// DirectoryGroups are the attributes by which groups in directories are searched and sorted: those
+// of Groups, and custom data.
 var DirectoryGroups = withCustomData(Groups, groupValues.attribute("g.id"))
 
 // Group returns a group, or apierr.NotFound.
@@ -42,8 +42,8 @@ func (s *Store) TenantGroups(ctx context.Context, tenant id.Ref, query list.Quer
 		Where: ofPart}}, tenant.Tenant)
 }
 
-// StoreGroups returns a page of the groups of the directories together with the
-// groups that are named, each once.
+// StoreGroups returns a page of the groups of the directories, together with the named groups,
+// each once.
 func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, groups []id.ID,
 	query list.Query) (list.Page[directoryapi.Group], error) {
 	parts := []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part", Where: ofPart}}
@@ -58,11 +58,10 @@ func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, grou
 	return s.listGroups(ctx, query, parts, args...)
 }
 
-// ofPart is the condition of a group in one of the directories of a list.
+// ofPart is the SQL condition of a group in the directory of a part.
 const ofPart = "g.tenant_id = $1 AND g.directory_id = part.id"
 
-// byName is the order of groups where a query names none
-// (docs/interface/search.md#order).
+// byName returns a query ordered by name where it has no order (docs/interface/search.md#order).
 func byName(query list.Query) list.Query {
 	if len(query.Order) == 0 {
 		query.Order = []list.Order{{Attribute: "name"}}
@@ -93,8 +92,8 @@ func (s *Store) GroupsOutside(ctx context.Context, tenant id.ID, groups, directo
 		<> ALL ($3)`, tenant, groups, directories)
 }
 
-// StoresOf returns the directory and the groups of an account. An account that is
-// not there has none.
+// StoresOf returns the directory and the groups of an account; none for an account that does not
+// exist.
 func (s *Store) StoresOf(ctx context.Context, tenant, account id.ID) ([]directoryapi.Store, error) {
 	return pg.All[directoryapi.Store](ctx, s.db, `SELECT 'directories' AS kind, a.directory_id AS id FROM `+liveAccounts+` WHERE
 		a.tenant_id = $1 AND a.id = $2
@@ -102,19 +101,20 @@ func (s *Store) StoresOf(ctx context.Context, tenant, account id.ID) ([]director
 		ORDER BY kind, id`, tenant, account)
 }
 
-// LockGroup reads a group that the transaction will change.
+// LockGroup reads a group and locks it for a change.
 func (tx *Tx) LockGroup(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
 	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR
 		UPDATE OF g`, tenant, group)
 }
 
-// HoldGroup reads a group that no other transaction deletes before the transaction ends.
-func (tx *Tx) HoldGroup(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
+// LockGroupShared reads a group and locks it against deletion (FOR KEY SHARE) until the
+// transaction ends.
+func (tx *Tx) LockGroupShared(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
 	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR
 		KEY SHARE OF g`, tenant, group)
 }
 
-// InsertGroup adds a group. A name that the directory has is apierr.Exists.
+// InsertGroup inserts a group. A name that is not unique in the directory is apierr.Exists.
 func (tx *Tx) InsertGroup(ctx context.Context, g directoryapi.Group) error {
 	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO groups (tenant_id, id, directory_id, name, name_folded, description, description_folded,
@@ -124,7 +124,7 @@ func (tx *Tx) InsertGroup(ctx context.Context, g directoryapi.Group) error {
 	return err
 }
 
-// UpdateGroup writes what a client can change.
+// UpdateGroup updates what a client can change.
 func (tx *Tx) UpdateGroup(ctx context.Context, g directoryapi.Group) error {
 	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
 	return pg.MustChange(ctx, tx, `UPDATE groups SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,

@@ -9,37 +9,37 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// LinkCandidate is an account that logs in where a store is the default, and what that
-// store's directory has to do with it.
+// LinkCandidate is an account that has authenticated, and its relation to the default account
+// store of the login.
 type LinkCandidate struct {
 	directoryapi.Account
-	TargetID       id.ID // directory that the store is or is in; zero when the store is not there
+	TargetID       id.ID // directory of the store; zero where the store was deleted
 	TargetStatus   string
 	TargetProvider string
 	StoreStatus    string
-	Inside         bool // the store holds the account
+	InStore        bool // the store contains the account
 
 	Counterparts []Counterpart `db:"-"`
 }
 
-// Counterpart is an account of the store's directory that a candidate is linked
-// to, or that bears its user name or email.
+// Counterpart is an account of the store's directory that is linked to the candidate, or has its
+// user name or email.
 type Counterpart struct {
 	directoryapi.Account
-	Linked bool
-	Inside bool // the store holds it
+	Linked  bool
+	InStore bool // the store contains the counterpart
 }
 
 // SameEmail reports whether a counterpart has the email of the candidate.
 func (a LinkCandidate) SameEmail(c Counterpart) bool { return field.SameMailbox(a.Email, c.Email) }
 
-// LinkCandidate reads an account before a store, or returns apierr.NotFound for the
+// LinkCandidate reads an account and its relation to a store, or returns apierr.NotFound for the
 // account.
 func (s *Store) LinkCandidate(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
 	return linkCandidate(ctx, s.db, tenant, account, store)
 }
 
-// LinkCandidate is that of Store, as it is under the transaction's locks.
+// LinkCandidate is Store.LinkCandidate within the transaction, under its locks.
 func (tx *Tx) LinkCandidate(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
 	return linkCandidate(ctx, tx, tenant, account, store)
 }
@@ -47,7 +47,7 @@ func (tx *Tx) LinkCandidate(ctx context.Context, tenant, account id.ID, store di
 func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
 	a, err := pg.One[LinkCandidate](ctx, q, `SELECT `+accountColumns+`, target.id AS target_id, coalesce(target.status, '') AS target_status,
 		coalesce(target.provider_id, '') AS target_provider, coalesce(target.store_status, '') AS store_status,
-		coalesce(target.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS inside
+		coalesce(target.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS in_store
 		FROM `+liveAccounts+`
 		LEFT JOIN (
 			SELECT d.id, d.status, d.provider_id, d.status AS store_status FROM directories d
@@ -57,10 +57,10 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 			WHERE $3 = 'groups' AND g.tenant_id = $1 AND g.id = $4
 		) target ON true
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account, store.Kind, store.ID)
-	if err != nil || a.TargetID.IsZero() || a.Inside {
+	if err != nil || a.TargetID.IsZero() || a.InStore {
 		return a, err
 	}
-	a.Counterparts, err = pg.All[Counterpart](ctx, q, `SELECT `+accountColumns+`, near.linked, $3 = 'directories' OR `+isMember+` AS inside
+	a.Counterparts, err = pg.All[Counterpart](ctx, q, `SELECT `+accountColumns+`, near.linked, $3 = 'directories' OR `+isMember+` AS in_store
 		FROM (
 			SELECT id, bool_or(linked) AS linked FROM (
 				SELECT l.right_account_id AS id, true AS linked FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
@@ -73,5 +73,5 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 	return a, err
 }
 
-// isMember is whether an account is in the group whose id is the fourth argument.
+// isMember is the SQL condition of an account in the group whose id is the fourth argument.
 const isMember = `EXISTS (SELECT FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $4 AND m.account_id = a.id)`

@@ -12,7 +12,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Candidate is an account that a login leads to, and the store that decided.
+// Candidate is the account that a look-up of a login found, and the account store in which it was
+// found.
 type Candidate struct {
 	directoryapi.Account
 	PasswordHash    string
@@ -23,37 +24,37 @@ type Candidate struct {
 	StoreStatus     string
 }
 
-// criteria are which accounts a login leads to.
-type criteria struct {
-	natives   bool // not those of mirror directories
-	passwords bool // those that have a password, here or in their source, before the others
+// loginCriteria restrict and order the accounts that a look-up of a login finds.
+type loginCriteria struct {
+	nativeOnly     bool // no accounts of mirror directories
+	passwordsFirst bool // accounts with a password, here or at their directory server, before the others
 }
 
-// FindLogin looks up a login name, which is a user name or an email: it returns the account
-// whose password is to be compared, in the first of the stores that has one, or
-// apierr.NotFound. A directory has a name once, be it the user name or the email. Accounts without a password come after all
-// others: the copy that a login has made of an account (LinkedAccount) must not
-// keep that account from its next login. It is one query, however many stores
-// there are.
+// FindLogin looks up a login name, which is a user name or an email. It returns the account whose
+// password is to be checked, in the first of the account stores that has one, or apierr.NotFound.
+// In a directory a login name is unique (login_names). Accounts without a password are considered
+// last: the copy of an account that a login has created (LinkedAccount) must not keep the original
+// from logging in. It is one query for any number of stores.
 func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, criteria{passwords: true})
+	return s.findByLogin(ctx, tenant, stores, login, loginCriteria{passwordsFirst: true})
 }
 
-// FindAddressee is FindLogin whether or not the accounts have a password.
-func (s *Store) FindAddressee(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, criteria{})
+// FindAccountByLogin is FindLogin, but an account without a password counts like any other.
+func (s *Store) FindAccountByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+	return s.findByLogin(ctx, tenant, stores, login, loginCriteria{})
 }
 
-// FindNative is FindAddressee without the accounts of mirror directories.
-func (s *Store) FindNative(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
-	return s.find(ctx, tenant, stores, login, criteria{natives: true})
+// FindNativeAccountByLogin is FindAccountByLogin without the accounts of mirror directories.
+func (s *Store) FindNativeAccountByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+	return s.findByLogin(ctx, tenant, stores, login, loginCriteria{nativeOnly: true})
 }
 
-func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string, among criteria) (Candidate, error) {
+func (s *Store) findByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string,
+	criteria loginCriteria) (Candidate, error) {
 	if !utf8.ValidString(login) || strings.ContainsRune(login, 0) {
 		return Candidate{}, apierr.NotFound // no account can have it
 	}
-	kinds, ids := columns(stores)
+	kinds, ids := storeColumns(stores)
 	return pg.One[Candidate](ctx, s.db, `WITH stores AS (
 			SELECT * FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS store (kind, id, position)
 		), found AS (
@@ -77,11 +78,11 @@ func (s *Store) find(ctx context.Context, tenant id.ID, stores []directoryapi.St
 		JOIN directories d ON d.tenant_id = $1 AND d.id = a.directory_id
 		WHERE NOT $5 OR d.provider_id = 'native'
 		ORDER BY $6 AND a.password_hash = '' AND d.provider_id NOT IN ('ldap', 'ad'), f.position
-		LIMIT 1`, tenant, kinds, ids, field.Fold(login), among.natives, among.passwords)
+		LIMIT 1`, tenant, kinds, ids, field.Fold(login), criteria.nativeOnly, criteria.passwordsFirst)
 }
 
-// columns takes stores apart for a query that unnests them.
-func columns(stores []directoryapi.Store) (kinds []string, ids []id.ID) {
+// storeColumns returns the kinds and the ids of stores, as arguments of unnest.
+func storeColumns(stores []directoryapi.Store) (kinds []string, ids []id.ID) {
 	kinds, ids = make([]string, len(stores)), make([]id.ID, len(stores))
 	for i, store := range stores {
 		kinds[i], ids[i] = store.Kind, store.ID
@@ -89,10 +90,9 @@ func columns(stores []directoryapi.Store) (kinds []string, ids []id.ID) {
 	return kinds, ids
 }
 
-// NamedStores returns the names of those of the stores that are there, in one
-// query.
+// NamedStores returns those of the stores that exist, with their names.
 func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []directoryapi.Store) ([]directoryapi.NamedStore, error) {
-	kinds, ids := columns(stores)
+	kinds, ids := storeColumns(stores)
 	return pg.All[directoryapi.NamedStore](ctx, s.db, `WITH stores AS (
 			SELECT DISTINCT store.kind, store.id FROM unnest($2::text[], $3::uuid[]) AS store (kind, id)
 		)
@@ -102,17 +102,4 @@ func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []director
 		SELECT s.kind, s.id, g.name, g.status, d.id, d.provider_id, d.name
 		FROM stores s JOIN groups g ON g.tenant_id = $1 AND g.id = s.id JOIN directories d ON d.tenant_id = $1 AND d.id = g.directory_id
 		WHERE s.kind = 'groups'`, tenant, kinds, ids)
-}
-
-// Through is how many of some groups an account is a member of.
-type Through struct {
-	Groups  int
-	Enabled int // of these, how many are enabled
-}
-
-// Through says which of the groups an account is a member of.
-func (s *Store) Through(ctx context.Context, tenant, account id.ID, groups []id.ID) (Through, error) {
-	return pg.One[Through](ctx, s.db, `SELECT count(*) AS groups, count(*) FILTER (WHERE g.status = 'ENABLED') AS enabled
-		FROM group_memberships m JOIN groups g ON g.tenant_id = $1 AND g.id = m.group_id
-		WHERE m.tenant_id = $1 AND m.account_id = $2 AND m.group_id = ANY ($3)`, tenant, account, groups)
 }

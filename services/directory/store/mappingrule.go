@@ -16,13 +16,13 @@ func (s *Store) MappingRules(ctx context.Context, kind mappingrule.Kind, tenant,
 	return pg.One[mappingrule.Rules](ctx, s.db, mappingRulesQuery, tenant, rules, kind)
 }
 
-// LockMappingRules reads rules that the transaction will change.
+// LockMappingRules reads mapping rules and locks them for a change.
 func (tx *Tx) LockMappingRules(ctx context.Context, kind mappingrule.Kind, tenant, rules id.ID) (mappingrule.Rules, error) {
 	return pg.One[mappingrule.Rules](ctx, tx, mappingRulesQuery+` FOR UPDATE`, tenant, rules, kind)
 }
 
-// InsertMappingRules adds the rules of a new directory, which has one set at
-// most.
+// InsertMappingRules inserts the mapping rules of a new directory, which has at most one set of
+// them.
 func (tx *Tx) InsertMappingRules(ctx context.Context, directory id.ID, r mappingrule.Rules) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO mapping_rules (tenant_id, id, directory_id, kind, items, created_at, modified_at) VALUES
 		($1, $2, $3, $4, $5, $6, $7)`,
@@ -30,7 +30,7 @@ func (tx *Tx) InsertMappingRules(ctx context.Context, directory id.ID, r mapping
 	return err
 }
 
-// UpdateMappingRules writes what a client can change.
+// UpdateMappingRules updates what a client can change.
 func (tx *Tx) UpdateMappingRules(ctx context.Context, r mappingrule.Rules) error {
 	return pg.MustChange(ctx, tx, `UPDATE mapping_rules SET items = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
 		r.TenantID, r.ID, r.Items, r.ModifiedAt)

@@ -13,19 +13,20 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Mirrored is an account of a mirror and what its source has said of it.
-type Mirrored struct {
+// MirroredAccount is an account of a mirror directory with what its source last sent of it.
+// agentsync.go has the syncs themselves.
+type MirroredAccount struct {
 	ExternalID     string
 	AccountID      id.ID
-	Digest         []byte // of all that was sent
-	Disabled       bool   // at the source
-	Wanted         string // status that an administrator wants
-	Status         string // that the account has
+	Digest         []byte // SHA-256 of what the source last sent
+	Disabled       bool   // whether the source has disabled the account
+	AssignedStatus string // status that an administrator has assigned
+	Status         string // effective status of the account
 	UsernameFolded string
 	EmailFolded    string
 }
 
-// MirroredGroup is a group of a mirror and what its source has said of it.
+// MirroredGroup is a group of a mirror directory with what its source last sent of it.
 type MirroredGroup struct {
 	ExternalID string
 	GroupID    id.ID
@@ -33,25 +34,26 @@ type MirroredGroup struct {
 	NameFolded string
 }
 
-// Owned is a name of a directory and what has it: an account, or a group.
-type Owned struct {
+// NameHolder is a name in a directory and the account or group that has it.
+type NameHolder struct {
 	Name string
 	ID   id.ID
 }
 
-// LockMirror makes the transaction the only one that writes what a mirror copies.
+// LockMirror takes the advisory lock of a mirror directory: no other transaction writes what is
+// mirrored there.
 func (tx *Tx) LockMirror(ctx context.Context, directory id.ID) error {
 	_, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, directory.String())
 	return err
 }
 
-// MirroredAccounts returns those of the accounts that are there.
+// MirroredAccounts returns the accounts of the external ids that exist.
 //
-// It and the look-ups below join their keys with LIMIT 1, one row of an index for
-// each key. With = ANY PostgreSQL may read the whole directory for every page of a
-// sync: its statistics do not know a directory that is being filled.
-func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]Mirrored, error) {
-	return pg.All[Mirrored](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.status AS wanted,
+// This look-up and those below join their keys with LIMIT 1, which reads one index entry for each
+// key. With = ANY, PostgreSQL may read the whole directory for every page of a sync, as it has no
+// statistics yet of a directory that is being filled.
+func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]MirroredAccount, error) {
+	return pg.All[MirroredAccount](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.status AS assigned_status,
 			a.status, a.username_folded, a.email_folded
 		FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id, account_id, digest, disabled, status FROM mirrored_accounts
@@ -60,30 +62,30 @@ func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, ext
 		tenant, directory, externalIDs)
 }
 
-// LoginNames returns those of the names that lead a login of the directory to an
-// account.
-func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]Owned, error) {
-	return pg.All[Owned](ctx, tx, `SELECT n.name, n.account_id AS id FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
+// LoginNames returns which of the login names are in use in the directory, and by which account.
+func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]NameHolder, error) {
+	return pg.All[NameHolder](ctx, tx, `SELECT n.name, n.account_id AS id
+		FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name, account_id FROM login_names
 			WHERE tenant_id = $1 AND directory_id = $2 AND name = wanted.name LIMIT 1) n`, tenant, directory, folded)
 }
 
-// GroupNames returns those of the names that a group of the directory has.
-func (tx *Tx) GroupNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]Owned, error) {
-	return pg.All[Owned](ctx, tx, `SELECT g.name, g.id FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
+// GroupNames returns which of the group names are in use in the directory, and by which group.
+func (tx *Tx) GroupNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]NameHolder, error) {
+	return pg.All[NameHolder](ctx, tx, `SELECT g.name, g.id FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name_folded AS name, id FROM groups
 			WHERE tenant_id = $1 AND directory_id = $2 AND name_folded = wanted.name LIMIT 1) g`, tenant, directory, folded)
 }
 
-// MirrorAccount is an account to be written, and what its source has said of it.
-type MirrorAccount struct {
+// MirroredAccountWrite is an account to be written, with what its source has sent of it.
+type MirroredAccountWrite struct {
 	directoryapi.Account
-	Mirrored
+	MirroredAccount
 	PasswordHash string
 }
 
-// InsertMirrored adds accounts to a mirror.
-func (tx *Tx) InsertMirrored(ctx context.Context, tenant, directory id.ID, accounts []MirrorAccount, seen int64) error {
+// InsertMirroredAccounts inserts accounts into a mirror directory.
+func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite, seen int64) error {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -91,7 +93,7 @@ func (tx *Tx) InsertMirrored(ctx context.Context, tenant, directory id.ID, accou
 	statuses := map[string]int64{}
 	for i, a := range accounts {
 		rows[i] = accountRow(a.Account, a.PasswordHash, nil)
-		origins[i] = []any{tenant, directory, a.ExternalID, a.ID, a.Digest, a.Disabled, a.Wanted, seen}
+		origins[i] = []any{tenant, directory, a.ExternalID, a.ID, a.Digest, a.Disabled, a.AssignedStatus, seen}
 		statuses[a.Account.Status]++
 	}
 	if err := tx.copyRows(ctx, "accounts", accountRowColumns, rows); err != nil {
@@ -104,7 +106,7 @@ func (tx *Tx) InsertMirrored(ctx context.Context, tenant, directory id.ID, accou
 	if err := tx.addCounts(ctx, tenant, directory, statuses); err != nil {
 		return err
 	}
-	return tx.joinGroups(ctx, tenant, directory, accounts)
+	return tx.addAwaitedMemberships(ctx, tenant, directory, accounts)
 }
 
 func (tx *Tx) copyRows(ctx context.Context, table, columns string, rows [][]any) error {
@@ -112,9 +114,9 @@ func (tx *Tx) copyRows(ctx context.Context, table, columns string, rows [][]any)
 	return pg.Error(err)
 }
 
-// joinGroups makes new accounts members of the groups that named them before they
-// were there.
-func (tx *Tx) joinGroups(ctx context.Context, tenant, directory id.ID, accounts []MirrorAccount) error {
+// addAwaitedMemberships makes new accounts members of the groups that named them as members before
+// they existed.
+func (tx *Tx) addAwaitedMemberships(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite) error {
 	byExternal := map[string]id.ID{}
 	names := make([]string, len(accounts))
 	for i, a := range accounts {
@@ -162,16 +164,16 @@ func (tx *Tx) addCounts(ctx context.Context, tenant, directory id.ID, statuses m
 	return err
 }
 
-// ReleaseNames returns accounts that are about to be updated names that nobody else
-// has, so that others of the same update can have theirs.
-func (tx *Tx) ReleaseNames(ctx context.Context, tenant id.ID, accounts []id.ID) error {
+// ReleaseAccountNames replaces the login names of accounts, which are about to be updated, by
+// their ids, so that other accounts of the same update can get those names.
+func (tx *Tx) ReleaseAccountNames(ctx context.Context, tenant id.ID, accounts []id.ID) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET username_folded = id::text, email_folded = id::text
 		WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, accounts)
 	return err
 }
 
-// UpdateMirrored writes what the source of a mirror has changed of accounts.
-func (tx *Tx) UpdateMirrored(ctx context.Context, tenant, directory id.ID, accounts []MirrorAccount, seen int64) error {
+// UpdateMirroredAccounts updates accounts with what their source has changed.
+func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite, seen int64) error {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -183,13 +185,13 @@ func (tx *Tx) UpdateMirrored(ctx context.Context, tenant, directory id.ID, accou
 	}
 	statuses := map[string]int64{}
 	for i, a := range accounts {
-		s := searchable(a.Account)
+		s := normalizedText(a.Account)
 		ids[i], given[i], middle[i], surname[i], digests[i], disabled[i] = a.ID, a.GivenName, a.MiddleName, a.Surname, a.Digest, a.Disabled
 		for j, text := range []string{a.Username, s.username, a.Email, s.email, s.givenName, s.middleName, s.surname, s.fullName, s.all,
 			a.Account.Status, a.PasswordHash} {
 			texts[j][i] = text
 		}
-		statuses[a.Mirrored.Status]--
+		statuses[a.MirroredAccount.Status]--
 		statuses[a.Account.Status]++
 	}
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
@@ -215,9 +217,9 @@ func (tx *Tx) UpdateMirrored(ctx context.Context, tenant, directory id.ID, accou
 	return tx.addCounts(ctx, tenant, directory, statuses)
 }
 
-// SetMirroredStatuses writes the statuses of accounts whose other changes were
-// refused, and whether the source has them disabled.
-func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, accounts []MirrorAccount) error {
+// SetMirroredStatuses updates the statuses of accounts whose other changes were refused, and
+// whether their source has disabled them.
+func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite) error {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -225,7 +227,7 @@ func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, 
 	statuses := map[string]int64{}
 	for i, a := range accounts {
 		ids[i], texts[i], disabled[i] = a.AccountID, a.Account.Status, a.Disabled
-		statuses[a.Mirrored.Status]--
+		statuses[a.MirroredAccount.Status]--
 		statuses[a.Account.Status]++
 	}
 	tx.Queue(`UPDATE accounts a SET status = n.status, modified_at = $4 FROM unnest($2::uuid[], $3::text[]) AS n (id, status)
@@ -235,8 +237,8 @@ func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, 
 	return tx.addCounts(ctx, tenant, directory, statuses)
 }
 
-// MarkSeen notes that a sync held the accounts.
-func (tx *Tx) MarkSeen(ctx context.Context, tenant, directory id.ID, externalIDs []string, seen int64) error {
+// MarkAccountsSeen records that a sync contained the accounts.
+func (tx *Tx) MarkAccountsSeen(ctx context.Context, tenant, directory id.ID, externalIDs []string, seen int64) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE mirrored_accounts m SET seen = $4 FROM unnest($3::text[]) AS held (id)
 		CROSS JOIN LATERAL (SELECT ctid FROM mirrored_accounts
 			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = held.id AND seen < $4 LIMIT 1) found
@@ -244,17 +246,17 @@ func (tx *Tx) MarkSeen(ctx context.Context, tenant, directory id.ID, externalIDs
 	return err
 }
 
-// SetWantedStatus records the status that an administrator wants a mirrored account to have,
-// and returns whether its source has it disabled. It records nothing for an account that no
-// sync has made.
-func (tx *Tx) SetWantedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
+// SetAssignedStatus records the status that an administrator assigns to a mirrored account, and
+// returns whether its source has disabled the account. For an account that no sync has created it
+// does nothing.
+func (tx *Tx) SetAssignedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
 	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET status = $3 WHERE tenant_id = $1 AND account_id = $2
 		RETURNING disabled`, tenant, account, status)
 	return len(found) > 0 && found[0], err
 }
 
-// Absent names mirrored accounts or groups to be removed: those with the external
-// ids or, where there are none, those that no sync from number Before on held.
+// Absent selects mirrored accounts or groups to be deleted: those with the external ids or,
+// without any, those that the syncs from number Before on did not contain.
 type Absent struct {
 	TenantID    id.ID
 	DirectoryID id.ID
@@ -262,9 +264,9 @@ type Absent struct {
 	Before      int64
 }
 
-// RemoveAbsentAccounts deletes at most limit of the accounts, with all that hangs
-// on them, and returns their ids.
-func (tx *Tx) RemoveAbsentAccounts(ctx context.Context, of Absent, limit int) ([]id.ID, error) {
+// DeleteAbsentAccounts deletes at most limit of the accounts, with all that belongs to them, and
+// returns their ids.
+func (tx *Tx) DeleteAbsentAccounts(ctx context.Context, of Absent, limit int) ([]id.ID, error) {
 	gone, err := pg.All[struct {
 		ID     id.ID
 		Status string
@@ -288,8 +290,8 @@ func (tx *Tx) RemoveAbsentAccounts(ctx context.Context, of Absent, limit int) ([
 	return ids, tx.addCounts(ctx, of.TenantID, of.DirectoryID, statuses)
 }
 
-// RemoveAbsentGroups is RemoveAbsentAccounts for groups.
-func (tx *Tx) RemoveAbsentGroups(ctx context.Context, of Absent, limit int) ([]id.ID, error) {
+// DeleteAbsentGroups is DeleteAbsentAccounts for groups.
+func (tx *Tx) DeleteAbsentGroups(ctx context.Context, of Absent, limit int) ([]id.ID, error) {
 	return pg.Values[id.ID](ctx, tx, `WITH absent AS (
 			SELECT group_id FROM mirrored_groups WHERE tenant_id = $1 AND directory_id = $2
 				AND CASE WHEN $3::text[] IS NULL THEN seen < $4 ELSE external_id = ANY ($3) END LIMIT $5
@@ -301,7 +303,7 @@ func (tx *Tx) RemoveAbsentGroups(ctx context.Context, of Absent, limit int) ([]i
 		SELECT id FROM gone`, of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, limit)
 }
 
-// MirroredGroups returns those of the groups that are there.
+// MirroredGroups returns the groups of the external ids that exist.
 func (tx *Tx) MirroredGroups(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]MirroredGroup, error) {
 	return pg.All[MirroredGroup](ctx, tx, `SELECT m.external_id, m.group_id, m.digest, g.name_folded FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id, group_id, digest FROM mirrored_groups
@@ -309,15 +311,15 @@ func (tx *Tx) MirroredGroups(ctx context.Context, tenant, directory id.ID, exter
 		CROSS JOIN LATERAL (SELECT name_folded FROM groups WHERE tenant_id = $1 AND id = m.group_id LIMIT 1) g`, tenant, directory, externalIDs)
 }
 
-// ReleaseGroupNames is ReleaseNames for groups.
+// ReleaseGroupNames is ReleaseAccountNames for groups.
 func (tx *Tx) ReleaseGroupNames(ctx context.Context, tenant id.ID, groups []id.ID) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE groups SET name_folded = id::text WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, groups)
 	return err
 }
 
-// PutMirroredGroup writes a group of a mirror, which is new or not. Its status
-// stays.
-func (tx *Tx) PutMirroredGroup(_ context.Context, g directoryapi.Group, of MirroredGroup, seen int64) error {
+// UpsertMirroredGroup inserts or updates a group of a mirror directory. An update does not change
+// its status.
+func (tx *Tx) UpsertMirroredGroup(_ context.Context, g directoryapi.Group, of MirroredGroup, seen int64) error {
 	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
 	tx.Queue(`INSERT INTO groups (tenant_id, id, directory_id, name, name_folded, description, description_folded,
 			search, status, created_at, modified_at)
@@ -333,15 +335,15 @@ func (tx *Tx) PutMirroredGroup(_ context.Context, g directoryapi.Group, of Mirro
 	return nil
 }
 
-// MarkGroupSeen notes that a sync held the group.
+// MarkGroupSeen records that a sync contained the group.
 func (tx *Tx) MarkGroupSeen(_ context.Context, tenant, directory id.ID, externalID string, seen int64) {
 	tx.Queue(`UPDATE mirrored_groups SET seen = $4 WHERE tenant_id = $1 AND directory_id = $2 AND external_id = $3 AND seen < $4`,
 		tenant, directory, externalID, seen)
 }
 
-// AccountsOf returns the accounts of external ids, by these.
-func (tx *Tx) AccountsOf(ctx context.Context, tenant, directory id.ID, externalIDs []string) (map[string]id.ID, error) {
-	found, err := pg.All[Owned](ctx, tx, `SELECT m.name, m.id FROM unnest($3::text[]) AS wanted (id)
+// AccountsByExternalID returns the ids of the accounts of the external ids that exist.
+func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID, externalIDs []string) (map[string]id.ID, error) {
+	found, err := pg.All[NameHolder](ctx, tx, `SELECT m.name, m.id FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id AS name, account_id AS id FROM mirrored_accounts
 			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m`, tenant, directory, externalIDs)
 	accounts := make(map[string]id.ID, len(found))
@@ -351,8 +353,8 @@ func (tx *Tx) AccountsOf(ctx context.Context, tenant, directory id.ID, externalI
 	return accounts, err
 }
 
-// SetMembers makes accounts, and nobody else, the members of a group; those that
-// are not there yet will be when they come.
+// SetMembers makes the accounts the only members of a group. awaited are the external ids of
+// members that do not exist yet; they become members when they are inserted.
 func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, now time.Time) error {
 	tx.Queue(`DELETE FROM group_memberships WHERE tenant_id = $1 AND group_id = $2
 		AND account_id NOT IN (SELECT unnest($3::uuid[]))`, g.TenantID, g.ID, accounts)

@@ -8,19 +8,19 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// NewPassword is a password that may be set, as it is stored.
+// NewPassword is a new password as it is to be stored.
 type NewPassword struct {
-	Hash    string
-	Former  int    // how many former hashes of the account stay, the newest ones
-	Follows string // the hash that it may take the place of, where former ones stay; empty: no password
+	Hash       string
+	KeepFormer int    // number of former hashes that the account keeps (password history)
+	Replaces   string // with KeepFormer above 0, the present hash that it may replace; empty: no password
 }
 
-// ErrPasswordMoved means that an account has another password than the one that
-// a new password may take the place of.
-var ErrPasswordMoved = errors.New("store: the password was changed meanwhile")
+// ErrPasswordChanged means that the present password of an account is not the one that a new
+// password may replace: it was changed in between.
+var ErrPasswordChanged = errors.New("store: the password was changed meanwhile")
 
-// PasswordHashes returns the newest password hashes of an account, its present
-// one first, at most count.
+// PasswordHashes returns the newest password hashes of an account, at most count, beginning with
+// the present one.
 func (s *Store) PasswordHashes(ctx context.Context, tenant, account id.ID, count int) ([]string, error) {
 	entries, err := pg.All[struct{ PasswordHash string }](ctx, s.db, `SELECT password_hash FROM (
 			SELECT password_hash, NULL AS position FROM accounts WHERE tenant_id = $1 AND id = $2 AND password_hash <> ''
@@ -34,10 +34,10 @@ func (s *Store) PasswordHashes(ctx context.Context, tenant, account id.ID, count
 	return hashes, err
 }
 
-// SetPassword writes the hash of a new password; the former one joins the
-// history. The transaction holds the account's lock (LockAccount), so that of
-// two changes at once neither loses the hash of the other. Where former hashes
-// stay, it returns ErrPasswordMoved unless the password follows the present one.
+// SetPassword stores the hash of a new password and adds the former hash to the password history.
+// The transaction must have locked the account (LockAccount), so that of two concurrent changes
+// neither loses the hash of the other. With KeepFormer above 0, it returns ErrPasswordChanged
+// where the present hash is not the one that the password replaces.
 func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password NewPassword) error {
 	for _, sql := range []string{
 		`INSERT INTO password_history (tenant_id, account_id, position, password_hash)
@@ -47,22 +47,22 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password N
 		`DELETE FROM password_history WHERE tenant_id = $1 AND account_id = $2 AND position <=
 			(SELECT max(position) FROM password_history WHERE tenant_id = $1 AND account_id = $2) - $3`,
 	} {
-		if _, err := pg.Exec(ctx, tx, sql, tenant, account, password.Former); err != nil {
+		if _, err := pg.Exec(ctx, tx, sql, tenant, account, password.KeepFormer); err != nil {
 			return err
 		}
 	}
 	changed, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2 AND ($4 = 0 OR
 		password_hash = $5)`,
-		tenant, account, password.Hash, password.Former, password.Follows)
+		tenant, account, password.Hash, password.KeepFormer, password.Replaces)
 	if err == nil && changed == 0 {
-		err = ErrPasswordMoved
+		err = ErrPasswordChanged
 	}
 	return err
 }
 
-// ReplacePassword writes another hash of the same password, unless the password
-// or its hash was changed meanwhile.
-func (tx *Tx) ReplacePassword(ctx context.Context, tenant, account id.ID, old, hash string) error {
+// ReplaceHash stores another hash of the same password (rehashing), unless the password or its
+// hash was changed in between.
+func (tx *Tx) ReplaceHash(ctx context.Context, tenant, account id.ID, old, hash string) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4 WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`,
 		tenant, account, old, hash)
 	return err

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// PasswordPolicy says how strong a password must be, and what a reset does. A
-// mirror resets nothing, whatever its row says.
+// PasswordPolicy is the password policy of a directory: the strength of passwords, and the mails
+// of a reset. A mirror directory has no resets, whatever its row says.
 type PasswordPolicy struct {
 	TenantID                id.ID
 	DirectoryID             id.ID
@@ -42,13 +42,12 @@ func (s *Store) PasswordPolicy(ctx context.Context, tenant, directory id.ID) (Pa
 	return pg.One[PasswordPolicy](ctx, s.db, passwordPolicy, tenant, directory)
 }
 
-// LockPasswordPolicy reads a policy that the transaction will change.
+// LockPasswordPolicy reads a policy and locks it for a change.
 func (tx *Tx) LockPasswordPolicy(ctx context.Context, tenant, directory id.ID) (PasswordPolicy, error) {
 	return pg.One[PasswordPolicy](ctx, tx, passwordPolicy+` FOR UPDATE OF p`, tenant, directory)
 }
 
-// UpdatePasswordPolicy writes what a client can change, of the policy and of its
-// strength.
+// UpdatePasswordPolicy updates what a client can change, including the strength.
 func (tx *Tx) UpdatePasswordPolicy(ctx context.Context, p PasswordPolicy) error {
 	return pg.MustChange(ctx, tx, `UPDATE password_policies SET reset_token_ttl = $3, reset_email_status = $4, reset_success_email_status = $5,
 		min_length = $6, max_length = $7, min_lower_case = $8, min_upper_case = $9, min_numeric = $10, min_symbol = $11, min_diacritic = $12,

@@ -11,7 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Provider says what a directory is a copy of, and how that is reached.
+// Provider is where the users of a directory are managed (social provider, identity provider, LDAP
+// server), and how to connect to it.
 type Provider struct {
 	TenantID           id.ID
 	DirectoryID        id.ID
@@ -27,12 +28,12 @@ type Provider struct {
 	CreatedAt          time.Time
 	ModifiedAt         time.Time
 
-	// ClientSecret is what ClientSecretSealed holds, where it is shown.
+	// ClientSecret is the opened ClientSecretSealed, where it is shown.
 	ClientSecret secure.Secret `db:"-"`
 }
 
-// ProviderSettings are what a client can change of a provider. A type has some
-// of them. Their JSON is that of the interface.
+// ProviderSettings are what a client can change of a provider; each type has some of them. Their
+// JSON is that of the HTTP interface.
 type ProviderSettings struct {
 	ClientID                   *string  `json:"clientId,omitempty"`
 	Scope                      []string `json:"scope,omitzero"`
@@ -55,7 +56,7 @@ type ProviderSettings struct {
 	EntityID                   *string  `json:"entityId,omitempty"`
 }
 
-// A cloud directory has a provider since it was created, which never changes.
+// selectProvider also selects a provider for a cloud directory, which has no row and never changes.
 const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id, d.status AS directory_status,
 	coalesce(p.provider_type, d.provider_id) AS provider_type,
 	coalesce(p.settings, '{}') AS settings, p.client_secret_sealed, a.id AS agent_id, r.id AS mapping_rules_id,
@@ -73,13 +74,12 @@ func (s *Store) Provider(ctx context.Context, tenant, directory id.ID) (Provider
 	return pg.One[Provider](ctx, s.db, selectProvider, tenant, directory)
 }
 
-// AccountProvider is a provider with what decides about the logins and the accounts
-// of its users.
+// AccountProvider is a provider with what decides about logins and accounts of its users.
 type AccountProvider struct {
 	Provider
-	Rules     []mappingrule.Rule // none where the type has none
-	Registrar Registrar
-	SAML      SAMLServiceProvider // zero where the type is another
+	Rules              []mappingrule.Rule // empty for a type without mapping rules
+	RegistrationPolicy RegistrationPolicy
+	SAML               SAMLServiceProvider // zero for another type than SAML
 }
 
 // AccountProvider returns the provider of a directory in one round trip, or
@@ -88,31 +88,31 @@ func (s *Store) AccountProvider(ctx context.Context, tenant, directory id.ID) (A
 	var batch pg.Batch
 	var providers []Provider
 	var rules []mappingrule.Rules
-	var registrars []Registrar
-	var own []SAMLServiceProvider
+	var policies []RegistrationPolicy
+	var serviceProviders []SAMLServiceProvider
 	pg.QueueAll(&batch, &providers, selectProvider, tenant, directory)
 	pg.QueueAll(&batch, &rules, `SELECT tenant_id, id, kind, items, created_at, modified_at FROM mapping_rules
 		WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
-	pg.QueueAll(&batch, &registrars, registrarQuery, tenant, directory)
-	pg.QueueAll(&batch, &own, samlServiceProviderQuery+`directory_id = $2`, tenant, directory)
+	pg.QueueAll(&batch, &policies, registrationPolicyQuery, tenant, directory)
+	pg.QueueAll(&batch, &serviceProviders, samlServiceProviderQuery+`directory_id = $2`, tenant, directory)
 	err := pg.ExecBatch(ctx, s.db, &batch)
-	if err == nil && (len(providers) == 0 || len(registrars) == 0) {
+	if err == nil && (len(providers) == 0 || len(policies) == 0) {
 		err = apierr.NotFound
 	}
 	if err != nil {
 		return AccountProvider{}, err
 	}
-	p := AccountProvider{Provider: providers[0], Registrar: registrars[0]}
+	p := AccountProvider{Provider: providers[0], RegistrationPolicy: policies[0]}
 	if len(rules) > 0 {
 		p.Rules = rules[0].Items
 	}
-	if len(own) > 0 {
-		p.SAML = own[0]
+	if len(serviceProviders) > 0 {
+		p.SAML = serviceProviders[0]
 	}
 	return p, nil
 }
 
-// LoginProvider is a directory with what a sign-in page shows of its provider.
+// LoginProvider is a directory with what a hosted login page shows of its provider.
 type LoginProvider struct {
 	ID           id.ID
 	Name         string
@@ -122,8 +122,8 @@ type LoginProvider struct {
 	Settings     ProviderSettings
 }
 
-// LoginProviders returns those of the directories that exist, in the order of their
-// ids.
+// LoginProviders returns those of the directories that exist, in the order of their ids in the
+// request.
 func (s *Store) LoginProviders(ctx context.Context, tenant id.ID, directories []id.ID) ([]LoginProvider, error) {
 	return pg.All[LoginProvider](ctx, s.db, `SELECT d.id, d.name, d.status, d.provider_id,
 		coalesce(p.provider_type, d.provider_id) AS provider_type, coalesce(p.settings, '{}') AS settings
@@ -131,8 +131,7 @@ func (s *Store) LoginProviders(ctx context.Context, tenant id.ID, directories []
 		WHERE d.tenant_id = $1 AND d.id = ANY ($2) ORDER BY array_position($2, d.id)`, tenant, directories)
 }
 
-// LockProvider reads a provider that the transaction will change, and locks its
-// directory.
+// LockProvider reads a provider and locks its directory for a change.
 func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provider, error) {
 	return pg.One[Provider](ctx, tx, selectProvider+` FOR UPDATE OF d`, tenant, directory)
 }
@@ -146,7 +145,7 @@ func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
 	return err
 }
 
-// UpdateProvider writes what a client can change.
+// UpdateProvider updates what a client can change.
 func (tx *Tx) UpdateProvider(ctx context.Context, p Provider) error {
 	return pg.MustChange(ctx, tx, `UPDATE providers SET provider_type = $3, settings = $4, client_secret_sealed = $5, modified_at = $6
 		WHERE tenant_id = $1 AND directory_id = $2`,

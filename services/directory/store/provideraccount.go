@@ -13,58 +13,59 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// ProviderUser is an account that a user of a provider may have.
-type ProviderUser struct {
+// AccountOfUser is an account that a user of a provider may log in as.
+type AccountOfUser struct {
 	directoryapi.Account
-	DirectoryStatus string
-	TokensSealed    []byte
-	SameFacts       bool // its provider data has the facts that LockProviderUser compares
+	DirectoryStatus  string
+	TokensSealed     []byte
+	SameProviderData bool // whether its provider data equal those of the look-up
 }
 
-const selectProviderUser = `SELECT ` + accountColumns + `, d.status AS directory_status, p.tokens_sealed,
-	coalesce(p.facts = $4, false) AS same_facts FROM ` + liveAccounts + `
+const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS directory_status, p.tokens_sealed,
+	coalesce(p.facts = $4, false) AS same_provider_data FROM ` + liveAccounts + `
 	LEFT JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id WHERE a.tenant_id = $1 AND a.directory_id = $2 AND `
 
-// LockProviderUser reads the account that a provider knows by an id and that the
-// transaction will change, or returns apierr.NotFound. It compares the facts of its
-// provider data.
-func (tx *Tx) LockProviderUser(ctx context.Context, tenant, directory id.ID, externalID string,
-	facts map[string]json.RawMessage,
-) (ProviderUser, error) {
-	return pg.One[ProviderUser](ctx, tx, selectProviderUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`, tenant, directory,
-		externalID, facts)
+// LockAccountByExternalID reads the account with a provider's id of its user and locks it for a
+// change, or returns apierr.NotFound. It compares the provider data of the account with
+// providerData.
+func (tx *Tx) LockAccountByExternalID(ctx context.Context, tenant, directory id.ID, externalID string,
+	providerData map[string]json.RawMessage,
+) (AccountOfUser, error) {
+	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`, tenant, directory,
+		externalID, providerData)
 }
 
-// ReadProviderUser reads, with the next query or with the commit, the account that a
-// provider knows by an id. It compares the facts of its provider data.
-func (tx *Tx) ReadProviderUser(_ context.Context, tenant, directory id.ID, externalID string, facts map[string]json.RawMessage,
-) (found *[]ProviderUser) {
-	found = new([]ProviderUser)
-	pg.QueueReturning(tx, found, selectProviderUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory, externalID, facts)
+// QueueAccountByExternalID queues the look-up of the account with a provider's id of its user:
+// found has it after the next query or the commit. It compares the provider data of the account
+// with providerData.
+func (tx *Tx) QueueAccountByExternalID(
+	_ context.Context, tenant, directory id.ID, externalID string, providerData map[string]json.RawMessage,
+) (found *[]AccountOfUser) {
+	found = new([]AccountOfUser)
+	pg.QueueReturning(tx, found, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory, externalID, providerData)
 	return found
 }
 
-// LockAccountByLoginName reads the account of a directory that has a user name or
-// email and that the transaction may change, or returns apierr.NotFound.
-func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.ID, name string) (ProviderUser, error) {
-	return pg.One[ProviderUser](ctx, tx, selectProviderUser+`a.id = (SELECT n.account_id FROM login_names n
+// LockAccountByLoginName reads the account of a directory with a user name or email and locks it
+// for a change, or returns apierr.NotFound.
+func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.ID, name string) (AccountOfUser, error) {
+	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`a.id = (SELECT n.account_id FROM login_names n
 		WHERE n.tenant_id = $1 AND n.directory_id = $2 AND n.name = $3) FOR UPDATE OF a`, tenant, directory, field.Fold(name), nil)
 }
 
-// SetProviderData writes what a provider states of an account, and the id by which
-// it knows the user. An id that another account has is apierr.Exists.
-func (tx *Tx) SetProviderData(_ context.Context, a directoryapi.Account, externalID string, facts map[string]json.RawMessage,
+// UpsertProviderData stores the provider data of an account, and the provider's id of its user. An
+// id that another account has is apierr.Exists.
+func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, externalID string, providerData map[string]json.RawMessage,
 	tokensSealed []byte, now time.Time) error {
 	tx.Queue(`INSERT INTO provider_data AS p (tenant_id, account_id, directory_id, external_id, facts, tokens_sealed, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET external_id = excluded.external_id, facts = excluded.facts,
 			tokens_sealed = coalesce(excluded.tokens_sealed, p.tokens_sealed), modified_at = excluded.modified_at`,
-		a.TenantID, a.ID, a.DirectoryID, externalID, facts, tokensSealed, now)
+		a.TenantID, a.ID, a.DirectoryID, externalID, providerData, tokensSealed, now)
 	return nil
 }
 
-// AccountDocument returns the customData of an account that the transaction has
-// locked.
-func (tx *Tx) AccountDocument(ctx context.Context, tenant, account id.ID, now time.Time) (customdata.Document, error) {
+// AccountCustomData returns the customData of an account that the transaction has locked.
+func (tx *Tx) AccountCustomData(ctx context.Context, tenant, account id.ID, now time.Time) (customdata.Document, error) {
 	return customdatastore.Merge(ctx, tx, tenant, account, "", now)
 }

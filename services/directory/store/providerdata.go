@@ -9,20 +9,21 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// ProviderData is what the provider of a directory said of an account.
+// ProviderData is what the provider of a directory stated of the user of an account, and its
+// tokens. UpsertProviderData (provideraccount.go) stores it.
 type ProviderData struct {
 	AccountID    id.ID
 	ProviderID   string                     // of the account's directory
-	Facts        map[string]json.RawMessage // userInfo, or the attributes of a SAML assertion
+	Claims       map[string]json.RawMessage // userInfo, or the attributes of a SAML assertion
 	TokensSealed []byte                     // a JSON object of the provider's tokens
 	CreatedAt    time.Time
 	ModifiedAt   time.Time
 }
 
-// ProviderData returns the provider data of an account, or apierr.NotFound. An
-// account of which no provider spoke has none since it was created.
+// ProviderData returns the provider data of an account, or apierr.NotFound for the account. For an
+// account without provider data it returns none, with the creation time of the account.
 func (s *Store) ProviderData(ctx context.Context, tenant, account id.ID) (ProviderData, error) {
-	return pg.One[ProviderData](ctx, s.db, `SELECT a.id AS account_id, d.provider_id, coalesce(p.facts, '{}') AS facts, p.tokens_sealed,
+	return pg.One[ProviderData](ctx, s.db, `SELECT a.id AS account_id, d.provider_id, coalesce(p.facts, '{}') AS claims, p.tokens_sealed,
 		coalesce(p.created_at, a.created_at) AS created_at, coalesce(p.modified_at, a.created_at) AS modified_at
 		FROM accounts a
 		JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id

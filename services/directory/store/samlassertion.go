@@ -8,13 +8,13 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// SAMLAssertion is the use of an assertion.
+// SAMLAssertion is an assertion that was used.
 type SAMLAssertion struct {
 	Digest []byte // SHA-256 of its id
 }
 
-// UseSAMLAssertion notes the use of an assertion, with the next query or with the
-// commit. Afterwards used has it, or nothing where it was used before.
+// UseSAMLAssertion queues the record of the use of an assertion. After the next query or the
+// commit, used has one element, or none where the assertion was used before (replay).
 func (tx *Tx) UseSAMLAssertion(_ context.Context, tenant, directory id.ID, of SAMLAssertion, expiresAt time.Time) (used *[]SAMLAssertion) {
 	used = new([]SAMLAssertion)
 	pg.QueueReturning(tx, used, `INSERT INTO saml_assertions (tenant_id, directory_id, digest, expires_at) VALUES ($1, $2, $3, $4)
@@ -22,15 +22,14 @@ func (tx *Tx) UseSAMLAssertion(_ context.Context, tenant, directory id.ID, of SA
 	return used
 }
 
-// PurgeSAMLAssertions removes assertions that are refused for their time, at most
-// limit.
+// PurgeSAMLAssertions deletes at most limit assertions that have expired.
 func (tx *Tx) PurgeSAMLAssertions(ctx context.Context, now time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM saml_assertions WHERE (tenant_id, directory_id, digest) IN (
 		SELECT tenant_id, directory_id, digest FROM saml_assertions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
 		now, limit)
 }
 
-// SAMLCertificate is a certificate of an identity provider.
+// SAMLCertificate are the signing certificates of an identity provider.
 type SAMLCertificate struct {
 	TenantID    id.ID
 	DirectoryID id.ID
@@ -38,12 +37,12 @@ type SAMLCertificate struct {
 	Next        string // PEM; empty: none
 }
 
-// SAMLCertificates returns those of at most limit directories behind another one,
-// in the order of tenants and directories. They are of all tenants.
-func (s *Store) SAMLCertificates(ctx context.Context, behind SAMLCertificate, limit int) ([]SAMLCertificate, error) {
+// SAMLCertificates returns the certificates of at most limit directories of all tenants, in the
+// order of tenants and directories, after those of another one.
+func (s *Store) SAMLCertificates(ctx context.Context, after SAMLCertificate, limit int) ([]SAMLCertificate, error) {
 	return pg.All[SAMLCertificate](ctx, s.db, `SELECT tenant_id, directory_id, settings->>'encodedX509SigningCert' AS current,
 		coalesce(settings->>'encodedX509SigningCertNext', '') AS next FROM providers
 		WHERE ($1::uuid IS NULL OR (tenant_id, directory_id) > ($1, $2)) AND settings ? 'encodedX509SigningCert'
 		ORDER BY tenant_id, directory_id LIMIT $3`,
-		behind.TenantID, behind.DirectoryID, limit)
+		after.TenantID, after.DirectoryID, limit)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// SAMLServiceProvider is a SAML directory in the eyes of its identity provider.
+// SAMLServiceProvider is a SAML directory as the service provider that its identity provider
+// knows.
 type SAMLServiceProvider struct {
 	TenantID         id.ID
 	ID               id.ID // of its metadata
@@ -25,14 +26,13 @@ const (
 	samlServiceProviderQuery   = `SELECT ` + samlServiceProviderColumns + ` FROM saml_service_providers WHERE tenant_id = $1 AND `
 )
 
-// SAMLServiceProvider returns the service provider of the metadata's id, or
-// apierr.NotFound.
+// SAMLServiceProvider returns the service provider with a metadata id, or apierr.NotFound.
 func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, metadata id.ID) (SAMLServiceProvider, error) {
 	return pg.One[SAMLServiceProvider](ctx, s.db, samlServiceProviderQuery+`id = $2`, tenant, metadata)
 }
 
-// SAMLTenant returns the tenant of a SAML directory, or apierr.NotFound. The
-// identity provider names the directory alone.
+// SAMLTenant returns the tenant of a SAML directory, or apierr.NotFound: the identity provider
+// names the directory alone.
 func (s *Store) SAMLTenant(ctx context.Context, directory id.ID) (id.ID, error) {
 	return pg.InAnyShard(ctx, s.db, func(ctx context.Context) (id.ID, error) {
 		return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM saml_service_providers WHERE directory_id = $1`, directory)
@@ -45,7 +45,7 @@ func (s *Store) Certificate(ctx context.Context, tenant, certificate id.ID) (str
 		tenant, certificate)
 }
 
-// InsertSAMLServiceProvider adds the service provider of a new directory.
+// InsertSAMLServiceProvider inserts the service provider of a new directory.
 func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_service_providers (`+samlServiceProviderColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		p.TenantID, p.ID, p.DirectoryID, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.CreatedAt, p.ModifiedAt)

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Schema is the account schema of a directory. All it holds is its fields: it
-// was made with its directory, and it changed when one of them did.
+// Schema is the account schema of a directory. It consists of its fields: it was created with its
+// directory, and last changed with one of them.
 type Schema struct {
 	TenantID    id.ID
 	ID          id.ID
@@ -29,7 +29,7 @@ const (
 	Surname   = "surname"
 )
 
-// Field says of an attribute of accounts whether it is required.
+// Field says whether an attribute of accounts is required.
 type Field struct {
 	TenantID    id.ID
 	ID          id.ID
@@ -72,9 +72,9 @@ func (s *Store) Field(ctx context.Context, tenant, field id.ID) (Field, error) {
 	return pg.One[Field](ctx, s.db, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2`, tenant, field)
 }
 
-// Required says which attributes an account of a directory must have. A mirror
-// requires none: its source decides.
-type Required struct {
+// RequiredNames says which names an account of a directory must have. A mirror directory requires
+// none, as its source decides.
+type RequiredNames struct {
 	GivenNameRequired bool
 	SurnameRequired   bool
 }
@@ -89,12 +89,12 @@ const requiredFields = `
 	LEFT JOIN schema_fields fg ON fg.tenant_id = d.tenant_id AND fg.directory_id = d.id AND fg.name = 'givenName'
 	LEFT JOIN schema_fields fs ON fs.tenant_id = d.tenant_id AND fs.directory_id = d.id AND fs.name = 'surname'`
 
-// LockField reads a field that the transaction will change.
+// LockField reads a field and locks it for a change.
 func (tx *Tx) LockField(ctx context.Context, tenant, field id.ID) (Field, error) {
 	return pg.One[Field](ctx, tx, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE OF f`, tenant, field)
 }
 
-// UpdateField writes what a client can change.
+// UpdateField updates what a client can change.
 func (tx *Tx) UpdateField(ctx context.Context, f Field) error {
 	return pg.MustChange(ctx, tx, `UPDATE schema_fields SET required = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
 		f.TenantID, f.ID, f.Required, f.ModifiedAt)

@@ -9,43 +9,46 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// SignUp is a sign-up or an invitation whose mail has not been answered.
+// SignUp is a pending sign-up of a tenant, or a pending invitation of an administrator, which is a
+// row without a password hash.
 type SignUp struct {
 	TenantID     id.ID
 	AccountID    id.ID
 	Digest       []byte // of the token in the mail
 	Email        string
-	AddressHash  string // of the network that asked; empty where it is not known
+	AddressHash  string // of the network of the request; empty where it is not known
 	GivenName    *string
 	Surname      *string
-	PasswordHash *string // nil: an invitation
+	PasswordHash *string // nil for an invitation
 	CreatedAt    time.Time
 	ExpiresAt    time.Time
 }
 
+// IsInvitation reports whether the row is an invitation of an administrator.
+func (s SignUp) IsInvitation() bool { return s.PasswordHash == nil }
+
 const signUpColumns = `tenant_id, account_id, digest, email, address_hash, given_name, surname, password_hash, created_at, expires_at`
 
-// SignUpTenant returns the tenant of an open sign-up, or apierr.NotFound: a mailed
-// link names its token and nothing else.
+// SignUpTenant returns the tenant of a pending sign-up or invitation, or apierr.NotFound: a mailed
+// link has the token alone.
 func (s *Store) SignUpTenant(ctx context.Context, digest []byte) (id.ID, error) {
 	return pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM sign_ups WHERE digest = $1`, digest)
 }
 
-// SignUp returns an open sign-up, or apierr.NotFound.
+// SignUp returns a pending sign-up or invitation that has not expired, or apierr.NotFound.
 func (s *Store) SignUp(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (SignUp, error) {
 	return pg.One[SignUp](s.db.OnMain(ctx), s.db, `SELECT `+signUpColumns+` FROM sign_ups
 		WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3`, tenant, digest, now)
 }
 
-// SignUpOf returns the sign-up that makes an account, or apierr.NotFound.
-func (s *Store) SignUpOf(ctx context.Context, tenant, account id.ID) (SignUp, error) {
+// SignUpByAccount returns the sign-up or invitation that creates an account, or apierr.NotFound.
+func (s *Store) SignUpByAccount(ctx context.Context, tenant, account id.ID) (SignUp, error) {
 	return pg.One[SignUp](s.db.OnMain(ctx), s.db, `SELECT `+signUpColumns+` FROM sign_ups WHERE tenant_id = $1 AND account_id = $2`,
 		tenant, account)
 }
 
-// CountSignUps returns how many sign-ups a time or later have an email, and how
-// many a network has asked for. Until the end of the transaction no other counts
-// the same email or network.
+// CountSignUps counts the sign-ups and invitations since a time, by email and by network (rate
+// limit). It locks both counts until the transaction ends.
 func (tx *Tx) CountSignUps(ctx context.Context, email, addressHash string, since time.Time) (ofEmail, ofAddress int, err error) {
 	email = field.Fold(email)
 	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(key) FROM
@@ -62,7 +65,7 @@ func (tx *Tx) CountSignUps(ctx context.Context, email, addressHash string, since
 	return ofEmail, ofAddress, err
 }
 
-// InsertSignUp adds an open sign-up.
+// InsertSignUp inserts a pending sign-up or invitation.
 func (tx *Tx) InsertSignUp(ctx context.Context, s SignUp) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO sign_ups (`+signUpColumns+`, email_folded) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		s.TenantID, s.AccountID, s.Digest, s.Email, s.AddressHash, s.GivenName, s.Surname, s.PasswordHash, s.CreatedAt, s.ExpiresAt,
@@ -70,13 +73,13 @@ func (tx *Tx) InsertSignUp(ctx context.Context, s SignUp) error {
 	return err
 }
 
-// DeleteSignUp removes an open sign-up. Of any number of calls one removes it, and
-// the others return apierr.NotFound.
+// DeleteSignUp deletes a pending sign-up or invitation. Of concurrent calls one succeeds, and the
+// others return apierr.NotFound.
 func (tx *Tx) DeleteSignUp(ctx context.Context, tenant id.ID, digest []byte) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM sign_ups WHERE tenant_id = $1 AND digest = $2`, tenant, digest)
 }
 
-// PurgeSignUps removes at most limit sign-ups that expired before a time, and
+// PurgeSignUps deletes at most limit sign-ups and invitations that expired before a time, and
 // returns their number.
 func (tx *Tx) PurgeSignUps(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM sign_ups WHERE (tenant_id, account_id) IN

@@ -19,11 +19,11 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations makes the service's tables.
+// Migrations are the SQL files that create the service's tables.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
-// Config says where the service's data is and how its tables are made. Parts of
-// text are found by pg_trgm, within a directory by btree_gin.
+// Config says where the database of the service is, and how its tables are created. The extension
+// pg_trgm finds parts of texts, btree_gin restricts that to a directory.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), customdatastore.Migrations(), Migrations()},
@@ -50,23 +50,24 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	}
 }
 
-// Outbox is what the relay empties.
+// Outbox has the events that the relay sends to Kafka.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
-// Tx writes. Its Emit commits an event together with the rows.
+// Tx writes, and emits events: rows and events are committed together.
 type Tx struct {
 	*outbox.Tx
 	counter.Counters
 	access *pg.Cache[Access]
 }
 
-// Tx runs fn in a transaction. RecentAccess returns what it changed at once.
+// Tx runs fn in a transaction. RecentAccess returns the changes of this transaction at once in
+// this process.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, counter.In(tx), s.access}) })
 }
 
-// changesAccess notes that the Access of an account, or of the accounts of a directory,
-// is different after the transaction.
-func (tx *Tx) changesAccess(tenant, of id.ID) {
+// invalidateAccess invalidates the cached Access of an account, or of the accounts of a directory,
+// when the transaction commits.
+func (tx *Tx) invalidateAccess(tenant, of id.ID) {
 	tx.access.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: of})
 }

@@ -44,14 +44,14 @@ func accesses(t *testing.T, s Subject) {
 			for _, as := range []directoryapi.CheckAccess{{}, {Brief: true}, {Brief: true, Recent: true}} {
 				as.Tenant, as.Account, as.Stores = n.id, c.account, stores(c.in...)
 				account, err := s.API.CheckAccess(t.Context(), as)
-				refuse(account, err)(t, c.want)
+				wantError(account, err)(t, c.want)
 				if c.want == nil {
-					equal(t, "the account", account.ID, c.account)
-					equal(t, "its directory", account.DirectoryID, jo.DirectoryID)
-					equal(t, "that its directory is a store", account.Direct, true)
-					equal(t, "its status", account.Status, directoryapi.Enabled)
-					equal(t, "when it was made", account.CreatedAt.Equal(jo.CreatedAt), true)
-					equal(t, "that its password has a time", account.PasswordModifiedAt != nil, true)
+					wantEqual(t, "the account", account.ID, c.account)
+					wantEqual(t, "its directory", account.DirectoryID, jo.DirectoryID)
+					wantEqual(t, "that its directory is a store", account.Direct, true)
+					wantEqual(t, "its status", account.Status, directoryapi.Enabled)
+					wantEqual(t, "when it was made", account.CreatedAt.Equal(jo.CreatedAt), true)
+					wantEqual(t, "that its password has a time", account.PasswordModifiedAt != nil, true)
 				}
 			}
 		})

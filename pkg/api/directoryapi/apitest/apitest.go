@@ -1,12 +1,11 @@
-// Package apitest is the suite of the directory service's contract. It holds
-// every implementation to what api.go promises, in the same process and over
-// HTTP:
+// Package apitest is the suite of the directory service's contract (contract test). It tests every
+// implementation against what api.go promises, in the same process and over HTTP:
 //
 //	func TestContract(t *testing.T) {
 //		apitest.Run(t, func(t *testing.T) apitest.Subject { … })
 //	}
 //
-// Each file holds the promises about one noun.
+// Each file tests what the contract promises of one resource or workflow.
 package apitest
 
 import (
@@ -29,26 +28,26 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Password is strong enough for the default policy of every directory.
+// Password is strong enough for the default password policy of a directory.
 const Password = "Changeme1!"
 
-// Subject is an implementation under test, with the changes of state that the
-// contract has no method for.
+// Subject is an implementation under test, with the changes of state for which the contract has no
+// method.
 type Subject struct {
 	API directoryapi.Contract
-	// DisableDirectory returns a directory the status DISABLED.
+	// DisableDirectory sets the status of a directory to DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
-	// EnableVerification lets a directory ask new accounts to prove their email.
+	// EnableVerification enables the email verification of new accounts of a directory.
 	EnableVerification func(*testing.T, directoryapi.Ref)
-	// DisableGroup returns a group the status DISABLED.
+	// DisableGroup sets the status of a group to DISABLED.
 	DisableGroup func(*testing.T, directoryapi.Ref)
-	// MarkVerified lets the email of an account count as proved.
+	// MarkVerified marks the email of an account as verified.
 	MarkVerified func(*testing.T, directoryapi.Ref)
 	// Link links two accounts of different directories.
 	Link func(t *testing.T, one, other directoryapi.Ref)
-	// Mirror makes an enabled mirror directory of a social provider.
+	// Mirror creates an enabled mirror directory of a social provider.
 	Mirror func(t *testing.T, tenant id.ID) id.ID
-	// DeleteAccount removes an account with its links.
+	// DeleteAccount deletes an account with its links.
 	DeleteAccount func(*testing.T, directoryapi.Ref)
 	// Invite invites an administrator of a tenant.
 	Invite func(t *testing.T, tenant id.ID, email string)
@@ -56,19 +55,19 @@ type Subject struct {
 	Mailed func(t *testing.T, email string) secure.Secret
 }
 
-// Run holds what open returns to the contract, in process and over HTTP. The subject need not
-// be empty: the suite makes tenants of its own.
+// Run tests an implementation, in process and over HTTP. It need not be empty: the suite creates
+// its own tenants.
 func Run(t *testing.T, open func(*testing.T) Subject) {
-	t.Run("in process", func(t *testing.T) { promises(t, open(t)) })
+	t.Run("in process", func(t *testing.T) { runSuite(t, open(t)) })
 	t.Run("over HTTP", func(t *testing.T) {
 		s := open(t)
 		local := s.API
 		s.API = directoryapi.Client(OverHTTP(t, "directory", func(router rpc.Router) { directoryapi.Serve(router, local) }))
-		promises(t, s)
+		runSuite(t, s)
 	})
 }
 
-func promises(t *testing.T, s Subject) {
+func runSuite(t *testing.T, s Subject) {
 	t.Run("sign-up", func(t *testing.T) { signUps(t, s) })
 	t.Run("pending sign-ups", func(t *testing.T) { pendingSignUps(t, s) })
 	t.Run("invitations", func(t *testing.T) { invitations(t, s) })
@@ -87,7 +86,7 @@ func promises(t *testing.T, s Subject) {
 	t.Run("verifications", func(t *testing.T) { verifications(t, s) })
 }
 
-// OverHTTP serves a contract as a service does and returns its peer: requests and
+// OverHTTP serves a contract over HTTP as a service does and returns its peer: requests and
 // answers in JSON, with signed callers.
 func OverHTTP(t *testing.T, name string, serve func(rpc.Router)) rpc.Peer {
 	t.Helper()
@@ -97,7 +96,7 @@ func OverHTTP(t *testing.T, name string, serve func(rpc.Router)) rpc.Peer {
 	return rpc.Peer{Upstream: rpc.LocalUpstream(name, app.Handler()), Signer: signer}
 }
 
-// tenant is one of the suite's own.
+// tenant is a tenant of the suite.
 type tenant struct {
 	Subject
 	id             id.ID
@@ -115,13 +114,13 @@ func newTenant(t *testing.T, s Subject) tenant {
 
 func newSignUp() directoryapi.SignUp {
 	return directoryapi.SignUp{
-		Tenant: NewID(), Directory: NewID(), Owner: NewID(), Key: "calm-" + strings.Map(letter, strings.ToLower(rand.Text())),
+		Tenant: NewID(), Directory: NewID(), Owner: NewID(), Key: "calm-" + strings.Map(keepLetter, strings.ToLower(rand.Text())),
 		DirectoryName: "Service Administrators", Email: "owner@example.test", Password: Password,
 	}
 }
 
-// letter keeps the letters a to z, of which a tenant's key is made.
-func letter(r rune) rune {
+// keepLetter keeps the letters a to z, of which a tenant's key consists.
+func keepLetter(r rune) rune {
 	if r < 'a' || r > 'z' {
 		return -1
 	}
@@ -130,15 +129,15 @@ func letter(r rune) rune {
 
 var issued atomic.Int64
 
-// NewID makes ids that differ from all others of the suites, and sort in the order of
-// their making, within a millisecond too.
+// NewID makes ids that are unique in all suites, and sort in the order in which they were made,
+// also within a millisecond.
 func NewID() id.ID {
 	return id.New(time.Now().Add(time.Duration(issued.Add(1)) * time.Millisecond))
 }
 
 func (n tenant) ref(v id.ID) directoryapi.Ref { return directoryapi.Ref{Tenant: n.id, ID: v} }
 
-// directory makes a directory of that name.
+// directory creates a directory with that name.
 func (n tenant) directory(t *testing.T, name string) id.ID {
 	t.Helper()
 	v := NewID()
@@ -146,8 +145,8 @@ func (n tenant) directory(t *testing.T, name string) id.ID {
 	return v
 }
 
-// account makes an account with that email and Password. with changes the
-// request before it is sent.
+// account creates an account with that email and Password. with changes the request before it is
+// sent.
 func (n tenant) account(t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.Account {
 	t.Helper()
 	return must(n.API.CreateAccount(t.Context(), n.newAccount(directory, email, with...)))(t)
@@ -164,7 +163,7 @@ func (n tenant) newAccount(directory id.ID, email string, with ...func(*director
 	return in
 }
 
-// status is a change of a new account.
+// status sets the status of a new account.
 func status(value string) func(*directoryapi.CreateAccount) {
 	return func(in *directoryapi.CreateAccount) { in.Account.Status = field.Some(value) }
 }
@@ -178,7 +177,7 @@ func stores(directories ...id.ID) []directoryapi.Store {
 	return list
 }
 
-// must takes an answer that has to come.
+// must returns an answer, and fails the test on an error.
 func must[T any](answer T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -189,8 +188,8 @@ func must[T any](answer T, err error) func(*testing.T) T {
 	}
 }
 
-// refuse wants an error of the catalogue; nil wants none.
-func refuse[T any](_ T, err error) func(*testing.T, error) {
+// wantError fails the test unless the error is that of the catalogue; nil wants no error.
+func wantError[T any](_ T, err error) func(*testing.T, error) {
 	return func(t *testing.T, want error) {
 		t.Helper()
 		if !errors.Is(err, want) {
@@ -199,23 +198,23 @@ func refuse[T any](_ T, err error) func(*testing.T, error) {
 	}
 }
 
-func equal[T comparable](t *testing.T, what string, got, want T) {
+func wantEqual[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s is %v, want %v", what, got, want)
 	}
 }
 
-// once makes parallel calls, each with its number: one succeeds, the others get
-// the refusal.
-func once(t *testing.T, calls int, refusal error, call func(int) error) {
+// wantOneSuccess makes concurrent calls, each with its number: one has to succeed, and the others
+// have to return the error.
+func wantOneSuccess(t *testing.T, calls int, refusal error, call func(int) error) {
 	t.Helper()
 	var succeeded, refused atomic.Int32
 	var all sync.WaitGroup
 	for i := range calls {
 		all.Go(func() {
 			if err := call(i); err != nil {
-				refuse(0, err)(t, refusal)
+				wantError(0, err)(t, refusal)
 				refused.Add(1)
 				return
 			}
@@ -223,8 +222,8 @@ func once(t *testing.T, calls int, refusal error, call func(int) error) {
 		})
 	}
 	all.Wait()
-	equal(t, "the number that succeeded", succeeded.Load(), 1)
-	equal(t, "the number refused", refused.Load(), int32(calls-1))
+	wantEqual(t, "the number that succeeded", succeeded.Load(), 1)
+	wantEqual(t, "the number refused", refused.Load(), int32(calls-1))
 }
 
 // query changes the query of a first page.

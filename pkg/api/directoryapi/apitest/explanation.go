@@ -59,8 +59,8 @@ func explainedLogins(t *testing.T, s Subject) {
 			if got.Found != nil {
 				found = *got.Found
 			}
-			equal(t, "whose password would be compared", found.Account.ID, c.who)
-			equal(t, "the store that decides", found.Store, c.store)
+			wantEqual(t, "whose password would be compared", found.Account.ID, c.who)
+			wantEqual(t, "the store that decides", found.Store, c.store)
 			code := 0
 			if got.Refusal != nil {
 				code = got.Refusal.Code
@@ -69,7 +69,7 @@ func explainedLogins(t *testing.T, s Subject) {
 			if c.want != nil {
 				want = c.want.Code
 			}
-			equal(t, "the code of the refusal", code, want)
+			wantEqual(t, "the code of the refusal", code, want)
 		})
 	}
 	t.Run("stores have their names", func(t *testing.T) {
@@ -84,9 +84,9 @@ func explainedLogins(t *testing.T, s Subject) {
 			in[2]: {Store: in[2], Name: "Closed", Status: directoryapi.Disabled, DirectoryID: closed,
 				ProviderID: directoryapi.Native, Directory: "Closed"},
 		}
-		equal(t, "the number of stores", len(got.Stores), len(want))
+		wantEqual(t, "the number of stores", len(got.Stores), len(want))
 		for _, store := range got.Stores {
-			equal(t, "one of the stores", store, want[store.Store])
+			wantEqual(t, "one of the stores", store, want[store.Store])
 		}
 	})
 }

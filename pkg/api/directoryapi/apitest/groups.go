@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// group makes a group of that name.
+// group creates a group with that name.
 func (n tenant) group(t *testing.T, directory id.ID, name string) id.ID {
 	t.Helper()
 	return must(n.API.CreateGroup(t.Context(), n.newGroup(directory, name)))(t).ID
@@ -22,7 +22,7 @@ func (n tenant) newGroup(directory id.ID, name string) directoryapi.CreateGroup 
 	return directoryapi.CreateGroup{Tenant: n.id, ID: NewID(), Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)}}
 }
 
-// inGroup is a change of a new account.
+// inGroup adds a new account to a group.
 func inGroup(group id.ID) func(*directoryapi.CreateAccount) {
 	return func(in *directoryapi.CreateAccount) { in.Group = group }
 }
@@ -37,11 +37,11 @@ func groups(t *testing.T, s Subject) {
 		made := must(s.API.CreateGroup(t.Context(), in))(t)
 		read := must(s.API.Group(t.Context(), n.ref(in.ID)))(t)
 		for what, g := range map[string]directoryapi.Group{"made": made, "read": read} {
-			equal(t, what+", the id", g.ID, in.ID)
-			equal(t, what+", the tenant", g.TenantID, n.id)
-			equal(t, what+", the directory", g.DirectoryID, d)
-			equal(t, what+", the name", g.Name, "Editors")
-			equal(t, what+", the status", g.Status, directoryapi.Enabled)
+			wantEqual(t, what+", the id", g.ID, in.ID)
+			wantEqual(t, what+", the tenant", g.TenantID, n.id)
+			wantEqual(t, what+", the directory", g.DirectoryID, d)
+			wantEqual(t, what+", the name", g.Name, "Editors")
+			wantEqual(t, what+", the status", g.Status, directoryapi.Enabled)
 			if g.Description == nil || *g.Description != "They edit" {
 				t.Errorf("%s, the description is %v", what, g.Description)
 			}
@@ -51,24 +51,24 @@ func groups(t *testing.T, s Subject) {
 		}
 		t.Run("a repeated call returns it", func(t *testing.T) {
 			again := must(s.API.CreateGroup(t.Context(), in))(t)
-			equal(t, "the id", again.ID, made.ID)
-			equal(t, "the time of creation", again.CreatedAt.UTC(), made.CreatedAt.UTC())
+			wantEqual(t, "the id", again.ID, made.ID)
+			wantEqual(t, "the time of creation", again.CreatedAt.UTC(), made.CreatedAt.UTC())
 		})
 		t.Run("its name is taken in the directory, in any case", func(t *testing.T) {
-			refuse(s.API.CreateGroup(t.Context(), n.newGroup(d, "EDITORS")))(t, apierr.Exists)
+			wantError(s.API.CreateGroup(t.Context(), n.newGroup(d, "EDITORS")))(t, apierr.Exists)
 			n.group(t, n.directory(t, "Other people"), "Editors")
 		})
 		t.Run("another tenant cannot see it", func(t *testing.T) {
-			refuse(s.API.Group(t.Context(), other.ref(in.ID)))(t, apierr.NotFound)
+			wantError(s.API.Group(t.Context(), other.ref(in.ID)))(t, apierr.NotFound)
 		})
 	})
 	t.Run("one can be made disabled", func(t *testing.T) {
 		in := n.newGroup(d, "Idle")
 		in.Group.Status = field.Some("disabled")
-		equal(t, "the status", must(s.API.CreateGroup(t.Context(), in))(t).Status, directoryapi.Disabled)
+		wantEqual(t, "the status", must(s.API.CreateGroup(t.Context(), in))(t).Status, directoryapi.Disabled)
 	})
 	t.Run("of parallel calls for one name one succeeds", func(t *testing.T) {
-		once(t, 4, apierr.Exists, func(int) error {
+		wantOneSuccess(t, 4, apierr.Exists, func(int) error {
 			_, err := s.API.CreateGroup(t.Context(), n.newGroup(d, "Contended"))
 			return err
 		})
@@ -87,22 +87,22 @@ func groups(t *testing.T, s Subject) {
 			t.Run(what, func(t *testing.T) {
 				in := n.newGroup(d, "Invalid")
 				c.change(&in.Group)
-				refuse(s.API.CreateGroup(t.Context(), in))(t, c.want)
-				refuse(s.API.Group(t.Context(), n.ref(in.ID)))(t, apierr.NotFound)
+				wantError(s.API.CreateGroup(t.Context(), in))(t, c.want)
+				wantError(s.API.Group(t.Context(), n.ref(in.ID)))(t, apierr.NotFound)
 			})
 		}
 	})
 	t.Run("a directory that is not there", func(t *testing.T) {
-		refuse(s.API.CreateGroup(t.Context(), n.newGroup(NewID(), "Editors")))(t, apierr.NotFound)
+		wantError(s.API.CreateGroup(t.Context(), n.newGroup(NewID(), "Editors")))(t, apierr.NotFound)
 	})
 	t.Run("a directory of another tenant", func(t *testing.T) {
-		refuse(s.API.CreateGroup(t.Context(), n.newGroup(other.administrators, "Editors")))(t, apierr.NotFound)
+		wantError(s.API.CreateGroup(t.Context(), n.newGroup(other.administrators, "Editors")))(t, apierr.NotFound)
 	})
 	t.Run("one goes with its directory", func(t *testing.T) {
 		gone := n.directory(t, "Gone")
 		group := n.group(t, gone, "Editors")
 		must(s.API.DeleteDirectory(t.Context(), n.ref(gone)))(t)
-		refuse(s.API.Group(t.Context(), n.ref(group)))(t, apierr.NotFound)
+		wantError(s.API.Group(t.Context(), n.ref(group)))(t, apierr.NotFound)
 	})
 	t.Run("lists", func(t *testing.T) { groupLists(t, s) })
 	t.Run("members", func(t *testing.T) { groupMembers(t, s) })
@@ -164,9 +164,9 @@ func groupLists(t *testing.T, s Subject) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("the page holds %v, want %v", got, c.want)
 			}
-			equal(t, "the size", page.Size, c.size)
-			equal(t, "the offset", page.Offset, c.query.Offset)
-			equal(t, "the limit", page.Limit, c.query.Limit)
+			wantEqual(t, "the size", page.Size, c.size)
+			wantEqual(t, "the offset", page.Offset, c.query.Offset)
+			wantEqual(t, "the limit", page.Limit, c.query.Limit)
 		})
 	}
 }
@@ -179,21 +179,21 @@ func groupMembers(t *testing.T, s Subject) {
 
 	t.Run("an account without groups is in its directory", func(t *testing.T) {
 		jo := n.account(t, d, "jo@example.test")
-		inStores(t, must(s.API.StoresOf(t.Context(), n.ref(jo.ID)))(t), directoryapi.Store{Kind: directoryapi.Directories, ID: d})
-		refuse(s.API.StoresOf(t.Context(), other.ref(jo.ID)))(t, apierr.NotFound)
+		wantStores(t, must(s.API.StoresOf(t.Context(), n.ref(jo.ID)))(t), directoryapi.Store{Kind: directoryapi.Directories, ID: d})
+		wantError(s.API.StoresOf(t.Context(), other.ref(jo.ID)))(t, apierr.NotFound)
 	})
 	t.Run("an account that is made in a group is in both", func(t *testing.T) {
 		al := n.account(t, d, "al@example.test", inGroup(editors))
-		inStores(t, must(s.API.StoresOf(t.Context(), n.ref(al.ID)))(t),
+		wantStores(t, must(s.API.StoresOf(t.Context(), n.ref(al.ID)))(t),
 			directoryapi.Store{Kind: directoryapi.Directories, ID: d}, directoryapi.Store{Kind: directoryapi.Groups, ID: editors})
 	})
 	t.Run("an account that is not there has no stores", func(t *testing.T) {
-		refuse(s.API.StoresOf(t.Context(), n.ref(NewID())))(t, apierr.NotFound)
+		wantError(s.API.StoresOf(t.Context(), n.ref(NewID())))(t, apierr.NotFound)
 	})
 }
 
-// inStores wants a directory and the groups of it, in any order.
-func inStores(t *testing.T, got directoryapi.StoresOf, want ...directoryapi.Store) {
+// wantStores wants a directory and its groups, in any order.
+func wantStores(t *testing.T, got directoryapi.StoresOf, want ...directoryapi.Store) {
 	t.Helper()
 	if len(got.Stores) != len(want) {
 		t.Errorf("the stores are %v, want %v", got.Stores, want)

@@ -28,22 +28,22 @@ func hostedLogins(t *testing.T, s Subject) {
 			{ID: first, Name: "First", Status: directoryapi.Enabled, ProviderID: directoryapi.Native},
 		} {
 			got := found.Items[i]
-			equal(t, "the directory", got.ID, want.ID)
-			equal(t, "the name", got.Name, want.Name)
-			equal(t, "the status", got.Status, want.Status)
-			equal(t, "the provider", got.ProviderID, want.ProviderID)
+			wantEqual(t, "the directory", got.ID, want.ID)
+			wantEqual(t, "the name", got.Name, want.Name)
+			wantEqual(t, "the status", got.Status, want.Status)
+			wantEqual(t, "the provider", got.ProviderID, want.ProviderID)
 		}
 	})
 	t.Run("the rules of a new directory", func(t *testing.T) {
 		want := directoryapi.RegistrationRules{
 			Directory: "First", MinLength: 8, MaxLength: 100, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1, ResetEmail: true,
 		}
-		equal(t, "the rules", must(s.API.RegistrationRules(t.Context(), n.ref(first)))(t), want)
+		wantEqual(t, "the rules", must(s.API.RegistrationRules(t.Context(), n.ref(first)))(t), want)
 		s.EnableVerification(t, n.ref(first))
 		want.VerificationEmail = true
-		equal(t, "the rules with verification", must(s.API.RegistrationRules(t.Context(), n.ref(first)))(t), want)
-		equal(t, "a mirror", must(s.API.RegistrationRules(t.Context(), n.ref(s.Mirror(t, n.id))))(t).Mirror, true)
-		refuse(s.API.RegistrationRules(t.Context(), other.ref(first)))(t, apierr.NotFound)
+		wantEqual(t, "the rules with verification", must(s.API.RegistrationRules(t.Context(), n.ref(first)))(t), want)
+		wantEqual(t, "a mirror", must(s.API.RegistrationRules(t.Context(), n.ref(s.Mirror(t, n.id))))(t).Mirror, true)
+		wantError(s.API.RegistrationRules(t.Context(), other.ref(first)))(t, apierr.NotFound)
 	})
 }
 
@@ -58,37 +58,37 @@ func pendingSignUps(t *testing.T, s Subject) {
 	t.Run("without an email or a good password none is kept", func(t *testing.T) {
 		refused := in
 		refused.Owner.Email = field.Text{}
-		refuse(s.API.RequestSignUp(t.Context(), refused))(t, apierr.Required)
+		wantError(s.API.RequestSignUp(t.Context(), refused))(t, apierr.Required)
 		refused = in
 		refused.Owner.Password = field.Some("short")
-		refuse(s.API.RequestSignUp(t.Context(), refused))(t, apierr.TooShort)
-		refuse(s.API.SignUp(t.Context(), begin))(t, apierr.NotFound)
+		wantError(s.API.RequestSignUp(t.Context(), refused))(t, apierr.TooShort)
+		wantError(s.API.SignUp(t.Context(), begin))(t, apierr.NotFound)
 	})
 	must(s.API.RequestSignUp(t.Context(), in))(t)
 	token := directoryapi.SignUpToken{Token: s.Mailed(t, email)}
 	t.Run("the mail's token leads to it", func(t *testing.T) {
 		want := directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: email}
-		equal(t, "the sign-up", must(s.API.PendingSignUp(t.Context(), token))(t), want)
-		refuse(s.API.AcceptInvitation(t.Context(), directoryapi.AcceptInvitation{Token: token.Token, Account: in.Owner}))(t, apierr.NotFound)
-		refuse(s.API.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: "x"}))(t, apierr.NotFound)
+		wantEqual(t, "the sign-up", must(s.API.PendingSignUp(t.Context(), token))(t), want)
+		wantError(s.API.AcceptInvitation(t.Context(), directoryapi.AcceptInvitation{Token: token.Token, Account: in.Owner}))(t, apierr.NotFound)
+		wantError(s.API.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: "x"}))(t, apierr.NotFound)
 	})
 	t.Run("the tenant has its owner's email and password", func(t *testing.T) {
 		made := must(s.API.SignUp(t.Context(), begin))(t)
-		equal(t, "the email", made.Owner.Email, email)
-		equal(t, "its status", made.Owner.EmailVerificationStatus, directoryapi.Verified)
+		wantEqual(t, "the email", made.Owner.Email, email)
+		wantEqual(t, "its status", made.Owner.EmailVerificationStatus, directoryapi.Verified)
 		must(s.API.Authenticate(t.Context(), directoryapi.Authenticate{
 			Tenant: in.Tenant, Stores: stores(begin.Directory), Login: email, Password: Password,
 		}))(t)
 		taken := newSignUp()
 		taken.Key = begin.Key
-		refuse(s.API.SignUp(t.Context(), taken))(t, apierr.Exists)
+		wantError(s.API.SignUp(t.Context(), taken))(t, apierr.Exists)
 	})
 	t.Run("a token ends once", func(t *testing.T) {
-		once(t, 8, apierr.NotFound, func(int) error {
+		wantOneSuccess(t, 8, apierr.NotFound, func(int) error {
 			_, err := s.API.EndSignUp(t.Context(), token)
 			return err
 		})
-		refuse(s.API.PendingSignUp(t.Context(), token))(t, apierr.NotFound)
+		wantError(s.API.PendingSignUp(t.Context(), token))(t, apierr.NotFound)
 	})
 }
 
@@ -99,17 +99,17 @@ func invitations(t *testing.T, s Subject) {
 		Email: field.Some("other@example.test"), GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some(Password),
 	}}
 	pending := must(s.API.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: in.Token}))(t)
-	equal(t, "an invitation", pending.Invitation, true)
-	equal(t, "the tenant", pending.Tenant, n.id)
-	refuse(s.API.AcceptInvitation(t.Context(), in))(t, apierr.OtherInvitee)
+	wantEqual(t, "an invitation", pending.Invitation, true)
+	wantEqual(t, "the tenant", pending.Tenant, n.id)
+	wantError(s.API.AcceptInvitation(t.Context(), in))(t, apierr.OtherInvitee)
 	in.Account.Email, in.Account.Password = field.Some(strings.ToUpper(email)), field.Some("short")
-	refuse(s.API.AcceptInvitation(t.Context(), in))(t, apierr.TooShort)
+	wantError(s.API.AcceptInvitation(t.Context(), in))(t, apierr.TooShort)
 	in.Account.Password = field.Some(Password)
 	made := must(s.API.AcceptInvitation(t.Context(), in))(t)
-	equal(t, "the directory", made.DirectoryID, n.administrators)
-	equal(t, "the email as it was entered", made.Email, strings.ToUpper(email))
-	equal(t, "the email's status", made.EmailVerificationStatus, directoryapi.Verified)
-	refuse(s.API.AcceptInvitation(t.Context(), in))(t, apierr.NotFound)
+	wantEqual(t, "the directory", made.DirectoryID, n.administrators)
+	wantEqual(t, "the email as it was entered", made.Email, strings.ToUpper(email))
+	wantEqual(t, "the email's status", made.EmailVerificationStatus, directoryapi.Verified)
+	wantError(s.API.AcceptInvitation(t.Context(), in))(t, apierr.NotFound)
 }
 
 // newEmail returns an email that no other test of the suite has.

@@ -13,59 +13,61 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// home is a default account store, and accounts that log in from elsewhere.
-type home struct {
+// defaultStore is a default account store, and another directory whose accounts log in.
+type defaultStore struct {
 	tenant
 	away, directory id.ID
 	store           directoryapi.Store
 	logins          int
 }
 
-func newHome(t *testing.T, s Subject) *home {
+func newDefaultStore(t *testing.T, s Subject) *defaultStore {
 	t.Helper()
 	n := newTenant(t, s)
-	h := &home{tenant: n, away: n.directory(t, "Away"), directory: n.directory(t, "Home")}
+	h := &defaultStore{tenant: n, away: n.directory(t, "Away"), directory: n.directory(t, "Home")}
 	h.store = directoryapi.Store{Kind: directoryapi.Directories, ID: h.directory}
 	return h
 }
 
-// email is one that nobody has yet.
-func (h *home) email() string {
+// email returns an email that no account has yet.
+func (h *defaultStore) email() string {
 	h.logins++
 	return fmt.Sprintf("jo%d@example.test", h.logins)
 }
 
-// verified makes an account whose email is proved.
-func (h *home) verified(t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.Account {
+// verified creates an account with a verified email.
+func (h *defaultStore) verified(
+	t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount),
+) directoryapi.Account {
 	t.Helper()
 	a := h.account(t, directory, email, with...)
 	h.MarkVerified(t, h.ref(a.ID))
 	return a
 }
 
-// ask is what a policy lets a login do.
-func (h *home) ask(account id.ID, byEmail, provision bool) directoryapi.LinkAccount {
+// request is a login for which a policy allows links by email and provisioning, or not.
+func (h *defaultStore) request(account id.ID, byEmail, provision bool) directoryapi.LinkAccount {
 	return directoryapi.LinkAccount{Tenant: h.id, Account: account, Store: h.store, ByEmail: byEmail, Provision: provision}
 }
 
-// in lets an account log in.
-func (h *home) in(t *testing.T, account id.ID, byEmail, provision bool) directoryapi.LinkedAccount {
+// loginOf lets an account log in.
+func (h *defaultStore) loginOf(t *testing.T, account id.ID, byEmail, provision bool) directoryapi.LinkedAccount {
 	t.Helper()
-	return must(h.API.LinkedAccount(t.Context(), h.ask(account, byEmail, provision)))(t)
+	return must(h.API.LinkedAccount(t.Context(), h.request(account, byEmail, provision)))(t)
 }
 
-// leads wants a login to end with an outcome and an account.
-func leads(t *testing.T, got directoryapi.LinkedAccount, outcome directoryapi.LinkOutcome, who id.ID) {
+// wantOutcome wants a login to end with an outcome and an account.
+func wantOutcome(t *testing.T, got directoryapi.LinkedAccount, outcome directoryapi.LinkOutcome, who id.ID) {
 	t.Helper()
-	equal(t, "the outcome", got.Outcome, outcome)
-	equal(t, "who logs in", got.Account.ID, who)
+	wantEqual(t, "the outcome", got.Outcome, outcome)
+	wantEqual(t, "who logs in", got.Account.ID, who)
 	if got.Reason == "" {
 		t.Error("it has no reason")
 	}
 }
 
-// residents are the accounts of the default store.
-func (h *home) residents(t *testing.T) int {
+// accountsOfStore returns the number of accounts of the default store.
+func (h *defaultStore) accountsOfStore(t *testing.T) int {
 	t.Helper()
 	return must(h.API.ListAccounts(t.Context(), directoryapi.ListAccounts{Tenant: h.id, Stores: []directoryapi.Store{h.store},
 		Query: list.First()}))(t).Size
@@ -74,20 +76,20 @@ func (h *home) residents(t *testing.T) int {
 func linkedAccounts(t *testing.T, s Subject) {
 	t.Run("the table of outcomes", func(t *testing.T) { outcomes(t, s) })
 	t.Run("emails are matched where both are verified", func(t *testing.T) { verifiedMatches(t, s) })
-	t.Run("what a copy takes", func(t *testing.T) { copies(t, s) })
-	t.Run("links that are there", func(t *testing.T) { followed(t, s) })
-	t.Run("a default store that is a group", func(t *testing.T) { groupHomes(t, s) })
-	t.Run("the account that logs in must be allowed to", func(t *testing.T) { refusedResidents(t, s) })
+	t.Run("what a copy takes", func(t *testing.T) { provisionedCopies(t, s) })
+	t.Run("links that are there", func(t *testing.T) { followedLinks(t, s) })
+	t.Run("a default store that is a group", func(t *testing.T) { groupDefaultStores(t, s) })
+	t.Run("the account that logs in must be allowed to", func(t *testing.T) { accountsThatMayNotLogIn(t, s) })
 	t.Run("what prevents a link lets the account log in as itself", func(t *testing.T) { excludedLinks(t, s) })
 	t.Run("a password reset ends the links of an unproved copy", func(t *testing.T) { resetCopies(t, s) })
 	t.Run("parallel first logins", func(t *testing.T) { parallelFirstLogins(t, s) })
-	t.Run("tenants", func(t *testing.T) { foreignHomes(t, s) })
+	t.Run("tenants", func(t *testing.T) { otherTenantsDefaultStores(t, s) })
 }
 
-// outcomes is the table of docs/interface/account-linking.md#outcome-at-login, row by row, each tried dry,
-// for the first time, and once more.
+// outcomes is the table of docs/interface/account-linking.md#outcome-at-login, row by row: each as
+// a dry run, as the first login, and as the next login.
 func outcomes(t *testing.T, s Subject) {
-	h := newHome(t, s)
+	h := newDefaultStore(t, s)
 	for _, c := range []struct {
 		provision, byEmail, resident bool
 		want                         directoryapi.LinkOutcome
@@ -111,31 +113,31 @@ func outcomes(t *testing.T, s Subject) {
 					to = resident.ID
 				}
 			}
-			before := h.residents(t)
-			dry := h.ask(from.ID, c.byEmail, c.provision)
+			before := h.accountsOfStore(t)
+			dry := h.request(from.ID, c.byEmail, c.provision)
 			dry.DryRun = true
 			tried := must(h.API.LinkedAccount(t.Context(), dry))(t)
-			equal(t, "the outcome of a dry run", tried.Outcome, c.want)
-			equal(t, "the accounts after a dry run", h.residents(t), before)
+			wantEqual(t, "the outcome of a dry run", tried.Outcome, c.want)
+			wantEqual(t, "the accounts after a dry run", h.accountsOfStore(t), before)
 
-			first := h.in(t, from.ID, c.byEmail, c.provision)
+			first := h.loginOf(t, from.ID, c.byEmail, c.provision)
 			if c.want == directoryapi.Provisioned {
-				equal(t, "the accounts after a copy", h.residents(t), before+1)
-				equal(t, "the id of a copy that a dry run did not make", tried.Account.ID.IsZero(), true)
-				equal(t, "the directory of the copy", first.Account.DirectoryID, h.directory)
+				wantEqual(t, "the accounts after a copy", h.accountsOfStore(t), before+1)
+				wantEqual(t, "the id of a copy that a dry run did not make", tried.Account.ID.IsZero(), true)
+				wantEqual(t, "the directory of the copy", first.Account.DirectoryID, h.directory)
 				to = first.Account.ID
 			}
-			leads(t, first, c.want, to)
-			leads(t, h.in(t, from.ID, c.byEmail, c.provision), c.again, to)
+			wantOutcome(t, first, c.want, to)
+			wantOutcome(t, h.loginOf(t, from.ID, c.byEmail, c.provision), c.again, to)
 			if c.again == directoryapi.Followed {
-				leads(t, h.in(t, from.ID, false, false), directoryapi.Followed, to)
+				wantOutcome(t, h.loginOf(t, from.ID, false, false), directoryapi.Followed, to)
 			}
 		})
 	}
 }
 
 func verifiedMatches(t *testing.T, s Subject) {
-	h := newHome(t, s)
+	h := newDefaultStore(t, s)
 	for _, c := range []struct{ from, to bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		for _, provision := range []bool{false, true} {
 			t.Run(fmt.Sprintf("the account %v, that of the default store %v, provisioning %v", c.from, c.to, provision), func(t *testing.T) {
@@ -150,7 +152,7 @@ func verifiedMatches(t *testing.T, s Subject) {
 				if c.from && c.to {
 					outcome, who = directoryapi.Linked, to.ID
 				}
-				leads(t, h.in(t, from.ID, true, provision), outcome, who)
+				wantOutcome(t, h.loginOf(t, from.ID, true, provision), outcome, who)
 			})
 		}
 	}
@@ -158,38 +160,38 @@ func verifiedMatches(t *testing.T, s Subject) {
 		mirror := h.Mirror(t, h.id)
 		login := func() directoryapi.Account {
 			email := h.email()
-			a := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderAccount{
+			a := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderUser{
 				Tenant: h.id, Directory: mirror, ExternalID: email, Email: email, EmailUnstated: true,
 			}))(t).Account
-			equal(t, "the verification", a.EmailVerificationStatus, directoryapi.Verified)
+			wantEqual(t, "the verification", a.EmailVerificationStatus, directoryapi.Verified)
 			return a
 		}
 		from := login()
 		h.verified(t, h.directory, from.Email)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 
 		from = login()
-		copied := h.in(t, from.ID, true, true)
-		equal(t, "the outcome", copied.Outcome, directoryapi.Provisioned)
-		equal(t, "the verification of the copy", copied.Account.EmailVerificationStatus, directoryapi.Verified)
+		copied := h.loginOf(t, from.ID, true, true)
+		wantEqual(t, "the outcome", copied.Outcome, directoryapi.Provisioned)
+		wantEqual(t, "the verification of the copy", copied.Account.EmailVerificationStatus, directoryapi.Verified)
 		other := h.verified(t, h.away, from.Email)
-		leads(t, h.in(t, other.ID, true, true), directoryapi.Unchanged, other.ID)
+		wantOutcome(t, h.loginOf(t, other.ID, true, true), directoryapi.Unchanged, other.ID)
 	})
 	t.Run("an email that is another's user name is no match", func(t *testing.T) {
 		email := h.email()
 		from := h.verified(t, h.away, email)
 		h.verified(t, h.directory, h.email(), named(email))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 }
 
-// named is a change of a new account.
+// named sets the user name of a new account.
 func named(username string) func(*directoryapi.CreateAccount) {
 	return func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some(username) }
 }
 
-func copies(t *testing.T, s Subject) {
-	h := newHome(t, s)
+func provisionedCopies(t *testing.T, s Subject) {
+	h := newDefaultStore(t, s)
 	group := h.group(t, h.away, "Staff")
 	for _, isVerified := range []bool{true, false} {
 		t.Run(fmt.Sprintf("of an account whose email is verified: %v", isVerified), func(t *testing.T) {
@@ -202,31 +204,31 @@ func copies(t *testing.T, s Subject) {
 				h.MarkVerified(t, h.ref(from.ID))
 				status = directoryapi.Verified
 			}
-			given := h.in(t, from.ID, false, true).Account
+			given := h.loginOf(t, from.ID, false, true).Account
 			read := must(h.API.Account(t.Context(), h.ref(given.ID)))(t)
 			for what, a := range map[string]directoryapi.Account{"given": given, "read": read} {
-				equal(t, what+", the tenant", a.TenantID, h.id)
-				equal(t, what+", the directory", a.DirectoryID, h.directory)
-				equal(t, what+", the user name", a.Username, from.Username)
-				equal(t, what+", the email", a.Email, from.Email)
-				equal(t, what+", the status of the email", a.EmailVerificationStatus, status)
-				equal(t, what+", the status", a.Status, directoryapi.Enabled)
-				equal(t, what+", the full name", a.FullName(), "Jo van Doe")
+				wantEqual(t, what+", the tenant", a.TenantID, h.id)
+				wantEqual(t, what+", the directory", a.DirectoryID, h.directory)
+				wantEqual(t, what+", the user name", a.Username, from.Username)
+				wantEqual(t, what+", the email", a.Email, from.Email)
+				wantEqual(t, what+", the status of the email", a.EmailVerificationStatus, status)
+				wantEqual(t, what+", the status", a.Status, directoryapi.Enabled)
+				wantEqual(t, what+", the full name", a.FullName(), "Jo van Doe")
 				if a.PasswordModifiedAt != nil || a.Owner || a.CreatedAt.IsZero() || a.ModifiedAt.IsZero() {
 					t.Errorf("%s, it is %+v", what, a)
 				}
 			}
-			inStores(t, must(h.API.StoresOf(t.Context(), h.ref(given.ID)))(t), h.store)
+			wantStores(t, must(h.API.StoresOf(t.Context(), h.ref(given.ID)))(t), h.store)
 			for _, password := range []string{Password, ""} {
-				refuse(h.API.Authenticate(t.Context(), directoryapi.Authenticate{
+				wantError(h.API.Authenticate(t.Context(), directoryapi.Authenticate{
 					Tenant: h.id, Stores: []directoryapi.Store{h.store}, Login: from.Email, Password: secret(password),
 				}))(t, apierr.WrongPassword)
 			}
 			in := must(h.API.Authenticate(t.Context(), directoryapi.Authenticate{
 				Tenant: h.id, Stores: append([]directoryapi.Store{h.store}, stores(h.away)...), Login: from.Email, Password: secret(Password),
 			}))(t)
-			equal(t, "the account of the password, though its copy is in an earlier store", in.Account.ID, from.ID)
-			equal(t, "the account that it was made of", must(h.API.Account(t.Context(), h.ref(from.ID)))(t).DirectoryID, h.away)
+			wantEqual(t, "the account of the password, though its copy is in an earlier store", in.Account.ID, from.ID)
+			wantEqual(t, "the account that it was made of", must(h.API.Account(t.Context(), h.ref(from.ID)))(t).DirectoryID, h.away)
 		})
 	}
 	t.Run("none beside an account that is known by its user name or email", func(t *testing.T) {
@@ -240,16 +242,16 @@ func copies(t *testing.T, s Subject) {
 				from := h.verified(t, h.away, h.email(), named(h.email()))
 				email, username := of(from)
 				h.verified(t, h.directory, email, named(username))
-				before := h.residents(t)
-				leads(t, h.in(t, from.ID, false, true), directoryapi.Unchanged, from.ID)
-				equal(t, "the accounts of the default store", h.residents(t), before)
+				before := h.accountsOfStore(t)
+				wantOutcome(t, h.loginOf(t, from.ID, false, true), directoryapi.Unchanged, from.ID)
+				wantEqual(t, "the accounts of the default store", h.accountsOfStore(t), before)
 			})
 		}
 	})
 }
 
-func followed(t *testing.T, s Subject) {
-	h := newHome(t, s)
+func followedLinks(t *testing.T, s Subject) {
+	h := newDefaultStore(t, s)
 	from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email())
 	h.Link(t, h.ref(to.ID), h.ref(from.ID))
 
@@ -258,135 +260,135 @@ func followed(t *testing.T, s Subject) {
 		h.MarkVerified(t, h.ref(from.ID))
 		for _, byEmail := range []bool{false, true} {
 			for _, provision := range []bool{false, true} {
-				leads(t, h.in(t, from.ID, byEmail, provision), directoryapi.Followed, to.ID)
+				wantOutcome(t, h.loginOf(t, from.ID, byEmail, provision), directoryapi.Followed, to.ID)
 			}
 		}
 	})
 	t.Run("are not followed out of the default store", func(t *testing.T) {
-		leads(t, h.in(t, to.ID, true, true), directoryapi.Unchanged, to.ID)
+		wantOutcome(t, h.loginOf(t, to.ID, true, true), directoryapi.Unchanged, to.ID)
 	})
 	t.Run("are not followed twice", func(t *testing.T) {
 		farther := h.account(t, h.tenant.directory(t, "Farther"), h.email())
 		h.Link(t, h.ref(farther.ID), h.ref(from.ID))
-		leads(t, h.in(t, farther.ID, false, false), directoryapi.Unchanged, farther.ID)
+		wantOutcome(t, h.loginOf(t, farther.ID, false, false), directoryapi.Unchanged, farther.ID)
 	})
 	t.Run("end with the account that they lead to", func(t *testing.T) {
 		from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email())
 		h.Link(t, h.ref(from.ID), h.ref(to.ID))
 		h.DeleteAccount(t, h.ref(to.ID))
-		leads(t, h.in(t, from.ID, false, false), directoryapi.Unchanged, from.ID)
-		leads(t, h.in(t, from.ID, false, true), directoryapi.Provisioned, h.in(t, from.ID, false, false).Account.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, false, false), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, false, true), directoryapi.Provisioned, h.loginOf(t, from.ID, false, false).Account.ID)
 	})
 	t.Run("do not outlive the default store", func(t *testing.T) {
-		gone := newHome(t, s)
+		gone := newDefaultStore(t, s)
 		from, to := gone.account(t, gone.away, gone.email()), gone.account(t, gone.directory, gone.email())
 		gone.Link(t, gone.ref(from.ID), gone.ref(to.ID))
 		must(gone.API.DeleteDirectory(t.Context(), gone.ref(gone.directory)))(t)
-		leads(t, gone.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, gone.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("an account that is gone", func(t *testing.T) {
-		refuse(h.API.LinkedAccount(t.Context(), h.ask(NewID(), true, true)))(t, apierr.NoSuchAccount)
+		wantError(h.API.LinkedAccount(t.Context(), h.request(NewID(), true, true)))(t, apierr.NoSuchAccount)
 	})
 }
 
-func groupHomes(t *testing.T, s Subject) {
-	h := newHome(t, s)
+func groupDefaultStores(t *testing.T, s Subject) {
+	h := newDefaultStore(t, s)
 	group := h.group(t, h.directory, "Staff")
 	h.store = directoryapi.Store{Kind: directoryapi.Groups, ID: group}
 
 	t.Run("a member is inside", func(t *testing.T) {
 		member := h.verified(t, h.directory, h.email(), inGroup(group))
-		leads(t, h.in(t, member.ID, true, true), directoryapi.Unchanged, member.ID)
+		wantOutcome(t, h.loginOf(t, member.ID, true, true), directoryapi.Unchanged, member.ID)
 	})
 	t.Run("another account of its directory is outside, and cannot be linked", func(t *testing.T) {
 		beside := h.verified(t, h.directory, h.email())
-		leads(t, h.in(t, beside.ID, true, true), directoryapi.Unchanged, beside.ID)
+		wantOutcome(t, h.loginOf(t, beside.ID, true, true), directoryapi.Unchanged, beside.ID)
 	})
 	t.Run("a copy becomes a member", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
-		made := h.in(t, from.ID, false, true)
-		leads(t, made, directoryapi.Provisioned, made.Account.ID)
-		inStores(t, must(h.API.StoresOf(t.Context(), h.ref(made.Account.ID)))(t), h.store,
+		made := h.loginOf(t, from.ID, false, true)
+		wantOutcome(t, made, directoryapi.Provisioned, made.Account.ID)
+		wantStores(t, must(h.API.StoresOf(t.Context(), h.ref(made.Account.ID)))(t), h.store,
 			directoryapi.Store{Kind: directoryapi.Directories, ID: h.directory})
 	})
 	t.Run("a member is matched", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		member := h.verified(t, h.directory, from.Email, inGroup(group))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Linked, member.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Linked, member.ID)
 	})
 	t.Run("another account of its directory is not matched", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		h.verified(t, h.directory, from.Email)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a link to another account of its directory is not followed, and prevents others", func(t *testing.T) {
 		from, beside := h.verified(t, h.away, h.email()), h.verified(t, h.directory, h.email())
 		h.Link(t, h.ref(from.ID), h.ref(beside.ID))
 		h.verified(t, h.directory, from.Email, inGroup(group))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a disabled group refuses whom a link leads to, and gets nobody new", func(t *testing.T) {
 		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
-		leads(t, h.in(t, linked.ID, false, true), directoryapi.Provisioned, h.in(t, linked.ID, false, false).Account.ID)
+		wantOutcome(t, h.loginOf(t, linked.ID, false, true), directoryapi.Provisioned, h.loginOf(t, linked.ID, false, false).Account.ID)
 		h.verified(t, h.directory, same.Email, inGroup(group))
 		h.DisableGroup(t, h.ref(group))
-		refuse(h.API.LinkedAccount(t.Context(), h.ask(linked.ID, true, true)))(t, apierr.GroupDisabled)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
-		leads(t, h.in(t, same.ID, true, true), directoryapi.Unchanged, same.ID)
+		wantError(h.API.LinkedAccount(t.Context(), h.request(linked.ID, true, true)))(t, apierr.GroupDisabled)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, same.ID, true, true), directoryapi.Unchanged, same.ID)
 	})
 	t.Run("a group of a disabled directory does as well", func(t *testing.T) {
-		shut := newHome(t, s)
+		shut := newDefaultStore(t, s)
 		shut.store = directoryapi.Store{Kind: directoryapi.Groups, ID: shut.group(t, shut.directory, "Staff")}
 		linked, from := shut.verified(t, shut.away, shut.email()), shut.verified(t, shut.away, shut.email())
-		shut.in(t, linked.ID, false, true)
+		shut.loginOf(t, linked.ID, false, true)
 		shut.DisableDirectory(t, shut.ref(shut.directory))
-		refuse(shut.API.LinkedAccount(t.Context(), shut.ask(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
-		leads(t, shut.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantError(shut.API.LinkedAccount(t.Context(), shut.request(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
+		wantOutcome(t, shut.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a group that is gone", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		h.store.ID = NewID()
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 }
 
-func refusedResidents(t *testing.T, s Subject) {
-	h := newHome(t, s)
+func accountsThatMayNotLogIn(t *testing.T, s Subject) {
+	h := newDefaultStore(t, s)
 	for state, want := range map[string]error{directoryapi.Disabled: apierr.AccountDisabled,
 		directoryapi.Unverified: apierr.AccountUnverified} {
 		t.Run("behind a link: "+state, func(t *testing.T) {
 			from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email(), status(state))
 			h.Link(t, h.ref(from.ID), h.ref(to.ID))
-			refuse(h.API.LinkedAccount(t.Context(), h.ask(from.ID, true, true)))(t, want)
+			wantError(h.API.LinkedAccount(t.Context(), h.request(from.ID, true, true)))(t, want)
 		})
 		t.Run("of the same email, without a link that stays: "+state, func(t *testing.T) {
 			from := h.verified(t, h.away, h.email())
 			h.verified(t, h.directory, from.Email, status(state))
-			refuse(h.API.LinkedAccount(t.Context(), h.ask(from.ID, true, true)))(t, want)
-			leads(t, h.in(t, from.ID, false, false), directoryapi.Unchanged, from.ID)
+			wantError(h.API.LinkedAccount(t.Context(), h.request(from.ID, true, true)))(t, want)
+			wantOutcome(t, h.loginOf(t, from.ID, false, false), directoryapi.Unchanged, from.ID)
 		})
 	}
 	t.Run("in a disabled directory, which gets nobody new", func(t *testing.T) {
 		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
 		h.Link(t, h.ref(linked.ID), h.ref(h.account(t, h.directory, h.email()).ID))
 		h.verified(t, h.directory, same.Email)
-		before := h.residents(t)
+		before := h.accountsOfStore(t)
 		h.DisableDirectory(t, h.ref(h.directory))
-		refuse(h.API.LinkedAccount(t.Context(), h.ask(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
-		leads(t, h.in(t, same.ID, true, true), directoryapi.Unchanged, same.ID)
-		equal(t, "the accounts of the default store", h.residents(t), before)
+		wantError(h.API.LinkedAccount(t.Context(), h.request(linked.ID, true, true)))(t, apierr.DirectoryDisabled)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, same.ID, true, true), directoryapi.Unchanged, same.ID)
+		wantEqual(t, "the accounts of the default store", h.accountsOfStore(t), before)
 	})
 }
 
 func excludedLinks(t *testing.T, s Subject) {
-	h := newHome(t, s)
+	h := newDefaultStore(t, s)
 	t.Run("the account of the same email is linked to another of the same directory", func(t *testing.T) {
 		from, rival := h.verified(t, h.away, h.email()), h.account(t, h.away, h.email())
 		to := h.verified(t, h.directory, from.Email)
 		h.Link(t, h.ref(to.ID), h.ref(rival.ID))
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
-		leads(t, h.in(t, rival.ID, true, true), directoryapi.Followed, to.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, rival.ID, true, true), directoryapi.Followed, to.ID)
 	})
 	t.Run("an account has ten links already", func(t *testing.T) {
 		full, match := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
@@ -396,75 +398,75 @@ func excludedLinks(t *testing.T, s Subject) {
 			h.Link(t, h.ref(full.ID), h.ref(h.account(t, directory, h.email()).ID))
 			h.Link(t, h.ref(crowded.ID), h.ref(h.account(t, directory, h.email()).ID))
 		}
-		before := h.residents(t)
-		leads(t, h.in(t, full.ID, true, true), directoryapi.Unchanged, full.ID)
-		leads(t, h.in(t, match.ID, true, true), directoryapi.Unchanged, match.ID)
-		equal(t, "the accounts of the default store", h.residents(t), before)
+		before := h.accountsOfStore(t)
+		wantOutcome(t, h.loginOf(t, full.ID, true, true), directoryapi.Unchanged, full.ID)
+		wantOutcome(t, h.loginOf(t, match.ID, true, true), directoryapi.Unchanged, match.ID)
+		wantEqual(t, "the accounts of the default store", h.accountsOfStore(t), before)
 	})
 }
 
-// resetCopies lets the owner of a mailbox set the password of an account that the login of
-// another, perhaps a stranger, has made or is linked to.
+// resetCopies lets the owner of a mailbox reset the password of an account that a login of another
+// account, perhaps an attacker's, has created or is linked to.
 func resetCopies(t *testing.T, s Subject) {
-	h := newHome(t, s)
+	h := newDefaultStore(t, s)
 	reset := func(t *testing.T, login string, directory id.ID) {
 		t.Helper()
 		must(h.API.ResetPassword(t.Context(), h.spend(h.reset(t, login, directory), "Different1!")))(t)
 	}
 	t.Run("the link of a copy whose email is not proved ends", func(t *testing.T) {
 		from := h.account(t, h.away, h.email())
-		made := h.in(t, from.ID, true, true)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+		made := h.loginOf(t, from.ID, true, true)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
 		reset(t, from.Email, h.directory)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
-		refuse(0, h.login(t, from.Email, "Different1!", h.directory))(t, nil)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantError(0, h.login(t, from.Email, "Different1!", h.directory))(t, nil)
 	})
 	t.Run("that of a copy whose email reads VERIFIED though its provider says nothing of it ends too", func(t *testing.T) {
 		email := h.email()
-		from := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderAccount{
+		from := must(h.API.ProviderAccount(t.Context(), directoryapi.ProviderUser{
 			Tenant: h.id, Directory: h.Mirror(t, h.id), ExternalID: email, Email: email, EmailUnstated: true,
 		}))(t).Account
-		equal(t, "the outcome", h.in(t, from.ID, true, true).Outcome, directoryapi.Provisioned)
+		wantEqual(t, "the outcome", h.loginOf(t, from.ID, true, true).Outcome, directoryapi.Provisioned)
 		reset(t, email, h.directory)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a reset that is refused ends none", func(t *testing.T) {
 		from := h.account(t, h.away, h.email())
-		made := h.in(t, from.ID, true, true)
-		refuse(h.API.ResetPassword(t.Context(), h.spend(h.reset(t, from.Email, h.directory), "Short1")))(t, apierr.TooShort)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+		made := h.loginOf(t, from.ID, true, true)
+		wantError(h.API.ResetPassword(t.Context(), h.spend(h.reset(t, from.Email, h.directory), "Short1")))(t, apierr.TooShort)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
 	})
 	t.Run("that of a copy whose email is proved stays", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
-		made := h.in(t, from.ID, true, true)
+		made := h.loginOf(t, from.ID, true, true)
 		reset(t, from.Email, h.directory)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
 	})
 	t.Run("that of a copy whose email was proved after it was made stays", func(t *testing.T) {
 		from := h.account(t, h.away, h.email())
-		made := h.in(t, from.ID, true, true)
+		made := h.loginOf(t, from.ID, true, true)
 		h.MarkVerified(t, h.ref(made.Account.ID))
 		reset(t, from.Email, h.directory)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
 	})
 	t.Run("it stays when the account that was copied gets a password", func(t *testing.T) {
 		from := h.account(t, h.away, h.email())
-		made := h.in(t, from.ID, true, true)
+		made := h.loginOf(t, from.ID, true, true)
 		reset(t, from.Email, h.away)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
 	})
 	t.Run("a link that an administrator made stays", func(t *testing.T) {
 		from, to := h.account(t, h.away, h.email()), h.account(t, h.directory, h.email())
 		h.Link(t, h.ref(from.ID), h.ref(to.ID))
 		reset(t, to.Email, h.directory)
-		leads(t, h.in(t, from.ID, true, true), directoryapi.Followed, to.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Followed, to.ID)
 	})
 }
 
 // parallelFirstLogins has to end with one link and one copy, and no error.
 func parallelFirstLogins(t *testing.T, s Subject) {
 	const logins = 50
-	h := newHome(t, s)
+	h := newDefaultStore(t, s)
 	race := func(t *testing.T, accounts ...id.ID) map[id.ID]int {
 		t.Helper()
 		var mu sync.Mutex
@@ -472,8 +474,8 @@ func parallelFirstLogins(t *testing.T, s Subject) {
 		who := map[id.ID]int{}
 		for i := range logins {
 			all.Go(func() {
-				got, err := h.API.LinkedAccount(t.Context(), h.ask(accounts[i%len(accounts)], true, true))
-				refuse(got, err)(t, nil)
+				got, err := h.API.LinkedAccount(t.Context(), h.request(accounts[i%len(accounts)], true, true))
+				wantError(got, err)(t, nil)
 				mu.Lock()
 				defer mu.Unlock()
 				who[got.Account.ID]++
@@ -483,57 +485,57 @@ func parallelFirstLogins(t *testing.T, s Subject) {
 		return who
 	}
 	t.Run("of one account make one copy", func(t *testing.T) {
-		from, before := h.verified(t, h.away, h.email()), h.residents(t)
+		from, before := h.verified(t, h.away, h.email()), h.accountsOfStore(t)
 		who := race(t, from.ID)
-		equal(t, "the number of accounts that logged in", len(who), 1)
-		equal(t, "the logins as the copy", who[h.in(t, from.ID, false, false).Account.ID], logins)
-		equal(t, "the accounts of the default store", h.residents(t), before+1)
+		wantEqual(t, "the number of accounts that logged in", len(who), 1)
+		wantEqual(t, "the logins as the copy", who[h.loginOf(t, from.ID, false, false).Account.ID], logins)
+		wantEqual(t, "the accounts of the default store", h.accountsOfStore(t), before+1)
 	})
 	t.Run("of one account make one link", func(t *testing.T) {
 		from := h.verified(t, h.away, h.email())
 		to := h.verified(t, h.directory, from.Email)
-		equal(t, "the logins as the account of the same email", race(t, from.ID)[to.ID], logins)
+		wantEqual(t, "the logins as the account of the same email", race(t, from.ID)[to.ID], logins)
 	})
 	t.Run("of accounts of the same email in different directories make one copy", func(t *testing.T) {
-		email, before := h.email(), h.residents(t)
+		email, before := h.email(), h.accountsOfStore(t)
 		one, other := h.verified(t, h.away, email), h.verified(t, h.tenant.directory(t, "Second"), email)
 		who := race(t, one.ID, other.ID)
-		equal(t, "the number of accounts that logged in", len(who), 1)
-		equal(t, "the accounts of the default store", h.residents(t), before+1)
-		leads(t, h.in(t, one.ID, false, false), directoryapi.Followed, h.in(t, other.ID, false, false).Account.ID)
+		wantEqual(t, "the number of accounts that logged in", len(who), 1)
+		wantEqual(t, "the accounts of the default store", h.accountsOfStore(t), before+1)
+		wantOutcome(t, h.loginOf(t, one.ID, false, false), directoryapi.Followed, h.loginOf(t, other.ID, false, false).Account.ID)
 	})
 	t.Run("of accounts of one directory link one of them to an account", func(t *testing.T) {
 		email := h.email()
 		to := h.verified(t, h.directory, email)
 		one, other := h.verified(t, h.away, email), h.verified(t, h.tenant.directory(t, "Third"), email)
 		who := race(t, one.ID, other.ID)
-		equal(t, "the logins as the account of the same email", who[to.ID], logins)
+		wantEqual(t, "the logins as the account of the same email", who[to.ID], logins)
 	})
 }
 
-func foreignHomes(t *testing.T, s Subject) {
-	h, other := newHome(t, s), newHome(t, s)
+func otherTenantsDefaultStores(t *testing.T, s Subject) {
+	h, other := newDefaultStore(t, s), newDefaultStore(t, s)
 	from := h.verified(t, h.away, h.email())
 	foreign := other.verified(t, other.directory, from.Email)
 
 	t.Run("a store of another tenant is not there", func(t *testing.T) {
-		in := h.ask(from.ID, true, true)
+		in := h.request(from.ID, true, true)
 		in.Store = other.store
-		leads(t, must(h.API.LinkedAccount(t.Context(), in))(t), directoryapi.Unchanged, from.ID)
-		equal(t, "the accounts of the other tenant's store", other.residents(t), 1)
+		wantOutcome(t, must(h.API.LinkedAccount(t.Context(), in))(t), directoryapi.Unchanged, from.ID)
+		wantEqual(t, "the accounts of the other tenant's store", other.accountsOfStore(t), 1)
 	})
 	t.Run("an account of another tenant is not there", func(t *testing.T) {
-		refuse(h.API.LinkedAccount(t.Context(), h.ask(foreign.ID, true, true)))(t, apierr.NoSuchAccount)
+		wantError(h.API.LinkedAccount(t.Context(), h.request(foreign.ID, true, true)))(t, apierr.NoSuchAccount)
 	})
 	t.Run("an email that is looked up as another is no match: it is another mailbox", func(t *testing.T) {
 		email := h.email()
 		h.verified(t, h.directory, strings.Replace(email, "@", "@strasse.", 1))
 		from := h.verified(t, h.away, strings.Replace(email, "@", "@stra\u00dfe.", 1))
-		equal(t, "the outcome", h.in(t, from.ID, true, false).Outcome, directoryapi.Unchanged)
+		wantEqual(t, "the outcome", h.loginOf(t, from.ID, true, false).Outcome, directoryapi.Unchanged)
 	})
 	t.Run("an email of another tenant is no match", func(t *testing.T) {
-		made := h.in(t, from.ID, true, true)
-		leads(t, made, directoryapi.Provisioned, made.Account.ID)
-		equal(t, "the tenant of the copy", made.Account.TenantID, h.id)
+		made := h.loginOf(t, from.ID, true, true)
+		wantOutcome(t, made, directoryapi.Provisioned, made.Account.ID)
+		wantEqual(t, "the tenant of the copy", made.Account.TenantID, h.id)
 	})
 }

@@ -64,9 +64,9 @@ func lists(t *testing.T, s Subject) {
 			if !slices.Equal(got, want) {
 				t.Errorf("the page holds %v, want %v", got, want)
 			}
-			equal(t, "the size", page.Size, c.size)
-			equal(t, "the offset", page.Offset, c.query.Offset)
-			equal(t, "the limit", page.Limit, c.query.Limit)
+			wantEqual(t, "the size", page.Size, c.size)
+			wantEqual(t, "the offset", page.Offset, c.query.Offset)
+			wantEqual(t, "the limit", page.Limit, c.query.Limit)
 		})
 	}
 }

@@ -16,7 +16,7 @@ func logins(t *testing.T, s Subject) {
 	otherJo := n.account(t, second, "jo@example.test",
 		func(in *directoryapi.CreateAccount) { in.Account.Password = field.Some("Different1!") })
 	sam := n.account(t, first, "sam@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("sam") })
-	refuse(s.API.CreateAccount(t.Context(), n.newAccount(first, "other@example.test", func(in *directoryapi.CreateAccount) {
+	wantError(s.API.CreateAccount(t.Context(), n.newAccount(first, "other@example.test", func(in *directoryapi.CreateAccount) {
 		in.Account.Username, in.Account.Password = field.Some("SAM@example.test"), field.Some("Different1!")
 	})))(t, apierr.Exists)
 	n.account(t, first, "idle@example.test", status("DISABLED"))
@@ -61,10 +61,10 @@ func logins(t *testing.T, s Subject) {
 			in, err := s.API.Authenticate(t.Context(), directoryapi.Authenticate{
 				Tenant: n.id, Stores: stores(c.in...), Login: c.login, Password: secret(c.password),
 			})
-			refuse(in, err)(t, c.want)
+			wantError(in, err)(t, c.want)
 			if c.want == nil {
-				equal(t, "who logged in", in.Account.ID, c.who)
-				equal(t, "the store that decided", in.Store, directoryapi.Store{Kind: directoryapi.Directories, ID: in.Account.DirectoryID})
+				wantEqual(t, "who logged in", in.Account.ID, c.who)
+				wantEqual(t, "the store that decided", in.Store, directoryapi.Store{Kind: directoryapi.Directories, ID: in.Account.DirectoryID})
 			}
 		})
 	}

@@ -14,8 +14,8 @@ import (
 func providerAccounts(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	at := s.Mirror(t, n.id)
-	user := func(externalID, email string, with ...func(*directoryapi.ProviderAccount)) directoryapi.ProviderAccount {
-		in := directoryapi.ProviderAccount{
+	user := func(externalID, email string, with ...func(*directoryapi.ProviderUser)) directoryapi.ProviderUser {
+		in := directoryapi.ProviderUser{
 			Tenant: n.id, Directory: at, Account: NewID(), ExternalID: externalID, Email: email, EmailVerified: true, GivenName: "Jo",
 			UserInfo: json.RawMessage(`{"id":"` + externalID + `"}`),
 		}
@@ -24,62 +24,62 @@ func providerAccounts(t *testing.T, s Subject) {
 		}
 		return in
 	}
-	unverified := func(in *directoryapi.ProviderAccount) { in.EmailVerified = false }
+	unverified := func(in *directoryapi.ProviderUser) { in.EmailVerified = false }
 
 	t.Run("the first login creates the account, the next one finds it", func(t *testing.T) {
 		first := user("1", "jo@example.test")
 		made := must(s.API.ProviderAccount(t.Context(), first))(t)
-		equal(t, "isNew", made.IsNew, true)
-		equal(t, "the id", made.Account.ID, first.Account)
-		equal(t, "the status", made.Account.Status, directoryapi.Enabled)
-		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
-		equal(t, "the user name", made.Account.Username, "jo@example.test")
-		equal(t, "a repeated call's isNew", must(s.API.ProviderAccount(t.Context(), first))(t).IsNew, true)
+		wantEqual(t, "isNew", made.IsNew, true)
+		wantEqual(t, "the id", made.Account.ID, first.Account)
+		wantEqual(t, "the status", made.Account.Status, directoryapi.Enabled)
+		wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
+		wantEqual(t, "the user name", made.Account.Username, "jo@example.test")
+		wantEqual(t, "a repeated call's isNew", must(s.API.ProviderAccount(t.Context(), first))(t).IsNew, true)
 		found := must(s.API.ProviderAccount(t.Context(),
-			user("1", "jo.new@example.test", func(in *directoryapi.ProviderAccount) { in.Surname = "Doe" })))(t)
-		equal(t, "isNew", found.IsNew, false)
-		equal(t, "the id", found.Account.ID, made.Account.ID)
-		equal(t, "the email", found.Account.Email, "jo.new@example.test")
-		equal(t, "the user name", found.Account.Username, "jo.new@example.test")
-		equal(t, "the name", found.Account.FullName(), "Jo Doe")
+			user("1", "jo.new@example.test", func(in *directoryapi.ProviderUser) { in.Surname = "Doe" })))(t)
+		wantEqual(t, "isNew", found.IsNew, false)
+		wantEqual(t, "the id", found.Account.ID, made.Account.ID)
+		wantEqual(t, "the email", found.Account.Email, "jo.new@example.test")
+		wantEqual(t, "the user name", found.Account.Username, "jo.new@example.test")
+		wantEqual(t, "the name", found.Account.FullName(), "Jo Doe")
 	})
 	t.Run("a verified email finds the account, and the new id stays with it", func(t *testing.T) {
 		made := must(s.API.ProviderAccount(t.Context(), user("2", "sam@example.test")))(t)
 		found := must(s.API.ProviderAccount(t.Context(), user("2 again", "SAM@example.test")))(t)
-		equal(t, "the id", found.Account.ID, made.Account.ID)
+		wantEqual(t, "the id", found.Account.ID, made.Account.ID)
 		found = must(s.API.ProviderAccount(t.Context(), user("2 again", "sam.new@example.test")))(t)
-		equal(t, "the id", found.Account.ID, made.Account.ID)
+		wantEqual(t, "the id", found.Account.ID, made.Account.ID)
 	})
 	t.Run("an email that is looked up as another finds no account: it is another mailbox", func(t *testing.T) {
 		must(s.API.ProviderAccount(t.Context(), user("lea", "lea@strasse.test")))(t)
-		refuse(s.API.ProviderAccount(t.Context(), user("another lea", "lea@stra\u00dfe.test")))(t, apierr.Exists)
+		wantError(s.API.ProviderAccount(t.Context(), user("another lea", "lea@stra\u00dfe.test")))(t, apierr.Exists)
 	})
 	t.Run("an unverified email finds no account", func(t *testing.T) {
 		made := must(s.API.ProviderAccount(t.Context(), user("3", "victim@example.test")))(t)
-		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
-		refuse(s.API.ProviderAccount(t.Context(), user("thief", "victim@example.test", unverified)))(t, apierr.Exists)
+		wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
+		wantError(s.API.ProviderAccount(t.Context(), user("thief", "victim@example.test", unverified)))(t, apierr.Exists)
 	})
 	t.Run("an account of an unverified email is found by nobody else", func(t *testing.T) {
 		made := must(s.API.ProviderAccount(t.Context(), user("early thief", "late@example.test", unverified)))(t)
-		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Unverified)
-		refuse(s.API.ProviderAccount(t.Context(), user("4", "late@example.test")))(t, apierr.Exists)
+		wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Unverified)
+		wantError(s.API.ProviderAccount(t.Context(), user("4", "late@example.test")))(t, apierr.Exists)
 	})
 	t.Run("an email of which the provider says nothing counts as verified, and finds no account and is found by none", func(t *testing.T) {
-		unstated := func(in *directoryapi.ProviderAccount) { in.EmailVerified, in.EmailUnstated = false, true }
+		unstated := func(in *directoryapi.ProviderUser) { in.EmailVerified, in.EmailUnstated = false, true }
 		made := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
-		equal(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
-		refuse(s.API.ProviderAccount(t.Context(), user("5", "silent@example.test")))(t, apierr.Exists)
+		wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
+		wantError(s.API.ProviderAccount(t.Context(), user("5", "silent@example.test")))(t, apierr.Exists)
 		again := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
-		equal(t, "the id", again.Account.ID, made.Account.ID)
+		wantEqual(t, "the id", again.Account.ID, made.Account.ID)
 		verified := must(s.API.ProviderAccount(t.Context(), user("6", "stated@example.test")))(t)
-		refuse(s.API.ProviderAccount(t.Context(), user("7", "stated@example.test", unstated)))(t, apierr.Exists)
+		wantError(s.API.ProviderAccount(t.Context(), user("7", "stated@example.test", unstated)))(t, apierr.Exists)
 		must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test")))(t) // now it says so
-		equal(t, "the id", must(s.API.ProviderAccount(t.Context(), user("8", "silent@example.test")))(t).Account.ID, made.Account.ID)
-		equal(t, "the verification", verified.Account.EmailVerificationStatus, directoryapi.Verified)
+		wantEqual(t, "the id", must(s.API.ProviderAccount(t.Context(), user("8", "silent@example.test")))(t).Account.ID, made.Account.ID)
+		wantEqual(t, "the verification", verified.Account.EmailVerificationStatus, directoryapi.Verified)
 	})
 	t.Run("no id of the user: the email", func(t *testing.T) {
 		made := must(s.API.ProviderAccount(t.Context(), user("", "nameless@example.test")))(t)
-		equal(t, "the id", must(s.API.ProviderAccount(t.Context(), user("", "Nameless@example.test")))(t).Account.ID, made.Account.ID)
+		wantEqual(t, "the id", must(s.API.ProviderAccount(t.Context(), user("", "Nameless@example.test")))(t).Account.ID, made.Account.ID)
 	})
 	t.Run("50 parallel first logins create one account", func(t *testing.T) {
 		var all sync.WaitGroup
@@ -97,19 +97,19 @@ func providerAccounts(t *testing.T, s Subject) {
 			})
 		}
 		all.Wait()
-		equal(t, "the number of new accounts", created.Load(), 1)
+		wantEqual(t, "the number of new accounts", created.Load(), 1)
 		for _, got := range ids {
-			equal(t, "the account", got, ids[0])
+			wantEqual(t, "the account", got, ids[0])
 		}
 	})
-	refuse(s.API.ProviderAccount(t.Context(), user("5", "")))(t, apierr.ProviderIncomplete)
+	wantError(s.API.ProviderAccount(t.Context(), user("5", "")))(t, apierr.ProviderIncomplete)
 	foreign := user("6", "foreign@example.test")
 	foreign.Tenant = other.id
-	refuse(s.API.ProviderAccount(t.Context(), foreign))(t, apierr.NotFound)
+	wantError(s.API.ProviderAccount(t.Context(), foreign))(t, apierr.NotFound)
 	cloud := user("6", "cloud@example.test")
 	cloud.Directory = n.directory(t, "Cloud")
-	refuse(s.API.ProviderAccount(t.Context(), cloud))(t, apierr.Reference)
+	wantError(s.API.ProviderAccount(t.Context(), cloud))(t, apierr.Reference)
 	s.DisableDirectory(t, n.ref(at))
-	refuse(s.API.ProviderAccount(t.Context(), user("1", "jo.new@example.test")))(t, apierr.DirectoryDisabled)
-	refuse(s.API.ProviderAccount(t.Context(), user("7", "new@example.test")))(t, apierr.DirectoryDisabled)
+	wantError(s.API.ProviderAccount(t.Context(), user("1", "jo.new@example.test")))(t, apierr.DirectoryDisabled)
+	wantError(s.API.ProviderAccount(t.Context(), user("7", "new@example.test")))(t, apierr.DirectoryDisabled)
 }

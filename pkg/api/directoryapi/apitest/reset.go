@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// reset makes a reset token for a login in those directories.
+// reset creates a reset token for a login in those directories.
 func (n tenant) reset(t *testing.T, login string, in ...id.ID) secure.Secret {
 	t.Helper()
 	return must(n.API.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: n.id, Stores: stores(in...), Login: login}))(t).Token
@@ -26,7 +26,7 @@ func (n tenant) spend(token secure.Secret, password string) directoryapi.ResetPa
 	return directoryapi.ResetPassword{ResetToken: n.token(token), Password: field.Some(password)}
 }
 
-// login tries a password.
+// login logs in with a password.
 func (n tenant) login(t *testing.T, login, password string, in ...id.ID) error {
 	t.Helper()
 	_, err := n.API.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: n.id, Stores: stores(in...), Login: login,
@@ -56,11 +56,11 @@ func resets(t *testing.T, s Subject) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			made, err := s.API.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: n.id, Stores: stores(c.in...), Login: c.login})
-			refuse(made, err)(t, c.want)
-			equal(t, "whose", made.Account.ID, c.who)
+			wantError(made, err)(t, c.want)
+			wantEqual(t, "whose", made.Account.ID, c.who)
 			if c.want == nil {
-				equal(t, "the token's parts", strings.Count(made.Token.Reveal(), "."), 2)
-				equal(t, "whose, read", must(s.API.Reset(t.Context(), n.token(made.Token)))(t).Account.ID, c.who)
+				wantEqual(t, "the token's parts", strings.Count(made.Token.Reveal(), "."), 2)
+				wantEqual(t, "whose, read", must(s.API.Reset(t.Context(), n.token(made.Token)))(t).Account.ID, c.who)
 			}
 		})
 	}
@@ -68,58 +68,58 @@ func resets(t *testing.T, s Subject) {
 		token := n.reset(t, "jo", first)
 		for _, dot := range []string{".", "%2E", "%2e", "%252E", "%252e"} {
 			read := must(s.API.Reset(t.Context(), n.token(secret(strings.ReplaceAll(token.Reveal(), ".", dot)))))(t)
-			equal(t, "whose", read.Account.ID, jo.ID)
-			equal(t, "the token", read.Token.Reveal(), token.Reveal())
+			wantEqual(t, "whose", read.Account.ID, jo.ID)
+			wantEqual(t, "the token", read.Token.Reveal(), token.Reveal())
 		}
 	})
 	t.Run("a token that is none", func(t *testing.T) {
 		for _, token := range []string{"", "x", "..", "a.b.c", n.reset(t, "jo", first).Reveal() + "x"} {
-			refuse(s.API.Reset(t.Context(), n.token(secret(token))))(t, apierr.NotFound)
-			refuse(s.API.ResetPassword(t.Context(), n.spend(secret(token), "Different1!")))(t, apierr.NotFound)
+			wantError(s.API.Reset(t.Context(), n.token(secret(token))))(t, apierr.NotFound)
+			wantError(s.API.ResetPassword(t.Context(), n.spend(secret(token), "Different1!")))(t, apierr.NotFound)
 		}
 	})
 	t.Run("a token alone names its tenant", func(t *testing.T) {
 		token := directoryapi.ResetToken{Token: n.reset(t, "jo", first)}
-		equal(t, "whose", must(s.API.Reset(t.Context(), token))(t).Account.ID, jo.ID)
-		equal(t, "whose, spent", must(s.API.ResetPassword(t.Context(),
+		wantEqual(t, "whose", must(s.API.Reset(t.Context(), token))(t).Account.ID, jo.ID)
+		wantEqual(t, "whose, spent", must(s.API.ResetPassword(t.Context(),
 			directoryapi.ResetPassword{ResetToken: token, Password: field.Some(Password)}))(t).Account.ID, jo.ID)
-		refuse(s.API.Reset(t.Context(), token))(t, apierr.NotFound)
+		wantError(s.API.Reset(t.Context(), token))(t, apierr.NotFound)
 	})
 	t.Run("another tenant's token", func(t *testing.T) {
 		token := n.reset(t, "jo", first)
 		other.reset(t, "owner@example.test", other.administrators)
-		refuse(s.API.Reset(t.Context(), other.token(token)))(t, apierr.NotFound)
-		refuse(s.API.ResetPassword(t.Context(), other.spend(token, "Different1!")))(t, apierr.NotFound)
-		refuse(0, n.login(t, "jo", Password, first))(t, nil)
+		wantError(s.API.Reset(t.Context(), other.token(token)))(t, apierr.NotFound)
+		wantError(s.API.ResetPassword(t.Context(), other.spend(token, "Different1!")))(t, apierr.NotFound)
+		wantError(0, n.login(t, "jo", Password, first))(t, nil)
 	})
 	t.Run("a refused password spends nothing", func(t *testing.T) {
 		token := n.reset(t, "jo", first)
-		refuse(s.API.ResetPassword(t.Context(), n.spend(token, "Short1")))(t, apierr.TooShort)
-		refuse(s.API.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: n.token(token)}))(t, apierr.Required)
-		refuse(0, n.login(t, "jo", Password, first))(t, nil)
+		wantError(s.API.ResetPassword(t.Context(), n.spend(token, "Short1")))(t, apierr.TooShort)
+		wantError(s.API.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: n.token(token)}))(t, apierr.Required)
+		wantError(0, n.login(t, "jo", Password, first))(t, nil)
 		must(s.API.Reset(t.Context(), n.token(token)))(t)
 	})
 	t.Run("of parallel tries one sets the password", func(t *testing.T) {
 		earlier, token := n.reset(t, "jo", first), n.reset(t, "jo", first)
 		must(s.API.Reset(t.Context(), n.token(earlier)))(t) // the later one leaves it
-		once(t, 50, apierr.NotFound, func(int) error {
+		wantOneSuccess(t, 50, apierr.NotFound, func(int) error {
 			spent, err := s.API.ResetPassword(t.Context(), n.spend(token, "Different1!"))
 			if err == nil {
-				equal(t, "whose", spent.Account.ID, jo.ID)
+				wantEqual(t, "whose", spent.Account.ID, jo.ID)
 			}
 			return err
 		})
-		refuse(0, n.login(t, "jo", Password, first))(t, apierr.WrongPassword)
-		refuse(0, n.login(t, "jo", "Different1!", first))(t, nil)
-		refuse(0, n.login(t, "jo@example.test", Password, second))(t, nil)
+		wantError(0, n.login(t, "jo", Password, first))(t, apierr.WrongPassword)
+		wantError(0, n.login(t, "jo", "Different1!", first))(t, nil)
+		wantError(0, n.login(t, "jo@example.test", Password, second))(t, nil)
 		t.Run("and spends the account's other tokens", func(t *testing.T) {
-			refuse(s.API.Reset(t.Context(), n.token(earlier)))(t, apierr.NotFound)
-			refuse(s.API.ResetPassword(t.Context(), n.spend(earlier, "Different2!")))(t, apierr.NotFound)
+			wantError(s.API.Reset(t.Context(), n.token(earlier)))(t, apierr.NotFound)
+			wantError(s.API.ResetPassword(t.Context(), n.spend(earlier, "Different2!")))(t, apierr.NotFound)
 		})
 	})
 	t.Run("of parallel tries of two tokens one sets the password", func(t *testing.T) {
 		tokens := []secure.Secret{n.reset(t, "jo", first), n.reset(t, "jo", first)}
-		once(t, 10, apierr.NotFound, func(i int) error {
+		wantOneSuccess(t, 10, apierr.NotFound, func(i int) error {
 			_, err := s.API.ResetPassword(t.Context(), n.spend(tokens[i%2], "Different3!"))
 			return err
 		})
@@ -129,15 +129,15 @@ func resets(t *testing.T, s Subject) {
 		in := directoryapi.RequestReset{Tenant: n.id, Stores: stores(first), Login: "asked@example.test", Anonymous: true}
 		for i := range directoryapi.MaxAnonymousMails + 3 {
 			made := must(s.API.RequestReset(t.Context(), in))(t)
-			equal(t, "whether there is a token", made.Token != "", i < directoryapi.MaxAnonymousMails)
+			wantEqual(t, "whether there is a token", made.Token != "", i < directoryapi.MaxAnonymousMails)
 		}
 		must(s.API.Reset(t.Context(), n.token(n.reset(t, in.Login, first))))(t)
 	})
 	t.Run("the status stays", func(t *testing.T) {
 		idle := n.account(t, first, "idle@example.test", status("DISABLED"))
 		spent := must(s.API.ResetPassword(t.Context(), n.spend(n.reset(t, idle.Email, first), "Different1!")))(t)
-		equal(t, "the status", spent.Account.Status, directoryapi.Disabled)
-		refuse(0, n.login(t, idle.Email, "Different1!", first))(t, apierr.AccountDisabled)
+		wantEqual(t, "the status", spent.Account.Status, directoryapi.Disabled)
+		wantError(0, n.login(t, idle.Email, "Different1!", first))(t, apierr.AccountDisabled)
 	})
 }
 
@@ -158,20 +158,20 @@ func verifications(t *testing.T, s Subject) {
 		}
 	})
 	t.Run("where the workflow is off", func(t *testing.T) {
-		refuse(s.API.RequestVerification(t.Context(), ask("sam@example.test", open, asking)))(t, apierr.VerificationDisabled)
+		wantError(s.API.RequestVerification(t.Context(), ask("sam@example.test", open, asking)))(t, apierr.VerificationDisabled)
 	})
 	t.Run("of parallel tries one proves the email", func(t *testing.T) {
 		token := must(s.API.Account(t.Context(), n.ref(jo.ID)))(t).VerificationToken
-		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Tenant: other.id, Token: token}))(t, apierr.NotFound)
-		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Token: token + "x"}))(t, apierr.NotFound)
-		refuse(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{}))(t, apierr.NotFound)
+		wantError(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Tenant: other.id, Token: token}))(t, apierr.NotFound)
+		wantError(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Token: token + "x"}))(t, apierr.NotFound)
+		wantError(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{}))(t, apierr.NotFound)
 		open := func(in directoryapi.VerifyEmail) error { // spends nothing
 			_, err := s.API.Verification(t.Context(), in)
 			return err
 		}
 		for range 2 {
-			equal(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Token: token}))(t).ID, jo.ID)
-			equal(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Tenant: n.id, Token: token}))(t).ID, jo.ID)
+			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Token: token}))(t).ID, jo.ID)
+			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Tenant: n.id, Token: token}))(t).ID, jo.ID)
 		}
 		defer func() {
 			for _, in := range []directoryapi.VerifyEmail{{Token: token}, {Tenant: other.id, Token: token}, {Token: token + "x"}, {}} {
@@ -180,16 +180,16 @@ func verifications(t *testing.T, s Subject) {
 				}
 			}
 		}()
-		once(t, 50, apierr.NotFound, func(i int) error {
+		wantOneSuccess(t, 50, apierr.NotFound, func(i int) error {
 			in := directoryapi.VerifyEmail{Token: token}
 			if i%2 == 0 {
 				in.Tenant = n.id
 			}
 			proved, err := s.API.VerifyEmail(t.Context(), in)
 			if err == nil {
-				equal(t, "whose", proved.ID, jo.ID)
-				equal(t, "the email", proved.EmailVerificationStatus, directoryapi.Verified)
-				equal(t, "the status", proved.Status, directoryapi.Enabled)
+				wantEqual(t, "whose", proved.ID, jo.ID)
+				wantEqual(t, "the email", proved.EmailVerificationStatus, directoryapi.Verified)
+				wantEqual(t, "the status", proved.Status, directoryapi.Enabled)
 			}
 			return err
 		})
@@ -206,16 +206,16 @@ func verifications(t *testing.T, s Subject) {
 		}
 		in.Anonymous = true
 		for i := range directoryapi.MaxAnonymousMails + 3 {
-			equal(t, "whether there is a new token", changes(), i < directoryapi.MaxAnonymousMails)
+			wantEqual(t, "whether there is a new token", changes(), i < directoryapi.MaxAnonymousMails)
 		}
 		in.Anonymous = false
-		equal(t, "whether the tenant gets a new token", changes(), true)
+		wantEqual(t, "whether the tenant gets a new token", changes(), true)
 	})
 	t.Run("an unknown login", func(t *testing.T) {
-		refuse(s.API.RequestVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)
-		refuse(s.API.RequestVerification(t.Context(), ask("jo@example.test", open)))(t, apierr.NoSuchResource)
-		refuse(s.API.RequestVerification(t.Context(), ask("jo\x00", asking)))(t, apierr.NoSuchResource)
-		refuse(s.API.RequestVerification(t.Context(), ask("jo@example.test")))(t, apierr.NoSuchResource)
-		refuse(s.API.RequestVerification(t.Context(), ask("owner@example.test", other.administrators)))(t, apierr.NoSuchResource)
+		wantError(s.API.RequestVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)
+		wantError(s.API.RequestVerification(t.Context(), ask("jo@example.test", open)))(t, apierr.NoSuchResource)
+		wantError(s.API.RequestVerification(t.Context(), ask("jo\x00", asking)))(t, apierr.NoSuchResource)
+		wantError(s.API.RequestVerification(t.Context(), ask("jo@example.test")))(t, apierr.NoSuchResource)
+		wantError(s.API.RequestVerification(t.Context(), ask("owner@example.test", other.administrators)))(t, apierr.NoSuchResource)
 	})
 }

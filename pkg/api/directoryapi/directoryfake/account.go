@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// find returns an account of the tenant, or nil.
-func (d *Service) find(tenant, v id.ID) *account {
+// findAccount returns an account of the tenant, or nil.
+func (d *Service) findAccount(tenant, v id.ID) *account {
 	for _, a := range d.accounts {
 		if a.TenantID == tenant && a.ID == v {
 			return a
@@ -26,10 +26,10 @@ func (d *Service) find(tenant, v id.ID) *account {
 	return nil
 }
 
-// CreateAccount makes an account.
+// CreateAccount creates an account.
 func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	return call(d, "CreateAccount", func() (directoryapi.Account, error) {
-		if own := d.find(in.Tenant, in.ID); own != nil {
+		if own := d.findAccount(in.Tenant, in.ID); own != nil {
 			return own.Account, nil
 		}
 		at := directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}
@@ -43,7 +43,7 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 		if directory.Status != directoryapi.Enabled && !in.Application.IsZero() {
 			return directoryapi.Account{}, apierr.AccountStoreDisabled
 		}
-		a, err := d.read(in)
+		a, err := d.validate(in)
 		if err != nil {
 			return a.Account, err
 		}
@@ -61,7 +61,7 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 			a.groups = []id.ID{in.Group}
 		}
 		for _, other := range d.accounts {
-			if other.DirectoryID == a.DirectoryID && (named(other, a.Email) || named(other, a.Username)) {
+			if other.DirectoryID == a.DirectoryID && (hasLoginName(other, a.Email) || hasLoginName(other, a.Username)) {
 				return a.Account, apierr.Exists
 			}
 		}
@@ -70,13 +70,13 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 	})
 }
 
-// named reports whether a login name leads to the account.
-func named(a *account, name string) bool {
+// hasLoginName reports whether a login name (user name or email) is that of the account.
+func hasLoginName(a *account, name string) bool {
 	return field.Fold(name) == field.Fold(a.Email) || field.Fold(name) == field.Fold(a.Username)
 }
 
-// read checks a new account as far as the contract's suite asks.
-func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
+// validate validates a new account as far as the contract's suite requires.
+func (d *Service) validate(in directoryapi.CreateAccount) (a account, err error) {
 	now := d.now()
 	a.Account = directoryapi.Account{
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory,
@@ -96,7 +96,7 @@ func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
 			return a, err
 		}
 	}
-	if a.password, err = readPassword(in.Account.Password); err != nil {
+	if a.password, err = validatePassword(in.Account.Password); err != nil {
 		return a, err
 	}
 	a.Status, err = field.Enum(
@@ -105,7 +105,7 @@ func (d *Service) read(in directoryapi.CreateAccount) (a account, err error) {
 	return a, err
 }
 
-func readPassword(in field.Text) (secure.Secret, error) {
+func validatePassword(in field.Text) (secure.Secret, error) {
 	password, err := field.Required(in, "password", 255)
 	if err == nil && len(password) < 8 {
 		err = apierr.TooShort
@@ -116,7 +116,7 @@ func readPassword(in field.Text) (secure.Secret, error) {
 // Account returns an account.
 func (d *Service) Account(_ context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(d, "Account", func() (directoryapi.Account, error) {
-		a := d.find(in.Tenant, in.ID)
+		a := d.findAccount(in.Tenant, in.ID)
 		if a == nil {
 			return directoryapi.Account{}, apierr.NotFound
 		}
@@ -127,7 +127,7 @@ func (d *Service) Account(_ context.Context, in directoryapi.Ref) (directoryapi.
 // Profile returns an account with its customData.
 func (d *Service) Profile(_ context.Context, in directoryapi.ProfileRequest) (directoryapi.Profile, error) {
 	return call(d, "Profile", func() (directoryapi.Profile, error) {
-		a := d.find(in.Tenant, in.ID)
+		a := d.findAccount(in.Tenant, in.ID)
 		if a == nil {
 			return directoryapi.Profile{}, apierr.NotFound
 		}
@@ -143,7 +143,7 @@ func (d *Service) Profile(_ context.Context, in directoryapi.ProfileRequest) (di
 func (d *Service) SetCustomData(at directoryapi.Ref, data json.RawMessage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.find(at.Tenant, at.ID).data = data
+	d.findAccount(at.Tenant, at.ID).data = data
 }
 
 // ListAccounts returns a page of accounts.
@@ -151,34 +151,35 @@ func (d *Service) ListAccounts(_ context.Context, in directoryapi.ListAccounts) 
 	return call(d, "ListAccounts", func() (list.Page[directoryapi.Account], error) {
 		var held []directoryapi.Account
 		for _, a := range d.accounts {
-			if a.TenantID == in.Tenant && holds(in.Stores, a) {
+			if a.TenantID == in.Tenant && containsAccount(in.Stores, a) {
 				held = append(held, a.Account)
 			}
 		}
-		return page(held, accountFacts, in.Query), nil
+		return page(held, accountAttributes, in.Query), nil
 	})
 }
 
-func holds(stores []directoryapi.Store, a *account) bool {
-	return slices.ContainsFunc(stores, func(store directoryapi.Store) bool { return holdsIn(store, a) })
+func containsAccount(stores []directoryapi.Store, a *account) bool {
+	return slices.ContainsFunc(stores, func(store directoryapi.Store) bool { return storeContains(store, a) })
 }
 
-// holdsIn reports whether the account is in the directory or the group.
-func holdsIn(store directoryapi.Store, a *account) bool {
+// storeContains reports whether the directory or the group contains the account.
+func storeContains(store directoryapi.Store, a *account) bool {
 	if store.Kind == directoryapi.Groups {
 		return slices.Contains(a.groups, store.ID)
 	}
 	return store.ID == a.DirectoryID
 }
 
-func accountFacts(a directoryapi.Account) facts {
+func accountAttributes(a directoryapi.Account) attributes {
 	changed := a.CreatedAt
 	if a.PasswordModifiedAt != nil {
 		changed = *a.PasswordModifiedAt
 	}
-	return facts{
+	return attributes{
 		texts: map[string]string{
-			"username": a.Username, "email": a.Email, "givenName": text(a.GivenName), "middleName": text(a.MiddleName), "surname": text(a.Surname),
+			"username": a.Username, "email": a.Email, "givenName": orEmpty(a.GivenName), "middleName": orEmpty(a.MiddleName),
+			"surname": orEmpty(a.Surname),
 		},
 		status: a.Status,
 		times:  map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": changed},
@@ -188,24 +189,24 @@ func accountFacts(a directoryapi.Account) facts {
 // Authenticate checks a password.
 func (d *Service) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	return call(d, "Authenticate", func() (directoryapi.Authenticated, error) {
-		a, store := d.candidate(in.Tenant, in.Stores, in.Login)
+		a, store := d.findPasswordLogin(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
 			return directoryapi.Authenticated{}, apierr.NoSuchAccount
 		case a.password == "" || a.password != in.Password:
 			return directoryapi.Authenticated{}, apierr.WrongPassword
 		}
-		return directoryapi.Authenticated{Account: a.Account, Store: store}, d.admits(a, store)
+		return directoryapi.Authenticated{Account: a.Account, Store: store}, d.checkLoginAllowed(a, store)
 	})
 }
 
-// admits refuses an account whose state, or that of the store that holds it,
-// forbids a login.
-func (d *Service) admits(a *account, store directoryapi.Store) error {
+// checkLoginAllowed returns the error for an account that may not log in because of its own status
+// or that of its account store.
+func (d *Service) checkLoginAllowed(a *account, store directoryapi.Store) error {
 	switch {
 	case d.directoryOf(a).Status != directoryapi.Enabled:
 		return apierr.DirectoryDisabled
-	case !d.isOpen(store):
+	case !d.isEnabled(store):
 		return apierr.GroupDisabled
 	case a.Status == directoryapi.Disabled:
 		return apierr.AccountDisabled
@@ -215,27 +216,29 @@ func (d *Service) admits(a *account, store directoryapi.Store) error {
 	return nil
 }
 
-// candidate is decider for a password: accounts without one come after all
-// others.
-func (d *Service) candidate(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
-	if a, store := d.first(tenant, stores, login, func(a *account) bool { return a.password != "" }); a != nil {
+// findPasswordLogin is findLogin for a login with a password: accounts without a password are
+// considered last.
+func (d *Service) findPasswordLogin(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+	if a, store := d.findFirst(tenant, stores, login, func(a *account) bool { return a.password != "" }); a != nil {
 		return a, store
 	}
-	return d.decider(tenant, stores, login)
+	return d.findLogin(tenant, stores, login)
 }
 
-// decider returns the account of a login in the first store that has one, by its
-// user name before its email, and that store; nil when none has.
-func (d *Service) decider(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
-	return d.first(tenant, stores, login, func(*account) bool { return true })
+// findLogin returns the account of a login in the first account store that has one, by its user
+// name before its email, and that store; nil where there is none.
+func (d *Service) findLogin(tenant id.ID, stores []directoryapi.Store, login string) (*account, directoryapi.Store) {
+	return d.findFirst(tenant, stores, login, func(*account) bool { return true })
 }
 
-func (d *Service) first(tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool) (*account, directoryapi.Store) {
+func (d *Service) findFirst(
+	tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool,
+) (*account, directoryapi.Store) {
 	login = field.Fold(login)
 	for _, store := range stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
 			for _, a := range d.accounts {
-				if a.TenantID == tenant && holdsIn(store, a) && is(a) && field.Fold(of(a)) == login {
+				if a.TenantID == tenant && storeContains(store, a) && is(a) && field.Fold(of(a)) == login {
 					return a, store
 				}
 			}
@@ -244,8 +247,8 @@ func (d *Service) first(tenant id.ID, stores []directoryapi.Store, login string,
 	return nil, directoryapi.Store{}
 }
 
-// isOpen reports whether a store is not a disabled group.
-func (d *Service) isOpen(store directoryapi.Store) bool {
+// isEnabled reports whether a store is not a disabled group.
+func (d *Service) isEnabled(store directoryapi.Store) bool {
 	return !slices.ContainsFunc(d.groups, func(g directoryapi.Group) bool {
 		return store.Kind == directoryapi.Groups && g.ID == store.ID && g.Status != directoryapi.Enabled
 	})
@@ -258,14 +261,14 @@ func (d *Service) directoryOf(a *account) directoryapi.Directory {
 // CheckAccess reports whether an account may act.
 func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Access, error) {
 	return call(d, "CheckAccess", func() (directoryapi.Access, error) {
-		a := d.find(in.Tenant, in.Account)
+		a := d.findAccount(in.Tenant, in.Account)
 		switch {
 		case a == nil || a.Status != directoryapi.Enabled:
 			return directoryapi.Access{}, apierr.TokenAccountDisabled
-		case !holds(in.Stores, a):
+		case !containsAccount(in.Stores, a):
 			return directoryapi.Access{}, apierr.TokenAccountUnreachable
 		case d.directoryOf(a).Status != directoryapi.Enabled,
-			!holds(slices.DeleteFunc(slices.Clone(in.Stores), func(s directoryapi.Store) bool { return !d.isOpen(s) }), a):
+			!containsAccount(slices.DeleteFunc(slices.Clone(in.Stores), func(s directoryapi.Store) bool { return !d.isEnabled(s) }), a):
 			return directoryapi.Access{}, apierr.TokenStoreDisabled
 		}
 		home := directoryapi.Store{Kind: directoryapi.Directories, ID: a.DirectoryID}
@@ -273,16 +276,16 @@ func (d *Service) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (d
 	})
 }
 
-// AccessChanges returns what tests and resets have changed.
+// AccessChanges returns the changes by tests and by password resets.
 func (d *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
 	return call(d, "AccessChanges", func() (changefeed.Page, error) { return d.Changes.After(after), nil })
 }
 
-// Mail returns the parts of a mail. The mails that a reset sends are on, those of a
-// registration off until EnableVerification.
+// Mail returns the parts of a mail. The mails of a reset are enabled, those of a registration only
+// after EnableVerification.
 func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	return call(d, "Mail", func() (directoryapi.Mail, error) {
-		a := d.find(in.Tenant, in.Account)
+		a := d.findAccount(in.Tenant, in.Account)
 		if a == nil {
 			return directoryapi.Mail{}, apierr.NotFound
 		}

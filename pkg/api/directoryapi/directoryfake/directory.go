@@ -1,6 +1,6 @@
-// Package directoryfake is the directory service in memory, for the tests of the
-// services that call it: without hashing, and with calls that a test can break
-// (fault.Injector). It passes the contract's own suite.
+// Package directoryfake is a fake of the directory service in memory (test double), for the tests
+// of the services that call it: without password hashing, and with calls that a test can make fail
+// (fault.Injector). It passes the contract's suite (apitest).
 package directoryfake
 
 import (
@@ -20,23 +20,23 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Service keeps tenants, directories, groups and accounts in memory.
+// Service stores tenants, directories, groups and accounts in memory.
 type Service struct {
 	fault.Injector
-	directoryapi.SAML // nil: the double has no SAML
+	directoryapi.SAML // nil: the fake has no SAML
 	now               func() time.Time
 
-	Changes *changefeed.Log // of what says whether accounts may act
+	Changes *changefeed.Log // changefeed of the access of accounts
 
 	mu          sync.Mutex
 	tenants     map[id.ID]directoryapi.Tenant
 	directories map[directoryapi.Ref]directoryapi.Directory
-	verifying   map[directoryapi.Ref]bool // directories whose verification workflow is on
+	verifying   map[directoryapi.Ref]bool // directories with email verification enabled
 	accounts    []*account                // in the order of their creation
-	resets      map[secure.Secret]reset   // by their open tokens
-	mails       map[mailed]int            // that anonymous callers asked for
+	resets      map[secure.Secret]reset   // pending resets by their tokens
+	mails       map[mailed]int            // number of mails that anonymous callers requested
 	rules       map[directoryapi.Ref]directoryapi.RegistrationRules
-	signUps     map[secure.Secret]signUp // by the tokens of their mails
+	signUps     map[secure.Secret]signUp // by their mailed tokens
 	groups      []directoryapi.Group     // in the order of their creation
 	links       []link
 }
@@ -61,7 +61,7 @@ func New(now func() time.Time) *Service {
 	}
 }
 
-// call runs a method under the lock, unless it is broken.
+// call runs a method under the lock, unless a test makes it fail.
 func call[T any](d *Service, method string, do func() (T, error)) (T, error) {
 	return fault.Call(&d.Injector, &d.mu, method, do)
 }
@@ -78,13 +78,13 @@ func (d *Service) Names(tenant id.ID) (names []string) {
 	return names
 }
 
-// Disable returns a directory the status DISABLED.
+// Disable sets the status of a directory to DISABLED.
 func (d *Service) Disable(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.SetStatus(t, at, directoryapi.Directories, directoryapi.Disabled)
 }
 
-// SetStatus returns a directory or a group a status.
+// SetStatus sets the status of a directory or a group.
 func (d *Service) SetStatus(t testing.TB, at directoryapi.Ref, kind, status string) {
 	t.Helper()
 	d.mu.Lock()
@@ -104,22 +104,21 @@ func (d *Service) SetStatus(t testing.TB, at directoryapi.Ref, kind, status stri
 	t.Fatalf("there is none of the %s with the id %s", kind, at.ID)
 }
 
-// InsertDirectory adds an enabled directory.
+// InsertDirectory inserts an enabled directory.
 func (d *Service) InsertDirectory(directory directoryapi.Directory) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.insert(directory)
+	d.insertDirectory(directory)
 }
 
-// InsertAccount adds an account as it is. One with an empty password cannot log in
-// with any.
+// InsertAccount inserts an account as it is. With an empty password it cannot log in.
 func (d *Service) InsertAccount(a directoryapi.Account, password secure.Secret) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.accounts = append(d.accounts, &account{Account: a, password: password})
 }
 
-// Mirror makes a directory the mirror of one of a provider elsewhere.
+// Mirror makes a directory the mirror of one at a provider.
 func (d *Service) Mirror(t testing.TB, at directoryapi.Ref, provider string) {
 	t.Helper()
 	d.mu.Lock()
@@ -132,7 +131,7 @@ func (d *Service) Mirror(t testing.TB, at directoryapi.Ref, provider string) {
 	d.directories[at] = directory
 }
 
-// EnableVerification turns a directory's verification workflow on.
+// EnableVerification enables the email verification of a directory.
 func (d *Service) EnableVerification(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.mu.Lock()
@@ -140,14 +139,14 @@ func (d *Service) EnableVerification(t *testing.T, at directoryapi.Ref) {
 	d.verifying[at] = true
 }
 
-// SignUp makes a tenant.
+// SignUp creates a tenant.
 func (d *Service) SignUp(_ context.Context, in directoryapi.SignUp) (directoryapi.SignedUp, error) {
 	return call(d, "SignUp", func() (directoryapi.SignedUp, error) {
 		now := d.now()
 		if _, done := d.tenants[in.Tenant]; !done {
 			verified := directoryapi.Unverified
 			if in.Pending {
-				pending, ok := d.pendingOf(in.Tenant, in.Owner)
+				pending, ok := d.pendingSignUpOf(in.Tenant, in.Owner)
 				if !ok {
 					return directoryapi.SignedUp{}, apierr.NotFound
 				}
@@ -159,14 +158,14 @@ func (d *Service) SignUp(_ context.Context, in directoryapi.SignUp) (directoryap
 				}
 			}
 			d.tenants[in.Tenant] = directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: in.Key, CreatedAt: now, ModifiedAt: now}
-			d.insert(directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true})
+			d.insertDirectory(directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true})
 			d.accounts = append(d.accounts, &account{password: in.Password, Account: directoryapi.Account{
 				TenantID: in.Tenant, ID: in.Owner, DirectoryID: in.Directory, Username: in.Email, Email: in.Email, Owner: true,
 				Status: directoryapi.Enabled, EmailVerificationStatus: verified,
 				PasswordModifiedAt: &now, CreatedAt: now, ModifiedAt: now,
 			}})
 		}
-		owner := d.find(in.Tenant, in.Owner)
+		owner := d.findAccount(in.Tenant, in.Owner)
 		return directoryapi.SignedUp{
 			Tenant: d.tenants[in.Tenant], Directory: d.directories[directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}],
 			Owner: owner.Account,
@@ -174,14 +173,14 @@ func (d *Service) SignUp(_ context.Context, in directoryapi.SignUp) (directoryap
 	})
 }
 
-func (d *Service) insert(directory directoryapi.Directory) directoryapi.Directory {
+func (d *Service) insertDirectory(directory directoryapi.Directory) directoryapi.Directory {
 	directory.Status, directory.CreatedAt, directory.ModifiedAt = directoryapi.Enabled, d.now(), d.now()
 	directory.SchemaID, directory.ProviderID = id.New(d.now()), directoryapi.Native
 	d.directories[directoryapi.Ref{Tenant: directory.TenantID, ID: directory.ID}] = directory
 	return directory
 }
 
-// CreateDirectory makes a directory.
+// CreateDirectory creates a directory.
 func (d *Service) CreateDirectory(_ context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
 	return call(d, "CreateDirectory", func() (directoryapi.Directory, error) {
 		if own, mine := d.directories[directoryapi.Ref{Tenant: in.Tenant, ID: in.ID}]; mine {
@@ -192,7 +191,7 @@ func (d *Service) CreateDirectory(_ context.Context, in directoryapi.CreateDirec
 				return directory, apierr.Exists
 			}
 		}
-		return d.insert(directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}), nil
+		return d.insertDirectory(directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}), nil
 	})
 }
 
@@ -209,7 +208,7 @@ func (d *Service) directory(in directoryapi.Ref) (directoryapi.Directory, error)
 	return directory, nil
 }
 
-// DeleteDirectory removes a directory.
+// DeleteDirectory deletes a directory.
 func (d *Service) DeleteDirectory(_ context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {
 	return call(d, "DeleteDirectory", func() (directoryapi.Empty, error) {
 		directory, err := d.directory(in)
@@ -219,22 +218,22 @@ func (d *Service) DeleteDirectory(_ context.Context, in directoryapi.Ref) (direc
 		if directory.Builtin {
 			return directoryapi.Empty{}, apierr.BadRequest
 		}
-		d.remove(in)
+		d.removeDirectory(in)
 		return directoryapi.Empty{}, nil
 	})
 }
 
-// remove removes a directory with all that it holds.
-func (d *Service) remove(in directoryapi.Ref) {
+// removeDirectory deletes a directory with its accounts and groups.
+func (d *Service) removeDirectory(in directoryapi.Ref) {
 	delete(d.directories, in)
 	d.Changes.Append(in)
 	d.accounts = slices.DeleteFunc(d.accounts, func(a *account) bool { return a.TenantID == in.Tenant && a.DirectoryID == in.ID })
 	d.groups = slices.DeleteFunc(d.groups, func(g directoryapi.Group) bool { return g.TenantID == in.Tenant && g.DirectoryID == in.ID })
 }
 
-// RemoveDirectory removes a directory, a built-in one too.
+// RemoveDirectory deletes a directory, also a built-in one.
 func (d *Service) RemoveDirectory(at directoryapi.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.remove(at)
+	d.removeDirectory(at)
 }

@@ -23,7 +23,7 @@ func (d *Service) group(in directoryapi.Ref) (directoryapi.Group, error) {
 	return directoryapi.Group{}, apierr.NotFound
 }
 
-// CreateGroup makes a group.
+// CreateGroup creates a group.
 func (d *Service) CreateGroup(_ context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
 	return call(d, "CreateGroup", func() (directoryapi.Group, error) {
 		if own, err := d.group(directoryapi.Ref{Tenant: in.Tenant, ID: in.ID}); err == nil {
@@ -78,25 +78,25 @@ func (d *Service) ListGroups(_ context.Context, in directoryapi.ListGroups) (lis
 		if len(in.Query.Order) == 0 {
 			in.Query.Order = []list.Order{{Attribute: "name"}}
 		}
-		return page(held, groupFacts, in.Query), nil
+		return page(held, groupAttributes, in.Query), nil
 	})
 }
 
-func groupFacts(g directoryapi.Group) facts {
-	return facts{
-		texts:  map[string]string{"name": g.Name, "description": text(g.Description)},
+func groupAttributes(g directoryapi.Group) attributes {
+	return attributes{
+		texts:  map[string]string{"name": g.Name, "description": orEmpty(g.Description)},
 		status: g.Status,
 		times:  map[string]time.Time{"createdAt": g.CreatedAt, "modifiedAt": g.ModifiedAt},
 	}
 }
 
-// DisableGroup returns a group the status DISABLED.
+// DisableGroup sets the status of a group to DISABLED.
 func (d *Service) DisableGroup(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.SetStatus(t, at, directoryapi.Groups, directoryapi.Disabled)
 }
 
-// DeleteGroup removes a group, not its members.
+// DeleteGroup deletes a group, not its members.
 func (d *Service) DeleteGroup(at directoryapi.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,17 +111,17 @@ func (d *Service) Join(t testing.TB, account directoryapi.Ref, group id.ID) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a := d.find(account.Tenant, account.ID)
+	a := d.findAccount(account.Tenant, account.ID)
 	if a == nil {
 		t.Fatalf("there is no account %s", account.ID)
 	}
 	a.groups = append(a.groups, group)
 }
 
-// StoresOf returns the stores that hold an account.
+// StoresOf returns the account stores that contain an account.
 func (d *Service) StoresOf(_ context.Context, in directoryapi.Ref) (directoryapi.StoresOf, error) {
 	return call(d, "StoresOf", func() (directoryapi.StoresOf, error) {
-		a := d.find(in.Tenant, in.ID)
+		a := d.findAccount(in.Tenant, in.ID)
 		if a == nil {
 			return directoryapi.StoresOf{}, apierr.NotFound
 		}

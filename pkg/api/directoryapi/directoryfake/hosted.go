@@ -10,13 +10,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// signUp is a sign-up or an invitation whose mail has not been answered.
+// signUp is a pending sign-up or invitation.
 type signUp struct {
 	directoryapi.PendingSignUp
 	password secure.Secret
 }
 
-// LoginDirectories returns directories as a sign-in page shows them.
+// LoginDirectories returns directories as a login page shows them.
 func (d *Service) LoginDirectories(_ context.Context, in directoryapi.LoginDirectories) (directoryapi.LoginDirectoryList, error) {
 	return call(d, "LoginDirectories", func() (out directoryapi.LoginDirectoryList, err error) {
 		for _, v := range in.Directories {
@@ -61,7 +61,7 @@ func (d *Service) RequestSignUp(_ context.Context, in directoryapi.RequestSignUp
 		if err != nil {
 			return directoryapi.Empty{}, err
 		}
-		password, err := readPassword(in.Owner.Password)
+		password, err := validatePassword(in.Owner.Password)
 		if err == nil {
 			pending := directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: email}
 			d.signUps[secure.Token(43)] = signUp{pending, password}
@@ -81,7 +81,7 @@ func (d *Service) Invite(tenant id.ID, email string) secure.Secret {
 	return token
 }
 
-// SignUpTokens returns the tokens of the mails that have not been answered, by email.
+// SignUpTokens returns the tokens of pending sign-ups and invitations, by email.
 func (d *Service) SignUpTokens() map[string]secure.Secret {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,8 +92,8 @@ func (d *Service) SignUpTokens() map[string]secure.Secret {
 	return tokens
 }
 
-// pendingOf returns the sign-up that will make a tenant with this owner.
-func (d *Service) pendingOf(tenant, owner id.ID) (signUp, bool) {
+// pendingSignUpOf returns the pending sign-up of the tenant with this owner.
+func (d *Service) pendingSignUpOf(tenant, owner id.ID) (signUp, bool) {
 	for _, pending := range d.signUps {
 		if pending.Tenant == tenant && pending.Account == owner && !pending.Invitation {
 			return pending, true
@@ -102,7 +102,7 @@ func (d *Service) pendingOf(tenant, owner id.ID) (signUp, bool) {
 	return signUp{}, false
 }
 
-// PendingSignUp returns what a mailed token leads to.
+// PendingSignUp returns the sign-up or invitation of a mailed token.
 func (d *Service) PendingSignUp(_ context.Context, in directoryapi.SignUpToken) (directoryapi.PendingSignUp, error) {
 	return call(d, "PendingSignUp", func() (directoryapi.PendingSignUp, error) {
 		pending, ok := d.signUps[in.Token]
@@ -124,7 +124,7 @@ func (d *Service) EndSignUp(_ context.Context, in directoryapi.SignUpToken) (dir
 	})
 }
 
-// AcceptInvitation makes the account of an invited administrator.
+// AcceptInvitation creates the account of an invited administrator.
 func (d *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptInvitation) (directoryapi.Account, error) {
 	pending, err := d.PendingSignUp(ctx, directoryapi.SignUpToken{Token: in.Token})
 	switch {
@@ -149,7 +149,7 @@ func (d *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptIn
 	return made, err
 }
 
-// Tenants returns what SignUp made.
+// Tenants returns the tenants that SignUp has created.
 func (d *Service) Tenants() (list []directoryapi.SignedUp) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // link joins two accounts.
 type link struct {
 	ends        [2]id.ID
-	provisioned bool // a login made it, with the copy that is its second end
+	provisioned bool // created by a login together with the copy, which is its second end
 }
 
 // maxLinks is how many links an account can have.
@@ -23,27 +23,28 @@ const maxLinks = 10
 // LinkedAccount returns the account that logs in.
 func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
 	return call(d, "LinkedAccount", func() (directoryapi.LinkedAccount, error) {
-		from := d.find(in.Tenant, in.Account)
+		from := d.findAccount(in.Tenant, in.Account)
 		if from == nil {
 			return directoryapi.LinkedAccount{}, apierr.NoSuchAccount
 		}
 		itself := directoryapi.LinkedAccount{Account: from.Account, Outcome: directoryapi.Unchanged, Reason: "nothing leads elsewhere"}
-		home, ok := d.home(in.Tenant, in.Store)
-		if !ok || holdsIn(in.Store, from) || home.ID == from.DirectoryID {
+		home, ok := d.directoryOfStore(in.Tenant, in.Store)
+		if !ok || storeContains(in.Store, from) || home.ID == from.DirectoryID {
 			return itself, nil
 		}
 		if to := d.linkedIn(from, home.ID); to != nil {
-			if !holdsIn(in.Store, to) {
+			if !storeContains(in.Store, to) {
 				return itself, nil
 			}
-			return d.leads(to, in.Store, directoryapi.Followed)
+			return d.allowLogin(to, in.Store, directoryapi.Followed)
 		}
-		if home.Status != directoryapi.Enabled || !d.isOpen(in.Store) || len(d.linksOf(from)) >= maxLinks {
+		if home.Status != directoryapi.Enabled || !d.isEnabled(in.Store) || len(d.linksOf(from)) >= maxLinks {
 			return itself, nil
 		}
-		known := d.knownAs(from, home.ID)
-		if i := slices.IndexFunc(known, func(to *account) bool { return in.ByEmail && holdsIn(in.Store, to) && isMatch(from, to) }); i >= 0 {
-			return d.match(in, from, known[i], itself)
+		known := d.accountsWithName(from, home.ID)
+		isLinkable := func(to *account) bool { return in.ByEmail && storeContains(in.Store, to) && isMatch(from, to) }
+		if i := slices.IndexFunc(known, isLinkable); i >= 0 {
+			return d.linkByEmail(in, from, known[i], itself)
 		}
 		if len(known) > 0 || !in.Provision || home.Mirror() {
 			return itself, nil
@@ -52,8 +53,8 @@ func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) 
 	})
 }
 
-// home returns the directory that a store is or is in.
-func (d *Service) home(tenant id.ID, store directoryapi.Store) (directoryapi.Directory, bool) {
+// directoryOfStore returns the directory of a store: itself, or that of the group.
+func (d *Service) directoryOfStore(tenant id.ID, store directoryapi.Store) (directoryapi.Directory, bool) {
 	at := directoryapi.Ref{Tenant: tenant, ID: store.ID}
 	if store.Kind == directoryapi.Groups {
 		g, err := d.group(at)
@@ -66,17 +67,17 @@ func (d *Service) home(tenant id.ID, store directoryapi.Store) (directoryapi.Dir
 	return directory, ok
 }
 
-// linkedIn returns the account of a directory that another is linked to, or nil.
+// linkedIn returns the account of a directory to which another account is linked, or nil.
 func (d *Service) linkedIn(from *account, directory id.ID) *account {
 	for _, other := range d.linksOf(from) {
-		if to := d.find(from.TenantID, other); to != nil && to.DirectoryID == directory {
+		if to := d.findAccount(from.TenantID, other); to != nil && to.DirectoryID == directory {
 			return to
 		}
 	}
 	return nil
 }
 
-// linksOf returns the other ends of the links of an account.
+// linksOf returns the ids of the accounts to which an account is linked.
 func (d *Service) linksOf(of *account) (others []id.ID) {
 	for _, l := range d.links {
 		switch of.ID {
@@ -89,9 +90,9 @@ func (d *Service) linksOf(of *account) (others []id.ID) {
 	return others
 }
 
-// knownAs returns the accounts of a directory that bear the user name or the email
-// of another.
-func (d *Service) knownAs(from *account, directory id.ID) (known []*account) {
+// accountsWithName returns the accounts of a directory that have the user name or the email of
+// another account.
+func (d *Service) accountsWithName(from *account, directory id.ID) (known []*account) {
 	names := []string{field.Fold(from.Email), field.Fold(from.Username)}
 	for _, a := range d.accounts {
 		if a.TenantID == from.TenantID && a.DirectoryID == directory &&
@@ -103,24 +104,24 @@ func (d *Service) knownAs(from *account, directory id.ID) (known []*account) {
 }
 
 func isMatch(from, to *account) bool {
-	return field.SameMailbox(from.Email, to.Email) && hasProvedEmail(from) && hasProvedEmail(to)
+	return field.SameMailbox(from.Email, to.Email) && hasVerifiedEmail(from) && hasVerifiedEmail(to)
 }
 
-func hasProvedEmail(a *account) bool {
+func hasVerifiedEmail(a *account) bool {
 	return a.EmailVerificationStatus == directoryapi.Verified && !a.EmailAssumed
 }
 
-// leads lets an account log in unless it may not.
-func (d *Service) leads(to *account, store directoryapi.Store, outcome directoryapi.LinkOutcome) (directoryapi.LinkedAccount, error) {
-	err := d.admits(to, store)
+// allowLogin returns the login of an account, unless the account may not log in.
+func (d *Service) allowLogin(to *account, store directoryapi.Store, outcome directoryapi.LinkOutcome) (directoryapi.LinkedAccount, error) {
+	err := d.checkLoginAllowed(to, store)
 	return directoryapi.LinkedAccount{Account: to.Account, Outcome: outcome, Reason: "a link leads to it"}, err
 }
 
-// match links an account to that of the same email.
-func (d *Service) match(
+// linkByEmail links an account to the account of the same email.
+func (d *Service) linkByEmail(
 	in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount,
 ) (directoryapi.LinkedAccount, error) {
-	out, err := d.leads(to, in.Store, directoryapi.Linked)
+	out, err := d.allowLogin(to, in.Store, directoryapi.Linked)
 	if err == nil && (len(d.linksOf(to)) >= maxLinks || d.linkedIn(to, from.DirectoryID) != nil) {
 		return itself, nil
 	}
@@ -130,7 +131,7 @@ func (d *Service) match(
 	return out, err
 }
 
-// provision makes a copy of an account and links it.
+// provision creates a copy of an account and links it.
 func (d *Service) provision(in directoryapi.LinkAccount, from *account, directory id.ID) directoryapi.LinkedAccount {
 	a := &account{Account: from.Account}
 	a.ID, a.DirectoryID, a.Status, a.PasswordModifiedAt, a.Owner = id.ID{}, directory, directoryapi.Enabled, nil, false
@@ -150,11 +151,11 @@ func (d *Service) provision(in directoryapi.LinkAccount, from *account, director
 func (d *Service) ExplainLogin(_ context.Context, in directoryapi.ExplainLogin) (directoryapi.ExplainedLogin, error) {
 	return call(d, "ExplainLogin", func() (out directoryapi.ExplainedLogin, err error) {
 		for i, store := range in.Stores {
-			if named, ok := d.named(in.Tenant, store); ok && !slices.Contains(in.Stores[:i], store) {
+			if named, ok := d.namedStore(in.Tenant, store); ok && !slices.Contains(in.Stores[:i], store) {
 				out.Stores = append(out.Stores, named)
 			}
 		}
-		a, store := d.candidate(in.Tenant, in.Stores, in.Login)
+		a, store := d.findPasswordLogin(in.Tenant, in.Stores, in.Login)
 		if a == nil {
 			out.Refusal = apierr.NoSuchAccount
 			return out, nil
@@ -162,15 +163,15 @@ func (d *Service) ExplainLogin(_ context.Context, in directoryapi.ExplainLogin) 
 		out.Found = &directoryapi.Authenticated{Account: a.Account, Store: store}
 		if a.password == "" {
 			out.Refusal = apierr.WrongPassword
-		} else if err := d.admits(a, store); err != nil {
+		} else if err := d.checkLoginAllowed(a, store); err != nil {
 			out.Refusal = apierr.From(err)
 		}
 		return out, nil
 	})
 }
 
-func (d *Service) named(tenant id.ID, store directoryapi.Store) (directoryapi.NamedStore, bool) {
-	home, ok := d.home(tenant, store)
+func (d *Service) namedStore(tenant id.ID, store directoryapi.Store) (directoryapi.NamedStore, bool) {
+	home, ok := d.directoryOfStore(tenant, store)
 	named := directoryapi.NamedStore{
 		Store: store, Name: home.Name, Status: home.Status, DirectoryID: home.ID, ProviderID: home.ProviderID, Directory: home.Name,
 	}
@@ -185,7 +186,7 @@ func (d *Service) Link(t *testing.T, one, other directoryapi.Ref) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.find(one.Tenant, one.ID) == nil || d.find(other.Tenant, other.ID) == nil {
+	if d.findAccount(one.Tenant, one.ID) == nil || d.findAccount(other.Tenant, other.ID) == nil {
 		t.Fatalf("there is no account %s or no account %s to link", one.ID, other.ID)
 	}
 	d.links = append(d.links, link{ends: [2]id.ID{one.ID, other.ID}})
@@ -196,7 +197,7 @@ func (d *Service) Change(t testing.TB, at directoryapi.Ref, change func(*directo
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a := d.find(at.Tenant, at.ID)
+	a := d.findAccount(at.Tenant, at.ID)
 	if a == nil {
 		t.Fatalf("there is no account %s to change", at.ID)
 	}
@@ -204,13 +205,13 @@ func (d *Service) Change(t testing.TB, at directoryapi.Ref, change func(*directo
 	d.Changes.Append(at)
 }
 
-// MarkVerified lets the email of an account count as proved.
+// MarkVerified marks the email of an account as verified.
 func (d *Service) MarkVerified(t *testing.T, at directoryapi.Ref) {
 	t.Helper()
 	d.Change(t, at, func(a *directoryapi.Account) { a.EmailVerificationStatus = directoryapi.Verified })
 }
 
-// DeleteAccount removes an account.
+// DeleteAccount deletes an account.
 func (d *Service) DeleteAccount(t testing.TB, at directoryapi.Ref) {
 	t.Helper()
 	d.mu.Lock()

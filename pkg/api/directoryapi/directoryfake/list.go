@@ -10,15 +10,15 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// facts are what a resource is searched and sorted by.
-type facts struct {
+// attributes are what a resource is searched and sorted by.
+type attributes struct {
 	texts  map[string]string
 	status string
 	times  map[string]time.Time
 }
 
-// page returns the part of the resources that a query asks for.
-func page[T any](all []T, of func(T) facts, query list.Query) list.Page[T] {
+// page returns the page of the resources that a query asks for.
+func page[T any](all []T, of func(T) attributes, query list.Query) list.Page[T] {
 	found := []T{}
 	for _, item := range all {
 		if matches(of(item), query) {
@@ -32,15 +32,15 @@ func page[T any](all []T, of func(T) facts, query list.Query) list.Page[T] {
 	return page
 }
 
-// text returns a text that may be absent.
-func text(part *string) string {
+// orEmpty returns an optional text, empty for nil.
+func orEmpty(part *string) string {
 	if part == nil {
 		return ""
 	}
 	return *part
 }
 
-func matches(of facts, query list.Query) bool {
+func matches(of attributes, query list.Query) bool {
 	for _, f := range query.Filters {
 		if at, ok := of.times[f.Attribute]; ok {
 			if at.Before(f.From) || !f.Until.IsZero() && !at.Before(f.Until) {
@@ -70,7 +70,7 @@ func matches(of facts, query list.Query) bool {
 	return false
 }
 
-func compare(a, b facts, order []list.Order) int {
+func compare(a, b attributes, order []list.Order) int {
 	for _, o := range order {
 		c := cmp.Compare(field.Fold(a.texts[o.Attribute]), field.Fold(b.texts[o.Attribute]))
 		if o.Descending {

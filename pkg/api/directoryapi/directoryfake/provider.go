@@ -13,46 +13,46 @@ import (
 )
 
 // ProviderAccount returns the account of a user of a provider, or creates it.
-func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderAccount) (directoryapi.ProvidedAccount, error) {
-	return call(d, "ProviderAccount", func() (directoryapi.ProvidedAccount, error) {
+func (d *Service) ProviderAccount(_ context.Context, in directoryapi.ProviderUser) (directoryapi.ProviderAccountResult, error) {
+	return call(d, "ProviderAccount", func() (directoryapi.ProviderAccountResult, error) {
 		directory, err := d.directory(directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
 		switch {
 		case err != nil:
-			return directoryapi.ProvidedAccount{}, err
+			return directoryapi.ProviderAccountResult{}, err
 		case !directory.Mirror():
-			return directoryapi.ProvidedAccount{}, apierr.Reference
+			return directoryapi.ProviderAccountResult{}, apierr.Reference
 		case directory.Status != directoryapi.Enabled:
-			return directoryapi.ProvidedAccount{}, apierr.DirectoryDisabled
+			return directoryapi.ProviderAccountResult{}, apierr.DirectoryDisabled
 		case in.Email == "":
-			return directoryapi.ProvidedAccount{}, apierr.ProviderIncomplete
+			return directoryapi.ProviderAccountResult{}, apierr.ProviderIncomplete
 		}
-		a, isNew, err := d.user(in)
+		a, isNew, err := d.findOrCreateUser(in)
 		if err != nil {
-			return directoryapi.ProvidedAccount{}, err
+			return directoryapi.ProviderAccountResult{}, err
 		}
 		a.externalID = cmp.Or(in.ExternalID, field.Fold(in.Email))
 		a.Email, a.Username = in.Email, cmp.Or(in.Username, in.Email)
-		a.GivenName, a.MiddleName, a.Surname = stated(in.GivenName, a.GivenName), stated(in.MiddleName, a.MiddleName),
-			stated(in.Surname, a.Surname)
+		a.GivenName, a.MiddleName, a.Surname = statedOrBefore(in.GivenName, a.GivenName), statedOrBefore(in.MiddleName, a.MiddleName),
+			statedOrBefore(in.Surname, a.Surname)
 		switch {
 		case in.EmailVerified:
 			a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, false
 		case isNew && in.EmailUnstated:
 			a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, true
 		}
-		return directoryapi.ProvidedAccount{Account: a.Account, IsNew: isNew}, nil
+		return directoryapi.ProviderAccountResult{Account: a.Account, IsNew: isNew}, nil
 	})
 }
 
-func stated(value string, before *string) *string {
+func statedOrBefore(value string, before *string) *string {
 	if value == "" {
 		return before
 	}
 	return &value
 }
 
-// user finds the account by the provider's id or by a verified email, or adds it.
-func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool, err error) {
+// findOrCreateUser finds the account by the provider's id or by a verified email, or creates it.
+func (d *Service) findOrCreateUser(in directoryapi.ProviderUser) (a *account, isNew bool, err error) {
 	for _, other := range d.accounts {
 		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && other.externalID == cmp.Or(in.ExternalID, field.Fold(in.Email)) {
 			switch {
@@ -65,8 +65,8 @@ func (d *Service) user(in directoryapi.ProviderAccount) (a *account, isNew bool,
 		}
 	}
 	for _, other := range d.accounts {
-		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && named(other, in.Email) {
-			if !in.EmailVerified || !hasProvedEmail(other) || !field.SameMailbox(other.Email, in.Email) {
+		if other.TenantID == in.Tenant && other.DirectoryID == in.Directory && hasLoginName(other, in.Email) {
+			if !in.EmailVerified || !hasVerifiedEmail(other) || !field.SameMailbox(other.Email, in.Email) {
 				return nil, false, apierr.Exists
 			}
 			return other, false, nil
@@ -89,26 +89,26 @@ func UserToken(externalID, email string) secure.Secret {
 	return secure.Secret("user:" + externalID + ":" + email)
 }
 
-// SocialAccount returns the account of a UserToken; a provider refuses others.
-func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProvidedAccount, error) {
+// SocialAccount returns the account of a UserToken; other tokens are refused as a provider would.
+func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProviderAccountResult, error) {
 	directory, err := d.Directory(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
-		return directoryapi.ProvidedAccount{}, err
+		return directoryapi.ProviderAccountResult{}, err
 	}
 	if !directory.Mirror() || field.Fold(directory.ProviderID) != in.Login.Provider {
-		return directoryapi.ProvidedAccount{}, apierr.Reference
+		return directoryapi.ProviderAccountResult{}, apierr.Reference
 	}
 	parts := strings.SplitN(cmp.Or(in.Login.AccessToken, in.Login.Code).Reveal(), ":", 3)
 	if len(parts) != 3 || parts[0] != "user" {
-		return directoryapi.ProvidedAccount{}, apierr.ProviderRefused
+		return directoryapi.ProviderAccountResult{}, apierr.ProviderRefused
 	}
-	return d.ProviderAccount(ctx, directoryapi.ProviderAccount{
+	return d.ProviderAccount(ctx, directoryapi.ProviderUser{
 		Tenant: in.Tenant, Directory: in.Directory, Application: in.Application, Account: in.Account,
 		ExternalID: parts[1], Email: parts[2], EmailVerified: true,
 	})
 }
 
-// BeginSocialLogin begins a login at an address that nobody answers.
+// BeginSocialLogin returns a URL at which no provider answers.
 func (d *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSocialLogin) (directoryapi.SocialLoginBegun, error) {
 	directory, err := d.Directory(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// mailed is a workflow of an account.
+// mailed counts mails by account and workflow.
 type mailed struct {
 	account  directoryapi.Ref
 	workflow directoryapi.Workflow
 }
 
-// mayMail counts a mail that an anonymous caller asks for, in a window without an
-// end, and reports whether it is within the limit.
-func (d *Service) mayMail(a *account, workflow directoryapi.Workflow) bool {
+// countMail counts a mail that an anonymous caller requests, without an end of the window, and
+// reports whether it is within the rate limit.
+func (d *Service) countMail(a *account, workflow directoryapi.Workflow) bool {
 	of := mailed{directoryapi.Ref{Tenant: a.TenantID, ID: a.ID}, workflow}
 	d.mails[of]++
 	return d.mails[of] <= directoryapi.MaxAnonymousMails
@@ -28,13 +28,13 @@ func (d *Service) mayMail(a *account, workflow directoryapi.Workflow) bool {
 // RequestVerification replaces the token of an account.
 func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	return call(d, "RequestVerification", func() (directoryapi.Empty, error) {
-		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
+		a, _ := d.findLogin(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
 			return directoryapi.Empty{}, apierr.NoSuchResource
 		case !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}]:
 			return directoryapi.Empty{}, apierr.VerificationDisabled
-		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.mayMail(a, directoryapi.Verification)):
+		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.countMail(a, directoryapi.Verification)):
 			a.VerificationToken = secure.Token(22)
 		}
 		return directoryapi.Empty{}, nil
@@ -72,11 +72,11 @@ func (d *Service) Verification(_ context.Context, in directoryapi.VerifyEmail) (
 // RequestReset makes a token of the form that they have.
 func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
 	return call(d, "RequestReset", func() (directoryapi.PasswordReset, error) {
-		a, _ := d.decider(in.Tenant, in.Stores, in.Login)
+		a, _ := d.findLogin(in.Tenant, in.Stores, in.Login)
 		if a == nil {
 			return directoryapi.PasswordReset{}, apierr.NoSuchResource
 		}
-		if in.Anonymous && !d.mayMail(a, directoryapi.Reset) {
+		if in.Anonymous && !d.countMail(a, directoryapi.Reset) {
 			return directoryapi.PasswordReset{Account: a.Account}, nil
 		}
 		header := map[string]any{"tid": in.Tenant.String(), "stt": "assertion"}
@@ -103,7 +103,7 @@ type reset struct {
 func (d *Service) openReset(in directoryapi.ResetToken) (directoryapi.PasswordReset, *account, error) {
 	token := secure.Secret(strings.NewReplacer("%252E", ".", "%252e", ".", "%2E", ".", "%2e", ".").Replace(in.Token.Reveal()))
 	at, ok := d.resets[token]
-	a := d.find(at.account.Tenant, at.account.ID)
+	a := d.findAccount(at.account.Tenant, at.account.ID)
 	if !ok || (at.account.Tenant != in.Tenant && !in.Tenant.IsZero()) || a == nil {
 		return directoryapi.PasswordReset{}, nil, apierr.NotFound
 	}
@@ -117,11 +117,11 @@ func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword
 		if err != nil {
 			return directoryapi.PasswordReset{}, err
 		}
-		password, err := readPassword(in.Password)
+		password, err := validatePassword(in.Password)
 		if err != nil {
 			return directoryapi.PasswordReset{}, err
 		}
-		if !hasProvedEmail(a) {
+		if !hasVerifiedEmail(a) {
 			d.links = slices.DeleteFunc(d.links, func(l link) bool { return l.provisioned && l.ends[1] == a.ID })
 		}
 		now := d.now()

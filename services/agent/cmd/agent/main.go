@@ -1,5 +1,5 @@
-// Command agent connects an LDAP server or Active Directory to Doorward. With
-// the argument check it tries its configuration and prints what it would send.
+// Command agent connects an LDAP server or Active Directory to Doorward. With the argument check
+// it tests its configuration and prints what it would send.
 package main
 
 import (
@@ -28,6 +28,7 @@ func main() {
 		env.Load[agent.Config], app.Run)
 }
 
+// check is the command agent check.
 func check() int {
 	source := env.New(os.Environ())
 	cfg := env.Load[agent.Config](source)
@@ -39,7 +40,7 @@ func check() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := agent.Try(ctx, cfg, os.Stdout); err != nil {
+	if err := agent.DryRun(ctx, cfg, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "check:", err)
 		return 1
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// shown is how many entries Try prints of each kind.
-const shown = 10
+// maxPrinted is how many entries of each kind DryRun prints.
+const maxPrinted = 10
 
-// Try tries the configuration, changes nothing, and prints what a sync would
-// send.
-func Try(ctx context.Context, cfg Config, out io.Writer) error {
+// DryRun tests the configuration and prints what a sync would send, without sending anything (the
+// command agent check).
+func DryRun(ctx context.Context, cfg Config, out io.Writer) error {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	d, err := NewDoorward(cfg)
 	if err != nil {
@@ -37,19 +37,19 @@ func Try(ctx context.Context, cfg Config, out io.Writer) error {
 
 	accounts, refused := 0, 0
 	say("\naccounts below %s that match %s:", settings.accountBase(), settings.accountFilter())
-	err = s.each(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(), func(entry *ldap.Entry) error {
+	err = s.searchEntries(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(), func(entry *ldap.Entry) error {
 		e, err := settings.idOf(entry)
 		if err != nil {
 			return err
 		}
 		a := settings.account(e, entry)
 		if accounts++; a.Email == nil {
-			if refused++; refused <= shown {
+			if refused++; refused <= maxPrinted {
 				say("  left out, no %s: %s", settings.Accounts.EmailRDN, entry.DN)
 			}
 			return nil
 		}
-		if accounts-refused <= shown {
+		if accounts-refused <= maxPrinted {
 			say("  %s: username %s, email %s, name %s %s, disabled %t", entry.DN, text(a.Username), text(a.Email), text(a.GivenName),
 				text(a.Surname),
 				a.Disabled)
@@ -61,12 +61,12 @@ func Try(ctx context.Context, cfg Config, out io.Writer) error {
 	}
 	groups := 0
 	say("\ngroups below %s that match %s:", settings.groupBase(), settings.groupFilter())
-	err = s.each(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(), func(entry *ldap.Entry) error {
+	err = s.searchEntries(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(), func(entry *ldap.Entry) error {
 		if _, err := settings.idOf(entry); err != nil {
 			return err
 		}
-		if groups++; groups <= shown {
-			say("  %s: name %s, %d members", entry.DN, text(value(entry, settings.Groups.NameRDN)),
+		if groups++; groups <= maxPrinted {
+			say("  %s: name %s, %d members", entry.DN, text(firstValue(entry, settings.Groups.NameRDN)),
 				len(entry.GetEqualFoldAttributeValues(settings.membersRDN())))
 		}
 		return nil

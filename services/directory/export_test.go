@@ -7,10 +7,10 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// CheckSAMLCertificates is one check of the worker.
+// CheckSAMLCertificates is one pass of the worker.
 var CheckSAMLCertificates = (*Service).checkSAMLCertificates
 
-// UseAssertion refuses an assertion that was used already.
+// UseAssertion consumes an assertion, or refuses one that was used (replay).
 func UseAssertion(ctx context.Context, s *Service, p store.Provider, login saml.Login) error {
 	return s.useAssertion(ctx, p, login, func(*store.Tx) {})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Limits of a provider's members, for which the interface names none.
+// Limits of a provider's members.
 const (
 	maxCredential  = 1000 // characters of a client id or secret
 	maxURL         = 2000
@@ -16,8 +16,8 @@ const (
 	maxScopes      = 50
 )
 
-// providerText is a member of a provider that holds a text.
-type providerText struct {
+// textMember is a member of a provider that is a text, with its validation.
+type textMember struct {
 	name     string
 	in       field.Text
 	to       **string
@@ -26,12 +26,13 @@ type providerText struct {
 	fallback string                                   // where the member is absent or null; empty: none
 }
 
-func (in NewProvider) texts(to *store.ProviderSettings, secret **string) []providerText {
+// textMembers returns the members of a body that are texts.
+func (in NewProvider) textMembers(to *store.ProviderSettings, secret **string) []textMember {
 	redirect := in.RedirectURI
 	if !redirect.Present {
 		redirect = in.RedirectURL
 	}
-	return []providerText{
+	return []textMember{
 		{name: "clientId", in: in.ClientID, to: &to.ClientID, most: maxCredential},
 		{name: "clientSecret", in: in.ClientSecret, to: secret, most: maxCredential},
 		{name: "redirectUri", in: redirect, to: &to.RedirectURI, most: maxURL},
@@ -57,8 +58,9 @@ func (in NewProvider) texts(to *store.ProviderSettings, secret **string) []provi
 	}
 }
 
-func (t providerText) read(need need) error {
-	if need == mayHave && !t.in.Given() {
+// read validates the member and writes its value.
+func (t textMember) read(need presence) error {
+	if need == optional && !t.in.Given() {
 		*t.to = nil
 		if t.fallback != "" {
 			*t.to = &t.fallback
@@ -73,13 +75,14 @@ func (t providerText) read(need need) error {
 	return err
 }
 
-// enumOf takes one of the values in any letter case: else 2003.
+// enumOf returns a validation that accepts one of the values in any letter case; another value is
+// 2003.
 func enumOf(values ...string) func(name, value string) (string, error) {
 	return func(name, value string) (string, error) { return field.Enum(field.Some(value), name, "", values...) }
 }
 
-// idFieldPattern is a path into the provider's user object: names joined by
-// dots, each followed by the places in the arrays that it holds.
+// idFieldPattern is a path into the provider's user object: names joined by dots, each followed by
+// the indexes of array elements.
 var idFieldPattern = regexp.MustCompile(`^[^.\[\]\s\pC]+(\[[0-9]{1,4}\])*(\.[^.\[\]\s\pC]+(\[[0-9]{1,4}\])*)*$`)
 
 func idField(name, value string) (string, error) {
