@@ -205,7 +205,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	answer := Answer{Request: r.Method + " " + shortened(address)}
 	body, streamed := r.Body.(io.Reader)
-	sent, contentType, err := encode(r.Body)
+	sent, contentType, err := EncodeBody(r.Body)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", answer.Request, err)
 	}
@@ -239,8 +239,8 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	return answer, described(r, sent, address, answer)
 }
 
-// encode is a body as it is sent; nil for an io.Reader, which is not looked at.
-func encode(body any) (sent []byte, contentType string, err error) {
+// EncodeBody encodes the Body of a Request. It returns nil for an io.Reader, which it does not read.
+func EncodeBody(body any) (sent []byte, contentType string, err error) {
 	switch body := body.(type) {
 	case nil, io.Reader:
 		return nil, "", nil
