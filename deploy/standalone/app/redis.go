@@ -11,9 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// startRedis runs an embedded server of the Redis protocol on loopback. Its
-// keys expire when its clock is moved on, which happens every second. It asks for
-// the password.
+// startRedis runs an embedded server of the Redis protocol on loopback, which requires
+// the password. Its keys expire when its clock is moved on, which happens every second.
 func startRedis(p *run.Process, password secure.Secret) (url string, err error) {
 	server := miniredis.NewMiniRedis()
 	server.RequireAuth(password.Reveal())
