@@ -51,7 +51,7 @@ type background struct {
 // measure measures everything that -only names and leaves nothing running. An error
 // beside a report says what did not stop well.
 func measure(ctx context.Context, o options) (report *report, err error) {
-	dir, remove, err := harness.Folder()
+	dir, remove, err := harness.TempFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (r *run) start(ctx context.Context) (err error) {
 		packages = append(packages, harness.DistributedPackages...)
 	}
 	log.Print("compiling")
-	r.config = harness.Config{Own: true, Settings: slices.Clone(productSettings)}
+	r.config = harness.Config{OwnServers: true, Settings: slices.Clone(productSettings)}
 	if r.config.Bin, err = harness.Build(ctx, r.dir, packages...); err != nil {
 		return err
 	}
@@ -114,13 +114,13 @@ func (r *run) start(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		cold = append(cold, r.standalone.Shape.(*harness.Standalone).Boot.Seconds())
+		cold = append(cold, r.standalone.Deployment.(*harness.Standalone).Boot.Seconds())
 	}
 	for range r.warmStarts {
 		if err := r.standalone.restart(ctx); err != nil {
 			return err
 		}
-		warm = append(warm, r.standalone.Shape.(*harness.Standalone).Boot.Seconds())
+		warm = append(warm, r.standalone.Deployment.(*harness.Standalone).Boot.Seconds())
 	}
 	log.Printf("started standalone: cold %.2f s, warm %.2f s", cold, warm)
 	if r.wants("starts") {
@@ -146,7 +146,7 @@ func (r *run) start(ctx context.Context) (err error) {
 
 // deploy starts a deployment in a folder of its own until the end of the run.
 func (r *run) deploy(ctx context.Context, mode, rowSuffix, folder string, config harness.Config) (*system, error) {
-	var deployed harness.Shape
+	var deployed harness.Deployment
 	config.Dir = filepath.Join(r.dir, folder)
 	processes, err := startedBy(func() (err error) {
 		deployed, err = harness.Start(ctx, mode, config)
@@ -161,7 +161,7 @@ func (r *run) deploy(ctx context.Context, mode, rowSuffix, folder string, config
 		return nil, err
 	}
 	s := newSystem(rowSuffix, client, processes)
-	s.Shape, s.openID.Provider = deployed, r.openID
+	s.Deployment, s.openID.Provider = deployed, r.openID
 	return s, nil
 }
 

@@ -26,13 +26,13 @@ var productSettings = []string{
 // system is a system under test: the baseline, the peer, or a deployment of the
 // product with an application that has a directory of its own.
 type system struct {
-	harness.Shape // of a deployment
-	rowSuffix     string
-	client        *e2e.Client
-	tls           *tls.Config
-	authorization string // header with the API key of the client
-	base, host    string // addresses with and without the version
-	processes     []int  // whose processor time counts, with those below them; empty where they are not known
+	harness.Deployment // of a deployment
+	rowSuffix          string
+	client             *e2e.Client
+	tls                *tls.Config
+	authorization      string // header with the API key of the client
+	base, host         string // addresses with and without the version
+	processes          []int  // whose processor time counts, with those below them; empty where they are not known
 
 	pages, clientAPI                     string   // addresses of the hosted pages and the Client API
 	application, organization, directory string   // addresses
@@ -69,7 +69,7 @@ func (s *system) measuredProcesses() []int {
 
 // restart stops standalone and starts it with the same data.
 func (s *system) restart(ctx context.Context) (err error) {
-	s.processes, err = startedBy(func() error { return s.Shape.(*harness.Standalone).Restart(ctx) })
+	s.processes, err = startedBy(func() error { return s.Deployment.(*harness.Standalone).Restart(ctx) })
 	return err
 }
 

@@ -70,7 +70,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 	})
 	t.Run("a deleted one is nowhere", func(t *testing.T) {
 		client.Delete(t, key.Href())
-		client.Gone(t, key.Href())
+		client.NotFound(t, key.Href())
 		if items := found(t, site.Application); len(items) != 0 {
 			t.Errorf("found %v", items)
 		}

@@ -82,7 +82,7 @@ func TestADeletedDirectoryTakesAllOfItsAccountsWithIt(t *testing.T) {
 	refresh := client.Get(t, account.Link(t, "refreshTokens")).Items(t)[0]
 
 	client.Delete(t, site.Directory.Href())
-	client.Gone(t, account.Href())
+	client.NotFound(t, account.Href())
 	mapping := site.Application.Link(t, "defaultAccountStoreMapping")
 	for _, address := range []string{mapping, key.Href(), factor.Href(), token.Text("service_access_token_href"), refresh.Href()} {
 		awaitGone(t, address)

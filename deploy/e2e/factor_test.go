@@ -128,7 +128,7 @@ func TestAnAccountHasPhones(t *testing.T) {
 		t.Errorf("the tenant's phones are %v", found)
 	}
 	client.Delete(t, phone.Href())
-	client.Gone(t, factor.Href())
+	client.NotFound(t, factor.Href())
 }
 
 // awaitStatus waits until a challenge is in a state: what becomes of a text is
@@ -205,7 +205,7 @@ func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
 		addresses = append(addresses, factor.Link(t, "phone"), factor.Href(), factor.Link(t, "mostRecentChallenge"))
 	}
 	client.Delete(t, gone.Href())
-	client.Gone(t, gone.Href()+"/factors")
+	client.NotFound(t, gone.Href()+"/factors")
 	for _, address := range addresses[:3] {
 		awaitGone(t, address)
 	}

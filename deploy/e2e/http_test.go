@@ -118,11 +118,11 @@ func TestWhatIsNotThereIs404(t *testing.T) {
 		"/accounts/" + nobody + "/accessTokens", "/applications/" + nobody + "/accounts", "/applications/x", "/accounts/%00",
 		"/accounts/..%2F..%2Finternal",
 	} {
-		t.Run(path, func(t *testing.T) { client.Gone(t, path) })
+		t.Run(path, func(t *testing.T) { client.NotFound(t, path) })
 	}
 	t.Run("nothing internal is reachable", func(t *testing.T) {
 		for _, path := range []string{"/internal/", "/internal/directory", "/healthz", "/readyz", "/metrics", "/debug/pprof/"} {
-			client.Gone(t, path)
+			client.NotFound(t, path)
 			outside := client.Call(t, get(client.Key.HostURL()+path))
 			if outside.Status != http.StatusNotFound {
 				t.Errorf("want 404: %s", outside)
@@ -228,7 +228,7 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 		client.Refused(t, 413, 413, get("/applications/"+strings.Repeat("x", urlLimit)))
 	})
 	t.Run("an address within the limit is merely unknown", func(t *testing.T) {
-		client.Gone(t, "/applications/"+strings.Repeat("x", urlLimit-256))
+		client.NotFound(t, "/applications/"+strings.Repeat("x", urlLimit-256))
 	})
 	t.Run("and the service goes on", func(t *testing.T) { client.Get(t, site.Application.Href()) })
 }
@@ -326,7 +326,7 @@ func TestAPostCanStandForAnotherMethod(t *testing.T) {
 	})
 	t.Run("_method=DELETE deletes", func(t *testing.T) {
 		client.Want(t, http.StatusNoContent, post(site.Application.Href()+"?_method=DELETE", nil))
-		client.Gone(t, site.Application.Href())
+		client.NotFound(t, site.Application.Href())
 	})
 }
 

@@ -102,12 +102,12 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 			t.Errorf("it serves %v", served)
 		}
 		client.Delete(t, wiki.Href())
-		client.Gone(t, registration.Href())
+		client.NotFound(t, registration.Href())
 	})
 	t.Run("all of it goes with the application", func(t *testing.T) {
 		client.Delete(t, site.Application.Href())
 		for _, address := range []string{policy.Href(), policy.Link(t, "serviceProvider"), address, provider.Object("metadata").Href(), provider.Link(t, "x509SigningCert"), provider.Object("attributeStatementMappingRules").Href()} {
-			client.Gone(t, address)
+			client.NotFound(t, address)
 		}
 	})
 }
@@ -134,8 +134,8 @@ func TestCertificatesAndRulesHaveOneAddress(t *testing.T) {
 		}
 	}
 	const nobody = "/0000000000000000000000"
-	client.Gone(t, "/x509certificates"+nobody)
-	client.Gone(t, "/attributeStatementMappingRules"+nobody)
+	client.NotFound(t, "/x509certificates"+nobody)
+	client.NotFound(t, "/attributeStatementMappingRules"+nobody)
 }
 
 func TestADefaultRelayState(t *testing.T) {

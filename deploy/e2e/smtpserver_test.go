@@ -193,5 +193,5 @@ func TestATenantHasAMailServerOfItsOwn(t *testing.T) {
 	}
 	remove()
 	remove = func() {}
-	client.Gone(t, server.Href())
+	client.NotFound(t, server.Href())
 }

@@ -20,7 +20,7 @@ func (c *Client) Tenant(t testing.TB) Object {
 	return setUp(t, c, func(s *Setup) Object { return s.Get("/tenants/current") })
 }
 
-// TenantKey returns the key of that tenant.
+// TenantKey returns the tenant key of that tenant, such as clever-otter.
 func (c *Client) TenantKey(ctx context.Context) (string, error) {
 	s := c.Setup(ctx)
 	return s.Get("/tenants/current").Text("key"), s.Err
@@ -71,15 +71,14 @@ func (c *Client) NewVerificationSite(t testing.TB) Site {
 	return site
 }
 
-// cleanLimit bounds the clean-up of one resource.
-const cleanLimit = 30 * time.Second
+// deleteLimit bounds the retries of DeleteAtEnd.
+const deleteLimit = 30 * time.Second
 
-// DeleteAtEnd cleans up behind the test and minds only whether the resource is
-// gone: a scenario may have deleted it itself, and where something was killed a
-// call may have to be repeated.
+// DeleteAtEnd deletes a resource when the test ends. The scenario may have deleted the
+// resource itself. The deletion is retried, because a process may have been killed.
 func (c *Client) DeleteAtEnd(t testing.TB, address string) {
 	t.Cleanup(func() {
-		err := AwaitFor(context.WithoutCancel(t.Context()), cleanLimit, "the clean-up", func(ctx context.Context) error {
+		err := AwaitFor(context.WithoutCancel(t.Context()), deleteLimit, "the deletion of "+address, func(ctx context.Context) error {
 			return api.Delete(ctx, c.API(t), address)
 		})
 		if err != nil {

@@ -94,7 +94,7 @@ func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
 		gone := client.NewApplication(t)
 		config := webConfig(t, gone)
 		client.Delete(t, gone.Href())
-		client.Gone(t, config.Href())
+		client.NotFound(t, config.Href())
 		other := client.Update(t, webConfig(t, client.NewApplication(t)).Href(), e2e.Object{"dnsLabel": config.Text("dnsLabel")})
 		if other.Text("domainName") != config.Text("domainName") {
 			t.Errorf("the other is at %q, want %q", other.Text("domainName"), config.Text("domainName"))

@@ -56,7 +56,7 @@ func (s *Site) folder(name string) string {
 	s.Helper()
 	dir := filepath.Join(s.Dir, name)
 	s.Must(os.MkdirAll(dir, 0o700))
-	s.Must(harness.Give(dir))
+	s.Must(harness.ChownToServers(dir))
 	return dir
 }
 
@@ -64,7 +64,7 @@ func (s *Site) folder(name string) string {
 func (s *Site) Write(path, text string) {
 	s.Helper()
 	s.Must(os.WriteFile(path, []byte(text), 0o600))
-	s.Must(harness.Give(path))
+	s.Must(harness.ChownToServers(path))
 }
 
 // certificate issues a certificate for names into a folder of a server.
@@ -72,7 +72,7 @@ func (s *Site) certificate(dir string, names ...string) (cert, key string) {
 	s.Helper()
 	cert, key, err := s.Authority.Issue(dir, names...)
 	s.Must(err)
-	s.Must(harness.Give(cert, key))
+	s.Must(harness.ChownToServers(cert, key))
 	return cert, key
 }
 

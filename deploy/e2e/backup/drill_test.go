@@ -45,7 +45,9 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, client := harness.TestDistributed(t, harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: database})
+	deployment, client := harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "deployment"), Bin: bin, OwnServers: true, Database: database,
+	})
 
 	site := client.NewSite(t)
 	accounts := site.Application.Link(t, "accounts")
@@ -79,7 +81,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	}
 
 	d.query(`SELECT pg_switch_wal()`)
-	if err := shape.StopProcesses(ctx); err != nil {
+	if err := deployment.StopProcesses(ctx); err != nil {
 		t.Fatal(err)
 	}
 	d.stopPostgres("data")
@@ -94,13 +96,13 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewind := exec.CommandContext(ctx, filepath.Join(bin, "doorward"), "events", "rewind", "--to", at)
-	rewind.Env = shape.Settings()
+	rewind.Env = deployment.Settings()
 	out, err := rewind.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "are passed over") || strings.Contains(string(out), " 0 are passed over") {
 		t.Fatalf("rewind: %v\n%s", err, out)
 	}
 	t.Logf("rewind: %s", out)
-	if err := shape.StartProcesses(ctx); err != nil {
+	if err := deployment.StartProcesses(ctx); err != nil {
 		t.Fatal(err)
 	}
 
@@ -120,7 +122,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 		client.Token(t, site.Application.Href(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.Text("refresh_token")}})
 	}
 	doctor := exec.CommandContext(ctx, filepath.Join(bin, "doorward"), "doctor")
-	doctor.Env = shape.Settings()
+	doctor.Env = deployment.Settings()
 	if out, err := doctor.CombinedOutput(); err != nil {
 		t.Errorf("the doctor: %v\n%s", err, out)
 	}

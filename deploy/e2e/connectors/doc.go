@@ -6,7 +6,7 @@
 // The package itself starts these servers: each on loopback, in a folder of its
 // own, with certificates of one authority (harness.Authority), and ended with the
 // test or with the run. The scenarios are the test files; main_test.go starts
-// them and the product, in both shapes one after the other.
+// them and the product, in both deployment modes one after the other.
 //
 // deploy/setup/setup.sh connectors installs what is needed.
 package connectors

@@ -23,7 +23,7 @@ const (
 func TestAKilledReplicaLosesNoRegistrationAndNoMail(t *testing.T) {
 	for _, service := range []string{"gateway", "directory", "application", "notification"} {
 		for i := range 2 {
-			victim := shape.Replica(service, i)
+			victim := deployment.Replica(service, i)
 			t.Run(victim.Name, func(t *testing.T) {
 				whileRegistering(t, victim, func(load *e2e.Load) { load.AwaitMore(t, 20, registerLimit) })
 			})
@@ -33,11 +33,11 @@ func TestAKilledReplicaLosesNoRegistrationAndNoMail(t *testing.T) {
 
 func TestABrokerThatIsKilledLosesNoRegistrationAndNoMail(t *testing.T) {
 	// Registrations go on without the broker, as many as one likes.
-	whileRegistering(t, shape.Kafka, func(load *e2e.Load) { load.AwaitMore(t, 60, registerLimit) })
+	whileRegistering(t, deployment.Kafka, func(load *e2e.Load) { load.AwaitMore(t, 60, registerLimit) })
 }
 
 func TestWithoutRedisEverythingStillWorks(t *testing.T) {
-	whileRegistering(t, shape.Redis, func(load *e2e.Load) {
+	whileRegistering(t, deployment.Redis, func(load *e2e.Load) {
 		load.AwaitMore(t, 20, registerLimit)
 		site := client.NewSite(t)
 		account := client.Register(t, site.Application.Link(t, "accounts"))
@@ -67,5 +67,5 @@ func whileRegistering(t *testing.T, victim *harness.Daemon, away func(*e2e.Load)
 		t.Fatal(err)
 	}
 	load.AwaitMore(t, 20, registerLimit)
-	client.CheckPromises(t, site.Directory, load.StopAfterCrash(t), mailLimit)
+	client.CheckAcknowledged(t, site.Directory, load.StopAfterCrash(t), mailLimit)
 }

@@ -176,7 +176,7 @@ func newKey(t *testing.T) (href string, holder *e2e.Client) {
 func throughGateway(i int) *e2e.Client {
 	own, transport := *client, client.HTTP.Transport.(*http.Transport).Clone()
 	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, shape.Address("gateway", i))
+		return new(net.Dialer).DialContext(ctx, network, deployment.Address("gateway", i))
 	}
 	own.HTTP = &http.Client{Timeout: client.HTTP.Timeout, Transport: transport, CheckRedirect: client.HTTP.CheckRedirect}
 	return &own
@@ -207,7 +207,7 @@ func TestTheEndOfATokenTakesEffectOnEveryReplica(t *testing.T) {
 // then up to date.
 func TestTheEndOfATokenTakesEffectOnAReplicaWithoutNotifications(t *testing.T) {
 	gateways := []*e2e.Client{throughGateway(0), throughGateway(1)}
-	for _, server := range []interface{ Signal(os.Signal) error }{shape.Kafka, shape.Redis} {
+	for _, server := range []interface{ Signal(os.Signal) error }{deployment.Kafka, deployment.Redis} {
 		if err := server.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestTheEndOfATokenTakesEffectOnAReplicaWithoutNotifications(t *testing.T) {
 		t.Run(each.name, func(t *testing.T) {
 			e := each.make(t)
 			w, before := watch(t, e, gateways[1]), lookups(t, "stale")
-			restore, err := shape.FreezeNotifications(t.Context())
+			restore, err := deployment.FreezeNotifications(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +318,7 @@ func lookups(t *testing.T, result string) (counts []float64) {
 		{"oauth", "oauth.accessTokens"}, {"oauth", "oauth.accesses"},
 	} {
 		for i := range 2 {
-			count, err := shape.Replica(cache.service, i).Metric(t.Context(), "doorward_cache_requests_total",
+			count, err := deployment.Replica(cache.service, i).Metric(t.Context(), "doorward_cache_requests_total",
 				`cache="`+cache.name+`"`, `result="`+result+`"`)
 			if err != nil {
 				t.Fatal(err)

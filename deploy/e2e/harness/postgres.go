@@ -57,7 +57,7 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	options := []string{"--auth", "trust"}
 	if config.Authority != nil {
 		password := filepath.Join(config.Dir, "password")
-		if err := errors.Join(os.WriteFile(password, []byte(config.Password), 0o600), Give(password)); err != nil {
+		if err := errors.Join(os.WriteFile(password, []byte(config.Password), 0o600), ChownToServers(password)); err != nil {
 			return nil, fmt.Errorf("write the password of PostgreSQL: %w", err)
 		}
 		options = []string{"--auth", "scram-sha-256", "--pwfile", password}
@@ -79,7 +79,7 @@ func (p *Postgres) configure() error {
 	settings := p.config.Settings
 	if authority := p.config.Authority; authority != nil {
 		cert, key, err := authority.Issue(p.config.Dir, "localhost")
-		err = errors.Join(err, os.Chmod(authority.CAFile, 0o644), Give(cert, key),
+		err = errors.Join(err, os.Chmod(authority.CAFile, 0o644), ChownToServers(cert, key),
 			os.WriteFile(filepath.Join(p.data(), "pg_hba.conf"), []byte("hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"), 0))
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func newPostgres(config PostgresConfig) (*Postgres, error) {
 		return nil, err
 	}
 	port := strconv.Itoa(FreePort())
-	if err := errors.Join(os.MkdirAll(config.Dir, 0o755), Give(config.Dir)); err != nil {
+	if err := errors.Join(os.MkdirAll(config.Dir, 0o755), ChownToServers(config.Dir)); err != nil {
 		return nil, fmt.Errorf("make the folder of PostgreSQL: %w", err)
 	}
 	p := &Postgres{Address: net.JoinHostPort("127.0.0.1", port), config: config, bin: bin}

@@ -20,14 +20,14 @@ const Shard = "east"
 
 // addShard makes the second database, on the server of the first.
 func (d *Distributed) addShard(ctx context.Context) error {
-	at, err := url.Parse(d.wired.database)
+	at, err := url.Parse(d.plan.database)
 	if err != nil {
 		return err
 	}
 	at.Path += "_" + Shard
 	name := pgx.Identifier{strings.TrimPrefix(at.Path, "/")}.Sanitize()
-	d.wired.shard = at.String()
-	return InDatabase(ctx, d.wired.database, func(db *pgx.Conn) error {
+	d.plan.shard = at.String()
+	return InDatabase(ctx, d.plan.database, func(db *pgx.Conn) error {
 		for _, statement := range []string{"DROP DATABASE IF EXISTS " + name, "CREATE DATABASE " + name} {
 			if _, err := db.Exec(ctx, statement); err != nil {
 				return fmt.Errorf("make a second database: %w", err)
@@ -74,9 +74,9 @@ func (d *Distributed) MoveCommand(ctx context.Context, to string) (*exec.Cmd, er
 		return nil, err
 	}
 	command := exec.CommandContext(ctx, filepath.Join(d.config.Bin, "doorward"), "tenant", "move", "--tenant", tenant, "--to", to)
-	r := &path{from: "operator", route: d.config.Route}
-	command.Env = append(d.Settings(), "DATABASE_URL="+r.toURL("postgres", d.wired.database),
-		"DATABASE_URLS="+namedShard(r.toURL("postgres", d.wired.shard)))
+	r := &router{from: "operator", route: d.config.Route}
+	command.Env = append(d.Settings(), "DATABASE_URL="+r.url("postgres", d.plan.database),
+		"DATABASE_URLS="+namedShard(r.url("postgres", d.plan.shard)))
 	return command, r.err
 }
 
@@ -92,7 +92,7 @@ var rowsOutside = []string{
 // CheckShards returns an error that names each table of a database with rows of a tenant
 // that is in the other one: a query went to the wrong database.
 func (d *Distributed) CheckShards(ctx context.Context) error {
-	return InDatabase(ctx, d.wired.database, func(main *pgx.Conn) error { // errors of queries come with their rows
+	return InDatabase(ctx, d.plan.database, func(main *pgx.Conn) error { // errors of queries come with their rows
 		rows, _ := main.Query(ctx, `SELECT table_schema || '.' || table_name FROM information_schema.columns
 			WHERE column_name = 'tenant_id' AND table_schema || '.' || table_name <> ALL ($1) AND table_name <> ALL ($1)`, rowsOutside)
 		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -38,7 +38,7 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, bin, shape, client := startProduct(t)
+	ops, bin, deployment, client := startProduct(t)
 	prometheus := startPrometheus(t, root, ops)
 	use := newUse(t, client)
 	queries := slices.Concat(dashboardQueries(t, root), ruleQueries(t, prometheus), runbookQueries(t, root))
@@ -69,7 +69,7 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 			t.Errorf("the histogram of doorward_%s_duration_seconds has no exemplar", histogram)
 		}
 	}
-	runRunbooks(t, root, bin, prometheus, shape)
+	runRunbooks(t, root, bin, prometheus, deployment)
 }
 
 // newUse prepares a tenant and returns what uses every part of the product once.
@@ -111,9 +111,9 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 }
 
 // startProduct returns the address of the private port, and a client.
-func startProduct(t *testing.T) (ops, bin string, shape *harness.Standalone, client *e2e.Client) {
+func startProduct(t *testing.T) (ops, bin string, deployment *harness.Standalone, client *e2e.Client) {
 	t.Helper()
-	dir, remove, err := harness.Folder()
+	dir, remove, err := harness.TempFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func startProduct(t *testing.T) (ops, bin string, shape *harness.Standalone, cli
 		t.Fatal(err)
 	}
 	ops = freeAddress(t)
-	shape, err = harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Env: []string{
+	deployment, err = harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(dir, "deployment"), Bin: bin, Env: []string{
 		"DOORWARD_OPS_LISTEN=" + ops, "DOORWARD_LOG_LEVEL=error",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + freeAddress(t), // nobody listens there: spans are recorded, and dropped
 	}})
@@ -130,17 +130,17 @@ func startProduct(t *testing.T) (ops, bin string, shape *harness.Standalone, cli
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			shape.Logs(t.Output())
+			deployment.Logs(t.Output())
 		}
-		if err := errors.Join(shape.Stop(context.WithoutCancel(t.Context())), remove()); err != nil {
+		if err := errors.Join(deployment.Stop(context.WithoutCancel(t.Context())), remove()); err != nil {
 			t.Error(err)
 		}
 	})
-	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {
+	if client, err = e2e.OpenClient(deployment.KeyFile()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.HTTP.CloseIdleConnections)
-	return ops, bin, shape, client
+	return ops, bin, deployment, client
 }
 
 // startPrometheus runs Prometheus with the rules of the repository and returns

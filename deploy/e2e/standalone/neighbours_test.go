@@ -19,7 +19,7 @@ func TestTwoRunSideBySide(t *testing.T) {
 	t.Run("neither knows the other's key, resources or mail", func(t *testing.T) {
 		stranger := second.With(first.Key.ID, first.Key.Secret)
 		stranger.Refused(t, http.StatusUnauthorized, 401, e2e.Request{Method: http.MethodGet, URL: "/tenants/current"})
-		second.Gone(t, "/applications/"+site.Application.ID())
+		second.NotFound(t, "/applications/"+site.Application.ID())
 		account := first.Register(t, site.Application.Link(t, "accounts"))
 		first.AwaitMail(t, account.Text("email"))
 		messages, err := second.Mailbox(t.Context(), nil)

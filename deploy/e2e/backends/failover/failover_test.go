@@ -37,7 +37,7 @@ type product struct {
 
 func TestUsersGoOnWhileServersFail(t *testing.T) {
 	d := start(t)
-	d.load = d.client.StartVisits(t.Context(), d.clients, 2)
+	d.load = d.client.StartUsers(t.Context(), d.clients, 2)
 	d.during("all servers", 0, func() {})
 	d.during("the master of Redis is killed", 0, d.endMaster)
 	d.during("one of three brokers is killed", 0, func() {
@@ -55,7 +55,7 @@ func TestUsersGoOnWhileServersFail(t *testing.T) {
 	})
 	d.during("the primary is killed and the standby promoted", time.Minute, d.promote)
 	d.mail()
-	d.client.CheckPromises(t, d.clients.Directory, d.load.Stop(), mailLimit)
+	d.client.CheckAcknowledged(t, d.clients.Directory, d.load.Stop(), mailLimit)
 }
 
 func start(t *testing.T) *product {
@@ -75,8 +75,8 @@ func start(t *testing.T) *product {
 
 	t.Setenv("REDIS_URL", d.sentinels)
 	t.Setenv("KAFKA_BROKERS", strings.Join(d.kafka.Addresses, ","))
-	shape, err := harness.StartDistributed(t.Context(), harness.Config{
-		Dir: filepath.Join(d.site.Dir, "shape"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
+	deployment, err := harness.StartDistributed(t.Context(), harness.Config{
+		Dir: filepath.Join(d.site.Dir, "deployment"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
 		Settings: []string{
 			"REDIS_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_TLS=true",
 			"KAFKA_USERNAME=" + backends.User, "KAFKA_PASSWORD=" + backends.Password, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
@@ -85,13 +85,13 @@ func start(t *testing.T) *product {
 	d.must(err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			shape.Logs(os.Stderr)
+			deployment.Logs(os.Stderr)
 		}
-		if err := shape.Stop(context.WithoutCancel(t.Context())); err != nil {
+		if err := deployment.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	d.client, err = e2e.OpenClient(shape.KeyFile())
+	d.client, err = e2e.OpenClient(deployment.KeyFile())
 	d.must(err)
 	d.clients = d.client.NewVerificationSite(t)
 	return d

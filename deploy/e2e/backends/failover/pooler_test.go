@@ -91,10 +91,10 @@ func standalone(t *testing.T, s *backends.Site, pooler *backends.PgBouncer, dire
 	for _, service := range deployment.Services {
 		settings = append(settings, strings.ToUpper(service)+"_DATABASE_URL="+pooler.URL(service, direct))
 	}
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Env: settings})
+	deployed, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Env: settings})
 	s.Must(err)
-	t.Cleanup(func() { s.Must(shape.Stop(context.WithoutCancel(t.Context()))) }) // after what clears the site
-	client, err := e2e.OpenClient(shape.KeyFile())
+	t.Cleanup(func() { s.Must(deployed.Stop(context.WithoutCancel(t.Context()))) }) // after what clears the site
+	client, err := e2e.OpenClient(deployed.KeyFile())
 	s.Must(err)
 	site := client.NewVerificationSite(t)
 	for range 5 {
