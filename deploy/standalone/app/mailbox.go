@@ -32,7 +32,7 @@ func startMailbox(p *run.Process, dir string) (pages http.Handler, addresses mai
 	if err != nil {
 		return nil, addresses, err
 	}
-	server := &http.Server{Handler: box.Intake(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
+	server := &http.Server{Handler: box.SMSHandler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
 	p.Go("mailbox texts", func(context.Context) error {
 		if err := server.Serve(texts); !errors.Is(err, http.ErrServerClosed) {
 			return err
