@@ -16,9 +16,9 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// selfMade is the assertion that an SDK for servers makes of an account it knows,
+// clientSignedAssertion is the assertion that an SDK for servers makes of an account it knows,
 // with nothing but the standard library; changes are to its claims.
-func selfMade(t *testing.T, application, account e2e.Object, key e2e.Key, changes e2e.Object) url.Values {
+func clientSignedAssertion(t *testing.T, application, account e2e.Object, key e2e.Key, changes e2e.Object) url.Values {
 	t.Helper()
 	now := float64(time.Now().UnixMilli()) / 1000
 	claims := e2e.Object{
@@ -37,7 +37,7 @@ func TestAnAssertionIsExchangedForTokens(t *testing.T) {
 	account := client.Register(t, site.Application.Link(t, "accounts"))
 	endpoint := site.Application.Href() + "/oauth/token"
 
-	one := selfMade(t, site.Application, account, client.Key, nil)
+	one := clientSignedAssertion(t, site.Application, account, client.Key, nil)
 	token := client.Token(t, site.Application.Href(), one)
 	_, claims := unpack(t, token.Text("access_token"), client.Key.Secret)
 	if claims.Text("sub") != account.Href() || token.Text("refresh_token") == "" || token.Text("service_access_token_href") == "" {
@@ -47,7 +47,7 @@ func TestAnAssertionIsExchangedForTokens(t *testing.T) {
 
 	t.Run("again until it expires, with or without jti", func(t *testing.T) {
 		client.Token(t, site.Application.Href(), one)
-		without := selfMade(t, site.Application, account, client.Key, e2e.Object{"jti": nil})
+		without := clientSignedAssertion(t, site.Application, account, client.Key, e2e.Object{"jti": nil})
 		for range 2 {
 			client.Token(t, site.Application.Href(), without)
 		}
@@ -57,7 +57,7 @@ func TestAnAssertionIsExchangedForTokens(t *testing.T) {
 		key := client.Create(t, neighbour.Link(t, "apiKeys"), nil)
 		theirs := e2e.Key{ID: key.Text("id"), Secret: key.Text("secret")}
 		for _, of := range []e2e.Object{account, neighbour} {
-			oauthRefused(t, 400, 10017, "invalid_client", post(endpoint, selfMade(t, site.Application, of, theirs, nil)))
+			oauthRefused(t, 400, 10017, "invalid_client", post(endpoint, clientSignedAssertion(t, site.Application, of, theirs, nil)))
 		}
 	})
 	t.Run("not when it says something else", func(t *testing.T) {
@@ -66,13 +66,13 @@ func TestAnAssertionIsExchangedForTokens(t *testing.T) {
 			10011: {"exp": now - 61}, 10012: {"iat": now + 600}, 10014: {"iss": site.Application.Href() + "x"}, 12002: {"status": "LOGOUT"},
 			10010: {"sub": account.Href() + "x"},
 		} {
-			oauthRefused(t, 400, code, "invalid_client", post(endpoint, selfMade(t, site.Application, account, client.Key, changes)))
+			oauthRefused(t, 400, code, "invalid_client", post(endpoint, clientSignedAssertion(t, site.Application, account, client.Key, changes)))
 		}
 		oauthRefused(t, 400, 10017, "invalid_client", post(endpoint, url.Values{"grant_type": {"service_token"}, "token": {token.Text("access_token")}}))
 	})
 	t.Run("not for accounts that the application does not reach", func(t *testing.T) {
 		stranger := client.Register(t, client.NewSite(t).Application.Link(t, "accounts"))
-		oauthRefused(t, 400, 10016, "invalid_client", post(endpoint, selfMade(t, site.Application, stranger, client.Key, nil)))
+		oauthRefused(t, 400, 10016, "invalid_client", post(endpoint, clientSignedAssertion(t, site.Application, stranger, client.Key, nil)))
 	})
 }
 
@@ -119,7 +119,7 @@ func TestALoginNeedsASecondFactor(t *testing.T) {
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator", "issuer": "Shop"})
 	// Each code is good once, and those of the neighbouring half minutes are
 	// accepted: that leaves one to verify the factor with and one to log in.
-	earlier, now := oneTime(t, factor.Text("keyUri"), time.Now().Add(-25*time.Second)), oneTime(t, factor.Text("keyUri"), time.Now().Add(5*time.Second))
+	earlier, now := totpCode(t, factor.Text("keyUri"), time.Now().Add(-25*time.Second)), totpCode(t, factor.Text("keyUri"), time.Now().Add(5*time.Second))
 	if verified := client.Create(t, factor.Link(t, "challenges"), e2e.Object{"code": earlier}); verified.Text("status") != "SUCCESS" {
 		t.Fatalf("the factor is not verified: %v", verified)
 	}
@@ -130,7 +130,7 @@ func TestALoginNeedsASecondFactor(t *testing.T) {
 	redeem := func(code string) url.Values {
 		return url.Values{"grant_type": {"service_factor_challenge"}, "state": {body.Text("state")}, "code": {code}}
 	}
-	oauthRefused(t, 400, 13104, "invalid_grant", post(endpoint, redeem(otherThan(now))))
+	oauthRefused(t, 400, 13104, "invalid_grant", post(endpoint, redeem(wrongCode(now))))
 	token := client.Token(t, site.Application.Href(), redeem(now))
 	client.Want(t, http.StatusFound, validate(site.Application, token.Text("access_token")))
 	oauthRefused(t, 400, 13112, "invalid_grant", post(endpoint, redeem(now)))

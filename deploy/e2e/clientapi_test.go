@@ -534,8 +534,8 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 	enroll := demand("factor_enroll")
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
 	enrolled := api.object(http.StatusOK, post("/factors?challenge=true", e2e.Object{"type": "sms", "phone": e2e.Object{"number": number}, "state": enroll.Text("state")}))
-	code := codeSentTo(t, number, "")
-	api.oauthRefused(400, "invalid_grant", grant(enrolled.Text("state"), otherThan(code)))
+	code := awaitTextCode(t, number, "")
+	api.oauthRefused(400, "invalid_grant", grant(enrolled.Text("state"), wrongCode(code)))
 	if pair := api.object(http.StatusOK, post("/oauth/token", grant(enrolled.Text("state"), code))); pair.Text("refresh_token") == "" {
 		t.Errorf("the answer is %v", pair)
 	}
@@ -545,13 +545,13 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 		t.Errorf("the factor is %v", factor)
 	}
 	api.want(http.StatusForbidden, post("/factors", e2e.Object{"type": "google-authenticator", "state": challenge.Text("state")}))
-	second := codeSentTo(t, number, code)
+	second := awaitTextCode(t, number, code)
 	again := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": challenge.Text("state"), "type": "sms"}))
-	third := codeSentTo(t, number, second)
+	third := awaitTextCode(t, number, second)
 	if again.Text("status") != "CREATED" {
 		t.Errorf("the challenge is %v", again)
 	}
-	if failed := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": again.Text("state"), "code": otherThan(third)})); failed.Text("status") != "FAILED" {
+	if failed := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": again.Text("state"), "code": wrongCode(third)})); failed.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %v", failed)
 	}
 	pair := api.object(http.StatusOK, post("/oauth/token", grant(again.Text("state"), third)))
@@ -560,11 +560,11 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 	if authenticator.Text("keyUri") == "" || authenticator.Text("base64QRImage") == "" || authenticator.Text("state") == "" {
 		t.Fatalf("the authenticator is %v", authenticator)
 	}
-	early := oneTime(t, authenticator.Text("keyUri"), time.Now().Add(-30*time.Second))
+	early := totpCode(t, authenticator.Text("keyUri"), time.Now().Add(-30*time.Second))
 	if body := api.object(http.StatusBadRequest, post("/oauth/token", grant(authenticator.Text("state"), early))); body.Text("error") == "" || body["access_token"] != nil {
 		t.Errorf("a state of a user who is logged in leads to %v", body)
 	}
-	right := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": authenticator.Text("state"), "code": oneTime(t, authenticator.Text("keyUri"), time.Now())}))
+	right := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": authenticator.Text("state"), "code": totpCode(t, authenticator.Text("keyUri"), time.Now())}))
 	if right.Text("status") != "SUCCESS" {
 		t.Errorf("the right code is %v", right)
 	}

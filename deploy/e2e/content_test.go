@@ -85,7 +85,7 @@ func TestADeletedDirectoryTakesAllOfItsAccountsWithIt(t *testing.T) {
 	client.NotFound(t, account.Href())
 	mapping := site.Application.Link(t, "defaultAccountStoreMapping")
 	for _, address := range []string{mapping, key.Href(), factor.Href(), token.Text("service_access_token_href"), refresh.Href()} {
-		awaitGone(t, address)
+		awaitNotFound(t, address)
 	}
 	if application := client.Get(t, site.Application.Href()); application["defaultAccountStoreMapping"] != nil {
 		t.Errorf("the application's default store is gone: %v", application)

@@ -35,8 +35,8 @@ type example struct {
 	body any
 }
 
-// described is what of an operation the test needs.
-type described struct {
+// operation is the members of an OpenAPI operation that the test needs.
+type operation struct {
 	OperationID string `json:"operationId"`
 	Parameters  []struct {
 		Ref      string `json:"$ref"`
@@ -57,7 +57,7 @@ type described struct {
 }
 
 type interfaceDocument struct {
-	Paths      map[string]map[string]described
+	Paths      map[string]map[string]operation
 	Components struct {
 		Parameters map[string]struct {
 			Name, In string
@@ -68,7 +68,7 @@ type interfaceDocument struct {
 }
 
 // Every example of the description is sent to the deployment, in the names of
-// resources that it has, and succeeds as it is described.
+// resources that it has, and succeeds as the description has it.
 func TestEveryExampleSucceeds(t *testing.T) {
 	site := client.NewSite(t)
 	account := client.Create(t, site.Application.Link(t, "accounts"), e2e.Object{"email": "jo@example.test", "username": "jo-examples", "password": e2e.Password})
@@ -97,7 +97,7 @@ func TestEveryExampleSucceeds(t *testing.T) {
 
 	type call struct {
 		method, path string
-		op           described
+		op           operation
 		example      example
 	}
 	var creations, reads, changes []call
@@ -153,7 +153,7 @@ func TestEveryExampleSucceeds(t *testing.T) {
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 // address fills in the path of an operation, and the examples of its parameters.
-func (d *interfaceDocument) address(t *testing.T, path string, known map[string]string, op described) string {
+func (d *interfaceDocument) address(t *testing.T, path string, known map[string]string, op operation) string {
 	t.Helper()
 	address := client.Key.HostURL() + placeholder.ReplaceAllStringFunc(path, func(name string) string {
 		name = strings.Trim(name, "{}")
@@ -183,7 +183,7 @@ func (d *interfaceDocument) address(t *testing.T, path string, known map[string]
 }
 
 // examples are the bodies of an operation; one nil for an operation without.
-func (d *interfaceDocument) examples(op described) []example {
+func (d *interfaceDocument) examples(op operation) []example {
 	var found []example
 	for kind, content := range op.RequestBody.Content {
 		for _, each := range content.Examples {

@@ -18,9 +18,9 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// oneTime returns the code that an authenticator shows at a time, made from its
+// totpCode returns the code that an authenticator shows at a time, made from its
 // URI by RFC 6238 alone.
-func oneTime(t testing.TB, keyURI string, at time.Time) string {
+func totpCode(t testing.TB, keyURI string, at time.Time) string {
 	t.Helper()
 	uri, err := url.Parse(keyURI)
 	if err != nil {
@@ -37,14 +37,14 @@ func oneTime(t testing.TB, keyURI string, at time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[place:])&0x7fffffff%1_000_000)
 }
 
-// otherThan returns a code that is not the given one.
-func otherThan(code string) string {
+// wrongCode returns a code that is not the given one.
+func wrongCode(code string) string {
 	return strings.Map(func(r rune) rune { return '0' + (r-'0'+5)%10 }, code)
 }
 
-// awaitGone waits until an address answers like one that never existed: what one
+// awaitNotFound waits until an address answers like one that never existed: what one
 // service deletes the others learn of.
-func awaitGone(t testing.TB, address string) {
+func awaitNotFound(t testing.TB, address string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, address+" to be gone", func(ctx context.Context) error {
 		answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: address})
@@ -67,7 +67,7 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 	}
 	challenges := factor.Link(t, "challenges")
 
-	wrong := otherThan(oneTime(t, factor.Text("keyUri"), time.Now()))
+	wrong := wrongCode(totpCode(t, factor.Text("keyUri"), time.Now()))
 	failed := client.Create(t, challenges, e2e.Object{"code": wrong})
 	if failed.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %s", failed.Text("status"))
@@ -76,7 +76,7 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 	if challenge.Text("status") != "CREATED" || challenge.Object("factor").Text("type") != "google-authenticator" {
 		t.Errorf("the challenge is %v", challenge)
 	}
-	code := oneTime(t, factor.Text("keyUri"), time.Now())
+	code := totpCode(t, factor.Text("keyUri"), time.Now())
 	if answered := client.Update(t, challenge.Href(), e2e.Object{"code": code}); answered.Text("status") != "SUCCESS" {
 		t.Errorf("the right code is %s", answered.Text("status"))
 	}
@@ -93,7 +93,7 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 		client.Refused(t, 400, 13112, post(challenge.Href(), e2e.Object{"code": code}))
 	})
 	t.Run("of fifty wrong codes at once eight are checked", func(t *testing.T) {
-		statuses := together(t, 50, post(challenges, e2e.Object{"code": wrong}))
+		statuses := sendConcurrently(t, 50, post(challenges, e2e.Object{"code": wrong}))
 		if statuses[http.StatusCreated] != 8 || statuses[http.StatusBadRequest] != 42 {
 			t.Errorf("the answers by status are %v; two wrong codes were there, ten are allowed", statuses)
 		}
@@ -160,7 +160,7 @@ func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
 	}
 	awaitStatus(t, challenge, "WAITING_FOR_VALIDATION")
 
-	if failed := client.Update(t, challenge, e2e.Object{"code": otherThan(code)}); failed.Text("status") != "FAILED" {
+	if failed := client.Update(t, challenge, e2e.Object{"code": wrongCode(code)}); failed.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %s", failed.Text("status"))
 	}
 	if right := client.Update(t, challenge, e2e.Object{"code": code}); right.Text("status") != "SUCCESS" {
@@ -179,21 +179,21 @@ func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
 	})
 	t.Run("of fifty wrong codes at once five are checked", func(t *testing.T) {
 		challenge := client.Create(t, factor.Link(t, "challenges"), e2e.Object{}).Href()
-		statuses := together(t, 50, post(challenge, e2e.Object{"code": "0"}))
+		statuses := sendConcurrently(t, 50, post(challenge, e2e.Object{"code": "0"}))
 		if statuses[http.StatusOK] != 5 || statuses[http.StatusBadRequest] != 45 {
 			t.Errorf("the answers by status are %v", statuses)
 		}
 	})
 	t.Run("a receipt that nobody signed is refused", func(t *testing.T) {
 		client.Want(t, http.StatusForbidden, e2e.Request{
-			Method: http.MethodPost, URL: client.Key.HostURL() + "/sms/receipts/" + identifier(client.Tenant(t).Href()) + "/" + identifier(challenge),
+			Method: http.MethodPost, URL: client.Key.HostURL() + "/sms/receipts/" + lastSegment(client.Tenant(t).Href()) + "/" + lastSegment(challenge),
 			Body: url.Values{"MessageStatus": {"undelivered"}}, Anonymous: true,
 		})
 	})
 }
 
-// identifier is the last segment of an address.
-func identifier(address string) string { return address[strings.LastIndex(address, "/")+1:] }
+// lastSegment is the last segment of an address.
+func lastSegment(address string) string { return address[strings.LastIndex(address, "/")+1:] }
 
 func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
 	site := client.NewSite(t)
@@ -207,13 +207,13 @@ func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
 	client.Delete(t, gone.Href())
 	client.NotFound(t, gone.Href()+"/factors")
 	for _, address := range addresses[:3] {
-		awaitGone(t, address)
+		awaitNotFound(t, address)
 	}
 	for _, address := range addresses[3:] {
 		client.Get(t, address)
 	}
 	client.Delete(t, site.Directory.Href())
 	for _, address := range addresses[3:] {
-		awaitGone(t, address)
+		awaitNotFound(t, address)
 	}
 }

@@ -29,7 +29,7 @@ func TestAHostedLogin(t *testing.T) {
 	page.refused(400, 7100, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody(account.Text("email"), "Wrong0000"))
 	page.refused(400, 7100, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody("nobody", "Wrong0000"))
 	page.logIn(account.Text("email"))
-	assertion := page.land()
+	assertion := page.finishLogin()
 	checkAssertion(t, assertion, "AUTHENTICATED", account.Href())
 
 	t.Run("its session is over once it has ended", func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAHostedLogin(t *testing.T) {
 		checkErrorAssertion(t, strings.TrimPrefix(after.back, callback+"?jwtResponse="), site.Application, 401, 12001)
 	})
 	t.Run("of fifty exchanges of its assertion one is answered with tokens", func(t *testing.T) {
-		statuses := together(t, 50, exchange(site.Application, assertion))
+		statuses := sendConcurrently(t, 50, exchange(site.Application, assertion))
 		if statuses[http.StatusOK] != 1 || statuses[http.StatusBadRequest] != 49 {
 			t.Errorf("the answers by status are %v", statuses)
 		}
@@ -57,7 +57,7 @@ func TestAHostedLogin(t *testing.T) {
 		mapping := client.Create(t, "/accountStoreMappings", e2e.Object{
 			"application": e2e.Object{"href": second.Href()}, "accountStore": e2e.Object{"href": site.Directory.Href()},
 		})
-		again := returned(t, browser, ssoRequest(hostedRequest(t, second, nil)))
+		again := redirectAssertion(t, browser, ssoRequest(hostedRequest(t, second, nil)))
 		checkAssertion(t, again, "AUTHENTICATED", account.Href())
 		client.Token(t, second.Href(), exchange(second, again).Body.(url.Values))
 		begin(t, browser, second, e2e.Object{"path": "/#/register"}, "/register")
@@ -66,9 +66,9 @@ func TestAHostedLogin(t *testing.T) {
 		begin(t, browser, second, nil, "/")
 	})
 	t.Run("a logout ends the session", func(t *testing.T) {
-		checkAssertion(t, returned(t, browser, logoutRequest(hostedRequest(t, site.Application, nil))), "LOGOUT", account.Href())
+		checkAssertion(t, redirectAssertion(t, browser, logoutRequest(hostedRequest(t, site.Application, nil))), "LOGOUT", account.Href())
 		begin(t, browser, site.Application, nil, "/")
-		checkAssertion(t, returned(t, browser, logoutRequest(hostedRequest(t, site.Application, nil))), "LOGOUT", nil)
+		checkAssertion(t, redirectAssertion(t, browser, logoutRequest(hostedRequest(t, site.Application, nil))), "LOGOUT", nil)
 	})
 }
 

@@ -14,11 +14,11 @@ func TestAHostedRegistration(t *testing.T) {
 	page := begin(t, browser, site.Application, e2e.Object{"path": "/#/register"}, "/register")
 	page.refused(400, 2007, http.MethodPost, site.Application.Link(t, "accounts"), e2e.Object{"email": email, "password": "x"})
 	page.call(http.StatusNoContent, http.MethodPost, site.Application.Link(t, "accounts"), e2e.Object{"email": email, "password": e2e.Password, "givenName": nil, "surname": nil})
-	account := checkAssertion(t, page.land(), "REGISTERED", client.Get(t, site.Directory.Link(t, "accounts")).Items(t)[0].Href()).Text("sub")
+	account := checkAssertion(t, page.finishLogin(), "REGISTERED", client.Get(t, site.Directory.Link(t, "accounts")).Items(t)[0].Href()).Text("sub")
 	if got := client.Get(t, account); got.Text("email") != email {
 		t.Errorf("the account is %v", got)
 	}
-	checkAssertion(t, returned(t, browser, ssoRequest(hostedRequest(t, site.Application, nil))), "AUTHENTICATED", account)
+	checkAssertion(t, redirectAssertion(t, browser, ssoRequest(hostedRequest(t, site.Application, nil))), "AUTHENTICATED", account)
 
 	t.Run("where addresses are confirmed the user waits, a taken one too", func(t *testing.T) {
 		client.Update(t, site.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
@@ -41,7 +41,7 @@ func TestAHostedRegistration(t *testing.T) {
 		page.call(http.StatusOK, http.MethodPost, client.Key.HostURL()+"//v1/accounts/emailVerificationTokens/"+token, nil)
 		page.refused(404, 404, http.MethodPost, client.Key.BaseURL+"/accounts/emailVerificationTokens/"+token, nil)
 		page.logIn(pending)
-		page.land()
+		page.finishLogin()
 	})
 }
 
@@ -70,5 +70,5 @@ func TestAHostedPasswordReset(t *testing.T) {
 	page.refused(404, 404, http.MethodPost, at, e2e.Object{"password": newPassword + "2"})
 	awaitNoSession(t, other, site.Application)
 	page.call(http.StatusNoContent, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody(email, newPassword))
-	page.land()
+	page.finishLogin()
 }

@@ -41,23 +41,23 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		t.Errorf("the factors are %v", items)
 	}
 	keyURI, challenges := page.enrolAuthenticator(account)
-	wrong := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": otherThan(oneTime(t, keyURI, time.Now()))})
+	wrong := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": wrongCode(totpCode(t, keyURI, time.Now()))})
 	if wrong.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %v", wrong)
 	}
 	// The code of half a minute ago is accepted; the one of now is kept for the next login.
-	if right := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": oneTime(t, keyURI, time.Now().Add(-30*time.Second))}); right.Text("status") != "SUCCESS" {
+	if right := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": totpCode(t, keyURI, time.Now().Add(-30*time.Second))}); right.Text("status") != "SUCCESS" {
 		t.Fatalf("the right code is %v", right)
 	}
-	checkAssertion(t, page.land(), "AUTHENTICATED", account.Href())
-	checkAssertion(t, returned(t, first, ssoRequest(hostedRequest(t, site.Application, anyFactor))), "AUTHENTICATED", account.Href())
+	checkAssertion(t, page.finishLogin(), "AUTHENTICATED", account.Href())
+	checkAssertion(t, redirectAssertion(t, first, ssoRequest(hostedRequest(t, site.Application, anyFactor))), "AUTHENTICATED", account.Href())
 
 	t.Run("a session without the second step must pass it", func(t *testing.T) {
 		page := begin(t, plain, site.Application, anyFactor, "/")
 		if page.claims().Object("scope").Object("account")[account.ID()] == nil {
 			t.Errorf("the claims are %v", page.claims())
 		}
-		returned(t, plain, ssoRequest(hostedRequest(t, site.Application, nil)))
+		redirectAssertion(t, plain, ssoRequest(hostedRequest(t, site.Application, nil)))
 	})
 	t.Run("a client that knows the password alone cannot enrol another factor", func(t *testing.T) {
 		page := password(t, client.Browser(), anyFactor)
@@ -71,7 +71,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 	})
 	t.Run("a code by text message", func(t *testing.T) {
 		number := enrolPhone(t, account)
-		before := codeSentTo(t, number, "")
+		before := awaitTextCode(t, number, "")
 		page := password(t, client.Browser(), e2e.Object{"require_mfa": []string{"sms"}})
 		page.call(http.StatusForbidden, http.MethodPost, challenges, e2e.Object{"code": "123456"})
 		var phone e2e.Object
@@ -84,16 +84,16 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 			t.Fatalf("the phone is %v", phone)
 		}
 		page.object(http.StatusCreated, http.MethodPost, phone.Link(t, "challenges"), nil)
-		former := codeSentTo(t, number, before)
+		former := awaitTextCode(t, number, before)
 		again := page.object(http.StatusCreated, http.MethodPost, phone.Link(t, "challenges"), e2e.Object{})
-		code := codeSentTo(t, number, former)
-		if failed := page.object(http.StatusOK, http.MethodPost, again.Href(), e2e.Object{"code": otherThan(code)}); failed.Text("status") != "FAILED" || page.back != "" {
+		code := awaitTextCode(t, number, former)
+		if failed := page.object(http.StatusOK, http.MethodPost, again.Href(), e2e.Object{"code": wrongCode(code)}); failed.Text("status") != "FAILED" || page.back != "" {
 			t.Errorf("a wrong code is %v", failed)
 		}
 		if right := page.object(http.StatusOK, http.MethodPost, again.Href(), e2e.Object{"code": code}); right.Text("status") != "SUCCESS" {
 			t.Errorf("the right code is %v", right)
 		}
-		page.land()
+		page.finishLogin()
 	})
 	t.Run("a page that went back starts with the password again", func(t *testing.T) {
 		page := begin(t, client.Browser(), site.Application, anyFactor, "/")

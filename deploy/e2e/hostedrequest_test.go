@@ -77,7 +77,7 @@ func TestHostedRequestsThatAreRefused(t *testing.T) {
 			"of one that is not mapped": {11003, e2e.Object{"onk": unmapped.Text("nameKey")}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				checkErrorAssertion(t, returned(t, client.Browser(), ssoRequest(hostedRequest(t, site.Application, refused.changes))), site.Application, 400, refused.code)
+				checkErrorAssertion(t, redirectAssertion(t, client.Browser(), ssoRequest(hostedRequest(t, site.Application, refused.changes))), site.Application, 400, refused.code)
 			})
 		}
 		begin(t, client.Browser(), site.Application, e2e.Object{"state": "", "path": ""}, "/")
@@ -85,7 +85,7 @@ func TestHostedRequestsThatAreRefused(t *testing.T) {
 	t.Run("where the application is disabled", func(t *testing.T) {
 		disabled := authorize(t, client.NewApplication(t), callback)
 		client.Update(t, disabled.Href(), e2e.Object{"status": "DISABLED"})
-		checkErrorAssertion(t, returned(t, client.Browser(), ssoRequest(hostedRequest(t, disabled, nil))), disabled, 400, 10015)
+		checkErrorAssertion(t, redirectAssertion(t, client.Browser(), ssoRequest(hostedRequest(t, disabled, nil))), disabled, 400, 10015)
 	})
 }
 
@@ -108,7 +108,7 @@ func TestAHostedRequestIsUsedOnceAmongFiftyTries(t *testing.T) {
 	site := newHosted(t)
 	request := ssoRequest(hostedRequest(t, site.Application, nil))
 	began, replayed := 0, 0
-	for _, answer := range answersTogether(t, 50, request) {
+	for _, answer := range concurrentAnswers(t, 50, request) {
 		for answer.Status == http.StatusTooManyRequests { // more at once than one address may have in flight
 			answer = client.Call(t, request)
 		}

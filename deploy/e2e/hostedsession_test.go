@@ -17,7 +17,7 @@ func TestASessionEndsWithThePasswordAndTheAccount(t *testing.T) {
 			account := client.Register(t, site.Application.Link(t, "accounts"))
 			browser := client.Browser()
 			signIn(t, browser, site.Application, account.Text("email"))
-			returned(t, browser, ssoRequest(hostedRequest(t, site.Application, nil)))
+			redirectAssertion(t, browser, ssoRequest(hostedRequest(t, site.Application, nil)))
 			client.Update(t, account.Href(), change)
 			began := time.Now()
 			awaitNoSession(t, browser, site.Application)

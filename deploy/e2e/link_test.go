@@ -12,11 +12,11 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// unbuilt are links that lead nowhere yet.
-var unbuilt = []string{"ssoInitiationEndpoint", "download"}
+// withoutTarget are links whose address does not exist yet.
+var withoutTarget = []string{"ssoInitiationEndpoint", "download"}
 
-// onlyPosted are links to which clients send and from which none reads.
-var onlyPosted = []string{"loginAttempts", "passwordResetTokens", "verificationEmails", "authTokens", "tokenEndpoint", "revocationEndpoint", "emailVerificationToken", "defaultRelayStates"}
+// postOnly are links that clients only post to.
+var postOnly = []string{"loginAttempts", "passwordResetTokens", "verificationEmails", "authTokens", "tokenEndpoint", "revocationEndpoint", "emailVerificationToken", "defaultRelayStates"}
 
 // hosted are links to a Client API, whose address is another.
 var hosted = []string{"ssoLoginEndpoint"}
@@ -53,9 +53,9 @@ func crawl(t *testing.T, address string, seen map[string]string, collections map
 		next := link["href"].(string)
 		switch {
 		case slices.Contains(hosted, name):
-		case slices.Contains(unbuilt, name):
+		case slices.Contains(withoutTarget, name):
 			client.Refused(t, http.StatusNotFound, 404, e2e.Request{Method: http.MethodGet, URL: next})
-		case slices.Contains(onlyPosted, name):
+		case slices.Contains(postOnly, name):
 			if status := client.Call(t, e2e.Request{Method: http.MethodGet, URL: next}).Status; status != http.StatusMethodNotAllowed {
 				t.Errorf("GET %s answers %d", next, status)
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// newEntrance is a site with a second directory, whose accounts log in there
+// newTwoDirectorySite is a site with a second directory, whose accounts log in there
 // though it is not the default account store.
-func newEntrance(t *testing.T) (site e2e.Site, away e2e.Object) {
+func newTwoDirectorySite(t *testing.T) (site e2e.Site, secondDirectory e2e.Object) {
 	t.Helper()
 	site = client.NewSite(t)
 	other := client.NewSite(t)
@@ -34,9 +34,9 @@ func loginAs(t *testing.T, request e2e.Request) string {
 // One person has an account in two directories. Logins with either end at the one
 // in the default account store, once the application's policy says so.
 func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
-	site, away := newEntrance(t)
+	site, secondDirectory := newTwoDirectorySite(t)
 	policy := site.Application.Link(t, "accountLinkingPolicy")
-	account := client.Register(t, away.Link(t, "accounts"))
+	account := client.Register(t, secondDirectory.Link(t, "accounts"))
 	login := e2e.Login(site.Application, account.Text("email"), e2e.Password)
 
 	t.Run("not unless the policy is enabled", func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 		register := func(directory e2e.Object) e2e.Object {
 			return client.Create(t, directory.Link(t, "accounts"), e2e.Object{"email": email, "password": e2e.Password})
 		}
-		from, to := register(away), register(site.Directory)
+		from, to := register(secondDirectory), register(site.Directory)
 		attempt := e2e.Login(site.Application, email, e2e.Password)
 		verifyEmail(t, to)
 		if got := loginAs(t, attempt); got != from.Href() {
@@ -110,8 +110,8 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 // The application explains to an administrator with an API key why a user cannot log
 // in, without that user's password.
 func TestALoginIsExplained(t *testing.T) {
-	site, away := newEntrance(t)
-	account := client.Register(t, away.Link(t, "accounts"))
+	site, secondDirectory := newTwoDirectorySite(t)
+	account := client.Register(t, secondDirectory.Link(t, "accounts"))
 	explain := func(login string) e2e.Request {
 		request := e2e.Login(site.Application, login, "")
 		request.URL += "?explain=true"
@@ -126,7 +126,7 @@ func TestALoginIsExplained(t *testing.T) {
 		if len(stores) != 2 {
 			t.Fatalf("%d account stores are listed, want 2: %v", len(stores), explained)
 		}
-		for i, want := range []struct{ href, outcome string }{{away.Href(), "DECIDES"}, {site.Directory.Href(), "NOT_REACHED"}} {
+		for i, want := range []struct{ href, outcome string }{{secondDirectory.Href(), "DECIDES"}, {site.Directory.Href(), "NOT_REACHED"}} {
 			store := e2e.Object(stores[i].(map[string]any))
 			if store.Link(t, "accountStore") != want.href || store.Text("outcome") != want.outcome {
 				t.Errorf("the store %d is %v, want %v", i, store, want)
@@ -141,7 +141,7 @@ func TestALoginIsExplained(t *testing.T) {
 		}{
 			{"an unknown login", "", "refusal", 7104.0},
 			{"a disabled account", account.Href(), "refusalAfterPassword", 7101.0},
-			{"a disabled directory", away.Href(), "refusalAfterPassword", 7106.0},
+			{"a disabled directory", secondDirectory.Href(), "refusalAfterPassword", 7106.0},
 		} {
 			login := account.Text("email")
 			if change.at == "" {

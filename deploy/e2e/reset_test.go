@@ -11,18 +11,18 @@ import (
 
 const newPassword = "Different1!"
 
-// together makes the same call so many times at once and returns the number of
+// sendConcurrently makes the same call so many times at once and returns the number of
 // each status.
-func together(t *testing.T, times int, request e2e.Request) map[int]int {
+func sendConcurrently(t *testing.T, times int, request e2e.Request) map[int]int {
 	t.Helper()
 	statuses := map[int]int{}
-	for _, answer := range answersTogether(t, times, request) {
+	for _, answer := range concurrentAnswers(t, times, request) {
 		statuses[answer.Status]++
 	}
 	return statuses
 }
 
-func answersTogether(t *testing.T, times int, request e2e.Request) []e2e.Answer {
+func concurrentAnswers(t *testing.T, times int, request e2e.Request) []e2e.Answer {
 	t.Helper()
 	answers := make([]e2e.Answer, times)
 	var group sync.WaitGroup
@@ -85,7 +85,7 @@ func TestAForgottenPasswordIsResetByMail(t *testing.T) {
 	})
 	another := client.WantObject(t, http.StatusOK, post(resets, e2e.Object{"email": email}))
 	t.Run("of fifty tries one sets the password", func(t *testing.T) {
-		statuses := together(t, 50, post(reset, e2e.Object{"password": newPassword}))
+		statuses := sendConcurrently(t, 50, post(reset, e2e.Object{"password": newPassword}))
 		if statuses[http.StatusOK] != 1 || statuses[http.StatusNotFound] != 49 {
 			t.Errorf("the answers by status are %v", statuses)
 		}
@@ -110,7 +110,7 @@ func TestAPasswordThatWasUsedIsRefused(t *testing.T) {
 	strength := client.Get(t, client.Get(t, site.Directory.Link(t, "passwordPolicy")).Link(t, "strength")).Href()
 	client.Update(t, strength, e2e.Object{"preventReuse": 2})
 	account := client.Register(t, site.Application.Link(t, "accounts"))
-	statuses := together(t, 2, post(account.Href(), e2e.Object{"password": newPassword}))
+	statuses := sendConcurrently(t, 2, post(account.Href(), e2e.Object{"password": newPassword}))
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusBadRequest] != 1 {
 		t.Errorf("two changes to one password at once are answered with %v", statuses)
 	}

@@ -73,7 +73,7 @@ func TestAccountsOfProviders(t *testing.T) {
 	body := e2e.Object{"providerData": e2e.Object{"providerId": "google", "accessToken": token}}
 	request := e2e.Request{Method: http.MethodPost, URL: site.Application.Link(t, "accounts"), Body: body}
 
-	statuses := together(t, 50, request)
+	statuses := sendConcurrently(t, 50, request)
 	if statuses[http.StatusCreated] != 1 || statuses[http.StatusOK] != 49 {
 		t.Errorf("50 parallel first logins are answered %v", statuses)
 	}
@@ -255,32 +255,32 @@ func TestALoginAtAProviderInABrowser(t *testing.T) {
 	b := openBrowser(t)
 	atProvider := func() {
 		t.Helper()
-		b.heading("Sign in")
+		b.awaitHeading("Sign in")
 		b.follow("Continue with " + directory.Text("name"))
-		b.until("document.querySelector('h1')?.textContent === 'Who are you?'")
+		b.awaitTrue("document.querySelector('h1')?.textContent === 'Who are you?'")
 	}
-	site.begin(b, nil)
+	site.openLogin(b, nil)
 	atProvider()
 	b.follow("Refuse")
-	b.until("document.querySelector('.providers .alert')?.textContent === 'That did not work. Please try again.'")
+	b.awaitTrue("document.querySelector('.providers .alert')?.textContent === 'That did not work. Please try again.'")
 	atProvider()
 	b.follow("Log in as " + id)
-	site.back(b, "AUTHENTICATED", "")
+	site.awaitCallback(b, "AUTHENTICATED", "")
 	accounts := client.All(t, directory.Link(t, "accounts"))
 	if len(accounts) != 1 || accounts[0].Text("email") != email {
 		t.Errorf("the directory has %v", accounts)
 	}
 	t.Run("the browser has a session then", func(t *testing.T) {
-		site.begin(b, nil)
-		site.back(b, "AUTHENTICATED", accounts[0].Href())
+		site.openLogin(b, nil)
+		site.awaitCallback(b, "AUTHENTICATED", accounts[0].Href())
 	})
 	t.Run("a second factor comes after the provider", func(t *testing.T) {
 		fresh := openBrowser(t)
-		site.begin(fresh, e2e.Object{"require_mfa": []string{"google-authenticator"}})
-		fresh.heading("Sign in")
+		site.openLogin(fresh, e2e.Object{"require_mfa": []string{"google-authenticator"}})
+		fresh.awaitHeading("Sign in")
 		fresh.follow("Continue with " + directory.Text("name"))
-		fresh.until("document.querySelector('h1')?.textContent === 'Who are you?'")
+		fresh.awaitTrue("document.querySelector('h1')?.textContent === 'Who are you?'")
 		fresh.follow("Log in as " + id)
-		fresh.until("location.hash.startsWith('#/mfa/setup')")
+		fresh.awaitTrue("location.hash.startsWith('#/mfa/setup')")
 	})
 }

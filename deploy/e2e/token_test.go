@@ -32,9 +32,9 @@ func oauthRefused(t *testing.T, status, code int, oauthError string, request e2e
 	}
 }
 
-// respelled changes the bits of a token's last character that a lenient reader
+// changeUnusedBits changes the bits of a token's last character that a lenient reader
 // of Base64 leaves out: 43 characters hold two more than 32 bytes do.
-func respelled(token string) string {
+func changeUnusedBits(token string) string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := len(token) - 1
 	return token[:last] + digits[strings.IndexByte(digits, token[last])+1:][:1]
@@ -107,7 +107,7 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		for name, forged := range map[string]string{
 			"no JWT":               "abc",
 			"a changed signature":  parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
-			"another last digit":   respelled(access),
+			"another last digit":   changeUnusedBits(access),
 			"no signature":         parts[0] + "." + parts[1] + ".",
 			"alg none":             none + "." + parts[1] + ".",
 			"alg none, but signed": none + "." + parts[1] + "." + parts[2],

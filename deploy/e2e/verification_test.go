@@ -68,7 +68,7 @@ func TestATokenVerifiesOnceAmongFiftyTries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	statuses := together(t, 50, verify(token))
+	statuses := sendConcurrently(t, 50, verify(token))
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusNotFound] != 49 {
 		t.Errorf("the answers by status are %v, want one 200 and the rest 404", statuses)
 	}

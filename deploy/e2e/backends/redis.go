@@ -44,7 +44,7 @@ user default off
 `
 
 // StartRedis starts a server, or one of another kind by its arguments.
-func (s *Site) StartRedis(name string, args ...string) *Redis {
+func (s *Servers) StartRedis(name string, args ...string) *Redis {
 	s.Helper()
 	dir := s.folder(name)
 	port := strconv.Itoa(harness.FreePort())
@@ -63,14 +63,14 @@ user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 }
 
 // StartClusterNode starts a server that can become a node of a Cluster.
-func (s *Site) StartClusterNode(name string) *Redis {
+func (s *Servers) StartClusterNode(name string) *Redis {
 	s.Helper()
 	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(harness.FreePort()), "--cluster-node-timeout", "2000",
 		"--cluster-replica-validity-factor", "0", "--masteruser", administrator, "--masterauth", Password, "--save", "")
 }
 
 // CLI runs redis-cli as an administrator.
-func (s *Site) CLI(args ...string) string {
+func (s *Servers) CLI(args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), limit)
 	defer cancel()
@@ -85,7 +85,7 @@ func (s *Site) CLI(args ...string) string {
 }
 
 // StartReplica starts a server that follows this one.
-func (s *Site) StartReplica(name string, of *Redis) *Redis {
+func (s *Servers) StartReplica(name string, of *Redis) *Redis {
 	s.Helper()
 	return s.StartRedis(name, "--replicaof", "127.0.0.1", of.Port, "--masteruser", administrator, "--masterauth", Password)
 }
@@ -95,7 +95,7 @@ const Group = "main"
 
 // StartSentinel starts a Sentinel that watches a server with others like it, of which
 // so many have to agree.
-func (s *Site) StartSentinel(name string, of *Redis, quorum int) (port string) {
+func (s *Servers) StartSentinel(name string, of *Redis, quorum int) (port string) {
 	s.Helper()
 	dir := s.folder(name)
 	port = strconv.Itoa(harness.FreePort())
@@ -115,16 +115,16 @@ sentinel failover-timeout %[9]s 10000
 }
 
 // User is the product's user as an address has it.
-func (s *Site) User() string { return User + ":" + Password + "@" }
+func (s *Servers) User() string { return User + ":" + Password + "@" }
 
-func (s *Site) answers(ctx context.Context, address string) error {
+func (s *Servers) answers(ctx context.Context, address string) error {
 	client := s.Redis(address)
 	defer client.Close()
 	return client.Ping(ctx).Err()
 }
 
 // Redis opens an address as the product does.
-func (s *Site) Redis(address string) kv.Client {
+func (s *Servers) Redis(address string) kv.Client {
 	s.Helper()
 	authority, err := os.ReadFile(s.Authority.CAFile)
 	s.Must(err)
@@ -135,7 +135,7 @@ func (s *Site) Redis(address string) kv.Client {
 
 // Arrives waits until what is published at an address arrives there, as the reports
 // of gateways do.
-func (s *Site) Arrives(client kv.Client) {
+func (s *Servers) Arrives(client kv.Client) {
 	s.Helper()
 	subscription := client.Subscribe(s.Context(), "doorward:gateway:usage")
 	defer subscription.Close()

@@ -25,7 +25,7 @@ const (
 // product is a deployment on servers that fail.
 type product struct {
 	*testing.T
-	site             *backends.Site
+	servers             *backends.Servers
 	primary, standby *backends.Postgres
 	master           *backends.Redis
 	sentinels        string // the address of the group
@@ -59,26 +59,26 @@ func TestUsersGoOnWhileServersFail(t *testing.T) {
 }
 
 func start(t *testing.T) *product {
-	d := &product{T: t, site: backends.NewSite(t)}
-	d.primary = d.site.StartPostgres("primary")
+	d := &product{T: t, servers: backends.NewServers(t)}
+	d.primary = d.servers.StartPostgres("primary")
 	d.standby = d.primary.StartStandby("standby")
 	d.must(d.primary.AwaitStandby(t.Context()))
-	d.master = d.site.StartRedis("redis-1")
-	d.site.StartReplica("redis-2", d.master)
+	d.master = d.servers.StartRedis("redis-1")
+	d.servers.StartReplica("redis-2", d.master)
 	var sentinels []string
 	for _, name := range []string{"sentinel-1", "sentinel-2", "sentinel-3"} {
-		sentinels = append(sentinels, "localhost:"+d.site.StartSentinel(name, d.master, 2))
+		sentinels = append(sentinels, "localhost:"+d.servers.StartSentinel(name, d.master, 2))
 	}
-	d.sentinels = "rediss+sentinel://" + d.site.User() + strings.Join(sentinels, ",") + "/" + backends.Group +
+	d.sentinels = "rediss+sentinel://" + d.servers.User() + strings.Join(sentinels, ",") + "/" + backends.Group +
 		"?sentinel_username=" + backends.User + "&sentinel_password=" + backends.Password
-	d.kafka = d.site.StartKafka()
+	d.kafka = d.servers.StartKafka()
 
 	t.Setenv("REDIS_URL", d.sentinels)
 	t.Setenv("KAFKA_BROKERS", strings.Join(d.kafka.Addresses, ","))
 	deployment, err := harness.StartDistributed(t.Context(), harness.Config{
-		Dir: filepath.Join(d.site.Dir, "deployment"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
+		Dir: filepath.Join(d.servers.Dir, "deployment"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
 		Settings: []string{
-			"REDIS_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_TLS=true",
+			"REDIS_CA_FILE=" + d.servers.Authority.CAFile, "KAFKA_CA_FILE=" + d.servers.Authority.CAFile, "KAFKA_TLS=true",
 			"KAFKA_USERNAME=" + backends.User, "KAFKA_PASSWORD=" + backends.Password, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
 		},
 	})
@@ -140,9 +140,9 @@ func (d *product) mail() {
 func (d *product) endMaster() {
 	d.must(d.master.Kill())
 	began := time.Now()
-	client := d.site.Redis(d.sentinels)
+	client := d.servers.Redis(d.sentinels)
 	defer client.Close()
-	d.site.Await("reports of both gateways", func(ctx context.Context) error {
+	d.servers.Await("reports of both gateways", func(ctx context.Context) error {
 		subscription := client.Subscribe(ctx, "doorward:gateway:usage")
 		defer subscription.Close()
 		heard := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAPoolerThatSharesSessionsIsRefused(t *testing.T) {
-	s := backends.NewSite(t)
+	s := backends.NewServers(t)
 	server := s.StartPostgres("postgres")
 	for _, mode := range []string{"transaction", "session"} { // in the second it refuses search_path
 		pooler := s.StartPgBouncer("pgbouncer-"+mode, mode, server, false, "trial")
@@ -26,7 +26,7 @@ func TestAPoolerThatSharesSessionsIsRefused(t *testing.T) {
 }
 
 func TestAPoolerWorksBesideTheAddressOfTheServer(t *testing.T) {
-	s := backends.NewSite(t)
+	s := backends.NewServers(t)
 	server := s.StartPostgres("postgres")
 	if _, err := s.Open(server.URL(backends.Database), "trial"); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAPoolerWorksBesideTheAddressOfTheServer(t *testing.T) {
 }
 
 // pooled does through a pooler what fails where sessions are shared.
-func pooled(t *testing.T, s *backends.Site, address string) {
+func pooled(t *testing.T, s *backends.Servers, address string) {
 	db, err := s.Open(address, "trial")
 	s.Must(err)
 	notified := make(chan string, 10)
@@ -86,14 +86,14 @@ func pooled(t *testing.T, s *backends.Site, address string) {
 
 // standalone lets users of the whole product in while all of its queries go through
 // a pooler.
-func standalone(t *testing.T, s *backends.Site, pooler *backends.PgBouncer, direct url.Values) {
+func standalone(t *testing.T, s *backends.Servers, pooler *backends.PgBouncer, direct url.Values) {
 	settings := []string{"DATABASE_URL=postgres://127.0.0.1:1/none", "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal()}
 	for _, service := range deployment.Services {
 		settings = append(settings, strings.ToUpper(service)+"_DATABASE_URL="+pooler.URL(service, direct))
 	}
 	deployed, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Env: settings})
 	s.Must(err)
-	t.Cleanup(func() { s.Must(deployed.Stop(context.WithoutCancel(t.Context()))) }) // after what clears the site
+	t.Cleanup(func() { s.Must(deployed.Stop(context.WithoutCancel(t.Context()))) }) // runs before the servers end
 	client, err := e2e.OpenClient(deployed.KeyFile())
 	s.Must(err)
 	site := client.NewVerificationSite(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-func TestTwoRunSideBySide(t *testing.T) {
+func TestTwoStandaloneProcessesRunSideBySide(t *testing.T) {
 	one, first := start(t, "one")
 	_, second := start(t, "two")
 	if first.Key.BaseURL == second.Key.BaseURL || first.Key.ID == second.Key.ID {
