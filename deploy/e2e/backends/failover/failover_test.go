@@ -25,7 +25,7 @@ const (
 // product is a deployment on servers that fail.
 type product struct {
 	*testing.T
-	servers             *backends.Servers
+	servers          *backends.Servers
 	primary, standby *backends.Postgres
 	master           *backends.Redis
 	sentinels        string // the address of the group
