@@ -99,7 +99,7 @@ func (s *system) newTenant(ctx context.Context, applications int) (systems []*sy
 // logins the tokens are those of an API key, which costs no hash.
 func (s *system) addApplication(ctx context.Context, accounts, logins int) error {
 	setup := s.client.Setup(ctx)
-	made := setup.Site(e2e.Object{"name": unique("bench"), "authorizedCallbackUris": []string{callback}})
+	made := setup.Fixture(e2e.Object{"name": unique("bench"), "authorizedCallbackUris": []string{callback}})
 	config := setup.Get(made.Application.Object("webConfig").Href())
 	pages := setup.Get(made.Application.Object("tenant").Href() + "/idSites").Objects("items")
 	if setup.Err != nil {

@@ -51,11 +51,11 @@ func (s *Setup) do(call func() (*Object, error)) Object {
 	return *found
 }
 
-// Site makes an application by its fields, and a directory with it.
-func (s *Setup) Site(fields Object) Site {
+// Fixture makes an application by its fields, and a directory with it.
+func (s *Setup) Fixture(fields Object) Fixture {
 	application := s.Post("/applications?createDirectory=true", fields)
 	mapping := s.Get(application.Object("defaultAccountStoreMapping").Href())
-	return Site{Application: application, Directory: s.Get(mapping.Object("accountStore").Href())}
+	return Fixture{Application: application, Directory: s.Get(mapping.Object("accountStore").Href())}
 }
 
 // API is the client of the product with the key and the connections of c.

@@ -147,13 +147,13 @@ func (b *browser) follow(text string) {
 
 // shop is an application with a callback page of its own, which a browser can open.
 type shop struct {
-	e2e.Site
+	e2e.Fixture
 	callback string
 }
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	s := shop{Site: client.NewSite(t), callback: callbackPage(t)}
+	s := shop{Fixture: client.NewFixture(t), callback: callbackPage(t)}
 	s.Application = authorize(t, s.Application, s.callback)
 	return s
 }
@@ -214,7 +214,7 @@ func (b *browser) signIn(login, password string) {
 }
 
 func TestABrowserSignsIn(t *testing.T) {
-	first, second := newShop(t), shop{Site: e2e.Site{Application: client.NewApplication(t)}, callback: callbackPage(t)}
+	first, second := newShop(t), shop{Fixture: e2e.Fixture{Application: client.NewApplication(t)}, callback: callbackPage(t)}
 	second.Application = authorize(t, second.Application, second.callback)
 	client.Create(t, "/accountStoreMappings", e2e.Object{
 		"application": e2e.Object{"href": second.Application.Href()}, "accountStore": e2e.Object{"href": first.Directory.Href()},

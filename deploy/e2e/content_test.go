@@ -74,20 +74,20 @@ func TestATenantIsBornWithItsFirstContent(t *testing.T) {
 
 // A directory takes with it what every service holds of its accounts.
 func TestADeletedDirectoryTakesAllOfItsAccountsWithIt(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	key := client.Create(t, account.Link(t, "apiKeys"), e2e.Object{})
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator"})
-	token := client.Token(t, site.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
+	token := client.Token(t, fixture.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
 	refresh := client.Get(t, account.Link(t, "refreshTokens")).Items(t)[0]
 
-	client.Delete(t, site.Directory.Href())
+	client.Delete(t, fixture.Directory.Href())
 	client.NotFound(t, account.Href())
-	mapping := site.Application.Link(t, "defaultAccountStoreMapping")
+	mapping := fixture.Application.Link(t, "defaultAccountStoreMapping")
 	for _, address := range []string{mapping, key.Href(), factor.Href(), token.Text("service_access_token_href"), refresh.Href()} {
 		awaitNotFound(t, address)
 	}
-	if application := client.Get(t, site.Application.Href()); application["defaultAccountStoreMapping"] != nil {
+	if application := client.Get(t, fixture.Application.Href()); application["defaultAccountStoreMapping"] != nil {
 		t.Errorf("the application's default store is gone: %v", application)
 	}
 }

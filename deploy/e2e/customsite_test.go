@@ -46,7 +46,7 @@ func newCertificate(t *testing.T, hosts ...string) (certificate, key string) {
 // An organization has a subdomain of the tenant's own domain, and the user may name
 // it on the page.
 func TestABrowserChoosesAnOrganization(t *testing.T) {
-	shop, site := newShop(t), idSite(t)
+	shop, settings := newShop(t), idSite(t)
 	nameKey, domain := strings.ToLower(e2e.Unique("acme")), strings.ToLower(e2e.Unique("login"))+".localhost"
 	organization := client.Create(t, "/organizations?createDirectory=true", e2e.Object{"name": nameKey, "nameKey": nameKey})
 	client.DeleteAtEnd(t, organization.Href())
@@ -56,11 +56,11 @@ func TestABrowserChoosesAnOrganization(t *testing.T) {
 	member := client.Register(t, organization.Link(t, "accounts"))
 	outsider := client.Register(t, shop.Application.Link(t, "accounts"))
 	certificate, key := newCertificate(t, domain, "*."+domain)
-	changed := client.Update(t, site.Href(), e2e.Object{"domainName": domain, "tlsPublicCert": certificate, "tlsPrivateKey": key})
+	changed := client.Update(t, settings.Href(), e2e.Object{"domainName": domain, "tlsPublicCert": certificate, "tlsPrivateKey": key})
 	if changed.Text("tlsStatus") != "VALID" {
 		t.Errorf("the certificate is %s", changed.Text("tlsStatus"))
 	}
-	defer client.Update(t, site.Href(), e2e.Object{"domainName": nil, "tlsPublicCert": nil, "tlsPrivateKey": nil})
+	defer client.Update(t, settings.Href(), e2e.Object{"domainName": nil, "tlsPublicCert": nil, "tlsPrivateKey": nil})
 	host := func(b *browser) string {
 		b.Helper()
 		host, err := evaluate[string](b, "location.hostname")
@@ -157,13 +157,13 @@ func repository(t *testing.T, files map[string]string) string {
 }
 
 func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
-	shop, site := newShop(t), idSite(t)
+	shop, settings := newShop(t), idSite(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
-	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{
+	client.Update(t, settings.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{
 		"index.html": customPage, "own.js": customScript, "help/index.html": "<h1>Help</h1>", "help/über uns.html": "<h1>Über uns</h1>",
 	})})
-	defer client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil})
-	awaitTrue(t, "the pages to be fetched", func() bool { return client.Get(t, site.Href()).Text("gitStatus") == "OK" })
+	defer client.Update(t, settings.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil})
+	awaitTrue(t, "the pages to be fetched", func() bool { return client.Get(t, settings.Href()).Text("gitStatus") == "OK" })
 	for path, want := range map[string]string{
 		"/help": "Help", "/help/": "Help", "/help/%C3%BCber%20uns.html": "Über uns", "/help/%FF": "", "/help/none.html": "",
 	} {
@@ -184,7 +184,7 @@ func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
 	b.submit()
 	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 
-	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil})
+	client.Update(t, settings.Href(), e2e.Object{"gitRepoUrl": nil})
 	awaitTrue(t, "the built-in pages to be back", func() bool {
 		answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: pageOrigin(t) + "/", Anonymous: true})
 		return answer.Status == http.StatusOK && !strings.Contains(string(answer.Body), "Ours")

@@ -59,8 +59,8 @@ func awaitNotFound(t testing.TB, address string) {
 }
 
 func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator", "issuer": "Shop"})
 	if factor.Text("accountName") != account.Text("username") || factor.Text("verificationStatus") != "UNVERIFIED" || factor.Text("base64QRImage") == "" {
 		t.Errorf("the factor is %v", factor)
@@ -105,8 +105,8 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 }
 
 func TestAnAccountHasPhones(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	phones, factors := account.Link(t, "phones"), account.Link(t, "factors")
 	phone := client.Create(t, phones, e2e.Object{"number": "888 391 5282", "name": "Work"})
 	if phone.Text("number") != "+18883915282" || phone.Text("verificationStatus") != "UNVERIFIED" {
@@ -148,8 +148,8 @@ func awaitStatus(t testing.TB, challenge, status string) {
 }
 
 func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
 	factor := client.Create(t, account.Link(t, "factors")+"?challenge=true&expand=mostRecentChallenge", e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
 	challenge := factor.Object("mostRecentChallenge").Href()
@@ -196,8 +196,8 @@ func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
 func lastSegment(address string) string { return address[strings.LastIndex(address, "/")+1:] }
 
 func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
-	site := client.NewSite(t)
-	accounts := site.Application.Link(t, "accounts")
+	fixture := client.NewFixture(t)
+	accounts := fixture.Application.Link(t, "accounts")
 	gone, kept := client.Register(t, accounts), client.Register(t, accounts)
 	var addresses []string
 	for _, account := range []e2e.Object{gone, kept} {
@@ -212,7 +212,7 @@ func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
 	for _, address := range addresses[3:] {
 		client.Get(t, address)
 	}
-	client.Delete(t, site.Directory.Href())
+	client.Delete(t, fixture.Directory.Href())
 	for _, address := range addresses[3:] {
 		awaitNotFound(t, address)
 	}

@@ -19,13 +19,13 @@ func (p *hostedPage) enrolAuthenticator(account e2e.Object) (keyURI, challenges 
 }
 
 func TestAHostedLoginWithASecondFactor(t *testing.T) {
-	site := newHosted(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	attempts, factors := site.Application.Link(t, "loginAttempts"), account.Link(t, "factors")
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	attempts, factors := fixture.Application.Link(t, "loginAttempts"), account.Link(t, "factors")
 	anyFactor := e2e.Object{"require_mfa": []string{"SMS", "google-authenticator"}}
 	password := func(t *testing.T, browser *e2e.Client, changes e2e.Object) *hostedPage {
 		t.Helper()
-		page := begin(t, browser, site.Application, changes, "/")
+		page := begin(t, browser, fixture.Application, changes, "/")
 		body := page.object(http.StatusOK, http.MethodPost, attempts, loginBody(account.Text("email"), e2e.Password))
 		if body.Link(t, "account") != account.Href() || page.claims().Object("scope").Object("account")[account.ID()] == nil {
 			t.Errorf("the password step is answered with %v, claims %v", body, page.claims())
@@ -33,7 +33,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		return page
 	}
 	plain := client.Browser()
-	signIn(t, plain, site.Application, account.Text("email"))
+	signIn(t, plain, fixture.Application, account.Text("email"))
 
 	first := client.Browser()
 	page := password(t, first, anyFactor)
@@ -50,14 +50,14 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		t.Fatalf("the right code is %v", right)
 	}
 	checkAssertion(t, page.finishLogin(), "AUTHENTICATED", account.Href())
-	checkAssertion(t, redirectAssertion(t, first, ssoRequest(hostedRequest(t, site.Application, anyFactor))), "AUTHENTICATED", account.Href())
+	checkAssertion(t, redirectAssertion(t, first, ssoRequest(hostedRequest(t, fixture.Application, anyFactor))), "AUTHENTICATED", account.Href())
 
 	t.Run("a session without the second step must pass it", func(t *testing.T) {
-		page := begin(t, plain, site.Application, anyFactor, "/")
+		page := begin(t, plain, fixture.Application, anyFactor, "/")
 		if page.claims().Object("scope").Object("account")[account.ID()] == nil {
 			t.Errorf("the claims are %v", page.claims())
 		}
-		redirectAssertion(t, plain, ssoRequest(hostedRequest(t, site.Application, nil)))
+		redirectAssertion(t, plain, ssoRequest(hostedRequest(t, fixture.Application, nil)))
 	})
 	t.Run("a client that knows the password alone cannot enrol another factor", func(t *testing.T) {
 		page := password(t, client.Browser(), anyFactor)
@@ -96,7 +96,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		page.finishLogin()
 	})
 	t.Run("a page that went back starts with the password again", func(t *testing.T) {
-		page := begin(t, client.Browser(), site.Application, anyFactor, "/")
+		page := begin(t, client.Browser(), fixture.Application, anyFactor, "/")
 		before := page.token
 		page.object(http.StatusOK, http.MethodPost, attempts, loginBody(account.Text("email"), e2e.Password))
 		page.token = before

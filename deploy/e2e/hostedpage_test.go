@@ -17,13 +17,13 @@ const (
 	redirectHeader = "Service-Sso-Redirect-Location"
 )
 
-// newHosted is a site whose application takes answers of a hosted login at the
+// newHosted is a fixture whose application takes answers of a hosted login at the
 // callback.
-func newHosted(t *testing.T) e2e.Site {
+func newHosted(t *testing.T) e2e.Fixture {
 	t.Helper()
-	site := client.NewSite(t)
-	site.Application = authorize(t, site.Application, callback)
-	return site
+	fixture := client.NewFixture(t)
+	fixture.Application = authorize(t, fixture.Application, callback)
+	return fixture
 }
 
 func authorize(t *testing.T, application e2e.Object, callback string) e2e.Object {

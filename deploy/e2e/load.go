@@ -73,9 +73,9 @@ func (c *Client) StartRegistrations(t testing.TB, accounts string, workers int) 
 // registration with a mail, login, token and refresh, and the calls of an administrator
 // about the user. The answers are not checked against the OpenAPI description, which is
 // that of one release, where two releases may be deployed.
-func (c *Client) StartUsers(ctx context.Context, site Site, workers int) *Load {
+func (c *Client) StartUsers(ctx context.Context, fixture Fixture, workers int) *Load {
 	l, unchecked := NewLoad(ctx), c.Unchecked()
-	l.Repeat(workers, func(ctx context.Context) { l.newUser(ctx, unchecked, site) })
+	l.Repeat(workers, func(ctx context.Context) { l.newUser(ctx, unchecked, fixture) })
 	return l
 }
 
@@ -91,15 +91,15 @@ func (l *Load) register(ctx context.Context, c *Client, accounts string) (Regist
 	return made, ok
 }
 
-func (l *Load) newUser(ctx context.Context, c *Client, site Site) {
-	account, ok := l.register(ctx, c, site.Directory.Href()+"/accounts")
+func (l *Load) newUser(ctx context.Context, c *Client, fixture Fixture) {
+	account, ok := l.register(ctx, c, fixture.Directory.Href()+"/accounts")
 	if !ok {
 		return
 	}
 	// The account has to be verified before it logs in; an administrator may do it.
 	l.call(ctx, c, "update", http.StatusOK, Post(account.Href, Object{"status": "ENABLED", "givenName": "Jo"}))
-	l.call(ctx, c, "login", http.StatusOK, Login(site.Application, account.Email, Password))
-	grants := site.Application.Href() + "/oauth/token"
+	l.call(ctx, c, "login", http.StatusOK, Login(fixture.Application, account.Email, Password))
+	grants := fixture.Application.Href() + "/oauth/token"
 	if token, ok := l.call(ctx, c, "token", http.StatusOK, Post(grants, PasswordGrant(account.Email))); ok {
 		l.call(ctx, c, "refresh", http.StatusOK, Post(grants, RefreshGrant(token.Text("refresh_token"))))
 	}

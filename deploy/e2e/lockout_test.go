@@ -64,12 +64,12 @@ func tryPasswords(t *testing.T, attempts int, request func(n int) e2e.Request) (
 }
 
 func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	email, here := account.Text("email"), randomNetwork()
 	home, attacker := clientAddress(here, 0xfffe), clientAddress(here, 0xffff)
 	login := func(from, password string) e2e.Request {
-		return e2e.Login(site.Application, email, password).From(from)
+		return e2e.Login(fixture.Application, email, password).From(from)
 	}
 	client.Want(t, http.StatusOK, login(home, e2e.Password))
 
@@ -82,7 +82,7 @@ func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
 		if refused.Text("message") == "" {
 			t.Errorf("the refusal is %v", refused)
 		}
-		grant := post(site.Application.Href()+"/oauth/token", passwordGrant(email, e2e.Password)).From(attacker)
+		grant := post(fixture.Application.Href()+"/oauth/token", passwordGrant(email, e2e.Password)).From(attacker)
 		client.Refused(t, http.StatusTooManyRequests, 429, grant)
 		client.Want(t, http.StatusOK, login(home, e2e.Password))
 		client.Want(t, http.StatusOK, login(clientAddress(here, 0xfffd), e2e.Password))
@@ -99,7 +99,7 @@ func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
 	t.Run("nor of many accounts from one address", func(t *testing.T) {
 		from := clientAddress(here, 0xfffc)
 		g := tryPasswords(t, 500, func(n int) e2e.Request {
-			return e2e.Login(site.Application, fmt.Sprintf("%d-%s", n, email), "Wrong1234").From(from)
+			return e2e.Login(fixture.Application, fmt.Sprintf("%d-%s", n, email), "Wrong1234").From(from)
 		})
 		if g.wrong < 1 || g.wrong > addressLimit {
 			t.Errorf("%d attempts were answered as wrong", g.wrong)
@@ -109,7 +109,7 @@ func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
 	})
 	t.Run("and nobody learns which accounts there are", func(t *testing.T) {
 		from, nobody := clientAddress(here, 0xfffb), "nobody-"+email
-		unknown := func(password string) e2e.Request { return e2e.Login(site.Application, nobody, password).From(from) }
+		unknown := func(password string) e2e.Request { return e2e.Login(fixture.Application, nobody, password).From(from) }
 		tryPasswords(t, accountLimit, func(int) e2e.Request { return unknown("Wrong1234") })
 		known := client.Refused(t, http.StatusTooManyRequests, 429, login(attacker, "Wrong1234"))
 		if none := client.Refused(t, http.StatusTooManyRequests, 429, unknown("Wrong1234")); none.Text("message") != known.Text("message") {

@@ -16,8 +16,8 @@ import (
 // From a hosted page to the provider's own pages and back, signed in, with a session
 // that ends at the provider too.
 func TestABrowserSignsInAtASAMLIdentityProvider(t *testing.T) {
-	s := newSAMLSite(t)
-	shop := shop{Site: s.Site, callback: callbackPage(t)}
+	s := newSAMLFixture(t)
+	shop := shop{Fixture: s.Fixture, callback: callbackPage(t)}
 	shop.Application = authorize(t, s.Application, shop.callback)
 	b := openBrowser(t)
 	shop.openLogin(b, nil)

@@ -138,18 +138,18 @@ func (p *samlIdentity) idpInitiatedLogin(t *testing.T, relayState string) url.Va
 	return formOf(t, recorder.Body.String())
 }
 
-// samlSite is an application whose users log in at an identity provider.
-type samlSite struct {
+// samlFixture is an application whose users log in at an identity provider.
+type samlFixture struct {
 	*testing.T
-	e2e.Site
+	e2e.Fixture
 	at       *samlIdentity
 	mirror   e2e.Object
 	consumer string
 }
 
-func newSAMLSite(t *testing.T) samlSite {
+func newSAMLFixture(t *testing.T) samlFixture {
 	t.Helper()
-	s := samlSite{T: t, Site: newHosted(t), at: newSAMLIdentity(t)}
+	s := samlFixture{T: t, Fixture: newHosted(t), at: newSAMLIdentity(t)}
 	s.mirror = client.Create(t, "/directories", e2e.Object{"name": e2e.Unique("saml"), "provider": e2e.Object{
 		"providerId": "saml", "ssoLoginUrl": s.at.server.URL + "/sso", "ssoLogoutUrl": s.at.server.URL + "/slo",
 		"encodedX509SigningCert": s.at.certificate, "entityId": s.at.server.URL + "/metadata",
@@ -166,7 +166,7 @@ func newSAMLSite(t *testing.T) samlSite {
 
 // loginRequest is the request that sends a browser to the identity provider; changes
 // are to the claims, and one that is nil is left out.
-func (s samlSite) loginRequest(changes e2e.Object) e2e.Request {
+func (s samlFixture) loginRequest(changes e2e.Object) e2e.Request {
 	s.Helper()
 	claims := e2e.Object{"iss": s.Application.Href(), "iat": time.Now().Unix(), "jti": rand.Text(), "state": "a b~?ü"}
 	for name, value := range changes {
@@ -177,14 +177,14 @@ func (s samlSite) loginRequest(changes e2e.Object) e2e.Request {
 }
 
 // begin returns where the browser is sent.
-func (s samlSite) begin(changes e2e.Object) string {
+func (s samlFixture) begin(changes e2e.Object) string {
 	s.Helper()
 	return client.Want(s.T, http.StatusFound, s.loginRequest(changes)).Header.Get("Location")
 }
 
 // postResponse posts a response and returns the assertion with which the browser goes to
 // the callback.
-func (s samlSite) postResponse(form url.Values) string {
+func (s samlFixture) postResponse(form url.Values) string {
 	s.Helper()
 	answer := client.Want(s.T, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: form, Anonymous: true})
 	assertion, found := strings.CutPrefix(answer.Header.Get("Location"), callback+"?jwtResponse=")
@@ -194,12 +194,12 @@ func (s samlSite) postResponse(form url.Values) string {
 	return assertion
 }
 
-func (s samlSite) refuses(form url.Values, status, code int) {
+func (s samlFixture) refuses(form url.Values, status, code int) {
 	s.Helper()
 	e2e.CheckError(s.T, client.Want(s.T, status, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: form, Anonymous: true}), status, code)
 }
 
-func (s samlSite) claims(assertion string) e2e.Object {
+func (s samlFixture) claims(assertion string) e2e.Object {
 	s.Helper()
 	header, claims := unpack(s.T, assertion, client.Key.Secret)
 	if header.Text("stt") != "assertion" || header.Text("kid") != client.Key.ID || claims.Text("iss") != s.Application.Href() ||
@@ -210,7 +210,7 @@ func (s samlSite) claims(assertion string) e2e.Object {
 }
 
 func TestALoginAtASAMLIdentityProvider(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	location := s.begin(nil)
 	if !strings.HasPrefix(location, s.at.server.URL+"/sso?SAMLRequest=") {
 		t.Fatalf("the browser is sent to %s", location)
@@ -332,13 +332,13 @@ func requestOf(t *testing.T, location string) (request saml.AuthnRequest) {
 // The account store of a login may be an organization that leads to the SAML
 // directory.
 func TestASAMLLoginThroughAnOrganization(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	organization, disabled, unmapped := newOrganization(t), newOrganization(t), newOrganization(t)
 	for _, o := range []e2e.Object{organization, disabled} {
 		client.Create(t, "/organizationAccountStoreMappings", e2e.Object{
 			"organization": e2e.Object{"href": o.Href()}, "accountStore": e2e.Object{"href": s.mirror.Href()},
 		})
-		mapOrganization(t, s.Site, o)
+		mapOrganization(t, s.Fixture, o)
 	}
 	client.Update(t, disabled.Href(), e2e.Object{"status": "DISABLED"})
 	for name, changes := range map[string]e2e.Object{"by its href": {"ash": organization.Href()}, "by its key": {"onk": organization.Text("nameKey")}} {
@@ -417,7 +417,7 @@ func TestAccountsOfSAMLDirectoriesAreLinked(t *testing.T) {
 		{"provisioning and by email", e2e.Object{"status": "ENABLED", "automaticProvisioning": "ENABLED", "matchingProperty": "email"}, "VERIFIED", "local", false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			s := newSAMLSite(t)
+			s := newSAMLFixture(t)
 			client.Update(t, s.Application.Link(t, "accountLinkingPolicy"), c.policy)
 			var local e2e.Object
 			if c.local != "" {
@@ -481,10 +481,10 @@ func checkRedirectSignature(t *testing.T, location, metadata string) {
 }
 
 func TestASAMLLoginThatCannotBegin(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	jti := rand.Text()
 	s.begin(e2e.Object{"jti": jti})
-	other := client.NewSite(t)
+	other := client.NewFixture(t)
 	for _, c := range []struct {
 		what    string
 		changes e2e.Object
@@ -510,8 +510,8 @@ func TestASAMLLoginThatCannotBegin(t *testing.T) {
 	}
 	t.Run("no SAML directory", func(t *testing.T) {
 		authorize(t, other.Application, callback)
-		site := samlSite{T: t, Site: other}
-		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, site.loginRequest(nil)), http.StatusBadRequest, 2014)
+		fixture := samlFixture{T: t, Fixture: other}
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, fixture.loginRequest(nil)), http.StatusBadRequest, 2014)
 	})
 	t.Run("no callback, or only some with wildcards", func(t *testing.T) {
 		client.Update(t, s.Application.Href(), e2e.Object{"authorizedCallbackUris": []string{}})
@@ -540,7 +540,7 @@ func TestASAMLLoginThatCannotBegin(t *testing.T) {
 }
 
 func TestASAMLLoginThatTheIdentityProviderBegins(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	t.Run("without a relay state it leads to the application of the directory", func(t *testing.T) {
 		claims := s.claims(s.postResponse(s.at.idpInitiatedLogin(t, "")))
 		if _, given := claims["state"]; given || claims["isNewSub"] != true {
@@ -569,7 +569,7 @@ func TestASAMLLoginThatTheIdentityProviderBegins(t *testing.T) {
 // A hosted page sends the browser to the identity provider; the session that begins
 // ends there too.
 func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	browser := client.Browser()
 	page := begin(t, browser, s.Application, nil, "/")
 	model := page.object(http.StatusOK, http.MethodGet, s.Application.Href()+"?expand=idSiteModel", nil)

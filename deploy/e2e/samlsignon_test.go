@@ -22,7 +22,7 @@ import (
 // samlServiceProvider is a SAML service provider whose users log in at an application.
 type samlServiceProvider struct {
 	*testing.T
-	e2e.Site
+	e2e.Fixture
 	*saml.ServiceProvider
 	login        string // where its browsers go
 	provider     e2e.Object
@@ -32,7 +32,7 @@ type samlServiceProvider struct {
 
 func newSAMLServiceProvider(t *testing.T, nameIDFormat string) samlServiceProvider {
 	t.Helper()
-	w := samlServiceProvider{T: t, Site: newHosted(t)}
+	w := samlServiceProvider{T: t, Fixture: newHosted(t)}
 	identity := identityProvider(t, w.Application)
 	w.login = identity.Link(t, "ssoLoginEndpoint")
 	var metadata saml.EntityDescriptor

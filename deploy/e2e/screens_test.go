@@ -208,7 +208,7 @@ func TestEveryScreen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mapOrganization(t, shop.Site, newOrganization(t))
+		mapOrganization(t, shop.Fixture, newOrganization(t))
 		shop.openLogin(b, e2e.Object{"sof": true, "onk": nil})
 		b.awaitHeading("Sign in")
 		b.checkScreen("sign-in-organization")
@@ -323,9 +323,9 @@ func TestEveryScreen(t *testing.T) {
 // The longest texts are not in English.
 func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
 	shop := newShop(t)
-	mapOrganization(t, shop.Site, newOrganization(t))
+	mapOrganization(t, shop.Fixture, newOrganization(t))
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
-	unverified := client.Register(t, client.NewVerificationSite(t).Application.Link(t, "accounts"))
+	unverified := client.Register(t, client.NewVerificationFixture(t).Application.Link(t, "accounts"))
 	link := linkInMail.FindString(client.AwaitMail(t, unverified.Text("email")).Text)
 	for _, language := range []string{"de", "es", "fr", "ja"} {
 		b := openBrowser(t)

@@ -44,10 +44,10 @@ func awaitTextCode(t *testing.T, number, before string) (code string) {
 }
 
 func TestALoginAsksForASecondFactor(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	client.Update(t, webConfig(t, site.Application).Href(), e2e.Object{"mfa": e2e.Object{"required": true}})
-	endpoint := site.Application.Href() + "/oauth/token"
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	client.Update(t, webConfig(t, fixture.Application).Href(), e2e.Object{"mfa": e2e.Object{"required": true}})
+	endpoint := fixture.Application.Href() + "/oauth/token"
 	first := e2e.Request{Method: http.MethodPost, URL: endpoint, Body: passwordGrant(account.Text("email"), e2e.Password)}
 	demanded := func() e2e.Object {
 		t.Helper()

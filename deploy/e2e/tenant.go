@@ -32,22 +32,22 @@ func Unique(noun string) string {
 	return noun + "-" + rand.Text()[:12]
 }
 
-// Site is an application with a directory of its own: what most scenarios
+// Fixture is an application with a directory of its own: what most scenarios
 // begin with.
-type Site struct {
+type Fixture struct {
 	Application Object
 	Directory   Object
 }
 
-// NewSite creates an application with createDirectory=true and finds the
+// NewFixture creates an application with createDirectory=true and finds the
 // directory that came with it through the application's default mapping. Both
 // are deleted when the test ends.
-func (c *Client) NewSite(t testing.TB) Site {
+func (c *Client) NewFixture(t testing.TB) Fixture {
 	t.Helper()
-	site := setUp(t, c, func(s *Setup) Site { return s.Site(Object{"name": Unique("site")}) })
-	c.DeleteAtEnd(t, site.Application.Href())
-	c.DeleteAtEnd(t, site.Directory.Href())
-	return site
+	fixture := setUp(t, c, func(s *Setup) Fixture { return s.Fixture(Object{"name": Unique("site")}) })
+	c.DeleteAtEnd(t, fixture.Application.Href())
+	c.DeleteAtEnd(t, fixture.Directory.Href())
+	return fixture
 }
 
 // NewApplication creates an application without a directory, which is deleted
@@ -59,16 +59,16 @@ func (c *Client) NewApplication(t testing.TB) Object {
 	return application
 }
 
-// NewVerificationSite is a site whose directory asks new accounts to prove
+// NewVerificationFixture is a fixture whose directory asks new accounts to prove
 // their email address.
-func (c *Client) NewVerificationSite(t testing.TB) Site {
+func (c *Client) NewVerificationFixture(t testing.TB) Fixture {
 	t.Helper()
-	site := c.NewSite(t)
-	policy := c.Update(t, site.Directory.Link(t, "accountCreationPolicy"), Object{"verificationEmailStatus": "ENABLED"})
+	fixture := c.NewFixture(t)
+	policy := c.Update(t, fixture.Directory.Link(t, "accountCreationPolicy"), Object{"verificationEmailStatus": "ENABLED"})
 	if policy.Text("verificationEmailStatus") != "ENABLED" {
 		t.Fatalf("the policy does not ask for verification: %v", policy)
 	}
-	return site
+	return fixture
 }
 
 // deleteLimit bounds the retries of DeleteAtEnd.

@@ -16,8 +16,8 @@ func webConfig(t *testing.T, application e2e.Object) e2e.Object {
 }
 
 func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
-	site := client.NewSite(t)
-	application := site.Application
+	fixture := client.NewFixture(t)
+	application := fixture.Application
 	config := webConfig(t, application)
 
 	t.Run("it has a name of its own, whose pages are let in", func(t *testing.T) {

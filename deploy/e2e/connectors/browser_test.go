@@ -119,10 +119,10 @@ func (b *browser) back() url.Values {
 }
 
 func TestABrowserSignsInToKeycloakOnTheHostedPages(t *testing.T) {
-	k, callback, site := keycloak(t), callbackPage(t), client.NewSite(t)
-	account := client.Register(t, site.Directory.Link(t, "accounts"))
+	k, callback, fixture := keycloak(t), callbackPage(t), client.NewFixture(t)
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
 	b := openBrowser(t)
-	b.do(chromedp.Navigate(brokered(t, k, site.Application, callback)))
+	b.do(chromedp.Navigate(brokered(t, k, fixture.Application, callback)))
 	b.fill("username", account.Text("email"))
 	b.fill("password", e2e.Password)
 	b.do(chromedp.Click(chromedp.CSS("button[type=submit]")))

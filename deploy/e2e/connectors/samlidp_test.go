@@ -37,11 +37,11 @@ func register(t *testing.T, provider e2e.Object, fields e2e.Object) e2e.Object {
 }
 
 func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
-	site := client.NewSite(t)
-	provider, metadata := identityProvider(t, site.Application)
+	fixture := client.NewFixture(t)
+	provider, metadata := identityProvider(t, fixture.Application)
 	sp := connectors.NewPySAML(t, authority)
 	sp.Start(t, metadata, connectors.SAMLUser{}, connectors.SAMLOptions{SignAssertion: true})
-	account := client.Register(t, site.Directory.Link(t, "accounts"))
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
 	client.Update(t, account.Link(t, "customData"), e2e.Object{"roles": []string{"reader", "a <b> & \"c\""}})
 	service := register(t, provider, e2e.Object{
 		"assertionConsumerServiceUrl": sp.URL + "/sp/acs", "entityId": sp.URL + "/sp/metadata", "encodedX509Certificate": sp.Certificate,

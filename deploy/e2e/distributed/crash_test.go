@@ -39,9 +39,9 @@ func TestABrokerThatIsKilledLosesNoRegistrationAndNoMail(t *testing.T) {
 func TestWithoutRedisEverythingStillWorks(t *testing.T) {
 	whileRegistering(t, deployment.Redis, func(load *e2e.Load) {
 		load.AwaitMore(t, 20, registerLimit)
-		site := client.NewSite(t)
-		account := client.Register(t, site.Application.Link(t, "accounts"))
-		client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+		fixture := client.NewFixture(t)
+		account := client.Register(t, fixture.Application.Link(t, "accounts"))
+		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
 	})
 }
 
@@ -50,8 +50,8 @@ func TestWithoutRedisEverythingStillWorks(t *testing.T) {
 // service to its promises.
 func whileRegistering(t *testing.T, victim *harness.Daemon, away func(*e2e.Load)) {
 	t.Helper()
-	site := client.NewVerificationSite(t)
-	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartRegistrations(t, fixture.Application.Link(t, "accounts"), 4)
 	load.AwaitMore(t, 20, registerLimit)
 	if err := victim.Kill(); err != nil {
 		t.Fatal(err)
@@ -67,5 +67,5 @@ func whileRegistering(t *testing.T, victim *harness.Daemon, away func(*e2e.Load)
 		t.Fatal(err)
 	}
 	load.AwaitMore(t, 20, registerLimit)
-	client.CheckAcknowledged(t, site.Directory, load.StopAfterCrash(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopAfterCrash(t), mailLimit)
 }

@@ -56,7 +56,7 @@ var revocations = []struct {
 	}},
 	{"the token is revoked", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.revokedBy(post(l.site.Application.Href()+"/oauth/revoke", url.Values{"token": {l.token.Text("access_token")}}))
+		return l.revokedBy(post(l.fixture.Application.Href()+"/oauth/revoke", url.Values{"token": {l.token.Text("access_token")}}))
 	}},
 	{"the Client API logs out", revokedByLogout},
 	{"the account is disabled", func(t *testing.T) revocation {
@@ -73,23 +73,23 @@ var revocations = []struct {
 	}},
 	{"the directory is disabled", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.revokedBy(post(l.site.Directory.Href(), disabled))
+		return l.revokedBy(post(l.fixture.Directory.Href(), disabled))
 	}},
 	{"the directory is deleted", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.revokedBy(remove(l.site.Directory.Href()))
+		return l.revokedBy(remove(l.fixture.Directory.Href()))
 	}},
 	{"the mapping is removed", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.revokedBy(remove(l.site.Application.Link(t, "defaultAccountStoreMapping")))
+		return l.revokedBy(remove(l.fixture.Application.Link(t, "defaultAccountStoreMapping")))
 	}},
 	{"the application is disabled", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.revokedBy(post(l.site.Application.Href(), disabled))
+		return l.revokedBy(post(l.fixture.Application.Href(), disabled))
 	}},
 	{"the application is deleted", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.revokedBy(remove(l.site.Application.Href()))
+		return l.revokedBy(remove(l.fixture.Application.Href()))
 	}},
 	{"the API key that signed it is disabled", func(t *testing.T) revocation {
 		key, keyClient := newKey(t)
@@ -129,30 +129,30 @@ func validation(application e2e.Object, token string) e2e.Request {
 	return e2e.Request{Method: http.MethodGet, URL: application.Href() + "/authTokens/" + token}
 }
 
-// login is the token of a new account of a new site.
+// login is the token of a new account of a new fixture.
 type login struct {
-	site    e2e.Site
+	fixture e2e.Fixture
 	account e2e.Object
 	token   e2e.Object
 }
 
 func logIn(t *testing.T, keyClient *e2e.Client) login {
 	t.Helper()
-	l := login{site: client.NewSite(t)}
-	l.account = client.Register(t, l.site.Application.Link(t, "accounts"))
-	l.token = keyClient.Token(t, l.site.Application.Href(), passwordGrant(l.account))
+	l := login{fixture: client.NewFixture(t)}
+	l.account = client.Register(t, l.fixture.Application.Link(t, "accounts"))
+	l.token = keyClient.Token(t, l.fixture.Application.Href(), passwordGrant(l.account))
 	return l
 }
 
 func (l login) revokedBy(change e2e.Request) revocation {
-	return revocation{validation: validation(l.site.Application, l.token.Text("access_token")), by: client.Key, change: change}
+	return revocation{validation: validation(l.fixture.Application, l.token.Text("access_token")), by: client.Key, change: change}
 }
 
 // revokedByLogout ends a token of the Client API.
 func revokedByLogout(t *testing.T) revocation {
-	l := login{site: client.NewSite(t)}
-	l.account = client.Register(t, l.site.Application.Link(t, "accounts"))
-	config := client.Get(t, l.site.Application.Link(t, "webConfig"))
+	l := login{fixture: client.NewFixture(t)}
+	l.account = client.Register(t, l.fixture.Application.Link(t, "accounts"))
+	config := client.Get(t, l.fixture.Application.Link(t, "webConfig"))
 	at := client.Key.HostURL() + "/client/" + config.Text("dnsLabel")
 	l.token = client.WantObject(t, http.StatusOK, e2e.Request{
 		Method: http.MethodPost, URL: at + "/oauth/token", Body: passwordGrant(l.account), Anonymous: true,
@@ -255,7 +255,7 @@ const loadClients = 3
 
 func startLoad(t *testing.T) *load {
 	t.Helper()
-	l, site := &load{}, client.NewSite(t)
+	l, fixture := &load{}, client.NewFixture(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	t.Cleanup(func() {
@@ -263,10 +263,10 @@ func startLoad(t *testing.T) *load {
 		clients.Wait()
 	})
 	for range loadClients {
-		account := client.Register(t, site.Application.Link(t, "accounts"))
+		account := client.Register(t, fixture.Application.Link(t, "accounts"))
 		clients.Go(func() {
 			for ctx.Err() == nil {
-				if l.round(ctx, site.Application, account) {
+				if l.round(ctx, fixture.Application, account) {
 					l.rounds.Add(1)
 				} else if ctx.Err() == nil {
 					l.failures.Add(1)

@@ -127,10 +127,10 @@ func (c *checker) compareCustomData(a *account, found e2e.Object) {
 }
 
 // check compares the deployment, after it has recovered, with the model.
-func (c *checker) check(t *testing.T, client *e2e.Client, site e2e.Site) {
+func (c *checker) check(t *testing.T, client *e2e.Client, fixture e2e.Fixture) {
 	t.Helper()
 	found := map[string]e2e.Object{}
-	for _, object := range client.All(t, site.Directory.Link(t, "accounts")+"?expand=customData") {
+	for _, object := range client.All(t, fixture.Directory.Link(t, "accounts")+"?expand=customData") {
 		if found[object.Text("email")] != nil {
 			c.violation("%s exists twice", object.Text("email"))
 		}
@@ -155,8 +155,8 @@ func (c *checker) check(t *testing.T, client *e2e.Client, site e2e.Site) {
 		}
 	}
 	t.Logf("accounts: %v", counts)
-	c.checkLogins(t, client, site)
-	client.CheckAcknowledged(t, site.Directory, acknowledged, mailLimit)
+	c.checkLogins(t, client, fixture)
+	client.CheckAcknowledged(t, fixture.Directory, acknowledged, mailLimit)
 	c.checkTokens(t, client)
 	if windows := 1 + c.clockJumps + int(time.Since(c.began)/pairWindow); c.wrongPasswords > windows*pairLimit {
 		c.violation("%d wrong passwords of one login were answered as wrong at one address, in %d windows", c.wrongPasswords, windows)
@@ -173,7 +173,7 @@ func (c *checker) check(t *testing.T, client *e2e.Client, site e2e.Site) {
 }
 
 // checkLogins tries some logins of each kind again after all faults.
-func (c *checker) checkLogins(t *testing.T, client *e2e.Client, site e2e.Site) {
+func (c *checker) checkLogins(t *testing.T, client *e2e.Client, fixture e2e.Fixture) {
 	t.Helper()
 	const each = 40
 	tried := map[string]int{}
@@ -191,7 +191,7 @@ func (c *checker) checkLogins(t *testing.T, client *e2e.Client, site e2e.Site) {
 			continue
 		}
 		from := fmt.Sprintf("2001:db8:ffff:%x::1", i%(1<<16))
-		answer, err := client.Do(t.Context(), e2e.Login(site.Application, a.email, a.password).From(from))
+		answer, err := client.Do(t.Context(), e2e.Login(fixture.Application, a.email, a.password).From(from))
 		if err != nil || answer.Status != want {
 			c.violation("the login of an account that is %s: %s, %v", kind, answer, err)
 		}

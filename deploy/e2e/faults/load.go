@@ -35,7 +35,7 @@ type load struct {
 	*e2e.Load
 
 	client      *e2e.Client
-	site        e2e.Site
+	fixture     e2e.Fixture
 	application string
 	owner       string // account for which API keys are created and deleted
 }
@@ -50,8 +50,8 @@ const (
 )
 
 // startLoad starts the clients.
-func startLoad(ctx context.Context, c *checker, client *e2e.Client, site e2e.Site, owner string, seed uint64, workers int) *load {
-	l := &load{checker: c, Load: e2e.NewLoad(ctx), client: client, site: site, application: site.Application.Href(), owner: owner}
+func startLoad(ctx context.Context, c *checker, client *e2e.Client, fixture e2e.Fixture, owner string, seed uint64, workers int) *load {
+	l := &load{checker: c, Load: e2e.NewLoad(ctx), client: client, fixture: fixture, application: fixture.Application.Href(), owner: owner}
 	for i := range workers {
 		l.repeat(l.worker(seed, i), (*worker).newUser)
 	}
@@ -169,7 +169,7 @@ func (w *worker) from() string {
 }
 
 func (w *worker) login(a *account, password string) e2e.Request {
-	return e2e.Login(w.site.Application, a.email, password).From(w.from())
+	return e2e.Login(w.fixture.Application, a.email, password).From(w.from())
 }
 
 func (w *worker) grant(form url.Values) e2e.Request {
@@ -187,7 +187,7 @@ func (w *worker) validation(token string) e2e.Request {
 func (w *worker) register(ctx context.Context) *account {
 	a := &account{email: e2e.Unique("fault") + "@example.test", status: []string{"UNVERIFIED"}}
 	w.addAccount(a)
-	request := e2e.Post(w.site.Directory.Href()+"/accounts", e2e.Object{"email": a.email, "password": e2e.Password})
+	request := e2e.Post(w.fixture.Directory.Href()+"/accounts", e2e.Object{"email": a.email, "password": e2e.Password})
 	if w.random.IntN(8) > 0 {
 		result, answer := w.do(ctx, "registration", request, http.StatusCreated)
 		if result == done {
@@ -245,7 +245,7 @@ func (w *worker) read(ctx context.Context, a *account) {
 	if result, answer := w.do(ctx, "read", e2e.Get(a.href+"/customData"), http.StatusOK); result == done {
 		w.compareCustomData(a, w.object(answer))
 	}
-	w.do(ctx, "read", e2e.Get(w.site.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
+	w.do(ctx, "read", e2e.Get(w.fixture.Directory.Href()+"/accounts?limit=5&email="+url.QueryEscape(a.email)), http.StatusOK)
 }
 
 // mustBeRefused repeats a request until it is refused. A request that is sent later than
@@ -340,7 +340,7 @@ func (w *worker) deletedKey(ctx context.Context) {
 
 // wrongPassword tries wrong passwords for one login from one address, without a pause (lockout).
 func (w *worker) wrongPassword(ctx context.Context) {
-	request := e2e.Login(w.site.Application, w.lockoutLogin, fmt.Sprint("Wrong", w.random.IntN(1<<30))).From("2001:db8::dead")
+	request := e2e.Login(w.fixture.Application, w.lockoutLogin, fmt.Sprint("Wrong", w.random.IntN(1<<30))).From("2001:db8::dead")
 	<-time.After(5 * pause)
 	answer, err := w.client.Do(ctx, request)
 	if err != nil {

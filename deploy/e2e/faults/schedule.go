@@ -36,7 +36,7 @@ type suite struct {
 	disks       map[string]string    // by the server whose data is there; empty where none can be made
 	memory      harness.ControlGroup // with memoryAllowed; "" where none can be made
 	client      *e2e.Client
-	site        e2e.Site
+	fixture     e2e.Fixture
 	load        *load
 	duringFault func() error // repeated while a fault lasts; nil: nothing
 	results     []result
@@ -73,10 +73,10 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 	s.deployment, s.client = harness.TestDistributed(t, harness.Config{
 		Dir: filepath.Join(dir, "deployment"), OwnServers: true, Database: s.database.URL(private.Database), Route: s.network.route, Shards: true,
 	})
-	s.site = s.client.NewVerificationSite(t)
-	lockout := s.client.Register(t, s.site.Directory.Link(t, "accounts"))
+	s.fixture = s.client.NewVerificationFixture(t)
+	lockout := s.client.Register(t, s.fixture.Directory.Link(t, "accounts"))
 	owner := s.client.Get(t, "/apiKeys/"+s.client.Key.ID).Link(t, "account")
-	s.load = startLoad(ctx, newChecker(lockout.Text("email"), slack), s.client, s.site, owner, seed, workers)
+	s.load = startLoad(ctx, newChecker(lockout.Text("email"), slack), s.client, s.fixture, owner, seed, workers)
 	t.Cleanup(func() { s.load.Stop() })
 	return s
 }

@@ -21,7 +21,7 @@ import (
 func (s *system) makeTemplate(ctx context.Context) (*tenant, error) {
 	const email = "jo@example.test"
 	setup := s.client.Setup(ctx)
-	made := setup.Site(e2e.Object{"name": "load"})
+	made := setup.Fixture(e2e.Object{"name": "load"})
 	account := setup.Post(made.Directory.Href()+"/accounts?registrationWorkflowEnabled=false", e2e.NewAccount(email))
 	t := &tenant{
 		id: s.client.Key.ID, secret: s.client.Key.Secret,

@@ -75,10 +75,10 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 // newUse prepares a tenant and returns what uses every part of the product once.
 func newUse(t *testing.T, client *e2e.Client) func() {
 	t.Helper()
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewVerificationFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	client.AwaitMail(t, account.Text("email"))
-	ordinary := client.NewSite(t)
+	ordinary := client.NewFixture(t)
 	account = client.Register(t, ordinary.Application.Link(t, "accounts"))
 	var factor e2e.Object
 	uses := 0
@@ -92,7 +92,7 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 		if uses++; uses%10 == 1 { // a number receives 20 messages an hour
 			number := fmt.Sprintf("+1267555%04d", uses)
 			factor = client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
-			client.Register(t, site.Application.Link(t, "accounts")) // which sends a mail
+			client.Register(t, fixture.Application.Link(t, "accounts")) // which sends a mail
 		}
 		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
 		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))

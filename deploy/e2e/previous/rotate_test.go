@@ -22,8 +22,8 @@ func TestRotatingTheInternalSecretFailsNoRequest(t *testing.T) {
 	deployed, client := harness.TestDistributed(t, harness.Config{
 		Dir: filepath.Join(dir, "deployment"), Bin: bin, OwnServers: true, Settings: []string{"DOORWARD_DRAIN=2s"},
 	})
-	site := client.NewVerificationSite(t)
-	load := client.StartUsers(ctx, site, 4)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartUsers(ctx, fixture, 4)
 	first, second := deployed.InternalSecret(), strings.Repeat("0123456789abcdef", 2)
 	for _, state := range []struct{ what, secret, accepted string }{
 		{"the new secret is accepted", first, second},
@@ -42,5 +42,5 @@ func TestRotatingTheInternalSecretFailsNoRequest(t *testing.T) {
 		}
 		t.Logf("%-30s %4.0f s  %s", state.what, time.Since(began).Seconds(), load)
 	}
-	client.CheckAcknowledged(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopWithoutFailure(t), mailLimit)
 }

@@ -36,8 +36,8 @@ func TestARollingUpgradeFailsNoRequest(t *testing.T) {
 	deployed, client := harness.TestDistributed(t, harness.Config{
 		Dir: filepath.Join(dir, "deployment"), Bin: before, OwnServers: true, Settings: []string{"DOORWARD_DRAIN=2s"},
 	})
-	site := client.NewVerificationSite(t)
-	load := client.StartUsers(ctx, site, 4)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartUsers(ctx, fixture, 4)
 	during := func(state string, do func() error) {
 		t.Helper()
 		began := time.Now()
@@ -71,7 +71,7 @@ func TestARollingUpgradeFailsNoRequest(t *testing.T) {
 	during("both replicas of each are this release", replace(0, now))
 	during("the first replica of each is the one before", replace(0, before))
 	during("all are the release before again", replace(1, before))
-	client.CheckAcknowledged(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopWithoutFailure(t), mailLimit)
 }
 
 // build builds the release before and this one.

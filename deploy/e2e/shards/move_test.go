@@ -45,8 +45,8 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := client.NewVerificationSite(t)
-	load := client.StartUsers(ctx, site, 4)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartUsers(ctx, fixture, 4)
 	during := func(state string, do func() error) {
 		t.Helper()
 		began := time.Now()
@@ -61,7 +61,7 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	during("a move killed, and repeated", func() error {
 		return errors.Join(killedMove(ctx, distributed, killAfter), distributed.MoveTenant(ctx, harness.Shard))
 	})
-	client.CheckAcknowledged(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopWithoutFailure(t), mailLimit)
 	if err := distributed.CheckShards(ctx); err != nil {
 		t.Error(err)
 	}

@@ -8,8 +8,8 @@ import (
 func TestAKillLosesNoRegistrationAndNoMail(t *testing.T) {
 	deployment, client := start(t, "killed")
 	t.Logf("ready %s after the first start", deployment.Boot.Round(time.Millisecond))
-	site := client.NewVerificationSite(t)
-	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartRegistrations(t, fixture.Application.Link(t, "accounts"), 4)
 	for range 3 {
 		load.AwaitMore(t, 25, time.Minute)
 		if err := deployment.Kill(); err != nil {
@@ -21,5 +21,5 @@ func TestAKillLosesNoRegistrationAndNoMail(t *testing.T) {
 		t.Logf("ready %s after kill -9", deployment.Boot.Round(time.Millisecond))
 	}
 	load.AwaitMore(t, 25, time.Minute)
-	client.CheckAcknowledged(t, site.Directory, load.StopAfterCrash(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopAfterCrash(t), mailLimit)
 }

@@ -11,14 +11,14 @@ import (
 func TestAStopIsCleanAndKeepsEverything(t *testing.T) {
 	deployment, client := start(t, "stopped")
 	before := client.Key
-	site := client.NewVerificationSite(t)
-	other := client.NewSite(t)
+	fixture := client.NewVerificationFixture(t)
+	other := client.NewFixture(t)
 	account := client.Register(t, other.Application.Link(t, "accounts"))
 	login := e2e.Login(other.Application, account.Text("email"), e2e.Password)
 	client.Want(t, http.StatusOK, login)
 
 	// It is stopped while it has work: what was acknowledged counts.
-	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
+	load := client.StartRegistrations(t, fixture.Application.Link(t, "accounts"), 4)
 	load.AwaitMore(t, 20, time.Minute)
 	began := time.Now()
 	if err := deployment.Stop(t.Context()); err != nil { // status 0, and no process left
@@ -36,5 +36,5 @@ func TestAStopIsCleanAndKeepsEverything(t *testing.T) {
 		t.Errorf("the key was %s at %s and is %s at %s", before.ID, before.BaseURL, after.Key.ID, after.Key.BaseURL)
 	}
 	after.Want(t, http.StatusOK, login)
-	after.CheckAcknowledged(t, site.Directory, acknowledged, mailLimit)
+	after.CheckAcknowledged(t, fixture.Directory, acknowledged, mailLimit)
 }

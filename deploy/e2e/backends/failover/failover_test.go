@@ -31,7 +31,7 @@ type product struct {
 	sentinels        string // the address of the group
 	kafka            *backends.Kafka
 	client           *e2e.Client
-	clients          e2e.Site
+	clients          e2e.Fixture
 	load             *e2e.Load
 }
 
@@ -93,7 +93,7 @@ func start(t *testing.T) *product {
 	})
 	d.client, err = e2e.OpenClient(deployment.KeyFile())
 	d.must(err)
-	d.clients = d.client.NewVerificationSite(t)
+	d.clients = d.client.NewVerificationFixture(t)
 	return d
 }
 

@@ -96,12 +96,12 @@ func standalone(t *testing.T, s *backends.Servers, pooler *backends.PgBouncer, d
 	t.Cleanup(func() { s.Must(deployed.Stop(context.WithoutCancel(t.Context()))) }) // runs before the servers end
 	client, err := e2e.OpenClient(deployed.KeyFile())
 	s.Must(err)
-	site := client.NewVerificationSite(t)
+	fixture := client.NewVerificationFixture(t)
 	for range 5 {
 		email := e2e.Unique("pooled") + "@example.test"
-		account := client.Create(t, site.Directory.Href()+"/accounts", e2e.Object{"email": email, "password": e2e.Password})
+		account := client.Create(t, fixture.Directory.Href()+"/accounts", e2e.Object{"email": email, "password": e2e.Password})
 		client.Want(t, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: account.Href(), Body: e2e.Object{"status": "ENABLED"}})
-		client.Want(t, http.StatusOK, e2e.Login(site.Application, email, e2e.Password))
-		client.Want(t, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: site.Directory.Href() + "/accounts?q=pooled&orderBy=email"})
+		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, e2e.Password))
+		client.Want(t, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: fixture.Directory.Href() + "/accounts?q=pooled&orderBy=email"})
 	}
 }
