@@ -125,7 +125,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 		return nil
 	})
 	flags.Bool("short", false, "finish within two minutes once everything is compiled: coarse figures")
-	flags.BoolVar(&o.distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
+	flags.BoolVar(&o.distributed, "distributed", false, "measure a distributed deployment too; needs redis-server and Kafka")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

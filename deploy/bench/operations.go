@@ -20,7 +20,7 @@ type operation struct {
 	ratioTo        string // operation whose figures of the same round divide those of this one; empty: none
 	rateAim        string // what the ratio of the rates is meant to be; without ratioTo the rate itself
 	cpuAim         string // what the ratio of the processor times is meant to be
-	distributedAim string // what the processor time in the distributed shape over that in standalone is meant to be
+	distributedAim string // what the processor time distributed over that in standalone is meant to be
 
 	prepare func(s *system, l load) // runs before each measurement; nil: nothing
 	do      action

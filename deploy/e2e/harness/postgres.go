@@ -20,8 +20,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg/private"
 )
 
-// Postgres is a PostgreSQL on a port of loopback, for tests that kill it, promote a
-// standby in its place, or lead its clients through a proxy.
+// Postgres is a PostgreSQL on a port of loopback, for tests that kill the server, promote a
+// standby in its place (failover), or connect its clients through a proxy.
 type Postgres struct {
 	*Daemon
 
@@ -32,7 +32,7 @@ type Postgres struct {
 	bin    string
 }
 
-// PostgresConfig says what a Postgres is like.
+// PostgresConfig is the configuration of a Postgres.
 type PostgresConfig struct {
 	// Dir is its folder; its log is beside it.
 	Dir string
@@ -74,7 +74,7 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	return p, p.Query(ctx, "postgres", "CREATE DATABASE "+private.Database)
 }
 
-// configure adds the settings to those of initdb. A standby copies them.
+// configure adds the settings to the configuration files of initdb. A standby copies these files.
 func (p *Postgres) configure() error {
 	settings := p.config.Settings
 	if authority := p.config.Authority; authority != nil {
@@ -149,7 +149,7 @@ func (p *Postgres) Query(ctx context.Context, database, statement string, args .
 	})
 }
 
-// InDatabase does something over a connection of its own.
+// InDatabase calls do with a connection of its own.
 func InDatabase(ctx context.Context, address string, do func(db *pgx.Conn) error) error {
 	db, err := pgx.Connect(ctx, address)
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *Postgres) Kill() error {
 	return errors.Join(err, signalAll(children, syscall.SIGKILL))
 }
 
-// Start starts it again, when what a crash left behind is gone.
+// Start starts the server again. It retries until the files of a crashed server do not prevent the start.
 func (p *Postgres) Start(ctx context.Context) error {
 	return e2e.AwaitFor(ctx, postgresLimit, p.Name+" to start", p.Daemon.Start)
 }

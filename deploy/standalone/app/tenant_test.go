@@ -252,7 +252,7 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 func TestAnExportKnowsEverySealedColumn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, migrated)
-	for _, schema := range inOne(url).sealedSchemas() {
+	for _, schema := range allInOneDatabase(url).sealedSchemas() {
 		db, err := pg.Open(t.Context(), schema.config)
 		if err != nil {
 			t.Fatal(err)
