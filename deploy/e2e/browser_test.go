@@ -23,7 +23,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// browser is one tab of Chromium with cookies of its own, and what its console said.
+// browser is one tab of Chromium with cookies of its own, and the messages of its console.
 type browser struct {
 	*testing.T
 	ctx context.Context
@@ -97,7 +97,7 @@ func (b *browser) description() string {
 }
 
 // awaitTrue waits until an expression is true, on this page or the one after it. An error
-// is the moment between two pages.
+// means that the browser is between two pages.
 func (b *browser) awaitTrue(expression string) {
 	b.Helper()
 	err := e2e.AwaitFor(b.ctx, 30*time.Second, expression, func(context.Context) error {
@@ -112,7 +112,7 @@ func (b *browser) awaitTrue(expression string) {
 	}
 }
 
-// awaitHeading waits until a screen is there.
+// awaitHeading waits until the page shows a screen with this heading.
 func (b *browser) awaitHeading(text string) {
 	b.Helper()
 	b.awaitTrue(fmt.Sprintf("document.querySelector('h1')?.textContent === %q && document.querySelector('[aria-busy]') === null", text))
@@ -183,8 +183,8 @@ func (s shop) openLogin(b *browser, changes e2e.Object) {
 	b.open(client.Key.HostURL() + "/sso?jwtRequest=" + hostedRequest(b.T, s.Application, claims))
 }
 
-// awaitCallback waits until the browser is back at the application and checks the assertion
-// that it brings: it is of the account, and can be exchanged.
+// awaitCallback waits until the browser is redirected to the application and checks the
+// assertion: its account is the expected one, and it can be exchanged for a token.
 func (s shop) awaitCallback(b *browser, status, account string) {
 	b.Helper()
 	b.awaitHeading("Welcome back")

@@ -43,8 +43,8 @@ func openClientAPI(t *testing.T, application e2e.Object) clientAPI {
 	return clientAPI{t, client.Browser(), clientAPIs(t, application)["by host"]}
 }
 
-// want makes a call that must have this status. An answer to an error has status and
-// message and nothing else.
+// want sends a request whose answer must have this status. The JSON of an error has status
+// and message and nothing else.
 func (c clientAPI) want(status int, r e2e.Request) e2e.Answer {
 	c.Helper()
 	r.URL = c.at + r.URL

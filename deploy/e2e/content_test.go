@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// The names of what every tenant is born with.
+// The names of the resources of every new tenant.
 const (
 	console        = "Service"
 	administrators = "Service Administrators"
@@ -72,7 +72,7 @@ func TestATenantIsBornWithItsFirstContent(t *testing.T) {
 	})
 }
 
-// A directory takes with it what every service holds of its accounts.
+// The deletion of a directory deletes everything about its accounts in every service.
 func TestADeletedDirectoryTakesAllOfItsAccountsWithIt(t *testing.T) {
 	fixture := client.NewFixture(t)
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))

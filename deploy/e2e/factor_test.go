@@ -42,8 +42,8 @@ func wrongCode(code string) string {
 	return strings.Map(func(r rune) rune { return '0' + (r-'0'+5)%10 }, code)
 }
 
-// awaitNotFound waits until an address answers like one that never existed: what one
-// service deletes the others learn of.
+// awaitNotFound waits until an address answers 404: a deletion in one service reaches the
+// others by an event.
 func awaitNotFound(t testing.TB, address string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, address+" to be gone", func(ctx context.Context) error {
@@ -131,8 +131,8 @@ func TestAnAccountHasPhones(t *testing.T) {
 	client.NotFound(t, factor.Href())
 }
 
-// awaitStatus waits until a challenge is in a state: what becomes of a text is
-// sent from one service to another.
+// awaitStatus waits until a challenge has a status: the delivery status of a text message
+// reaches the service by an event.
 func awaitStatus(t testing.TB, challenge, status string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, "the challenge to be "+status, func(ctx context.Context) error {

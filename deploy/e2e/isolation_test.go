@@ -7,9 +7,9 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// A key sees its own tenant and nothing else. What belongs to another tenant
-// must look exactly like what was never there, so these scenarios use addresses
-// of things that are not there.
+// Tenant isolation: an API key has access to its own tenant only. A resource of another
+// tenant must answer exactly as one that does not exist, so these scenarios use addresses
+// of resources that do not exist.
 func TestAddressesOfStrangersInBodiesLeadNowhere(t *testing.T) {
 	fixture := client.NewFixture(t)
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))

@@ -14,7 +14,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// A client that never sends its secret does all that one with Basic does.
+// A client that signs its requests, and never sends its secret, can do everything that a
+// client with Basic authentication can.
 func TestASignedClient(t *testing.T) {
 	signed := func(method, address, body string) e2e.Request {
 		if body == "" {

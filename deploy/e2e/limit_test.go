@@ -73,8 +73,8 @@ func TestTooManyRequestsAtOnceAreRefused(t *testing.T) {
 	})
 }
 
-// A flood of logins is shed, and leaves alone what else the same tenant does:
-// management and the validation of tokens have room of their own.
+// Excess logins are refused (load shedding), and do not slow down the other requests of the
+// same tenant: management and the validation of tokens have limits of their own.
 func TestManyLoginsAreShedAndDelayNothingElse(t *testing.T) {
 	const (
 		storm   = 200 // clients, twice what may be in flight

@@ -74,8 +74,7 @@ func crawl(t *testing.T, address string, seen map[string]string, collections map
 	}
 }
 
-// Every link of every resource leads somewhere, and no query of a collection is
-// more than the service can answer.
+// Every link of every resource has a target, and every collection answers every query.
 func TestLinksAndQueries(t *testing.T) {
 	fixture := client.NewFixture(t)
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// newTwoDirectoryFixture is a fixture with a second directory, whose accounts log in there
-// though it is not the default account store.
+// newTwoDirectoryFixture is a fixture with a second directory, whose accounts can log in to the
+// application although it is not the default account store.
 func newTwoDirectoryFixture(t *testing.T) (fixture e2e.Fixture, secondDirectory e2e.Object) {
 	t.Helper()
 	fixture = client.NewFixture(t)
@@ -20,7 +20,7 @@ func newTwoDirectoryFixture(t *testing.T) (fixture e2e.Fixture, secondDirectory 
 	return fixture, other.Directory
 }
 
-// verifyEmail lets the email of an account count as proved.
+// verifyEmail marks the email of an account as verified.
 func verifyEmail(t *testing.T, account e2e.Object) {
 	t.Helper()
 	client.Update(t, account.Href(), e2e.Object{"emailVerificationStatus": "VERIFIED"})
@@ -31,8 +31,8 @@ func loginAs(t *testing.T, request e2e.Request) string {
 	return client.WantObject(t, http.StatusOK, request).Link(t, "account")
 }
 
-// One person has an account in two directories. Logins with either end at the one
-// in the default account store, once the application's policy says so.
+// One person has an account in two directories. Logins with either account return the one in
+// the default account store, when the application's account linking policy says so.
 func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 	fixture, secondDirectory := newTwoDirectoryFixture(t)
 	policy := fixture.Application.Link(t, "accountLinkingPolicy")

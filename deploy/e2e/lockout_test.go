@@ -19,7 +19,7 @@ const (
 )
 
 // clientAddress is one of many addresses; each run has a network of its own, because
-// what failed at an address is remembered for a while.
+// failed logins of an address are counted for a while.
 func clientAddress(network string, n int) string { return fmt.Sprintf("2001:db8:%s:%x::1", network, n) }
 
 // randomNetwork draws the network of a run.

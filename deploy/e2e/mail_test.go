@@ -106,8 +106,8 @@ func TestNoHeaderChangesTheLinkOfAMail(t *testing.T) {
 	}
 }
 
-// A stranger who knows an address cannot fill its mailbox: the answers stay the same,
-// and the mails end.
+// An attacker who knows an email address cannot flood its mailbox (rate limit of mails): the
+// answers stay the same, and no further mails are sent.
 func TestStrangersSendFewMailsToAUser(t *testing.T) {
 	const asked, sent = 20, 10
 	fixture := newHosted(t)

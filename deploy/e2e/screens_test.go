@@ -82,8 +82,8 @@ func (b *browser) checkScreen(name string) {
 	b.do(chromedp.EmulateViewport(1024, 900))
 }
 
-// rightToLeft lets the page be looked at as in a language that is written from right
-// to left; none of the texts are.
+// rightToLeft calls look while the page has the direction of a right-to-left language; no
+// language of the texts has that direction.
 func (b *browser) rightToLeft(look func()) {
 	b.Helper()
 	const turn = `((dir) => { const was = document.documentElement.dir; document.documentElement.dir = dir; return was; })(%q)`

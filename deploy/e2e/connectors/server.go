@@ -34,7 +34,7 @@ func serve(t testing.TB, server *harness.Daemon) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), stopLimit)
 		defer cancel()
-		// How a server of others ends is not what is tried here; that it is gone is.
+		// The exit status of the foreign servers does not matter; that they have ended does.
 		if err := server.Stop(ctx); err != nil && server.PID() != 0 {
 			t.Error(err)
 		}

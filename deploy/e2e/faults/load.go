@@ -18,8 +18,8 @@ import (
 const (
 	// requestTimeout is how long a client waits for an answer.
 	requestTimeout = 15 * time.Second
-	// pause is between two calls of a client. It is longer than a token that was
-	// revoked may be valid elsewhere.
+	// pause is the time between two calls of a client. It is longer than a token that was
+	// revoked may be accepted by another replica.
 	pause = 60 * time.Millisecond
 	// keyStaleness bounds how long an API key works after it was deleted, on a machine that
 	// is not busy, and tokenStaleness how long a token works after the end of its account's
@@ -338,7 +338,7 @@ func (w *worker) deletedKey(ctx context.Context) {
 	}
 }
 
-// wrongPassword tries wrong passwords for one login from one address, without a pause (lockout).
+// wrongPassword tries wrong passwords for one login from one address, again and again (lockout).
 func (w *worker) wrongPassword(ctx context.Context) {
 	request := e2e.Login(w.fixture.Application, w.lockoutLogin, fmt.Sprint("Wrong", w.random.IntN(1<<30))).From("2001:db8::dead")
 	<-time.After(5 * pause)
