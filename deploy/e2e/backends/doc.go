@@ -1,6 +1,5 @@
-// Package backends starts PostgreSQL, PgBouncer, Redis and Kafka in the forms in
-// which deployments have them, with TLS and passwords, and tries the product's
-// connections to them. Its tests are the quick ones, which make e2e runs too.
+// Package backends starts PostgreSQL, PgBouncer, Redis and Kafka as deployments have them,
+// with TLS and passwords, and tests the product's connections to them. Its tests are the quick ones, which make e2e runs too.
 // The package failover beside it has the longer ones, with poolers and servers that
 // end while clients use them: make backends runs both.
 package backends
@@ -98,7 +97,7 @@ func (s *Servers) killAtEnd(server *harness.Daemon, kill func() error) {
 	})
 }
 
-// accepts returns nil once an address takes connections.
+// accepts returns nil once an address accepts connections.
 func accepts(address string) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {

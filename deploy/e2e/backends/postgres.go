@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Database is the one of the product.
+// Database is the name of the product's database.
 const Database = private.Database
 
 // Postgres is a server that takes only encrypted connections with a password.

@@ -15,13 +15,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// permissions are the least that the product's user of Redis needs.
+// permissions are the least privileges (ACL) that the product's user of Redis needs.
 var permissions = []string{
 	"resetchannels", "&doorward:*", "-@all", "+hello", "+ping", "+client", "+publish", "+subscribe", "+unsubscribe",
 	"+cluster|slots", "+cluster|shards", "+command", "+readonly", "+info", // for a Cluster
 }
 
-// administrator is the user with which servers of Redis speak to each other.
+// administrator is the user with which the servers of Redis connect to each other.
 const administrator = "replica"
 
 // Redis is a server that takes only encrypted connections of users with a password.
@@ -30,8 +30,8 @@ type Redis struct {
 	Port string
 }
 
-// overTLS begins the settings of a server: its port, certificate, key, authority and folder.
-const overTLS = `bind 127.0.0.1
+// tlsSettings are the first settings of a server: its port, certificate, key, authority and folder.
+const tlsSettings = `bind 127.0.0.1
 port 0
 tls-port %[1]s
 tls-cert-file %[2]s
@@ -51,7 +51,7 @@ func (s *Servers) StartRedis(name string, args ...string) *Redis {
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
 	s.Must(os.Chmod(s.Authority.CAFile, 0o644))
 	config := dir + "/redis.conf"
-	s.Write(config, fmt.Sprintf(overTLS, port, cert, key, s.Authority.CAFile, dir)+`tls-cluster yes
+	s.Write(config, fmt.Sprintf(tlsSettings, port, cert, key, s.Authority.CAFile, dir)+`tls-cluster yes
 user `+administrator+` on >`+Password+` ~* &* +@all
 user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 `)
@@ -84,7 +84,7 @@ func (s *Servers) CLI(args ...string) string {
 	return string(out)
 }
 
-// StartReplica starts a server that follows this one.
+// StartReplica starts a replica of a server.
 func (s *Servers) StartReplica(name string, of *Redis) *Redis {
 	s.Helper()
 	return s.StartRedis(name, "--replicaof", "127.0.0.1", of.Port, "--masteruser", administrator, "--masterauth", Password)
@@ -100,7 +100,7 @@ func (s *Servers) StartSentinel(name string, of *Redis, quorum int) (port string
 	dir := s.folder(name)
 	port = strconv.Itoa(harness.FreePort())
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
-	s.Write(dir+"/sentinel.conf", fmt.Sprintf(overTLS+`user %[6]s on >%[7]s allchannels +@all
+	s.Write(dir+"/sentinel.conf", fmt.Sprintf(tlsSettings+`user %[6]s on >%[7]s allchannels +@all
 user %[8]s on >%[7]s allchannels -@all +hello +ping +client +subscribe +unsubscribe +sentinel
 sentinel sentinel-user %[6]s
 sentinel sentinel-pass %[7]s
@@ -133,8 +133,8 @@ func (s *Servers) Redis(address string) kv.Client {
 	return client
 }
 
-// Arrives waits until what is published at an address arrives there, as the reports
-// of gateways do.
+// Arrives waits until a message that is published at an address is received there, as the
+// reports of gateways are.
 func (s *Servers) Arrives(client kv.Client) {
 	s.Helper()
 	subscription := client.Subscribe(s.Context(), "doorward:gateway:usage")

@@ -33,14 +33,15 @@ var agentBin = sync.OnceValues(func() (string, error) {
 	return harness.Build(ctx, shared.dir, "./services/agent/cmd/agent")
 })
 
-// agentDirectory is an application whose accounts come from a directory server.
+// agentDirectory is an application and its directory, whose accounts an agent synchronizes from
+// an LDAP server.
 type agentDirectory struct {
 	application, directory e2e.Object
 	agent                  string // its address
 	key                    e2e.Object
 }
 
-// newAgentDirectory makes a directory of a kind (ldap or ad) that mirrors a server.
+// newAgentDirectory makes a directory of a kind (ldap or ad) for an LDAP server.
 func newAgentDirectory(t *testing.T, kind string, config e2e.Object) agentDirectory {
 	t.Helper()
 	m := agentDirectory{application: client.NewApplication(t)}
@@ -56,7 +57,7 @@ func newAgentDirectory(t *testing.T, kind string, config e2e.Object) agentDirect
 	return m
 }
 
-// process returns an agent of the mirror, which is not started.
+// process returns an agent of the directory, which is not started.
 func (m agentDirectory) process(t *testing.T, name string, more ...string) *harness.Daemon {
 	t.Helper()
 	bin, err := agentBin()
@@ -112,7 +113,7 @@ func probe(ctx context.Context, address string) error {
 	return response.Body.Close()
 }
 
-// state is what a mirror holds: "user STATUS surname" and "group: user user".
+// state is the accounts and groups of the directory: "user STATUS surname" and "group: user user".
 func (m agentDirectory) state(t *testing.T) string {
 	t.Helper()
 	var lines []string
@@ -139,7 +140,7 @@ func (m agentDirectory) state(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// await waits until a mirror holds the lines, in any order, and nothing else.
+// await waits until the directory has the lines of state, in any order, and no others.
 func (m agentDirectory) await(t *testing.T, what string, lines ...string) {
 	t.Helper()
 	slices.Sort(lines)
@@ -155,7 +156,7 @@ func (m agentDirectory) await(t *testing.T, what string, lines ...string) {
 	}
 }
 
-// login returns the code of a login, 0 for success, and what is said to developers.
+// login returns the error code of a login, 0 for success, and its developerMessage.
 func (m agentDirectory) login(t *testing.T, name, password string) (code int, reason string) {
 	t.Helper()
 	// Each login comes from another address, so that the rate limit does not apply.
@@ -192,8 +193,7 @@ func (m agentDirectory) awaitLogin(t *testing.T, name, password string, want int
 	}
 }
 
-// attacks are login names and passwords that a filter or a name might take for
-// something else.
+// attacks are login names and passwords for LDAP injection, into a filter or a name.
 var attacks = []string{
 	"*", "jo*", "jo)(uid=*", "*)(objectClass=*", "jo)(|(uid=*", "jo\\2a", "\\6a\\6f", "(uid=jo)", "uid=jo,ou=people,dc=example,dc=test",
 	"jo\x00", "jo)\x00", "&", "|", "!(uid=al)", "jo ", "jo\u0000admin", "cn=admin,dc=example,dc=test", strings.Repeat("(", 500), "jo\r\nadmin",
@@ -321,9 +321,9 @@ func TestOpenLDAP(t *testing.T) {
 	})
 }
 
-// An agent is killed with a login in its hands, and the network between another and
-// Doorward is cut: logins fail with a code of delegated logins or succeed, and
-// afterwards everything is as the directory server has it.
+// An agent is killed during a login, and the network between another agent and Doorward
+// fails: logins fail with an error code of delegated logins or succeed, and afterwards the
+// directory is as the LDAP server has it.
 func TestAnAgentIsLost(t *testing.T) {
 	server := connectors.StartSlapd(t, authority, people+ldapPerson("jo", "Doe", "mail: jo@example.test\n"))
 	toServer := newTCPProxy(t, net.JoinHostPort(server.Host, strconv.Itoa(server.TLSPort)))
@@ -392,7 +392,7 @@ func signal(t *testing.T, daemon *harness.Daemon, s syscall.Signal) {
 	}
 }
 
-// The key of an agent reaches nothing but its agent.
+// The API key of an agent has access to nothing but that agent.
 func TestTheKeyOfAnAgent(t *testing.T) {
 	config := e2e.Object{
 		"directoryHost": "ldap.internal", "agentUserDn": "cn=x", "agentUserDnPassword": "p", "baseDn": "dc=x",
@@ -477,8 +477,8 @@ func TestActiveDirectory(t *testing.T) {
 	})
 }
 
-// The agent and then Doorward are killed in the middle of a sync: nothing is lost
-// and nothing is there twice. The figures are logged.
+// The agent and then Doorward are killed in the middle of a sync: no account is lost or
+// duplicated. The figures are logged.
 func TestALargeLDAPDirectory(t *testing.T) {
 	const size, groups = 20_000, 1000
 	var ldif strings.Builder

@@ -14,7 +14,7 @@ import (
 )
 
 // identityProvider is an application as a SAML identity provider, whose assertions
-// say mail, first, last and roles, and its metadata.
+// have the attributes mail, first, last and roles, and its metadata.
 func identityProvider(t *testing.T, application e2e.Object) (provider e2e.Object, metadata []byte) {
 	t.Helper()
 	provider = client.Get(t, client.Get(t, application.Link(t, "samlPolicy")).Link(t, "identityProvider"))
@@ -27,7 +27,7 @@ func identityProvider(t *testing.T, application e2e.Object) (provider e2e.Object
 	return provider, document(t, provider.Link(t, "metadata"), "application/samlmetadata+xml")
 }
 
-// register makes a service provider known to the identity provider.
+// register registers a service provider with the identity provider.
 func register(t *testing.T, provider e2e.Object, fields e2e.Object) e2e.Object {
 	t.Helper()
 	service := client.Create(t, "/registeredSamlServiceProviders", fields)
@@ -50,7 +50,7 @@ func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
 	// The application's own login page stands in the place of the hosted one.
 	login := func(t *testing.T) e2e.Object {
 		t.Helper()
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		response, err := v.http.Get(sp.URL + "/sp/login?relay=" + url.QueryEscape("back to ü"))
 		if err != nil {
@@ -60,7 +60,7 @@ func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
 		location := response.Header.Get("Location")
 		target, err := url.Parse(location)
 		if err != nil || !strings.HasPrefix(location, provider.Link(t, "ssoLoginEndpoint")) {
-			t.Fatalf("the service provider sends its visitor to %q", location)
+			t.Fatalf("the service provider redirects its user to %q", location)
 		}
 		query := target.Query()
 		verified := client.WantObject(t, http.StatusOK, post(provider.Href()+"/authnVerifications", e2e.Object{
@@ -118,7 +118,7 @@ func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
 		}
 	})
 	t.Run("a request that was changed is refused", func(t *testing.T) {
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		response, err := v.http.Get(sp.URL + "/sp/login?relay=here")
 		if err != nil {
@@ -145,7 +145,7 @@ func entityID(t *testing.T, provider e2e.Object) string {
 	}).Text("entityId")
 }
 
-// brokered lets Keycloak sign visitors in at our identity provider and returns where
+// brokered lets Keycloak sign users in at our identity provider and returns where
 // such a login begins.
 func brokered(t *testing.T, k *connectors.Keycloak, application e2e.Object, callback string) string {
 	t.Helper()

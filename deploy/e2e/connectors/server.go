@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// stopLimit bounds the orderly end of a server.
+// stopLimit bounds the graceful shutdown of a server.
 const stopLimit = 20 * time.Second
 
 // must fails the test on an error.
@@ -58,8 +58,8 @@ func command(ctx context.Context, env []string, input, name string, args ...stri
 	return string(out), nil
 }
 
-// trusting is a client without a key for servers with certificates of the authority.
-func trusting(a *harness.Authority) (*e2e.Client, error) {
+// clientTrusting is a client without an API key for servers with certificates of the authority.
+func clientTrusting(a *harness.Authority) (*e2e.Client, error) {
 	client, err := e2e.NewClient(e2e.Key{CAFile: a.CAFile})
 	if err != nil {
 		return nil, err

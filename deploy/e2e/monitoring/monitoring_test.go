@@ -25,8 +25,8 @@ import (
 // dataLimit bounds the wait for each query to have an answer.
 const dataLimit = 90 * time.Second
 
-// inFaultsOnly are selectors that find something only while something is wrong, with
-// what would have to be. Each other selector of a dashboard or an alert finds data
+// inFaultsOnly are selectors that have series only while there is a fault, with that
+// fault. Each other selector of a dashboard or an alert finds data
 // while the product is used.
 var inFaultsOnly = map[string]string{
 	`{status=~"5.."}`:              "a service fails, or PostgreSQL is away",
@@ -40,7 +40,7 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 	}
 	ops, bin, deployment, client := startProduct(t)
 	prometheus := startPrometheus(t, root, ops)
-	use := newUse(t, client)
+	use := newUsage(t, client)
 	queries := slices.Concat(dashboardQueries(t, root), ruleQueries(t, prometheus), runbookQueries(t, root))
 	var missing []string
 	for began := time.Now(); ; {
@@ -72,8 +72,8 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 	runRunbooks(t, root, bin, prometheus, deployment)
 }
 
-// newUse prepares a tenant and returns what uses every part of the product once.
-func newUse(t *testing.T, client *e2e.Client) func() {
+// newUsage prepares a tenant and returns a function that uses every part of the product once.
+func newUsage(t *testing.T, client *e2e.Client) func() {
 	t.Helper()
 	fixture := client.NewVerificationFixture(t)
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))

@@ -22,7 +22,7 @@ const (
 	step = 15
 )
 
-// product is a deployment on servers that fail.
+// product is a deployment whose servers are killed and replaced.
 type product struct {
 	*testing.T
 	servers          *backends.Servers
@@ -104,8 +104,8 @@ func (d *product) must(err error) {
 	}
 }
 
-// during does something to the servers, and wants requests to fail no longer than
-// for a time afterwards; zero means none may fail.
+// during does something to the servers, and checks that requests fail no longer than for a
+// time afterwards; zero means that no request may fail.
 func (d *product) during(state string, most time.Duration, do func()) {
 	d.Helper()
 	began := time.Now()
@@ -126,7 +126,7 @@ func (d *product) during(state string, most time.Duration, do func()) {
 	}
 }
 
-// mail wants the mail of a new account.
+// mail checks that the mail of a new account arrives.
 func (d *product) mail() {
 	d.Helper()
 	began := time.Now()

@@ -43,7 +43,7 @@ func TestAPoolerWorksBesideTheAddressOfTheServer(t *testing.T) {
 	standalone(t, s, address, direct)
 }
 
-// pooled does through a pooler what fails where sessions are shared.
+// pooled does through a pooler what would fail where clients share sessions.
 func pooled(t *testing.T, s *backends.Servers, address string) {
 	db, err := s.Open(address, "trial")
 	s.Must(err)
@@ -84,7 +84,7 @@ func pooled(t *testing.T, s *backends.Servers, address string) {
 	}
 }
 
-// standalone lets users of the whole product in while all of its queries go through
+// standalone registers users and logs them in while all queries of the product go through
 // a pooler.
 func standalone(t *testing.T, s *backends.Servers, pooler *backends.PgBouncer, direct url.Values) {
 	settings := []string{"DATABASE_URL=postgres://127.0.0.1:1/none", "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal()}

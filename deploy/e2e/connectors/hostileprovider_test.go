@@ -49,7 +49,7 @@ func signIn(application e2e.Object, providerID string) e2e.Request {
 	return post(application.Href()+"/accounts", e2e.Object{"providerData": e2e.Object{"providerId": providerID, "accessToken": "token"}})
 }
 
-// answerLimit is the time that a provider has, and some more for a busy machine.
+// answerLimit is the timeout of requests to a provider, and some more time for a busy machine.
 const answerLimit = 20 * time.Second
 
 func TestAProviderThatMisbehavesIsRefused(t *testing.T) {
@@ -120,8 +120,8 @@ func TestAProviderThatMisbehavesIsRefused(t *testing.T) {
 	})
 }
 
-// A provider that does not answer holds up nothing but the logins that wait for it:
-// others in the same tenant succeed meanwhile, as fast as before.
+// A provider that does not answer delays only the logins that wait for it: other logins of
+// the same tenant succeed meanwhile, as fast as before.
 func TestADeadProviderHoldsUpNothingElse(t *testing.T) {
 	const waiting, tries = 200, 30
 	gate := make(chan struct{})
