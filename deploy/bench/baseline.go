@@ -26,9 +26,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
-// baselineCommand is the first argument that makes this program the baseline:
-// handlers that do nothing but the work of one part of the product. It is a
-// process of its own, with its own PostgreSQL, so that it shares the processors
+// baselineCommand is the first argument that makes this program the baseline: bare
+// handlers that do nothing but the work of one part of the product (reference, control).
+// It is a process of its own, with its own PostgreSQL, so that it shares the processors
 // with the generator in the same way as the product does.
 const baselineCommand = "baseline"
 
@@ -46,7 +46,7 @@ func (r *run) startBaseline(ctx context.Context) error {
 	if err := errors.Join(certErr, selfErr, clientErr); err != nil {
 		return err
 	}
-	s := newSite("", client, nil)
+	s := newSystem("", client, nil)
 	for n := range r.accounts {
 		s.accounts = append(s.accounts, strconv.Itoa(n+1)) // of its table
 	}
@@ -56,7 +56,7 @@ func (r *run) startBaseline(ctx context.Context) error {
 	daemon.Setenv("DOORWARD_POSTGRES_BIN=" + os.Getenv("DOORWARD_POSTGRES_BIN"))
 	r.atEnd(daemon.Stop)
 	err = daemon.Start(ctx)
-	s.roots, r.baseline = []int{daemon.PID()}, s
+	s.processes, r.baseline = []int{daemon.PID()}, s
 	return err
 }
 

@@ -37,8 +37,8 @@ func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
 	r := &run{dir: harness.TestFolder(t), options: options{accounts: 50}}
 	err := r.startBaseline(t.Context())
 	t.Cleanup(func() {
-		for _, end := range r.ends {
-			if err := end(context.WithoutCancel(t.Context())); err != nil {
+		for _, cleanup := range r.cleanups {
+			if err := cleanup(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}
 		}
@@ -46,17 +46,17 @@ func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := load{connections: 2, warm: 50 * time.Millisecond, length: 2 * time.Second}
-	for _, operation := range bareOperations {
+	l := load{connections: 2, warmUp: 50 * time.Millisecond, length: 2 * time.Second}
+	for _, operation := range baselineOperations {
 		o := l.run(t.Context(), r.baseline, operation.do)
 		if o.done() == 0 || len(o.failures) > 0 {
 			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
 		}
-		if _, postgres := o.usage.servers["postgres"]; runtime.GOOS == "linux" && (o.usage.machine == 0 || !postgres) {
+		if _, postgres := o.usage.processes["postgres"]; runtime.GOOS == "linux" && (o.usage.machine == 0 || !postgres) {
 			t.Errorf("%s: the processes used no processor: %+v", operation.name, o.usage)
 		}
 	}
-	if mib, err := memory(r.baseline.roots); runtime.GOOS == "linux" && (err != nil || mib < 10) {
+	if mib, err := memory(r.baseline.processes); runtime.GOOS == "linux" && (err != nil || mib < 10) {
 		t.Errorf("%g MiB: %v", mib, err)
 	}
 }
@@ -103,19 +103,19 @@ func near(t *testing.T, what string, got, want float64) {
 
 // always is an action that takes the same time whenever it is done.
 func always(length time.Duration, err error) action {
-	return func(*site, *connection, uint64) error { time.Sleep(length); return err }
+	return func(*system, *connection, uint64) error { time.Sleep(length); return err }
 }
 
 func TestLoad(t *testing.T) {
-	stalls := func(_ *site, _ *connection, n uint64) error {
+	stalls := func(_ *system, _ *connection, n uint64) error {
 		if n == 10 {
 			return always(time.Second, nil)(nil, nil, n)
 		}
 		return always(time.Millisecond, nil)(nil, nil, n)
 	}
-	fails := func(_ *site, _ *connection, n uint64) error {
+	fails := func(_ *system, _ *connection, n uint64) error {
 		return []action{
-			always(time.Millisecond, refusal{503, "busy"}), always(time.Millisecond, errors.New("broken pipe")),
+			always(time.Millisecond, statusError{503, "busy"}), always(time.Millisecond, errors.New("broken pipe")),
 			always(90*time.Millisecond, nil), always(90*time.Millisecond, nil),
 		}[n%4](nil, nil, n)
 	}
@@ -128,7 +128,7 @@ func TestLoad(t *testing.T) {
 	}{
 		// 4 connections, ends at 0.3, 0.6, … 3.0 of 3.1 seconds
 		"without a rate every operation that ends in the time counts": {
-			load: load{connections: 4, warm: 100 * time.Millisecond, length: 3 * time.Second}, do: always(300*time.Millisecond, nil),
+			load: load{connections: 4, warmUp: 100 * time.Millisecond, length: 3 * time.Second}, do: always(300*time.Millisecond, nil),
 			done: 40, percentiles: map[int]float64{50: 300},
 		},
 		"failures have no latency and are counted by kind": {
@@ -136,7 +136,7 @@ func TestLoad(t *testing.T) {
 			done: 10, failures: map[string]int{"503": 5, "connection": 5}, percentiles: map[int]float64{1: 90},
 		},
 		"failures of all connections add up": {
-			load: load{connections: 2, length: 1010 * time.Millisecond}, do: always(91*time.Millisecond, refusal{429, "too many"}),
+			load: load{connections: 2, length: 1010 * time.Millisecond}, do: always(91*time.Millisecond, statusError{429, "too many"}),
 			failures: map[string]int{"429": 20},
 		},
 		// What was due during the stall waited too: 991 ms, 982 ms, and so on, by
@@ -154,7 +154,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := try.load.run(t.Context(), &site{}, try.do)
+				o := try.load.run(t.Context(), &system{}, try.do)
 				if o.done() != try.done || o.unsent != try.unsent || !maps.Equal(o.failures, try.failures) {
 					t.Errorf("%d done, %d unsent, failures %v", o.done(), o.unsent, o.failures)
 				}
@@ -173,12 +173,12 @@ func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var sent []time.Duration
-		subject := func(*site, *connection, uint64) error {
+		subject := func(*system, *connection, uint64) error {
 			sent = append(sent, time.Since(begin))
 			time.Sleep(time.Millisecond)
 			return nil
 		}
-		o := load{connections: 1, rate: 50, warm: time.Second, length: 2 * time.Second}.run(t.Context(), &site{}, subject)
+		o := load{connections: 1, rate: 50, warmUp: time.Second, length: 2 * time.Second}.run(t.Context(), &system{}, subject)
 		if o.done() != 100 || o.unsent != 0 { // 50 more during the warm-up
 			t.Fatalf("%d operations count, %d unsent", o.done(), o.unsent)
 		}
@@ -208,7 +208,7 @@ func TestARowShowsTheMedianWithTheLowestAndTheHighest(t *testing.T) {
 		"  ": nil, "3.00 3.00 3.00": {3}, "5.00 1.00 9.00": {9, 1, 5}, "2.50 1.00 4.00": {4, 1, 3, 2},
 		"0.277 6.17e-05 31176": {0.2771, 0.0000617, 31176.4}, "104 31.2 200": {31.25, 104, 200},
 	} {
-		if got := strings.Join(cells(values), " "); got != want {
+		if got := strings.Join(medianAndRange(values), " "); got != want {
 			t.Errorf("%v is shown as %q, want %q", values, got, want)
 		}
 	}
@@ -242,10 +242,10 @@ func TestOptions(t *testing.T) {
 func TestTheReportIsOneTableWithWhatFailedAndWhatWasSkipped(t *testing.T) {
 	r := newReport(options{rounds: 3})
 	w := r.add("operations", "get", "/s", "", 500, 400, 600)
-	w.over = &row{name: "row", values: []float64{1000, 500, 1000}}
+	w.reference = &row{name: "row", values: []float64{1000, 500, 1000}}
 	w.sum.count(2*time.Millisecond, nil)
-	w.sum.count(0, refusal{429, "too many requests"})
-	w.sum.usage.servers = map[string]time.Duration{"gateway": 3 * time.Millisecond, "postgres": time.Millisecond}
+	w.sum.count(0, statusError{429, "too many requests"})
+	w.sum.usage.processes = map[string]time.Duration{"gateway": 3 * time.Millisecond, "postgres": time.Millisecond}
 	r.skip("quota", io.EOF)
 	var out bytes.Buffer
 	r.print(&out)
@@ -278,7 +278,7 @@ func TestAPeerIsMeasuredByTheSameClient(t *testing.T) {
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openPeer(file)
+	s, err := openPeer(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,19 +290,19 @@ func TestAPeerIsMeasuredByTheSameClient(t *testing.T) {
 	}
 }
 
-func TestEachTurnIsMeasuredOnceInARound(t *testing.T) {
+func TestEachMeasurementIsMadeOnceInARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		noted := func(name string, length time.Duration) operation {
-			return operation{name: name, do: func(*site, *connection, uint64) error {
+			return operation{name: name, do: func(*system, *connection, uint64) error {
 				order = append(order, name)
 				time.Sleep(length)
 				return nil
 			}}
 		}
 		r := &run{options: options{connections: 1, duration: time.Second}, report: &report{}}
-		quick := r.turn("section", &site{}, noted("quick", 10*time.Millisecond), 0)
-		slow := r.turn("section", &site{}, noted("slow", 20*time.Millisecond), 0)
+		quick := r.add("section", &system{}, noted("quick", 10*time.Millisecond), load{})
+		slow := r.add("section", &system{}, noted("slow", 20*time.Millisecond), load{})
 		if err := r.rounds(t.Context(), 2); err != nil || len(r.report.rows) != 2 {
 			t.Fatalf("%v, %v", r.report.rows, err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -21,8 +20,8 @@ import (
 // the product's own answer is seen.
 const requestTimeout = 20 * time.Second
 
-// page is a request of a browser, which has no API key.
-func page(address, cookie string) e2e.Request {
+// browserRequest is a GET of a browser, which has no API key.
+func browserRequest(address, cookie string) e2e.Request {
 	return e2e.Request{Method: http.MethodGet, URL: address, Header: http.Header{"Cookie": {cookie}}, Anonymous: true}
 }
 
@@ -30,11 +29,12 @@ func page(address, cookie string) e2e.Request {
 // used again and again: the generator must take less of the processors than what it
 // measures.
 type connection struct {
-	client        fasthttp.Client
-	authorization string
-	session       string // token of a hosted page; each answer brings the next
-	request       fasthttp.Request
-	response      fasthttp.Response
+	client         fasthttp.Client
+	request        fasthttp.Request
+	response       fasthttp.Response
+	authorization  string
+	session        string // token of a hosted page; each answer brings the next one
+	sessionCookies string // with which the session was opened
 }
 
 func connect(config *tls.Config, authorization string) *connection {
@@ -47,8 +47,10 @@ func connect(config *tls.Config, authorization string) *connection {
 	}}
 }
 
+func (c *connection) close() { c.client.CloseIdleConnections() }
+
 // send sends a request and reads its answer, which must have the status.
-func (c *connection) send(want int, r e2e.Request) error {
+func (c *connection) send(status int, r e2e.Request) error {
 	c.request.Reset()
 	c.request.Header.SetMethod(r.Method)
 	c.request.SetRequestURI(r.URL)
@@ -60,41 +62,30 @@ func (c *connection) send(want int, r e2e.Request) error {
 			c.request.Header.Set(name, values[0])
 		}
 	}
-	if form, ok := r.Body.(url.Values); ok {
-		c.request.Header.SetContentType("application/x-www-form-urlencoded")
-		c.request.SetBodyString(form.Encode())
-	} else if r.Body != nil {
-		raw, err := json.Marshal(r.Body)
-		if err != nil {
-			return err
-		}
-		c.request.Header.SetContentType("application/json")
-		c.request.SetBodyRaw(raw)
+	body, contentType, err := e2e.EncodeBody(r.Body)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		c.request.Header.SetContentType(contentType)
+		c.request.SetBodyRaw(body)
 	}
 	if err := c.client.Do(&c.request, &c.response); err != nil {
 		return err
 	}
-	if status := c.response.StatusCode(); status != want {
-		return refusal{status, fmt.Sprintf("%s %.200s answered %d %.300s", r.Method, r.URL, status, c.response.Body())}
+	if got := c.response.StatusCode(); got != status {
+		return statusError{got, fmt.Sprintf("%s %.200s answered %d %.300s", r.Method, r.URL, got, c.response.Body())}
 	}
 	return nil
 }
 
-// follow gets an address that redirects, and then what it redirects to.
-func (c *connection) follow(address string) error {
-	if err := c.send(http.StatusFound, e2e.Get(address)); err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, e2e.Get(c.answered("Location")))
-}
+// header is a header of the last answer.
+func (c *connection) header(name string) string { return string(c.response.Header.Peek(name)) }
 
-// answered is a header of the last answer.
-func (c *connection) answered(name string) string { return string(c.response.Header.Peek(name)) }
-
-// redirect is the query of where the last answer leads to.
-func (c *connection) redirect() url.Values {
-	_, text, _ := strings.Cut(c.answered("Location"), "?")
-	query, _ := url.ParseQuery(text) // what cannot be read is empty
+// redirectQuery is the query of the address to which the last answer redirects; empty where it cannot be read.
+func (c *connection) redirectQuery() url.Values {
+	_, text, _ := strings.Cut(c.header("Location"), "?")
+	query, _ := url.ParseQuery(text)
 	return query
 }
 
@@ -108,30 +99,22 @@ func (c *connection) cookies() string {
 	return strings.Join(pairs, "; ")
 }
 
-// object is the last answer.
-func (c *connection) object() (answer e2e.Object, err error) {
-	err = json.Unmarshal(c.response.Body(), &answer)
-	return answer, err
-}
-
-func (c *connection) close() { c.client.CloseIdleConnections() }
-
-// refusal is an answer that the operation does not expect.
-type refusal struct {
+// statusError is an answer with another status than the operation expects.
+type statusError struct {
 	status int
 	text   string
 }
 
-func (r refusal) Error() string { return r.text }
+func (e statusError) Error() string { return e.text }
 
-// kindOf is the name under which a failure is counted.
-func kindOf(err error) string {
-	var refused refusal
-	if errors.As(err, &refused) {
-		return strconv.Itoa(refused.status)
-	}
-	var slow interface{ Timeout() bool }
-	if errors.As(err, &slow) && slow.Timeout() {
+// failureKind is the name under which a failure is counted.
+func failureKind(err error) string {
+	var unexpected statusError
+	var network interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &unexpected):
+		return strconv.Itoa(unexpected.status)
+	case errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	}
 	return "connection"

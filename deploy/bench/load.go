@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// action sends the nth operation to a site.
-type action func(s *site, c *connection, n uint64) error
+// action sends the nth operation to a system.
+type action func(s *system, c *connection, n uint64) error
 
-// load is how one run is done.
+// load is how operations are sent in one measurement.
 type load struct {
 	connections int
-	rate        float64       // operations a second; 0: as many as are answered
-	warm        time.Duration // before anything counts
+	rate        float64       // operations a second; 0: each connection sends as soon as it was answered
+	warmUp      time.Duration // before anything counts
 	length      time.Duration // in which it counts
 }
 
-// outcome is what one run found. Only operations that succeeded have a latency:
+// outcome is what one measurement found. Only operations that succeeded have a latency:
 // a fast refusal must not look like a fast service.
 type outcome struct {
 	latencies []time.Duration
@@ -38,7 +38,7 @@ func (o *outcome) count(latency time.Duration, err error) {
 		o.latencies = append(o.latencies, latency)
 		return
 	}
-	o.add(&outcome{failures: map[string]int{kindOf(err): 1}, example: err})
+	o.add(&outcome{failures: map[string]int{failureKind(err): 1}, example: err})
 }
 
 func (o *outcome) add(other *outcome) {
@@ -56,14 +56,15 @@ func (o *outcome) add(other *outcome) {
 	o.usage = o.usage.plus(other.usage, 1)
 }
 
+// done is how many operations succeeded.
 func (o *outcome) done() int { return len(o.latencies) }
 
-// cpu is the processor time of one operation in microseconds.
+// cpu is the processor time of one operation in microseconds; 0 where none succeeded.
 func (o *outcome) cpu() float64 {
 	if o.done() == 0 {
 		return 0
 	}
-	return float64(o.usage.server().Microseconds()) / float64(o.done())
+	return float64(o.usage.measured().Microseconds()) / float64(o.done())
 }
 
 // failed is an error when no operation succeeded: to go on would measure nothing.
@@ -71,18 +72,18 @@ func (o *outcome) failed(name string) error {
 	if o.done() > 0 || o.example == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: no operation succeeded (%s), for example: %w", name, counts(o.failures), o.example)
+	return fmt.Errorf("%s: no operation succeeded (%s), for example: %w", name, countsText(o.failures), o.example)
 }
 
-func counts(of map[string]int) string {
+func countsText(counts map[string]int) string {
 	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, fmt.Sprintf("%d x %s", of[kind], kind))
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d x %s", counts[kind], kind))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// percentile is that of times in milliseconds, 0 of none.
+// percentile is that of times, in milliseconds; 0 where there are no times.
 func percentile(times []time.Duration, percent int) float64 {
 	if len(times) == 0 {
 		return 0
@@ -91,32 +92,33 @@ func percentile(times []time.Duration, percent int) float64 {
 	return float64(sorted[(len(sorted)*percent+99)/100-1]) / float64(time.Millisecond)
 }
 
-// run puts load on a site. Without a rate each connection sends as soon as it was
-// answered, and an operation counts when it ends in the time that counts. With a
-// rate the nth operation is due at a fixed time, and its latency counts from then,
-// so that a stall shows in every operation that waited behind it. What could not be
-// sent within a grace period after the end is unsent.
-func (l load) run(ctx context.Context, s *site, do action) *outcome {
+// run puts load on a system. Without a rate each connection sends as soon as it was
+// answered (closed loop), and an operation counts when it ends in the time that counts.
+// With a rate (open loop) the nth operation is due at a fixed time, and its latency
+// counts from then, so that a stall shows in every operation that waited behind it
+// (no coordinated omission). What could not be sent within a grace period after the
+// end is unsent.
+func (l load) run(ctx context.Context, s *system, do action) *outcome {
 	var next atomic.Uint64
 	var workers sync.WaitGroup
-	begin, found := time.Now(), make([]outcome, l.connections)
-	for i := range found {
-		workers.Go(func() { l.work(ctx, s, do, begin, &next, &found[i]) })
+	begin, outcomes := time.Now(), make([]outcome, l.connections)
+	for i := range outcomes {
+		workers.Go(func() { l.runConnection(ctx, s, do, begin, &next, &outcomes[i]) })
 	}
-	from := begin.Add(l.warm)
-	sum := &outcome{usage: usedBetween(ctx, s.measured(), from, from.Add(l.length))}
+	from := begin.Add(l.warmUp)
+	sum := &outcome{usage: usageBetween(ctx, s.measuredProcesses(), from, from.Add(l.length))}
 	workers.Wait()
-	for i := range found {
-		sum.add(&found[i])
+	for i := range outcomes {
+		sum.add(&outcomes[i])
 	}
 	return sum
 }
 
-// work is one connection of a run. The connections take numbers in turns.
-func (l load) work(ctx context.Context, s *site, do action, begin time.Time, next *atomic.Uint64, o *outcome) {
+// runConnection sends operations over one connection. The connections take the numbers of operations from next.
+func (l load) runConnection(ctx context.Context, s *system, do action, begin time.Time, next *atomic.Uint64, o *outcome) {
 	c := connect(s.tls, s.authorization)
 	defer c.close()
-	from := begin.Add(l.warm)
+	from := begin.Add(l.warmUp)
 	until := from.Add(l.length)
 	grace := until.Add(max(l.length/2, time.Second))
 	for ctx.Err() == nil {

@@ -14,48 +14,48 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// tick is the unit of processor time under /proc, on every Linux in use.
-const tick = 10 * time.Millisecond
+// clockTick is the unit of processor time under /proc, on every Linux in use.
+const clockTick = 10 * time.Millisecond
 
 // usage is processor time: of the processes that are measured, by their names, of
 // this process, and of the whole machine.
 type usage struct {
 	took, generator, machine time.Duration
-	servers                  map[string]time.Duration
+	processes                map[string]time.Duration
 }
 
-// plus adds another usage some times; -1 subtracts it.
+// plus adds another usage so many times; -1 subtracts it.
 func (u usage) plus(other usage, times time.Duration) usage {
 	sum := usage{u.took + times*other.took, u.generator + times*other.generator, u.machine + times*other.machine, map[string]time.Duration{}}
-	maps.Copy(sum.servers, u.servers)
-	for name, used := range other.servers {
-		sum.servers[name] += times * used
+	maps.Copy(sum.processes, u.processes)
+	for name, used := range other.processes {
+		sum.processes[name] += times * used
 	}
 	return sum
 }
 
-// server is what all measured processes used.
-func (u usage) server() (sum time.Duration) {
-	for _, used := range u.servers {
+// measured is what all measured processes used.
+func (u usage) measured() (sum time.Duration) {
+	for _, used := range u.processes {
 		sum += used
 	}
 	return sum
 }
 
-// percent of all processors.
-func (u usage) percent(of time.Duration) float64 {
+// percent is a part of the time of all processors.
+func (u usage) percent(part time.Duration) float64 {
 	if u.took == 0 {
 		return 0
 	}
-	return 100 * max(0, of.Seconds()) / (u.took.Seconds() * float64(runtime.NumCPU()))
+	return 100 * max(0, part.Seconds()) / (u.took.Seconds() * float64(runtime.NumCPU()))
 }
 
-// usedBetween waits for the end of a time, or of ctx, and returns what was used in it.
-func usedBetween(ctx context.Context, roots []int, from, until time.Time) usage {
+// usageBetween waits for the end of a time, or of ctx, and returns what was used in it.
+func usageBetween(ctx context.Context, processes []int, from, until time.Time) usage {
 	waitUntil(ctx, from)
-	before := readUsage(roots)
+	before := readUsage(processes)
 	waitUntil(ctx, until)
-	return readUsage(roots).plus(before, -1)
+	return readUsage(processes).plus(before, -1)
 }
 
 func waitUntil(ctx context.Context, moment time.Time) {
@@ -65,9 +65,9 @@ func waitUntil(ctx context.Context, moment time.Time) {
 	}
 }
 
-// readUsage returns what was used until now, by the roots and all processes below
-// them; nothing where there is no /proc.
-func readUsage(roots []int) usage {
+// readUsage returns what was used until now, by processes and all below them;
+// nothing where there is no /proc.
+func readUsage(processes []int) usage {
 	fs, _ := procfs.NewDefaultFS()
 	stat, _ := fs.Stat()
 	self, _ := fs.Self()
@@ -75,37 +75,39 @@ func readUsage(roots []int) usage {
 	cpu := stat.CPUTotal
 	u := usage{
 		took:      time.Duration(time.Now().UnixNano()),
-		generator: time.Duration(own.UTime+own.STime) * tick,
+		generator: time.Duration(own.UTime+own.STime) * clockTick,
 		machine:   time.Duration((cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal) * float64(time.Second)),
-		servers:   map[string]time.Duration{},
+		processes: map[string]time.Duration{},
 	}
-	for _, p := range harness.Processes(roots...) {
-		u.servers[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * tick // its ended children too
+	for _, p := range harness.Processes(processes...) {
+		u.processes[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * clockTick // its ended children too
 	}
 	return u
 }
 
-// started returns the processes that fn has started and left running.
-func started(fn func() error) (roots []int, err error) {
-	own := os.Getpid()
-	before := harness.Processes(own)
-	err = fn()
-	for _, p := range harness.Processes(own) {
-		old := slices.ContainsFunc(before, func(b procfs.ProcStat) bool { return b.PID == p.PID })
-		if !old && p.PPID == own {
-			roots = append(roots, p.PID)
+// startedBy returns the child processes that start has started and left running.
+func startedBy(start func() error) (processes []int, err error) {
+	before := children()
+	err = start()
+	return slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) }), err
+}
+
+func children() (processes []int) {
+	for _, p := range harness.Processes(os.Getpid()) {
+		if p.PPID == os.Getpid() {
+			processes = append(processes, p.PID)
 		}
 	}
-	return roots, err
+	return processes
 }
 
 // memory is the memory of processes and those below them in MiB, where a page that
 // several share is divided among them (PSS).
-func memory(roots []int) (float64, error) {
+func memory(processes []int) (float64, error) {
 	var total uint64
-	for _, member := range harness.Processes(roots...) {
+	for _, member := range harness.Processes(processes...) {
 		p, _ := procfs.NewProc(member.PID)
-		rollup, _ := p.ProcSMapsRollup() // nothing of what has ended
+		rollup, _ := p.ProcSMapsRollup() // nothing of a process that has ended
 		total += rollup.Pss
 	}
 	if total == 0 {

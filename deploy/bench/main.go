@@ -1,13 +1,13 @@
-// Command bench measures the product on this machine and prints how it compares
-// with bare handlers that run beside it. `go run ./deploy/bench -h` lists the
-// flags; README.md explains the report.
+// Command bench measures the product on this machine (load generator, performance
+// report) and prints how it compares with bare handlers that run beside it.
+// `go run ./deploy/bench -h` lists the flags; README.md explains the report.
 //
-// Begin with measure in measure.go, the whole run in order. operations.go lists
-// the operations as data, load.go is the loop that sends them, client.go a
-// connection, baseline.go the handlers for comparison, site.go what is measured,
-// providers.go the servers of the generator that users log in at, page.go the sign-in
-// page, scale.go the directories of different size, machine.go reads processor time,
-// memory and control groups, and report.go prints.
+// Begin with measure in measure.go, the whole run in order. operations.go lists the
+// operations, load.go is the loop that sends them, client.go a connection, baseline.go
+// the handlers for comparison, system.go what is measured, peer.go another OAuth server,
+// providers.go and ldap.go the servers of the generator that users log in at, page.go
+// the sign-in page, scale.go the directories of different size, machine.go reads
+// processor time, memory and control groups, and report.go prints.
 package main
 
 import (
@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -60,101 +61,99 @@ func start(ctx context.Context, args []string) error {
 
 // options say what is measured and for how long.
 type options struct {
-	accounts, connections, rounds, large, people int
+	accounts, connections, rounds, large, people int // flags
 
 	duration    time.Duration
 	distributed bool
 	only        []string
+	peer        string // file of BENCH_PEER
 
-	peer                          string        // file of BENCH_PEER
-	logins                        int           // accounts that are logged in before the measurement: each costs a hash
-	cold, warm, fewRounds         int           // fewRounds of what is measured over all rounds together
+	logins                        int // accounts that are logged in before the measurement: each costs a hash
+	coldStarts, warmStarts        int
+	fewRounds                     int           // of measurements that need few
 	idleFor, steadyFor, searchFor time.Duration // searchFor of each search of scale
 	hotTenants, hotApplications   int           // applications of each tenant
 }
 
 // The defaults, and those of -short.
 var (
-	full = options{accounts: 2000, connections: 16, duration: time.Second, rounds: 9, large: 1_000_000, people: 50_000,
-		logins: 200, cold: 3, warm: 5, fewRounds: 3, idleFor: 20 * time.Second, steadyFor: 3 * time.Second,
+	fullOptions = options{accounts: 2000, connections: 16, duration: time.Second, rounds: 9, large: 1_000_000, people: 50_000,
+		logins: 200, coldStarts: 3, warmStarts: 5, fewRounds: 3, idleFor: 20 * time.Second, steadyFor: 3 * time.Second,
 		searchFor: time.Second, hotTenants: 100, hotApplications: 10}
-	short = options{accounts: 100, connections: 16, duration: 400 * time.Millisecond, rounds: 3, large: 10_000, people: 5000,
-		logins: 16, cold: 1, warm: 1, fewRounds: 1, idleFor: 3 * time.Second, steadyFor: time.Second,
+	shortOptions = options{accounts: 100, connections: 16, duration: 400 * time.Millisecond, rounds: 3, large: 10_000, people: 5000,
+		logins: 16, coldStarts: 1, warmStarts: 1, fewRounds: 1, idleFor: 3 * time.Second, steadyFor: time.Second,
 		searchFor: 50 * time.Millisecond, hotTenants: 2, hotApplications: 5}
 )
 
 // selectable are the names that -only chooses from.
 func selectable() []string {
-	return slices.Concat([]string{"starts", "idle", "memory"}, operationNames(),
+	return slices.Concat([]string{"starts", "idle", "memory"}, productOperationNames(),
 		[]string{"open", "storm", "steady", "waiting", "page", "writers", "hot", "sync", "scale", "quota"})
 }
 
 // readOptions reads the flags. -short changes the defaults, not what is given.
 func readOptions(args []string, out io.Writer) (options, error) {
-	o, names := full, selectable()
+	o := fullOptions
+	o.only = selectable()
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.TrimLeft(arg, "-") == "short" }) {
-		o, names = short, slices.DeleteFunc(names, func(name string) bool { return name == "waiting" }) // it waits for timeouts
+		o = shortOptions
+		o.only = slices.DeleteFunc(selectable(), func(name string) bool { return name == "waiting" }) // it waits for timeouts
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
-	numbers := []struct {
-		value     *int
-		name      string
-		low, high int
-		usage     string
-	}{
-		{&o.accounts, "accounts", 1, 1_000_000, "accounts to make before the measurement (-short: 100)"},
-		{&o.connections, "connections", 1, 64, "connections of the load generator, 1 to 64: a tenant may have 100 requests in flight"},
-		{&o.rounds, "rounds", 1, 100, "how many times every run is repeated, in turns (-short: 3)"},
-		{&o.large, "large", smallDirectory, 100_000_000, "accounts of the large directory of scale (-short: 10000)"},
-		{&o.people, "people", 1, 10_000_000, "accounts of the LDAP directory of sync (-short: 5000)"},
+	number := func(value *int, name string, low, high int, usage string) {
+		flags.Func(name, fmt.Sprintf("%s (default %d)", usage, *value), func(text string) (err error) {
+			if *value, err = strconv.Atoi(text); err == nil && (*value < low || *value > high) {
+				err = fmt.Errorf("it must be between %d and %d", low, high)
+			}
+			return err
+		})
 	}
-	for _, n := range numbers {
-		flags.IntVar(n.value, n.name, *n.value, n.usage)
-	}
+	number(&o.accounts, "accounts", 1, 1_000_000, "accounts to make before the measurement (-short: 100)")
+	number(&o.connections, "connections", 1, 64, "connections of the load generator, 1 to 64: a tenant may have 100 requests in flight")
+	number(&o.rounds, "rounds", 1, 100, "how many times every run is repeated, in turns (-short: 3)")
+	number(&o.large, "large", smallDirectory, 100_000_000, "accounts of the large directory of scale (-short: 10000)")
+	number(&o.people, "people", 1, 10_000_000, "accounts of the LDAP directory of sync (-short: 5000)")
 	flags.DurationVar(&o.duration, "duration", o.duration, "length of one run, 100ms to 1m (-short: 400ms)")
-	only := flags.String("only", strings.Join(names, ","), "measure only these")
+	flags.Func("only", "measure only these (default "+strings.Join(o.only, ",")+")", func(text string) error {
+		o.only = strings.Split(text, ",")
+		for _, name := range o.only {
+			if !slices.Contains(selectable(), name) {
+				return fmt.Errorf("%q is none of %s", name, strings.Join(selectable(), ", "))
+			}
+		}
+		return nil
+	})
 	flags.Bool("short", false, "finish within two minutes once everything is compiled: coarse figures")
-	flags.BoolVar(&o.distributed, "distributed", false, "measure the distributed shape too; needs redis-server and Kafka")
+	flags.BoolVar(&o.distributed, "distributed", false, "measure a distributed deployment too; needs redis-server and Kafka")
 	if err := flags.Parse(args); err != nil {
 		return o, err
-	}
-	for _, n := range numbers {
-		if *n.value < n.low || *n.value > n.high {
-			return o, fmt.Errorf("-%s is %d; it must be between %d and %d", n.name, *n.value, n.low, n.high)
-		}
 	}
 	if o.duration < 100*time.Millisecond || o.duration > time.Minute || flags.NArg() > 0 {
 		return o, errors.New("bench takes flags only, and -duration is between 100ms and 1m; -h lists them")
 	}
-	o.only = strings.Split(*only, ",")
-	for _, name := range o.only {
-		if !slices.Contains(selectable(), name) {
-			return o, fmt.Errorf("-only names %q; it can be %s", name, strings.Join(selectable(), ", "))
-		}
-	}
 	o.peer, o.logins, o.fewRounds = os.Getenv("BENCH_PEER"), min(o.logins, o.accounts), min(o.rounds, o.fewRounds)
 	if !o.wants("starts") {
-		o.cold, o.warm = 1, 0
+		o.coldStarts, o.warmStarts = 1, 0
 	}
 	o.only = append(o.only, o.needed()...)
 	return o, nil
 }
 
 // needed are the operations that others are compared with or follow from.
-func (o options) needed() (all []string) {
+func (o options) needed() (names []string) {
 	if o.wants("open", "storm") {
-		all = append(all, "validate", "get")
+		names = append(names, "validate", "get")
 	}
 	if o.peer != "" {
-		all = append(all, "validate", "client", "introspect")
+		names = append(names, "validate", "client", "introspect")
 	}
-	for _, operation := range slices.Backward(operations) { // what others are divided by stands before them
-		if o.wants(operation.name) || slices.Contains(all, operation.name) {
-			all = append(all, "bare", "row", operation.over)
+	for _, operation := range slices.Backward(productOperations) { // what others are divided by stands before them
+		if o.wants(operation.name) || slices.Contains(names, operation.name) {
+			names = append(names, "bare", "row", operation.ratioTo)
 		}
 	}
-	return all
+	return names
 }
 
 func (o options) wants(names ...string) bool {
@@ -177,7 +176,7 @@ func seedCommand(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	address, err := seed(ctx, newSite("", client, nil), *database, *keyFile, "seeded", *count)
+	address, err := seed(ctx, newSystem("", client, nil), *database, *keyFile, "seeded", *count)
 	if err == nil {
 		fmt.Println(address)
 	}

@@ -18,41 +18,59 @@ import (
 	"github.com/doorward/doorward/pkg/providertest"
 )
 
-// run is one measurement.
+// run is one run of the program.
 type run struct {
 	options
 	dir                               string
-	config                            harness.Config // of what is started
+	config                            harness.Config // of every deployment
 	openID                            *providertest.Provider
-	standalone, distributed, baseline *site
+	standalone, distributed, baseline *system
 	report                            *report
-	turns                             []*turn                       // of the next rounds
-	ends                              []func(context.Context) error // stop what was started, the last one first
+	pending                           []*measurement                // of the next rounds
+	cleanups                          []func(context.Context) error // stop what was started, the last one first
 }
 
-// measure makes the whole measurement and leaves nothing running. With a report it
-// returns what did not stop well.
+// measurement is load that is measured once in each round. Its figures are a row of the
+// report: the rate, or with a rate of the load the 99th percentile of its latency.
+type measurement struct {
+	*row
+	operation  operation
+	system     *system
+	load       load
+	background *background // nil: none
+}
+
+// background is other load on the system, which goes on from before the first operation
+// of a measurement to after the last.
+type background struct {
+	name string
+	do   action
+	load load // how long follows from the measurement
+}
+
+// measure measures everything that -only names and leaves nothing running. An error
+// beside a report says what did not stop well.
 func measure(ctx context.Context, o options) (report *report, err error) {
-	dir, remove, err := harness.Folder()
+	dir, remove, err := harness.TempFolder()
 	if err != nil {
 		return nil, err
 	}
 	r := &run{options: o, dir: dir, report: newReport(o)}
 	r.atEnd(func(context.Context) error { return remove() })
 	defer func() {
-		for _, end := range slices.Backward(r.ends) {
-			err = errors.Join(err, end(context.WithoutCancel(ctx)))
+		for _, cleanup := range slices.Backward(r.cleanups) {
+			err = errors.Join(err, cleanup(context.WithoutCancel(ctx)))
 		}
 	}()
 	steady := func(ctx context.Context) error {
-		return r.steady(ctx, "get at 500/s beside logins", "< 25 ms", r.standalone)
+		return r.steady(ctx, r.standalone, "get at 500/s beside logins", "< 25 ms")
 	}
-	underLoad := append(operationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "page")
+	needApplication := append(productOperationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "page")
 	for _, part := range []struct {
 		do    func(context.Context) error
-		names []string // that -only has; nil: all
+		names []string // of -only; nil: always
 	}{
-		{r.start, nil}, {r.fill, underLoad}, {r.page, []string{"page"}}, {r.operations, operationNames()},
+		{r.start, nil}, {r.fill, needApplication}, {r.page, []string{"page"}}, {r.operations, productOperationNames()},
 		{r.open, []string{"open"}}, {r.storm, []string{"storm"}}, {steady, []string{"steady"}},
 		{r.waiting, []string{"waiting"}}, {r.memoryAfterLoad, []string{"memory"}},
 		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
@@ -67,31 +85,71 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 	return r.report, nil
 }
 
-func (r *run) atEnd(end func(context.Context) error) { r.ends = append(r.ends, end) }
+func (r *run) atEnd(cleanup func(context.Context) error) { r.cleanups = append(r.cleanups, cleanup) }
 
-// prepare compiles the product and starts the OpenID provider that it asks.
-func (r *run) prepare(ctx context.Context) (err error) {
+// start compiles the product, starts standalone several times from an empty folder
+// (cold) and from a full one (warm), and leaves the last one running. It measures the
+// deployments while they are idle.
+func (r *run) start(ctx context.Context) (err error) {
 	packages := append([]string{"./services/agent/cmd/agent"}, harness.StandalonePackages...)
 	if r.options.distributed {
 		packages = append(packages, harness.DistributedPackages...)
 	}
 	log.Print("compiling")
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
-	defer cancel()
-	r.config = harness.Config{Own: true, Settings: slices.Clone(settings)}
+	r.config = harness.Config{OwnServers: true, Settings: slices.Clone(productSettings)}
 	if r.config.Bin, err = harness.Build(ctx, r.dir, packages...); err != nil {
 		return err
 	}
-	return r.startOpenID()
+	if err := r.startOpenIDProvider(); err != nil {
+		return err
+	}
+	var cold, warm []float64
+	for n := range r.coldStarts {
+		if n > 0 {
+			err = r.standalone.Stop(ctx)
+		}
+		if err == nil {
+			r.standalone, err = r.deploy(ctx, "standalone", "", "standalone"+strconv.Itoa(n), r.config)
+		}
+		if err != nil {
+			return err
+		}
+		cold = append(cold, r.standalone.Deployment.(*harness.Standalone).Boot.Seconds())
+	}
+	for range r.warmStarts {
+		if err := r.standalone.restart(ctx); err != nil {
+			return err
+		}
+		warm = append(warm, r.standalone.Deployment.(*harness.Standalone).Boot.Seconds())
+	}
+	log.Printf("started standalone: cold %.2f s, warm %.2f s", cold, warm)
+	if r.wants("starts") {
+		r.report.add("processes", "cold start", "s", "< 5", cold...)
+		r.report.add("processes", "warm start", "s", "< 1", warm...)
+	}
+	if r.wants("idle", "memory") {
+		waitUntilIdle(ctx)
+	}
+	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone)
+	if r.wants("memory") {
+		r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.processes)
+	}
+	if !r.options.distributed {
+		return nil
+	}
+	if r.distributed, err = r.deploy(ctx, "distributed", ", distributed", "distributed", r.config); err == nil && r.wants("idle") {
+		waitUntilIdle(ctx)
+		r.idle(ctx, "distributed", "< 4", r.distributed, "postgres", "redis-server", "java", "mailbox")
+	}
+	return err
 }
 
-// deploy starts a shape in a folder of its own until the end of the run. The name
-// stands behind those of its operations in the report.
-func (r *run) deploy(ctx context.Context, shape, name, folder string, config harness.Config) (*site, error) {
-	var deployed harness.Shape
+// deploy starts a deployment in a folder of its own until the end of the run.
+func (r *run) deploy(ctx context.Context, mode, rowSuffix, folder string, config harness.Config) (*system, error) {
+	var deployed harness.Deployment
 	config.Dir = filepath.Join(r.dir, folder)
-	roots, err := started(func() (err error) {
-		deployed, err = harness.Start(ctx, shape, config)
+	processes, err := startedBy(func() (err error) {
+		deployed, err = harness.Start(ctx, mode, config)
 		return err
 	})
 	if err != nil {
@@ -102,83 +160,35 @@ func (r *run) deploy(ctx context.Context, shape, name, folder string, config har
 	if err != nil {
 		return nil, err
 	}
-	s := newSite(name, client, roots)
-	s.Shape, s.openID.Provider = deployed, r.openID
+	s := newSystem(rowSuffix, client, processes)
+	s.Deployment, s.openID.Provider = deployed, r.openID
 	return s, nil
 }
 
-// start compiles the product, starts standalone several times from an empty folder
-// and from a full one, and leaves the last one running. It measures it while it is
-// idle.
-func (r *run) start(ctx context.Context) (err error) {
-	if err := r.prepare(ctx); err != nil {
-		return err
-	}
-	var cold, warm []float64
-	for n := range r.cold {
-		if n > 0 {
-			if err := r.standalone.Stop(ctx); err != nil {
-				return err
-			}
-		}
-		if r.standalone, err = r.deploy(ctx, "standalone", "", "standalone"+strconv.Itoa(n), r.config); err != nil {
-			return err
-		}
-		cold = append(cold, r.standalone.Shape.(*harness.Standalone).Boot.Seconds())
-	}
-	for range r.warm {
-		if err := r.standalone.restart(ctx); err != nil {
-			return err
-		}
-		warm = append(warm, r.standalone.Shape.(*harness.Standalone).Boot.Seconds())
-	}
-	log.Printf("started standalone: cold %.2f s, warm %.2f s", cold, warm)
-	if r.wants("starts") {
-		r.report.add("processes", "cold start", "s", "< 5", cold...)
-		r.report.add("processes", "warm start", "s", "< 1", warm...)
-	}
-	if r.wants("idle", "memory") {
-		rest(ctx)
-	}
-	r.idle(ctx, "standalone with PostgreSQL", "< 1", r.standalone)
-	if r.wants("memory") {
-		r.memory("processes", "memory idle, standalone with PostgreSQL", "< 120", r.standalone.roots)
-	}
-	if !r.options.distributed {
-		return nil
-	}
-	if r.distributed, err = r.deploy(ctx, "distributed", ", distributed", "distributed", r.config); err == nil && r.wants("idle") {
-		rest(ctx)
-		r.idle(ctx, "distributed", "< 4", r.distributed, "postgres", "redis-server", "java", "mailbox")
-	}
-	return err
-}
+// waitUntilIdle waits until standalone has returned the memory that it does not need
+// when idle, and PostgreSQL has ended the sessions that nothing uses.
+func waitUntilIdle(ctx context.Context) { waitUntil(ctx, time.Now().Add(30*time.Second)) }
 
-// rest waits until standalone has returned what it does not need at rest, and
-// PostgreSQL has ended the sessions that nothing uses.
-func rest(ctx context.Context) { waitUntil(ctx, time.Now().Add(30*time.Second)) }
-
-// idle measures a deployment while nothing is asked of it, after the work of its
-// start: the product's own processes, which have the aim, and the servers that it
-// stands on.
-func (r *run) idle(ctx context.Context, name, aim string, s *site, servers ...string) {
+// idle measures the processor time of an idle deployment: that of the product's own
+// processes, which has the aim, and that with the servers that it stands on.
+func (r *run) idle(ctx context.Context, name, aim string, s *system, servers ...string) {
 	if !r.wants("idle") {
 		return
 	}
-	used := usedBetween(ctx, s.roots, time.Now(), time.Now().Add(r.idleFor))
-	percent := func(of time.Duration) float64 { return 100 * of.Seconds() / used.took.Seconds() }
-	own := used.server()
+	used := usageBetween(ctx, s.processes, time.Now(), time.Now().Add(r.idleFor))
+	percent := func(part time.Duration) float64 { return 100 * part.Seconds() / used.took.Seconds() }
+	own := used.measured()
 	for _, server := range servers {
-		own -= used.servers[server]
+		own -= used.processes[server]
 	}
 	r.report.add("processes", "idle CPU, "+name, "% of a core", aim, percent(own))
 	if len(servers) > 0 {
-		r.report.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "", percent(used.server()))
+		r.report.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "", percent(used.measured()))
 	}
 }
 
-func (r *run) memory(section, name, aim string, roots []int) {
-	mib, err := memory(roots)
+func (r *run) memory(section, name, aim string, processes []int) {
+	mib, err := memory(processes)
 	if err != nil {
 		r.report.skip(name, err)
 		return
@@ -190,205 +200,188 @@ func (r *run) memoryAfterLoad(ctx context.Context) error {
 	if r.baseline == nil { // there was no load
 		return nil
 	}
-	r.memory("processes", "memory at the end of load, standalone with PostgreSQL", "", r.standalone.roots)
-	rest(ctx)
-	r.memory("processes", "memory after load, standalone with PostgreSQL", "< 250", r.standalone.roots)
+	r.memory("processes", "memory at the end of load, standalone with PostgreSQL", "", r.standalone.processes)
+	waitUntilIdle(ctx)
+	r.memory("processes", "memory after load, standalone with PostgreSQL", "< 250", r.standalone.processes)
 	return nil
 }
 
 // fill makes the applications to measure and starts the baseline.
 func (r *run) fill(ctx context.Context) error {
-	for _, s := range []*site{r.standalone, r.distributed} {
-		if s == nil {
-			continue
-		}
-		if err := r.fillSite(ctx, s); err != nil {
-			return err
-		}
+	if err := errors.Join(r.fillSystem(ctx, r.standalone), r.fillSystem(ctx, r.distributed)); err != nil {
+		return err
 	}
 	return r.startBaseline(ctx)
 }
 
-// fillSite makes an application in a deployment to measure it.
-func (r *run) fillSite(ctx context.Context, s *site) (err error) {
-	began := time.Now()
-	if err = s.fill(ctx, r.accounts, r.logins); err != nil {
+// fillSystem makes the application to measure in a deployment; nil: in none.
+func (r *run) fillSystem(ctx context.Context, s *system) (err error) {
+	if s == nil {
+		return nil
+	}
+	started := time.Now()
+	if err = s.addApplication(ctx, r.accounts, r.logins); err != nil {
 		return fmt.Errorf("make the application to measure: %w", err)
 	}
-	log.Printf("made %d accounts and logged %d in, in %.1f s", r.accounts, r.logins, time.Since(began).Seconds())
+	log.Printf("made %d accounts and logged %d in, in %.1f s", r.accounts, r.logins, time.Since(started).Seconds())
 	if r.wants(delegated) {
-		s.ldap, err = r.startMirror(ctx, s, r.logins, time.Minute)
+		s.ldap, err = r.startLDAPDirectory(ctx, s, r.logins, time.Minute)
 	}
 	return err
 }
 
-// work is load on a site.
-type work struct {
-	operation
-	site *site
-	load load
-}
-
-// turn is work that is measured once in each round. Its figures are a row of the
-// report.
-type turn struct {
-	*row
-	work
-	beside *work // goes on from before the first operation to after the last
-}
-
-// turn adds a turn of the next rounds: the rate of an operation, or the 99th percentile
-// of its latency at a rate.
-func (r *run) turn(section string, s *site, o operation, rate float64) *turn {
-	l := load{connections: r.connections, rate: rate, warm: r.duration / 8, length: r.duration}
-	t := &turn{row: r.report.add(section, o.name+s.name, "/s", ""), work: work{o, s, l}}
-	if rate > 0 {
-		t.unit = "ms"
+// add adds a measurement to the next rounds. What the load leaves open is as the flags say.
+func (r *run) add(section string, s *system, o operation, l load) *measurement {
+	l.connections, l.length = r.connections, cmp.Or(l.length, r.duration)
+	l.warmUp = cmp.Or(l.warmUp, r.duration/8)
+	m := &measurement{row: r.report.add(section, o.name+s.rowSuffix, "/s", ""), operation: o, system: s, load: l}
+	if l.rate > 0 {
+		m.unit = "ms"
 	}
-	r.turns = append(r.turns, t)
-	return t
+	r.pending = append(r.pending, m)
+	return m
 }
 
-// turnsBeside adds a turn of an operation alone and one beside other work, which is
-// divided by the first.
-func (r *run) turnsBeside(section string, s *site, o operation, rate float64, other *work, aim string) {
-	alone, beside := r.turn(section, s, operation{name: o.name + " alone", do: o.do}, rate), r.turn(section, s, o, rate)
-	beside.over, beside.aims.rate, beside.beside = alone.row, aim, other
+// addPair adds an operation alone and with background load, whose figures are divided
+// by those of the first.
+func (r *run) addPair(section string, o operation, l load, b *background, aim string) {
+	alone := r.add(section, r.standalone, operation{name: o.name + " alone", do: o.do}, l)
+	beside := r.add(section, r.standalone, o, l)
+	beside.reference, beside.rateAim, beside.background = alone.row, aim, b
 }
 
-func loggingIn(s *site) *work {
-	return &work{operation{name: "logins", do: find("login").do}, s, load{connections: 32}}
+// logins is background load of 32 connections that log in.
+func logins() *background {
+	return &background{"logins", productOperation("login").do, load{connections: 32}}
 }
 
 // operations measures all operations at their highest rate.
 func (r *run) operations(ctx context.Context) (err error) {
-	var other *site
+	var peer *system
 	if r.peer != "" {
-		if other, err = openPeer(r.peer); err != nil {
+		if peer, err = openPeer(ctx, r.peer); err != nil {
 			return err
 		}
 	}
 	for _, part := range []struct {
 		section string
-		site    *site
+		system  *system
 		list    []operation
 	}{
-		{"bare handlers", r.baseline, bareOperations},
-		{"operations", r.standalone, operations},
-		{"distributed", r.distributed, operations},
-		{"peer", other, peerOperations},
+		{"bare handlers", r.baseline, baselineOperations}, {"operations", r.standalone, productOperations},
+		{"distributed", r.distributed, productOperations}, {"peer", peer, peerOperations},
 	} {
 		for _, o := range part.list {
-			if part.site == nil || !r.wants(o.name) {
+			if part.system == nil || !r.wants(o.name) {
 				continue
 			}
-			t := r.turn(part.section, part.site, o, 0)
-			t.over, t.aims = r.report.row(o.over), o.aims
-			if part.site == r.distributed {
-				t.over, t.aims = r.report.row(o.name), aims{cpu: o.apart}
+			m := r.add(part.section, part.system, o, load{})
+			m.reference, m.rateAim, m.cpuAim = r.report.row(o.ratioTo), o.rateAim, o.cpuAim
+			if part.system == r.distributed {
+				m.reference, m.rateAim, m.cpuAim = r.report.row(o.name), "", o.distributedAim
 			}
 		}
 	}
 	return r.rounds(ctx, r.options.rounds)
 }
 
-// half of the highest rate of an operation; 0 where it was not measured, or the
-// machine was too busy.
-func (r *run) half(name string) float64 {
+// halfRate is half of the highest rate of an operation; 0 where it was not measured, or
+// the machine was too busy.
+func (r *run) halfRate(name string) load {
 	if measured := r.report.row(name); measured != nil {
-		return median(measured.values) / 2
+		return load{rate: median(measured.values) / 2}
 	}
-	return 0
+	return load{}
 }
 
-// open measures operations at half of their highest rate.
+// open measures operations at half of their highest rate (open loop).
 func (r *run) open(ctx context.Context) error {
-	for _, o := range operations {
-		if half := r.half(o.name); half > 0 {
-			t := r.turn("p99 at half of the highest rate", r.standalone, o, half)
-			if o.over != "hash" && o.over != "login" {
-				t.aims.rate = "< 10 ms"
+	for _, o := range productOperations {
+		if half := r.halfRate(o.name); half.rate > 0 {
+			m := r.add("p99 at half of the highest rate", r.standalone, o, half)
+			if o.ratioTo != "hash" && o.ratioTo != "login" {
+				m.rateAim = "< 10 ms"
 			}
 		}
 	}
 	return r.rounds(ctx, r.fewRounds)
 }
 
-// storm measures some operations at half of their highest rate beside logins.
+// storm measures reads at half of their highest rate beside logins.
 func (r *run) storm(ctx context.Context) error {
+	const section = "p99 at half of the highest rate beside 32 connections that log in"
 	for _, name := range []string{"validate", "get"} {
-		if half := r.half(name); half > 0 {
-			r.turnsBeside("p99 at half of the highest rate beside 32 connections that log in", r.standalone, find(name),
-				half, loggingIn(r.standalone), "<= 3")
+		if half := r.halfRate(name); half.rate > 0 {
+			r.addPair(section, productOperation(name), half, logins(), "<= 3")
 		}
 	}
 	return r.rounds(ctx, r.fewRounds)
 }
 
-// steady measures account GET at 500 a second beside logins.
-func (r *run) steady(ctx context.Context, name, aim string, s *site) error {
-	t := r.turn("p99 at 500 a second beside 32 connections that log in", s, operation{name: name, do: find("get").do}, 500)
-	t.aims.rate, t.beside, t.load.length = aim, loggingIn(s), r.steadyFor
+// steady measures reads of a system at a fixed rate beside logins.
+func (r *run) steady(ctx context.Context, s *system, name, aim string) error {
+	const section = "p99 at 500 a second beside 32 connections that log in"
+	m := r.add(section, s, operation{name: name, do: productOperation("get").do}, load{rate: 500, length: r.steadyFor})
+	m.rateAim, m.background = aim, logins()
 	return r.rounds(ctx, r.fewRounds)
 }
 
-// waiting measures logins and account GET at a fixed rate without and beside 200
-// logins at a provider that accepts connections and never answers.
+// waiting measures logins and reads at a fixed rate without and beside 200 logins at a
+// provider that accepts connections and never answers.
 func (r *run) waiting(ctx context.Context) error {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = silent.Close() }()
-	login, err := r.standalone.silentLogin(ctx, "https://"+silent.Addr().String())
+	login, err := r.standalone.silentProviderLogin(ctx, "https://"+silent.Addr().String())
 	if err != nil {
 		return fmt.Errorf("make a directory of a provider that never answers: %w", err)
 	}
-	other := &work{operation{name: "of these logins", do: login}, r.standalone, load{connections: 200}}
 	for name, rate := range map[string]float64{"login": 5, "get": 100} {
-		o := operation{name: fmt.Sprintf("%s at %.0f/s", name, rate), do: find(name).do}
-		r.turnsBeside("p99 beside 200 logins at a provider that never answers", r.standalone, o, rate, other, "")
-	}
-	for _, t := range r.turns {
-		t.load.warm, t.load.length = 3*time.Second, 3*r.steadyFor
+		o := operation{name: fmt.Sprintf("%s at %.0f/s", name, rate), do: productOperation(name).do}
+		r.addPair("p99 beside 200 logins at a provider that never answers", o,
+			load{rate: rate, warmUp: 3 * time.Second, length: 3 * r.steadyFor},
+			&background{"of these logins", login, load{connections: 200}}, "")
 	}
 	return r.rounds(ctx, r.fewRounds)
 }
 
-// writers measures validation and account GET without and beside 50 writes a
-// second: of one application while another tenant writes, and of many applications
-// in many tenants, to which the writes go.
+// writers measures reads without and beside 50 writes a second: of one application while
+// another tenant writes, and (hot) of many applications in many tenants, to which the
+// writes go.
 func (r *run) writers(ctx context.Context) error {
 	tenants := 1
 	if r.wants("hot") {
 		tenants = r.hotTenants
 	}
-	var hot []*site
+	var applications []*system
 	for range tenants {
-		sites, err := r.standalone.newTenant(ctx, r.hotApplications)
+		made, err := r.standalone.newTenant(ctx, r.hotApplications)
 		if err != nil {
 			return fmt.Errorf("make a tenant: %w", err)
 		}
-		hot = append(hot, sites...)
+		applications = append(applications, made...)
 	}
 	if err := r.standalone.restart(ctx); err != nil {
 		return err
 	}
-	log.Printf("made %d applications in %d tenants", len(hot), tenants)
+	log.Printf("made %d applications in %d tenants", len(applications), tenants)
+	hotSection := fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(applications), tenants)
 	for _, part := range []struct {
 		name, section, aim string
-		readers, written   []*site
+		read, written      []*system
 	}{
-		{"writers", "beside 50 writes a second of another tenant", ">= 0.9", []*site{r.standalone}, hot[:r.hotApplications]},
-		{"hot", fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(hot), tenants), ">= 0.95", hot, hot},
+		{"writers", "beside 50 writes a second of another tenant", ">= 0.9", []*system{r.standalone}, applications[:r.hotApplications]},
+		{"hot", hotSection, ">= 0.95", applications, applications},
 	} {
 		if !r.wants(part.name) {
 			continue
 		}
-		other := &work{operation{name: "writes", do: writes(part.written)}, r.standalone, load{connections: 4, rate: 50}}
+		writes := &background{"writes", inTurns(part.written, (*system).write), load{connections: 4, rate: 50}}
 		for _, name := range []string{"validate", "get"} {
-			o := operation{name: name, do: ofAll(part.readers, find(name).do)}
-			r.turnsBeside(part.section, r.standalone, o, 0, other, part.aim)
+			o := operation{name: name, do: inTurns(part.read, productOperation(name).do)}
+			r.addPair(part.section, o, load{}, writes, part.aim)
 		}
 		if err := r.rounds(ctx, max(r.options.rounds, 2)); err != nil {
 			return err
@@ -397,7 +390,7 @@ func (r *run) writers(ctx context.Context) error {
 	return nil
 }
 
-// quota measures a standalone of its own in a control group with one processor.
+// quota repeats steady on a standalone of its own in a control group with one processor.
 func (r *run) quota(ctx context.Context) error {
 	group, err := newCPUGroup()
 	if err != nil {
@@ -409,22 +402,22 @@ func (r *run) quota(ctx context.Context) error {
 	config.Wrap = group.Wrapper()
 	s, err := r.deploy(ctx, "standalone", "", "quota", config)
 	if err == nil {
-		err = r.fillSite(ctx, s)
+		err = r.fillSystem(ctx, s)
 	}
 	if err != nil {
 		return err
 	}
-	return r.steady(ctx, "the same with a quota of one processor", "< 40 ms", s)
+	return r.steady(ctx, s, "the same with a quota of one processor", "< 40 ms")
 }
 
-// rounds does every turn that was added once in each round, so that a slow minute of
-// the machine is shared by all. Each round begins with another one.
+// rounds makes every pending measurement once in each round, so that a slow minute of
+// the machine is shared by all. Each round begins with another measurement.
 func (r *run) rounds(ctx context.Context, count int) error {
-	turns := r.turns
-	r.turns = nil
+	pending := r.pending
+	r.pending = nil
 	for round := range count {
-		for n := range turns {
-			if err := errors.Join(turns[(n+round)%len(turns)].measure(ctx), ctx.Err()); err != nil {
+		for n := range pending {
+			if err := errors.Join(pending[(n+round)%len(pending)].measure(ctx), ctx.Err()); err != nil {
 				return err
 			}
 		}
@@ -433,30 +426,30 @@ func (r *run) rounds(ctx context.Context, count int) error {
 	return nil
 }
 
-// measure does the turn while what is beside it goes on, which the note is about.
-func (t *turn) measure(ctx context.Context) error {
-	if t.setup != nil {
-		t.setup(t.site, t.load)
+// measure adds the figures of one round, and a note about the background load.
+func (m *measurement) measure(ctx context.Context) error {
+	if m.operation.prepare != nil {
+		m.operation.prepare(m.system, m.load)
 	}
-	var others *outcome
 	var wait sync.WaitGroup
-	beside := load{warm: t.load.warm / 2, length: t.load.warm + t.load.length*3/2}
-	if t.beside != nil {
-		beside.connections, beside.rate = t.beside.load.connections, t.beside.load.rate
-		wait.Go(func() { others = beside.run(ctx, t.beside.site, t.beside.do) })
+	var others *outcome
+	if b := m.background; b != nil {
+		b.load.warmUp, b.load.length = m.load.warmUp/2, m.load.warmUp+m.load.length*3/2
+		wait.Go(func() { others = b.load.run(ctx, m.system, b.do) })
 	}
-	found := t.load.run(ctx, t.site, t.do)
+	found := m.load.run(ctx, m.system, m.operation.do)
 	wait.Wait()
-	value := float64(found.done()) / t.load.length.Seconds()
-	if t.load.rate > 0 {
+	value := float64(found.done()) / m.load.length.Seconds()
+	if m.load.rate > 0 {
 		value = percentile(found.latencies, 99)
 	}
-	t.values, t.cpu = append(t.values, value), append(t.cpu, found.cpu())
-	t.sum.add(found)
+	m.values, m.cpu = append(m.values, value), append(m.cpu, found.cpu())
+	m.sum.add(found)
 	if others == nil {
-		return found.failed(t.name)
+		return found.failed(m.name)
 	}
-	t.note = fmt.Sprintf("beside %.1f %s a second (failed: %s). ", float64(others.done())/beside.length.Seconds(), t.beside.name,
-		cmp.Or(counts(others.failures), "none"))
-	return errors.Join(found.failed(t.name), others.failed(t.beside.name))
+	b := m.background
+	m.note = fmt.Sprintf("beside %.1f %s a second (failed: %s). ", float64(others.done())/b.load.length.Seconds(), b.name,
+		cmp.Or(countsText(others.failures), "none"))
+	return errors.Join(found.failed(m.name), others.failed(b.name))
 }

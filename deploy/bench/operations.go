@@ -14,239 +14,257 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// operation is one thing that a client does. Its figures are divided by those of
-// another operation in the same round.
+// operation is one kind of request, or of a sequence of requests, that a client sends.
 type operation struct {
-	name, over string
-	aims       aims
-	apart      string                // aim of the processor time of the distributed shape over standalone's
-	setup      func(s *site, l load) // before a run; nil: nothing
-	do         action
+	name           string
+	ratioTo        string // operation whose figures of the same round divide those of this one; empty: none
+	rateAim        string // what the ratio of the rates is meant to be; without ratioTo the rate itself
+	cpuAim         string // what the ratio of the processor times is meant to be
+	distributedAim string // what the processor time distributed over that in standalone is meant to be
+
+	prepare func(s *system, l load) // runs before each measurement; nil: nothing
+	do      action
 }
 
-// operations of the product, in the order of the report.
-var operations = []operation{
-	{name: "login", over: "hash", aims: aims{rate: ">= 0.85"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, s.login(n))
-	}},
-	{name: "validate", over: "follow", aims: aims{cpu: "<= 1.25"}, apart: "<= 1.5", do: func(s *site, c *connection, n uint64) error {
-		return c.follow(s.application + "/authTokens/" + one(s.access, n))
-	}},
-	{name: "refresh", over: "pair", aims: aims{cpu: "<= 1"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, s.token(e2e.RefreshGrant(one(s.refresh, n))))
-	}},
-	{name: "client", over: "pair", aims: aims{cpu: "<= 1.1"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, s.token(one(s.keys, n)))
-	}},
-	{name: "get", over: "row", aims: aims{cpu: "<= 1.25"}, apart: "<= 1.2", do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, e2e.Get(one(s.accounts, n)))
-	}},
-	{name: "signed", over: "get", aims: aims{cpu: "<= 1.2"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, s.client.Signed(http.MethodGet, one(s.accounts, n), nil, time.Now()))
-	}},
-	{name: "create", over: "hash", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusCreated, e2e.Post(s.application+"/accounts", newAccount("new")))
-	}},
-	{name: "import", over: "insert", aims: aims{rate: ">= 0.5"}, do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusCreated, e2e.Post(s.directory+importing, imported("new")))
-	}},
-	{name: "sso", over: "row", do: func(s *site, c *connection, _ uint64) error { return s.openSession(c) }},
-	{name: "session", over: "row", do: func(s *site, c *connection, _ uint64) error {
-		if c.session == "" {
-			if err := s.openSession(c); err != nil {
-				return err
-			}
-		}
-		return s.showPage(c)
-	}},
-	{name: "hosted", over: "login", aims: aims{cpu: "<= 1.15"}, setup: (*site).openSessions, do: func(s *site, c *connection, n uint64) error {
-		select {
-		case c.session = <-s.sessions:
-		default:
-			if err := s.openSession(c); err != nil {
-				return err
-			}
-		}
-		return s.hostedLogin(c, n)
-	}},
-	{name: "journey", over: "login", do: func(s *site, c *connection, n uint64) error {
-		if err := s.openSession(c); err != nil {
-			return err
-		}
-		cookies := c.cookies()
-		if err := s.showPage(c); err != nil {
-			return err
-		}
-		if err := s.hostedLogin(c, n); err != nil {
-			return err
-		}
-		_, assertion, _ := strings.Cut(c.answered("Service-SSO-Redirect-Location"), "?jwtResponse=")
-		return c.send(http.StatusFound, page(s.host+"/sso/?jwtResponse="+assertion, cookies))
-	}},
-	{name: "saml", over: "sso", do: (*site).samlLogin},
-	{name: "social", over: "sso", do: (*site).socialLogin},
-	{name: "me", over: "row", aims: aims{rate: ">= 0.5"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, page(s.clientAPI+"/me", "access_token="+one(s.access, n)))
-	}},
-	{name: delegated, aims: aims{rate: ">= 500"}, do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, login(s.ldap.application, s.ldap.user(n)))
-	}},
+// productOperations are the operations of the product, in the order of the report.
+var productOperations = []operation{
+	{name: "login", ratioTo: "hash", rateAim: ">= 0.85", do: sends(http.StatusOK, (*system).login)},
+	{name: "validate", ratioTo: "follow", cpuAim: "<= 1.25", distributedAim: "<= 1.5", do: follows((*system).validateToken)},
+	{name: "refresh", ratioTo: "pair", cpuAim: "<= 1", do: sends(http.StatusOK, (*system).refreshToken)},
+	{name: "client", ratioTo: "pair", cpuAim: "<= 1.1", distributedAim: "<= 1.2", do: sends(http.StatusOK, (*system).clientCredentials)},
+	{name: "get", ratioTo: "row", cpuAim: "<= 1.25", distributedAim: "<= 1.2", do: sends(http.StatusOK, (*system).getAccount)},
+	{name: "signed", ratioTo: "get", cpuAim: "<= 1.2", do: sends(http.StatusOK, (*system).getAccountSigned)},
+	{name: "create", ratioTo: "hash", do: sends(http.StatusCreated, (*system).createAccount)},
+	{name: "import", ratioTo: "insert", rateAim: ">= 0.5", do: sends(http.StatusCreated, (*system).importAccount)},
+	{name: "sso", ratioTo: "row", do: (*system).openSession},
+	{name: "session", ratioTo: "row", do: inSequence((*system).keepSession, (*system).showPage)},
+	{name: "hosted", ratioTo: "login", cpuAim: "<= 1.15", prepare: (*system).openSessions,
+		do: inSequence((*system).takeSession, (*system).hostedLogin)},
+	{name: "journey", ratioTo: "login",
+		do: inSequence((*system).openSession, (*system).showPage, (*system).hostedLogin, (*system).returnToApplication)},
+	{name: "saml", ratioTo: "sso", do: (*system).samlLogin},
+	{name: "social", ratioTo: "sso", do: (*system).openIDLogin},
+	{name: "me", ratioTo: "row", rateAim: ">= 0.5", do: sends(http.StatusOK, (*system).currentUser)},
+	{name: delegated, rateAim: ">= 500", do: sends(http.StatusOK, (*system).delegatedLogin)},
 }
 
-// delegated is the name of the login of which an agent checks the password.
+// delegated is the operation for which an agent has to run.
 const delegated = "delegated"
 
-// bareOperations are those of the baseline.
-var bareOperations = []operation{
-	{name: "bare", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, e2e.Get(s.host+"/bare")) }},
-	{name: "row", do: func(s *site, c *connection, n uint64) error {
-		return c.send(http.StatusOK, e2e.Get(s.host+"/row/"+one(s.accounts, n)))
-	}},
-	{name: "follow", do: func(s *site, c *connection, n uint64) error {
-		return c.follow(s.host + "/follow/" + one(s.accounts, n))
-	}},
-	{name: "insert", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusCreated, e2e.Post(s.host+"/insert", imported("new")))
-	}},
-	{name: "pair", do: func(s *site, c *connection, _ uint64) error {
-		return c.send(http.StatusOK, e2e.Post(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}}))
-	}},
-	{name: "hash", do: func(s *site, c *connection, _ uint64) error { return c.send(http.StatusOK, e2e.Get(s.host+"/hash")) }},
+// baselineOperations are those of the bare handlers in baseline.go.
+var baselineOperations = []operation{
+	{name: "bare", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request { return e2e.Get(s.host + "/bare") })},
+	{name: "row", do: sends(http.StatusOK, func(s *system, n uint64) e2e.Request { return e2e.Get(s.host + "/row/" + pick(s.accounts, n)) })},
+	{name: "follow", do: follows(func(s *system, n uint64) e2e.Request { return e2e.Get(s.host + "/follow/" + pick(s.accounts, n)) })},
+	{name: "insert", do: sends(http.StatusCreated, func(s *system, _ uint64) e2e.Request {
+		return e2e.Post(s.host+"/insert", importedAccount())
+	})},
+	{name: "pair", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request {
+		return e2e.Post(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}})
+	})},
+	{name: "hash", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request { return e2e.Get(s.host + "/hash") })},
 }
 
-// find returns an operation of the product by its name.
-func find(name string) operation {
-	return operations[slices.IndexFunc(operations, func(o operation) bool { return o.name == name })]
+// sends is the action that sends one request, which must be answered with the status.
+func sends(status int, request func(s *system, n uint64) e2e.Request) action {
+	return func(s *system, c *connection, n uint64) error { return c.send(status, request(s, n)) }
 }
 
-func operationNames() (all []string) {
-	for _, o := range operations {
-		all = append(all, o.name)
+// follows is the action that sends a request which is redirected, and then a GET of its Location.
+func follows(request func(s *system, n uint64) e2e.Request) action {
+	return inSequence(sends(http.StatusFound, request), func(_ *system, c *connection, _ uint64) error {
+		return c.send(http.StatusOK, e2e.Get(c.header("Location")))
+	})
+}
+
+// inSequence is the action that does all of these until one fails.
+func inSequence(actions ...action) action {
+	return func(s *system, c *connection, n uint64) (err error) {
+		for i := 0; i < len(actions) && err == nil; i++ {
+			err = actions[i](s, c, n)
+		}
+		return err
 	}
-	return all
 }
 
-// one chooses a value for the nth operation.
-func one[T any](of []T, n uint64) T { return of[scattered(n)%uint64(len(of))] }
+// inTurns is the action on all these systems in turns, each with its own API key.
+func inTurns(systems []*system, do action) action {
+	return func(_ *system, c *connection, n uint64) error {
+		s := pick(systems, n)
+		c.authorization = s.authorization
+		return do(s, c, n)
+	}
+}
 
-// scattered turns a count into numbers without an order, the same in every run:
-// the finalizer of splitmix64.
-func scattered(n uint64) uint64 {
+// productOperation finds an operation of the product by its name.
+func productOperation(name string) operation {
+	return productOperations[slices.IndexFunc(productOperations, func(o operation) bool { return o.name == name })]
+}
+
+func productOperationNames() (names []string) {
+	for _, o := range productOperations {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// pick chooses a value for the nth operation, in the same pseudo-random order in every run.
+func pick[T any](values []T, n uint64) T { return values[pseudoRandom(n)%uint64(len(values))] }
+
+// pseudoRandom is the finalizer of splitmix64.
+func pseudoRandom(n uint64) uint64 {
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
 	n = (n ^ n>>27) * 0x94d049bb133111eb
 	return n ^ n>>31
 }
 
-// newAccount is one that is not there yet.
-func newAccount(noun string) e2e.Object { return e2e.NewAccount(unique(noun) + "@example.test") }
+var (
+	runName = strings.ToLower(rand.Text()[:8])
+	counter atomic.Int64
+)
 
-// importing is where accounts with a password that was hashed elsewhere go.
-const importing = "/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false"
+// unique is a name that no other resource has, also of earlier runs.
+func unique(noun string) string {
+	return noun + strconv.FormatInt(counter.Add(1), 10) + "-" + runName
+}
 
-// imported is such an account: bcrypt of the password of all accounts.
-func imported(noun string) e2e.Object {
-	account := newAccount(noun)
+// The requests of the nth operation.
+
+func (s *system) login(n uint64) e2e.Request      { return passwordLogin(s.application, pick(s.emails, n)) }
+func (s *system) getAccount(n uint64) e2e.Request { return e2e.Get(pick(s.accounts, n)) }
+func (s *system) createAccount(uint64) e2e.Request {
+	return e2e.Post(s.application+"/accounts", newAccount())
+}
+
+func (s *system) importAccount(uint64) e2e.Request {
+	return e2e.Post(s.directory+"/accounts?passwordFormat=mcf&registrationWorkflowEnabled=false", importedAccount())
+}
+
+func (s *system) getAccountSigned(n uint64) e2e.Request {
+	return s.client.Signed(http.MethodGet, pick(s.accounts, n), nil, time.Now())
+}
+
+func (s *system) validateToken(n uint64) e2e.Request {
+	return e2e.Get(s.application + "/authTokens/" + pick(s.accessTokens, n))
+}
+
+func (s *system) refreshToken(n uint64) e2e.Request {
+	return s.tokenRequest(e2e.RefreshGrant(pick(s.refreshTokens, n)))
+}
+
+func (s *system) clientCredentials(n uint64) e2e.Request {
+	return s.tokenRequest(pick(s.clientGrants, n))
+}
+
+func (s *system) tokenRequest(grant url.Values) e2e.Request {
+	return e2e.Post(s.application+"/oauth/token", grant)
+}
+
+func (s *system) currentUser(n uint64) e2e.Request {
+	return browserRequest(s.clientAPI+"/me", "access_token="+pick(s.accessTokens, n))
+}
+
+// delegatedLogin is the login of an account whose password an agent checks at the LDAP server.
+func (s *system) delegatedLogin(n uint64) e2e.Request {
+	return passwordLogin(s.ldap.application, ldapUser(int(pseudoRandom(n)%uint64(s.ldap.accounts))))
+}
+
+func passwordLogin(application, loginName string) e2e.Request {
+	return e2e.Login(e2e.Object{"href": application}, loginName, e2e.Password)
+}
+
+func newAccount() e2e.Object { return e2e.NewAccount(unique("new") + "@example.test") }
+
+// importedAccount is a new account with the bcrypt hash of e2e.Password, as another product would have made it.
+func importedAccount() e2e.Object {
+	account := newAccount()
 	account["password"] = "$2b$10$PgveVd5D7aXoUVIJuyxPce.cKEzECXopK00hhLbhIDdJ8Kamj2U9a"
 	return account
 }
 
-var (
-	thisRun = strings.ToLower(rand.Text()[:8])
-	names   atomic.Int64
-)
-
-// unique returns a name that nothing has yet.
-func unique(noun string) string {
-	return noun + strconv.FormatInt(names.Add(1), 10) + "-" + thisRun
-}
-
-func (s *site) token(grant url.Values) e2e.Request {
-	return e2e.Post(s.application+"/oauth/token", grant)
-}
-
-func (s *site) login(n uint64) e2e.Request { return login(s.application, one(s.emails, n)) }
-
-func login(application, name string) e2e.Request {
-	return e2e.Login(e2e.Object{"href": application}, name, e2e.Password)
-}
-
-// openSession begins a hosted login. The connection holds its session token then.
-func (s *site) openSession(c *connection) error {
-	if err := c.send(http.StatusFound, page(s.host+"/sso?jwtRequest="+s.loginRequest(), "")); err != nil {
-		return err
-	}
-	if c.session = c.redirect().Get("jwt"); c.session == "" {
-		return refusal{http.StatusFound, "the hosted login redirects to " + c.answered("Location")}
-	}
-	return nil
-}
-
-// openSessions begins as many hosted logins as a run can end, more than the
-// processors can hash passwords in its time, or fewer where one fails.
-func (s *site) openSessions(l load) {
-	s.sessions = make(chan string, l.connections+int(60*float64(runtime.NumCPU())*(l.warm+l.length).Seconds()))
-	c := connect(s.tls, "")
-	defer c.close()
-	for len(s.sessions) < cap(s.sessions) && s.openSession(c) == nil {
-		s.sessions <- c.session
-	}
-}
-
-// showPage is the first call of a hosted page.
-func (s *site) showPage(c *connection) error {
-	return s.sessionCall(c, http.StatusOK, e2e.Get(s.application+"?expand=idSiteModel"))
-}
-
-// hostedLogin is the call of a hosted page with the password.
-func (s *site) hostedLogin(c *connection, n uint64) error {
-	return s.sessionCall(c, http.StatusNoContent, s.login(n))
-}
-
-// sessionCall sends a request of a hosted page. After a failure the next call
-// begins with another session.
-func (s *site) sessionCall(c *connection, want int, r e2e.Request) error {
-	r.Header = http.Header{"Authorization": {"Bearer " + c.session}, "Origin": {s.pages}}
-	c.session = ""
-	if err := c.send(want, r); err != nil {
-		return err
-	}
-	c.session = strings.TrimPrefix(c.answered("Authorization"), "Bearer ")
-	return nil
-}
-
-// loginRequest is a signed request for the hosted login
-// (docs/interface/id-site.md#requests), another one at each call.
-func (s *site) loginRequest() string {
+// loginRequest is a new signed request for the hosted login (docs/interface/id-site.md#requests).
+func (s *system) loginRequest() string {
 	return e2e.SignJWT(e2e.Object{"typ": "JWT", "alg": "HS256"}, e2e.Object{
 		"iat": time.Now().Unix(), "iss": s.client.Key.ID, "sub": s.application, "cb_uri": callback, "jti": rand.Text(),
 	}, s.client.Key.Secret)
 }
 
-// writes returns an action that changes the applications and the organizations of
-// sites in turns and, every tenth time, creates others.
-func writes(sites []*site) action {
-	return func(_ *site, c *connection, n uint64) error {
-		s := one(sites, n/2)
-		c.authorization = s.authorization
-		name := unique("writes")
-		created := e2e.Object{"name": name, "description": name}
-		switch {
-		case n%20 == 0:
-			return c.send(http.StatusCreated, e2e.Post(s.base+"/applications", created))
-		case n%20 == 1:
-			created["nameKey"] = name
-			return c.send(http.StatusCreated, e2e.Post(s.base+"/organizations", created))
-		}
-		changed := []string{s.application, s.organization}[n%2]
-		return c.send(http.StatusOK, e2e.Post(changed, e2e.Object{"description": name}))
+// openSession begins a hosted login and leaves its session token and cookies in the connection.
+func (s *system) openSession(c *connection, _ uint64) error {
+	err := c.send(http.StatusFound, browserRequest(s.host+"/sso?jwtRequest="+s.loginRequest(), ""))
+	c.session, c.sessionCookies = c.redirectQuery().Get("jwt"), c.cookies()
+	if err == nil && c.session == "" {
+		err = statusError{http.StatusFound, "the hosted login redirects to " + c.header("Location")}
+	}
+	return err
+}
+
+// openSessions begins as many hosted logins as a measurement can complete, more than the processors can hash
+// passwords in its time. It begins fewer where one fails.
+func (s *system) openSessions(l load) {
+	s.sessions = make(chan string, l.connections+int(60*float64(runtime.NumCPU())*(l.warmUp+l.length).Seconds()))
+	c := connect(s.tls, "")
+	defer c.close()
+	for len(s.sessions) < cap(s.sessions) && s.openSession(c, 0) == nil {
+		s.sessions <- c.session
 	}
 }
 
-// ofAll returns an action that does an operation in the applications of all sites.
-func ofAll(sites []*site, do action) action {
-	return func(_ *site, c *connection, n uint64) error {
-		s := one(sites, n)
-		c.authorization = s.authorization
-		return do(s, c, n)
+// takeSession takes one of openSessions, and opens another when all are taken.
+func (s *system) takeSession(c *connection, n uint64) error {
+	select {
+	case c.session = <-s.sessions:
+		return nil
+	default:
+		return s.openSession(c, n)
 	}
+}
+
+// keepSession opens a session unless the connection has one.
+func (s *system) keepSession(c *connection, n uint64) error {
+	if c.session != "" {
+		return nil
+	}
+	return s.openSession(c, n)
+}
+
+// showPage is the first call of a hosted page. Its answer renews the session token.
+func (s *system) showPage(c *connection, _ uint64) error {
+	return s.sessionCall(c, http.StatusOK, e2e.Get(s.application+"?expand=idSiteModel"))
+}
+
+// hostedLogin is the call of a hosted page with the password.
+func (s *system) hostedLogin(c *connection, n uint64) error {
+	return s.sessionCall(c, http.StatusNoContent, s.login(n))
+}
+
+// returnToApplication follows the address that the answer of hostedLogin names, up to the redirect to the callback.
+func (s *system) returnToApplication(c *connection, _ uint64) error {
+	_, assertion, _ := strings.Cut(c.header("Service-SSO-Redirect-Location"), "?jwtResponse=")
+	return c.send(http.StatusFound, browserRequest(s.host+"/sso/?jwtResponse="+assertion, c.sessionCookies))
+}
+
+// sessionCall sends a request of a hosted page. After a failure the connection has no session.
+func (s *system) sessionCall(c *connection, status int, r e2e.Request) (err error) {
+	r.Header = http.Header{"Authorization": {"Bearer " + c.session}, "Origin": {s.pages}}
+	c.session = ""
+	if err = c.send(status, r); err == nil {
+		c.session = strings.TrimPrefix(c.header("Authorization"), "Bearer ")
+	}
+	return err
+}
+
+// write changes an application or its organization and, every tenth time, creates another.
+func (s *system) write(c *connection, n uint64) error {
+	name := unique("writes")
+	fields := e2e.Object{"name": name, "description": name}
+	switch {
+	case n%20 == 0:
+		return c.send(http.StatusCreated, e2e.Post(s.base+"/applications", fields))
+	case n%20 == 1:
+		fields["nameKey"] = name
+		return c.send(http.StatusCreated, e2e.Post(s.base+"/organizations", fields))
+	}
+	changed := []string{s.application, s.organization}[n%2]
+	return c.send(http.StatusOK, e2e.Post(changed, e2e.Object{"description": name}))
 }

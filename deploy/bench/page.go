@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// page measures the sign-in page: its bytes, and how long a browser takes to it.
+// page measures the sign-in page: its bytes, and how long a browser takes until its form takes input.
 func (r *run) page(ctx context.Context) error {
 	total, requests, err := r.standalone.pageWeight(ctx)
 	if err != nil {
@@ -35,47 +35,43 @@ func (r *run) page(ctx context.Context) error {
 
 var linkInPage = regexp.MustCompile(`(?:href|src)="(/[^"]+)"`)
 
-// pageWeight gets the sign-in page and all that it names, as a browser does, and
+// pageWeight gets the sign-in page and all files that it names, as a browser does, and
 // returns the bytes of the answers with their headers.
-func (s *site) pageWeight(ctx context.Context) (total, requests int, err error) {
+func (s *system) pageWeight(ctx context.Context) (total, requests int, err error) {
 	browser := s.client.Browser()
-	plain, err := browser.Do(ctx, e2e.Get(s.pages+"/"))
+	html, err := browser.Do(ctx, e2e.Get(s.pages+"/"))
 	if err != nil {
 		return 0, 0, err
 	}
-	addresses := []string{"/"}
-	for _, link := range linkInPage.FindAllSubmatch(plain.Body, -1) {
-		addresses = append(addresses, string(link[1]))
-	}
-	var headers bytes.Buffer
-	for _, address := range addresses {
-		request := e2e.Get(s.pages + address)
+	links := append([][]string{{"", "/"}}, linkInPage.FindAllStringSubmatch(string(html.Body), -1)...)
+	var received bytes.Buffer
+	for _, link := range links {
+		request := e2e.Get(s.pages + link[1])
 		request.Header = http.Header{"Accept-Encoding": {"gzip"}}
 		answer, err := browser.Do(ctx, request)
 		if err == nil && answer.Status != http.StatusOK {
 			err = errors.New(answer.String())
 		}
-		if err != nil {
+		if err = errors.Join(err, answer.Header.Write(&received)); err != nil {
 			return 0, 0, err
 		}
-		total += len(answer.Body)
-		_ = answer.Header.Write(&headers)
+		received.Write(answer.Body)
 	}
-	return total + headers.Len(), len(addresses), nil
+	return received.Len(), len(links), nil
 }
 
-// formSeen notes when the first field of a form is there that takes input. The time
-// counts from the begin of the navigation, before its redirects.
-const formSeen = `new MutationObserver((_, observer) => {
+// formObserver is the script that notes when the page has a form whose field takes input.
+// The time counts from the beginning of the navigation, before its redirects.
+const formObserver = `new MutationObserver((_, observer) => {
 	if (!document.querySelector('[aria-busy]') && document.querySelector('form input:enabled')) {
 		window.formSeen = performance.now();
 		observer.disconnect();
 	}
 }).observe(document, { subtree: true, childList: true, attributes: true });`
 
-// timeToForm loads the sign-in page in a browser so many times, each time without
+// timeToForm loads the sign-in page in Chromium so many times, each time without
 // anything cached and over new connections, and returns the times in milliseconds.
-func (s *site) timeToForm(ctx context.Context, loads int) (millis []float64, err error) {
+func (s *system) timeToForm(ctx context.Context, times int) (millis []float64, err error) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		return nil, err
@@ -88,20 +84,20 @@ func (s *site) timeToForm(ctx context.Context, loads int) (millis []float64, err
 	if err := chromedp.Do(ctx); err != nil {
 		return nil, fmt.Errorf("start Chromium: %w", err)
 	}
-	for range loads + 1 {
+	for range times + 1 {
 		took, err := s.loadPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("show the sign-in page: %w", err)
 		}
 		millis = append(millis, took)
 	}
-	return millis[1:], nil // in the first the browser still starts
+	return millis[1:], nil // during the first load the browser still starts
 }
 
-func (s *site) loadPage(ctx context.Context) (millis float64, err error) {
+func (s *system) loadPage(ctx context.Context) (millis float64, err error) {
 	tab, end := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	defer end()
-	script := cdp.AddScriptToEvaluateOnNewDocumentParams{Source: formSeen}
+	script := cdp.AddScriptToEvaluateOnNewDocumentParams{Source: formObserver}
 	if _, err := chromedp.Call(tab, cdp.AddScriptToEvaluateOnNewDocument, script); err != nil {
 		return 0, err
 	}

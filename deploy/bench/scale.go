@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -26,9 +27,9 @@ import (
 // smallDirectory is how many accounts the small directory has.
 const smallDirectory = 1000
 
-// searches are queries of the accounts of a directory by their aim; $ stands for a
-// value of one of its accounts. A search with an aim may take so many times as long
-// in the large directory. The others find more there, or no index serves them.
+// searches are queries of the accounts of a directory by their aim: how many times as
+// long they may take in the large directory. The searches without an aim find more
+// there, or no index serves them. A word with $ stands for a value of the directory.
 var searches = []struct{ aim, queries string }{
 	{"<= 2", `  email=$email  username=$username  givenName=Xerop*  q=rophi  customData.ref=ref-500  givenName=*ophila  givenName=*roph*
 		q=qqzzqq  customData.city=Zwiefaltenbach  customData.city=Zwiefa*  customData.city=*ltenbach  customData.city=*iefalt*
@@ -47,70 +48,61 @@ func (r *run) scale(ctx context.Context) error {
 	s := r.standalone
 	c := connect(s.tls, s.authorization)
 	defer c.close()
-	var directories [2]string
-	var values [2]*strings.Replacer
+	var address [2]func(query string) string
 	for i, count := range []int{smallDirectory, r.large} {
-		address, err := seed(ctx, s, "", s.KeyFile(), "bench of "+strconv.Itoa(count), count)
-		if err != nil {
-			return err
+		directory, err := seed(ctx, s, "", s.KeyFile(), "bench of "+strconv.Itoa(count), count)
+		if err == nil {
+			address[i], err = searchAddress(s.client.Setup(ctx), directory)
 		}
-		directories[i] = address + "/accounts?"
-		if values[i], err = sample(s.client.Setup(ctx), address); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	for _, group := range searches {
 		for _, query := range strings.Fields(group.queries) {
 			var millis [2][]float64
-			var found [2]float64
-			for began, round := time.Now(), 0; round < 7 || time.Since(began) < r.searchFor; round++ {
-				for turn := range directories {
+			var pages [2]struct{ Size int }
+			for started, round := time.Now(), 0; round < 7 || time.Since(started) < r.searchFor; round++ {
+				for turn := range address {
 					i := (turn + round) % 2 // neither is always the first
 					sent := time.Now()
-					err := c.send(http.StatusOK, e2e.Get(directories[i]+values[i].Replace(query)))
+					err := c.send(http.StatusOK, e2e.Get(address[i](query)))
 					millis[i] = append(millis[i], float64(time.Since(sent))/float64(time.Millisecond))
-					page, readErr := c.object()
-					if err := errors.Join(ctx.Err(), err, readErr); err != nil {
+					if err := errors.Join(ctx.Err(), err, json.Unmarshal(c.response.Body(), &pages[i])); err != nil {
 						return fmt.Errorf("search %s: %w", query, err)
 					}
-					found[i] = size(page)
 				}
 			}
 			small, large := millis[0][2:], millis[1][2:] // the first two fill caches
-			w := r.report.add("scale", fmt.Sprintf("?%s: %.0f, %.0f", query, found[0], found[1]), "ms", group.aim, large...)
-			w.over = &row{name: "small", values: small}
+			name := fmt.Sprintf("?%s: %d, %d", query, pages[0].Size, pages[1].Size)
+			r.report.add("scale", name, "ms", group.aim, large...).reference = &row{name: "small", values: small}
 		}
 	}
 	log.Printf("searched directories of %d and %d accounts", smallDirectory, r.large)
 	return nil
 }
 
-// sample takes values to search for from a directory, which has a thousand accounts
-// at least.
-func sample(c *e2e.Setup, address string) (*strings.Replacer, error) {
-	page := c.Get(address + "/accounts?orderBy=createdAt&offset=200&limit=20")
-	if c.Err != nil {
-		return nil, c.Err
+// searchAddress returns the function that puts values of the directory into a query. The
+// directory has a thousand accounts at least.
+func searchAddress(setup *e2e.Setup, directory string) (func(query string) string, error) {
+	page := setup.Get(directory + "/accounts?orderBy=createdAt&offset=200&limit=20")
+	if setup.Err != nil {
+		return nil, setup.Err
 	}
-	accounts := page.Objects("items")
+	accounts, size := page.Objects("items"), page["size"].(float64)
 	first, last := accounts[0], accounts[19]
-	return strings.NewReplacer("$email", url.QueryEscape(first.Text("email")), "$username", url.QueryEscape(first.Text("username")),
-		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size(page))/2)), nil
+	values := strings.NewReplacer("$email", url.QueryEscape(first.Text("email")), "$username", url.QueryEscape(first.Text("username")),
+		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size)/2))
+	return func(query string) string { return directory + "/accounts?" + values.Replace(query) }, nil
 }
 
-// size is how many resources a search finds.
-func size(page e2e.Object) float64 {
-	number, _ := page["size"].(float64)
-	return number
-}
-
-//go:embed scale.sql
+//go:embed seed.sql
 var seedStatements string
 
 // seed makes a directory over the interface, fills it in the database, all or
 // nothing, and returns its address. Until the end other transactions cannot use the
 // tables of accounts.
-func seed(ctx context.Context, s *site, database, keyFile, name string, count int) (address string, err error) {
+func seed(ctx context.Context, s *system, database, keyFile, name string, count int) (address string, err error) {
 	if database == "" {
 		if database, err = private.Running(filepath.Join(filepath.Dir(keyFile), "postgres")); err != nil {
 			return "", fmt.Errorf("%w; -database names another", err)
@@ -120,16 +112,16 @@ func seed(ctx context.Context, s *site, database, keyFile, name string, count in
 	if err != nil {
 		return "", errors.New("-database is no address of a PostgreSQL")
 	}
-	c := s.client.Setup(ctx)
-	directory := c.Post(s.base+"/directories", e2e.Object{"name": unique(name)})
-	if c.Err != nil {
-		return "", fmt.Errorf("make a directory: %w", c.Err)
+	setup := s.client.Setup(ctx)
+	directory := setup.Post(s.base+"/directories", e2e.Object{"name": unique(name)})
+	if setup.Err != nil {
+		return "", fmt.Errorf("make a directory: %w", setup.Err)
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{"search_path": "directory", "bench.count": strconv.Itoa(count),
 		"bench.tenant": uuid(directory.Object("tenant")), "bench.directory": uuid(directory)})
-	began := time.Now()
+	started := time.Now()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		log.Printf("%s: %s in %.1f s", name, n.Message, time.Since(began).Seconds())
+		log.Printf("%s: %s in %.1f s", name, n.Message, time.Since(started).Seconds())
 	}
 	db, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Command demo is a shop and a club that sign their users in through the hosted
-// pages of Doorward: shop.go is what an application has to do, setup.go makes the
-// two applications. It starts standalone where none runs.
+// Command demo is an example of an integration (relying party, client application): a shop
+// and a club that sign their users in through the hosted pages of Doorward. shop.go is what
+// an application has to do, setup.go makes the two applications in Doorward. The command
+// starts standalone where none runs.
 package main
 
 import (
@@ -22,40 +23,40 @@ const startTimeout = 2 * time.Minute
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := demo(ctx); err != nil && ctx.Err() == nil {
+	if err := run(ctx); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-// demo serves the two applications until the context ends.
-func demo(ctx context.Context) error {
+// run serves the two applications until the context ends.
+func run(ctx context.Context) error {
 	folder := os.Getenv("DOORWARD_DATA_DIR")
 	if folder == "" {
 		folder = ".doorward"
 	}
 	d, err := connect(ctx, folder)
 	if err != nil {
-		end, err := start(ctx, filepath.Join(filepath.Dir(os.Args[0]), "doorward"))
+		stop, err := startStandalone(ctx, filepath.Join(filepath.Dir(os.Args[0]), "doorward"))
 		if err != nil {
 			return err
 		}
-		defer end()
-		if d, err = await(ctx, folder); err != nil {
+		defer stop()
+		if d, err = awaitStandalone(ctx, folder); err != nil {
 			return err
 		}
 	}
 	failed := make(chan error, 2)
-	for _, at := range []struct{ name, address, callback string }{
+	for _, a := range []struct{ name, address, callback string }{
 		{"Demo shop", "localhost:8081", "http://localhost:8081/callback"},
 		{"Demo club", "localhost:8082", "http://localhost:8082/callback"},
 	} {
-		application, err := d.application(ctx, at.name, at.callback)
+		application, err := d.findOrMakeApplication(ctx, a.name, a.callback)
 		if err != nil {
-			return fmt.Errorf("make the application %q: %w", at.name, err)
+			return fmt.Errorf("make the application %q: %w", a.name, err)
 		}
-		s := &shop{deployment: d, application: application, callback: at.callback, sessions: map[string]session{}}
-		server := &http.Server{Addr: at.address, Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
+		s := &shop{deployment: d, application: application, callback: a.callback, sessions: map[string]session{}}
+		server := &http.Server{Addr: a.address, Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
 		go func() { failed <- server.ListenAndServe() }()
 		defer func() { _ = server.Close() }()
 	}
@@ -73,8 +74,8 @@ Ctrl-C stops everything.
 	}
 }
 
-// start runs standalone. end stops it and waits.
-func start(ctx context.Context, binary string) (end func(), err error) {
+// startStandalone runs standalone. stop stops it and waits for its end.
+func startStandalone(ctx context.Context, binary string) (stop func(), err error) {
 	command := exec.CommandContext(ctx, binary)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -87,8 +88,8 @@ func start(ctx context.Context, binary string) (end func(), err error) {
 	}, nil
 }
 
-// await waits until standalone answers.
-func await(ctx context.Context, folder string) (*deployment, error) {
+// awaitStandalone waits until standalone answers.
+func awaitStandalone(ctx context.Context, folder string) (*deployment, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -23,14 +23,14 @@ const (
 
 // deployment is the running Doorward.
 type deployment struct {
-	host   string // {host_url}
+	host   string // address without the version
 	key    client.Credentials
 	tenant *client.Tenant
 	api    *client.Client
 	http   *http.Client // trusts the certificate authority of standalone
 }
 
-// connect reads the key that standalone wrote, and tries it.
+// connect reads the API key that standalone has written (apikey.json), and sends a request with it.
 func connect(ctx context.Context, folder string) (*deployment, error) {
 	content, err := os.ReadFile(filepath.Join(folder, "apikey.json"))
 	if err != nil {
@@ -60,16 +60,17 @@ func connect(ctx context.Context, folder string) (*deployment, error) {
 	return d, err
 }
 
-// application returns the application of a name. The first has a directory with
-// one user in one group; the second lets the same users in.
-func (d *deployment) application(ctx context.Context, name, callback string) (*client.Application, error) {
+// findOrMakeApplication returns the application with a name, and makes it where there is
+// none. The first application gets a directory with one user in one group; the second has
+// the same directory as its account store.
+func (d *deployment) findOrMakeApplication(ctx context.Context, name, callback string) (*client.Application, error) {
 	for found, err := range client.All[client.Application](ctx, d.api, d.tenant.Applications.Href, url.Values{"name": {name}}) {
 		return found, err
 	}
 	body := client.NewApplication{Name: name, AuthorizedCallbackUris: &[]string{callback}}
-	users, err := d.users(ctx)
+	directory, err := d.sharedDirectory(ctx)
 	if client.Is(err, http.StatusNotFound) {
-		return d.first(ctx, body)
+		return d.makeFirstApplication(ctx, body)
 	}
 	if err != nil {
 		return nil, err
@@ -79,13 +80,13 @@ func (d *deployment) application(ctx context.Context, name, callback string) (*c
 		return nil, err
 	}
 	_, err = client.Create[client.AccountStoreMapping](ctx, d.api, "/accountStoreMappings", map[string]any{
-		"application": client.Link{Href: made.Href}, "accountStore": client.Link{Href: users.Href}, "isDefaultAccountStore": true,
+		"application": client.Link{Href: made.Href}, "accountStore": client.Link{Href: directory.Href}, "isDefaultAccountStore": true,
 	})
 	return made, err
 }
 
-// users returns the directory of the first application.
-func (d *deployment) users(ctx context.Context) (*client.Directory, error) {
+// sharedDirectory returns the directory of the first application.
+func (d *deployment) sharedDirectory(ctx context.Context) (*client.Directory, error) {
 	query := url.Values{"name": {"Demo shop Directory"}}
 	for found, err := range client.All[client.Directory](ctx, d.api, d.tenant.Directories.Href, query) {
 		return found, err
@@ -93,8 +94,8 @@ func (d *deployment) users(ctx context.Context) (*client.Directory, error) {
 	return nil, &client.Error{Status: http.StatusNotFound, Code: http.StatusNotFound}
 }
 
-// first makes the application with its directory, user and group.
-func (d *deployment) first(ctx context.Context, body client.NewApplication) (*client.Application, error) {
+// makeFirstApplication makes the first application with its directory, user and group.
+func (d *deployment) makeFirstApplication(ctx context.Context, body client.NewApplication) (*client.Application, error) {
 	made, err := client.Create[client.Application](ctx, d.api, "/applications?createDirectory=true", body)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// shop is one of the two applications.
+// shop is one of the two applications (relying parties).
 type shop struct {
 	*deployment
 	application *client.Application
@@ -35,23 +35,23 @@ type shop struct {
 	sessions map[string]session // by the value of the cookie
 }
 
-// session is what the shop keeps of a browser: the state of a request that it
-// sent to the hosted pages, and later the user.
+// session is the shop's session of a browser: the state of the request with which the shop
+// redirected it to the hosted pages, and after the login the user.
 type session struct {
 	State   string
 	Account *client.Account
 	Groups  []string
 	Token   string // access token
-	Claims  string // what is in it
+	Claims  string // of the access token, as JSON
 }
 
 func (s *shop) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { s.show(w, r, nil) })
-	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { s.redirect(w, r, "/sso") })
-	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) { s.redirect(w, r, "/sso/logout") })
+	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { s.redirectToHostedPages(w, r, "/sso") })
+	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) { s.redirectToHostedPages(w, r, "/sso/logout") })
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
-		if err := s.signIn(w, r); err != nil {
+		if err := s.handleCallback(w, r); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			s.show(w, r, err)
 			return
@@ -61,7 +61,7 @@ func (s *shop) routes() http.Handler {
 	return mux
 }
 
-// show writes the page, with the problem of a sign-in that failed.
+// show writes the page, with the error of a sign-in that failed.
 func (s *shop) show(w http.ResponseWriter, r *http.Request, problem error) {
 	other, at := "the club", "http://localhost:8082"
 	if strings.Contains(s.callback, "8082") {
@@ -70,12 +70,12 @@ func (s *shop) show(w http.ResponseWriter, r *http.Request, problem error) {
 	_ = page.Execute(w, map[string]any{"Name": s.application.Name, "Session": s.session(r), "Problem": problem, "Other": other, "At": at})
 }
 
-// cookie is the name of the session's cookie. Cookies are shared between the
-// ports of a host, so each application has its own.
-func (s *shop) cookie() string { return strings.ReplaceAll(s.application.Name, " ", "-") }
+// cookieName is the name of the session cookie. Browsers send a cookie to all ports of a
+// host, so each application has a name of its own.
+func (s *shop) cookieName() string { return strings.ReplaceAll(s.application.Name, " ", "-") }
 
 func (s *shop) session(r *http.Request) session {
-	cookie, err := r.Cookie(s.cookie())
+	cookie, err := r.Cookie(s.cookieName())
 	if err != nil {
 		return session{}
 	}
@@ -84,20 +84,20 @@ func (s *shop) session(r *http.Request) session {
 	return s.sessions[cookie.Value]
 }
 
-// setSession replaces the browser's session under a new value of the cookie.
+// setSession replaces the browser's session and gives it a new cookie value (against session fixation).
 func (s *shop) setSession(w http.ResponseWriter, r *http.Request, to session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cookie, err := r.Cookie(s.cookie()); err == nil {
+	if cookie, err := r.Cookie(s.cookieName()); err == nil {
 		delete(s.sessions, cookie.Value)
 	}
 	value := rand.Text()
 	s.sessions[value] = to
-	http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 }
 
-// redirect sends the browser to the hosted pages with a signed request.
-func (s *shop) redirect(w http.ResponseWriter, r *http.Request, path string) {
+// redirectToHostedPages sends the browser to the hosted pages with a signed request (JWT).
+func (s *shop) redirectToHostedPages(w http.ResponseWriter, r *http.Request, path string) {
 	state := rand.Text()
 	request := s.sign(map[string]any{
 		"iss": s.key.ID, "sub": s.application.Href, "iat": time.Now().Unix(), "jti": rand.Text(), "cb_uri": s.callback, "state": state,
@@ -106,9 +106,10 @@ func (s *shop) redirect(w http.ResponseWriter, r *http.Request, path string) {
 	http.Redirect(w, r, s.host+path+"?jwtRequest="+request, http.StatusFound)
 }
 
-// signIn takes the assertion with which the browser comes back. It must be the
-// answer to the request of this browser.
-func (s *shop) signIn(w http.ResponseWriter, r *http.Request) error {
+// handleCallback verifies the assertion with which the hosted pages redirect the browser
+// back, and signs the user in or out. The assertion must answer the request of this
+// browser (state).
+func (s *shop) handleCallback(w http.ResponseWriter, r *http.Request) error {
 	text := r.FormValue("jwtResponse")
 	var assertion struct {
 		State, Status, Sub, Aud string
@@ -118,9 +119,9 @@ func (s *shop) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := s.verify(text, &assertion); err != nil {
 		return fmt.Errorf("the address has no assertion of Doorward: %w", err)
 	}
-	former := s.session(r)
+	current := s.session(r)
 	switch {
-	case former.State == "" || former.State != assertion.State:
+	case current.State == "" || current.State != assertion.State:
 		return errors.New("this is not the answer to a request of this browser")
 	case assertion.Err != nil:
 		return assertion.Err
@@ -130,7 +131,7 @@ func (s *shop) signIn(w http.ResponseWriter, r *http.Request) error {
 		s.setSession(w, r, session{})
 		return nil
 	}
-	signedIn, err := s.read(r.Context(), assertion.Sub, text)
+	signedIn, err := s.signedInSession(r.Context(), assertion.Sub, text)
 	if err != nil {
 		return err
 	}
@@ -138,8 +139,8 @@ func (s *shop) signIn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// read exchanges the assertion for tokens and reads the account with its groups.
-func (s *shop) read(ctx context.Context, href, assertion string) (in session, err error) {
+// signedInSession exchanges the assertion for tokens and reads the account with its groups.
+func (s *shop) signedInSession(ctx context.Context, href, assertion string) (in session, err error) {
 	if in.Token, err = s.exchange(ctx, assertion); err != nil {
 		return in, err
 	}

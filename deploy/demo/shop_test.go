@@ -19,7 +19,7 @@ func newShop() *shop {
 // visit returns what the shop answers to a browser with a cookie.
 func (s *shop) visit(path, cookie string) (status int, body string) {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
-	r.AddCookie(&http.Cookie{Name: s.cookie(), Value: cookie})
+	r.AddCookie(&http.Cookie{Name: s.cookieName(), Value: cookie})
 	w := httptest.NewRecorder()
 	s.routes().ServeHTTP(w, r)
 	return w.Code, w.Body.String()

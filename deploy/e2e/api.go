@@ -12,9 +12,9 @@ import (
 	api "github.com/doorward/doorward/pkg/client"
 )
 
-// Setup makes what a scenario or a measurement needs and does not test itself, by the
-// client of the product (pkg/client). After a failure it sends nothing, so that the
-// error of several calls is read once, after the last.
+// Setup makes the resources that a scenario or a measurement needs and does not test
+// itself (fixture), by the product's Go client (pkg/client). After the first failure it
+// sends no further requests, so that the caller checks Err once, after the last call.
 type Setup struct {
 	Err error
 
@@ -22,25 +22,25 @@ type Setup struct {
 	client *api.Client
 }
 
-// Setup has the key and the connections of c. What it exchanges is checked against the
-// description of the interface too, unless c is Unchecked.
+// Setup has the API key and the connections of c. Its requests and answers are checked
+// against the OpenAPI description too, unless c is Unchecked.
 func (c *Client) Setup(ctx context.Context) *Setup {
 	made, err := api.New(c.Key.BaseURL, api.Credentials{ID: c.Key.ID, Secret: c.Key.Secret},
-		api.HTTPClient(&http.Client{Timeout: time.Minute, Transport: checked{c.HTTP.Transport, c.unchecked}}))
+		api.HTTPClient(&http.Client{Timeout: time.Minute, Transport: openAPIChecker{c.HTTP.Transport, c.unchecked}}))
 	return &Setup{Err: err, ctx: ctx, client: made}
 }
 
 // Get reads a resource.
 func (s *Setup) Get(address string) Object {
-	return s.keep(func() (*Object, error) { return api.Get[Object](s.ctx, s.client, address) })
+	return s.do(func() (*Object, error) { return api.Get[Object](s.ctx, s.client, address) })
 }
 
 // Post creates or changes a resource, or gets a token for url.Values.
 func (s *Setup) Post(address string, body any) Object {
-	return s.keep(func() (*Object, error) { return api.Create[Object](s.ctx, s.client, address, body) })
+	return s.do(func() (*Object, error) { return api.Create[Object](s.ctx, s.client, address, body) })
 }
 
-func (s *Setup) keep(call func() (*Object, error)) Object {
+func (s *Setup) do(call func() (*Object, error)) Object {
 	if s.Err != nil {
 		return nil
 	}
@@ -51,11 +51,11 @@ func (s *Setup) keep(call func() (*Object, error)) Object {
 	return *found
 }
 
-// Site makes an application by its fields, and a directory with it.
-func (s *Setup) Site(fields Object) Site {
+// Fixture makes an application by its fields, and a directory with it.
+func (s *Setup) Fixture(fields Object) Fixture {
 	application := s.Post("/applications?createDirectory=true", fields)
 	mapping := s.Get(application.Object("defaultAccountStoreMapping").Href())
-	return Site{Application: application, Directory: s.Get(mapping.Object("accountStore").Href())}
+	return Fixture{Application: application, Directory: s.Get(mapping.Object("accountStore").Href())}
 }
 
 // API is the client of the product with the key and the connections of c.
@@ -75,14 +75,15 @@ func setUp[T any](t testing.TB, c *Client, build func(*Setup) T) T {
 	return made
 }
 
-// checked fails requests that are not answered as the interface is described.
-type checked struct {
+// openAPIChecker is a transport that fails requests that are not answered as the OpenAPI
+// description has it.
+type openAPIChecker struct {
 	http.RoundTripper
 	unchecked bool
 }
 
-// RoundTrip sends a request and checks what came back.
-func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip sends a request and checks its answer.
+func (c openAPIChecker) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Accept", "application/json") // metadata of SAML are XML otherwise
 	response, err := c.RoundTripper.RoundTrip(request)
@@ -105,5 +106,5 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return response, described(Request{Method: request.Method, Header: request.Header}, sent, request.URL.String(), answer)
+	return response, checkAgainstOpenAPI(Request{Method: request.Method, Header: request.Header}, sent, request.URL.String(), answer)
 }

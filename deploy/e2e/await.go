@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// The interval between two probes is a twentieth of the time since the first,
-// within these bounds: most things are there at once, and a slow one is not to be
-// made slower by the probes.
+// The interval between two probes is a twentieth of the time since the first probe,
+// within these bounds (back-off): most conditions are met at once, and probes should not
+// slow down what takes long.
 const (
-	firstInterval = 5 * time.Millisecond
-	lastInterval  = 250 * time.Millisecond
+	minInterval = 5 * time.Millisecond
+	maxInterval = 250 * time.Millisecond
 )
 
-// Await calls probe until it returns nil and then returns nil at once. When
-// ctx ends first, or probe returns an error made by Final, it ends and
-// says what was waited for, how long, and what the last look found.
+// Await polls: it calls probe until that returns nil, and then returns nil at once. When
+// ctx ends first, or probe returns an error made by Final, it returns an error that says
+// what was waited for, how long, and the last error of probe.
 func Await(ctx context.Context, what string, probe func(context.Context) error) error {
 	began := time.Now()
 	for {
@@ -32,7 +32,7 @@ func Await(ctx context.Context, what string, probe func(context.Context) error) 
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("timeout after %s: waited for %s; the last probe: %w", time.Since(began).Round(time.Millisecond), what, err)
-		case <-time.After(min(max(firstInterval, time.Since(began)/20), lastInterval)):
+		case <-time.After(min(max(minInterval, time.Since(began)/20), maxInterval)):
 		}
 	}
 }
@@ -44,8 +44,8 @@ func AwaitFor(ctx context.Context, limit time.Duration, what string, probe func(
 	return Await(ctx, what, probe)
 }
 
-// Final marks an error of a probe as one that waiting does not change, such as the
-// end of the process that was expected to become ready.
+// Final marks an error of a probe as permanent, such as the end of the process that was
+// expected to become ready: Await does not retry.
 func Final(err error) error { return final{err} }
 
 type final struct{ cause error }

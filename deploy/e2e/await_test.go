@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// awaitTrue waits until something is so: what one process changes the others learn
-// within moments.
+// awaitTrue waits until probe returns true, because a change in one process reaches the
+// others a moment later.
 func awaitTrue(t *testing.T, what string, probe func() bool) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, what, func(context.Context) error {

@@ -23,7 +23,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// browser is one tab of Chromium with cookies of its own, and what its console said.
+// browser is one tab of Chromium with cookies of its own, and the messages of its console.
 type browser struct {
 	*testing.T
 	ctx context.Context
@@ -79,7 +79,7 @@ func openBrowser(t *testing.T) *browser {
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.Fatalf("%v; the page is %s", err, b.shown())
+		b.Fatalf("%v; the page is %s", err, b.description())
 	}
 }
 
@@ -87,8 +87,8 @@ func evaluate[T any](b *browser, expression string) (T, error) {
 	return chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
 }
 
-// shown describes the page for a failed test.
-func (b *browser) shown() string {
+// description describes the page for a failed test.
+func (b *browser) description() string {
 	text, err := evaluate[string](b, "location.href.slice(0, 120) + '\\n' + document.body?.innerText")
 	if err != nil {
 		return err.Error()
@@ -96,9 +96,9 @@ func (b *browser) shown() string {
 	return text
 }
 
-// until waits until an expression is true, on this page or the one after it. An error
-// is the moment between two pages.
-func (b *browser) until(expression string) {
+// awaitTrue waits until an expression is true, on this page or the one after it. An error
+// means that the browser is between two pages.
+func (b *browser) awaitTrue(expression string) {
 	b.Helper()
 	err := e2e.AwaitFor(b.ctx, 30*time.Second, expression, func(context.Context) error {
 		so, err := evaluate[bool](b, expression)
@@ -108,14 +108,14 @@ func (b *browser) until(expression string) {
 		return err
 	})
 	if err != nil {
-		b.Fatalf("%v; the page is %s", err, b.shown())
+		b.Fatalf("%v; the page is %s", err, b.description())
 	}
 }
 
-// heading waits until a screen is there.
-func (b *browser) heading(text string) {
+// awaitHeading waits until the page shows a screen with this heading.
+func (b *browser) awaitHeading(text string) {
 	b.Helper()
-	b.until(fmt.Sprintf("document.querySelector('h1')?.textContent === %q && document.querySelector('[aria-busy]') === null", text))
+	b.awaitTrue(fmt.Sprintf("document.querySelector('h1')?.textContent === %q && document.querySelector('[aria-busy]') === null", text))
 }
 
 // open shows an address.
@@ -128,7 +128,7 @@ func (b *browser) open(address string) {
 func (b *browser) fill(name, text string) {
 	b.Helper()
 	field := chromedp.CSS("input[name='" + name + "']")
-	b.until("document.querySelector(\"input[name='" + name + "']\") !== null")
+	b.awaitTrue("document.querySelector(\"input[name='" + name + "']\") !== null")
 	b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector(\"input[name='"+name+"']\").select()"), chromedp.SendKeys(field, text))
 }
 
@@ -141,19 +141,19 @@ func (b *browser) submit() {
 func (b *browser) follow(text string) {
 	b.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll('a, button')].find((each) => each.textContent.trim() === %q)", text)
-	b.until(find + " !== undefined")
+	b.awaitTrue(find + " !== undefined")
 	b.do(chromedp.Evaluate[chromedp.Void](find + ".click()"))
 }
 
 // shop is an application with a callback page of its own, which a browser can open.
 type shop struct {
-	e2e.Site
+	e2e.Fixture
 	callback string
 }
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	s := shop{Site: client.NewSite(t), callback: callbackPage(t)}
+	s := shop{Fixture: client.NewFixture(t), callback: callbackPage(t)}
 	s.Application = authorize(t, s.Application, s.callback)
 	return s
 }
@@ -173,8 +173,8 @@ func callbackPage(t *testing.T) string {
 	return "https://shop.localhost:" + port + "/callback"
 }
 
-// begin opens the hosted pages for the application.
-func (s shop) begin(b *browser, changes e2e.Object) {
+// openLogin opens the hosted pages for the application.
+func (s shop) openLogin(b *browser, changes e2e.Object) {
 	b.Helper()
 	claims := e2e.Object{"cb_uri": s.callback}
 	for name, value := range changes {
@@ -183,11 +183,11 @@ func (s shop) begin(b *browser, changes e2e.Object) {
 	b.open(client.Key.HostURL() + "/sso?jwtRequest=" + hostedRequest(b.T, s.Application, claims))
 }
 
-// back waits until the browser is back at the application and checks the assertion
-// that it brings: it is of the account, and can be exchanged.
-func (s shop) back(b *browser, status, account string) {
+// awaitCallback waits until the browser is redirected to the application and checks the
+// assertion: its account is the expected one, and it can be exchanged for a token.
+func (s shop) awaitCallback(b *browser, status, account string) {
 	b.Helper()
-	b.heading("Welcome back")
+	b.awaitHeading("Welcome back")
 	address, err := evaluate[string](b, "location.href")
 	if err != nil {
 		b.Fatal(err)
@@ -207,14 +207,14 @@ func (s shop) back(b *browser, status, account string) {
 
 func (b *browser) signIn(login, password string) {
 	b.Helper()
-	b.heading("Sign in")
+	b.awaitHeading("Sign in")
 	b.fill("username", login)
 	b.fill("password", password)
 	b.submit()
 }
 
 func TestABrowserSignsIn(t *testing.T) {
-	first, second := newShop(t), shop{Site: e2e.Site{Application: client.NewApplication(t)}, callback: callbackPage(t)}
+	first, second := newShop(t), shop{Fixture: e2e.Fixture{Application: client.NewApplication(t)}, callback: callbackPage(t)}
 	second.Application = authorize(t, second.Application, second.callback)
 	client.Create(t, "/accountStoreMappings", e2e.Object{
 		"application": e2e.Object{"href": second.Application.Href()}, "accountStore": e2e.Object{"href": first.Directory.Href()},
@@ -222,31 +222,31 @@ func TestABrowserSignsIn(t *testing.T) {
 	account := client.Register(t, first.Application.Link(t, "accounts"))
 	b := openBrowser(t)
 
-	first.begin(b, nil)
-	b.heading("Sign in")
+	first.openLogin(b, nil)
+	b.awaitHeading("Sign in")
 	b.submit()
-	b.until("document.querySelector('.field-error').textContent === 'Please fill in this field.'")
+	b.awaitTrue("document.querySelector('.field-error').textContent === 'Please fill in this field.'")
 	b.signIn(account.Text("email"), "Wrong0000")
-	b.until("document.querySelector('.alert').textContent === 'Invalid username or password.'")
+	b.awaitTrue("document.querySelector('.alert').textContent === 'Invalid username or password.'")
 	b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('input[name=password]').value = ''"))
 	b.submit()
-	b.until("[...document.querySelectorAll('.field-error')].some((each) => each.textContent === 'Please fill in this field.')")
+	b.awaitTrue("[...document.querySelectorAll('.field-error')].some((each) => each.textContent === 'Please fill in this field.')")
 	if alert, err := evaluate[string](b, "document.querySelector('.alert').textContent"); err != nil || alert != "" {
 		t.Errorf("beside the field that is missing stands %q, %v", alert, err)
 	}
 	b.signIn(account.Text("email"), e2e.Password)
-	first.back(b, "AUTHENTICATED", account.Href())
+	first.awaitCallback(b, "AUTHENTICATED", account.Href())
 
-	second.begin(b, nil)
-	second.back(b, "AUTHENTICATED", account.Href())
+	second.openLogin(b, nil)
+	second.awaitCallback(b, "AUTHENTICATED", account.Href())
 
 	b.open(client.Key.HostURL() + "/sso/logout?jwtRequest=" + hostedRequest(t, first.Application, e2e.Object{"cb_uri": first.callback}))
-	first.back(b, "LOGOUT", account.Href())
-	second.begin(b, nil)
-	b.heading("Sign in")
+	first.awaitCallback(b, "LOGOUT", account.Href())
+	second.openLogin(b, nil)
+	b.awaitHeading("Sign in")
 	b.do(chromedp.Reload())
 	b.signIn(account.Text("email"), e2e.Password)
-	second.back(b, "AUTHENTICATED", account.Href())
+	second.awaitCallback(b, "AUTHENTICATED", account.Href())
 }
 
 func TestABrowserRegisters(t *testing.T) {
@@ -256,32 +256,32 @@ func TestABrowserRegisters(t *testing.T) {
 	email := e2e.Unique("new") + "@example.test"
 	b := openBrowser(t)
 
-	shop.begin(b, nil)
-	b.heading("Sign in")
+	shop.openLogin(b, nil)
+	b.awaitHeading("Sign in")
 	b.follow("Create one")
-	b.heading("Create your account")
+	b.awaitHeading("Create your account")
 	b.fill("givenName", "Jo")
 	b.fill("surname", "Doe")
 	b.fill("email", email)
 	b.fill("password", "short")
 	b.submit()
-	b.until("document.querySelector('.alert').textContent !== ''")
+	b.awaitTrue("document.querySelector('.alert').textContent !== ''")
 	b.fill("password", e2e.Password)
-	b.until("[...document.querySelectorAll('.rules li')].every((each) => each.classList.contains('met'))")
+	b.awaitTrue("[...document.querySelectorAll('.rules li')].every((each) => each.classList.contains('met'))")
 	b.submit()
-	b.heading("Look in your inbox")
+	b.awaitHeading("Look in your inbox")
 
 	mail := client.AwaitMail(t, email)
 	b.open(linkInMail.FindString(mail.Text))
-	b.until("document.querySelector('form button') !== null")
+	b.awaitTrue("document.querySelector('form button') !== null")
 	b.do(chromedp.Click(chromedp.CSS("form button")))
 	awaitTrue(t, "the email to be confirmed", func() bool {
 		items := client.Get(t, shop.Directory.Link(t, "accounts")).Items(t)
 		return items[0].Text("emailVerificationStatus") == "VERIFIED"
 	})
-	shop.begin(b, nil)
+	shop.openLogin(b, nil)
 	b.signIn(email, e2e.Password)
-	shop.back(b, "AUTHENTICATED", "")
+	shop.awaitCallback(b, "AUTHENTICATED", "")
 
 	t.Run("and confirms the address at the hosted pages", func(t *testing.T) {
 		client.Update(t, template.Href(), e2e.Object{"defaultModel": e2e.Object{"linkBaseUrl": shop.callback}})
@@ -291,26 +291,26 @@ func TestABrowserRegisters(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := openBrowser(t)
-		shop.begin(b, e2e.Object{"path": "/#/verify", "sp_token": token})
-		b.heading("Your email address is confirmed")
-		shop.begin(b, e2e.Object{"path": "/#/verify", "sp_token": token})
-		b.heading("This link no longer works")
+		shop.openLogin(b, e2e.Object{"path": "/#/verify", "sp_token": token})
+		b.awaitHeading("Your email address is confirmed")
+		shop.openLogin(b, e2e.Object{"path": "/#/verify", "sp_token": token})
+		b.awaitHeading("This link no longer works")
 		b.follow("Back to sign in")
 		b.signIn(other.Text("email"), e2e.Password)
-		shop.back(b, "AUTHENTICATED", other.Href())
+		shop.awaitCallback(b, "AUTHENTICATED", other.Href())
 	})
 }
 
 func TestABrowserRegistersAndIsSignedIn(t *testing.T) {
 	shop, b := newShop(t), openBrowser(t)
-	shop.begin(b, e2e.Object{"path": "/#/register"})
-	b.heading("Create your account")
+	shop.openLogin(b, e2e.Object{"path": "/#/register"})
+	b.awaitHeading("Create your account")
 	b.fill("givenName", "Jo")
 	b.fill("surname", "Doe")
 	b.fill("email", e2e.Unique("new")+"@example.test")
 	b.fill("password", e2e.Password)
 	b.submit()
-	shop.back(b, "REGISTERED", "")
+	shop.awaitCallback(b, "REGISTERED", "")
 }
 
 func TestABrowserResetsAForgottenPassword(t *testing.T) {
@@ -318,44 +318,44 @@ func TestABrowserResetsAForgottenPassword(t *testing.T) {
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	email := account.Text("email")
 	b := openBrowser(t)
-	shop.begin(b, nil)
-	b.heading("Sign in")
+	shop.openLogin(b, nil)
+	b.awaitHeading("Sign in")
 	b.follow("Forgot your password?")
-	b.heading("Reset your password")
+	b.awaitHeading("Reset your password")
 	b.fill("email", email)
 	b.submit()
-	b.until("document.querySelector('[role=status]')?.textContent.startsWith('If there is an account')")
+	b.awaitTrue("document.querySelector('[role=status]')?.textContent.startsWith('If there is an account')")
 	token, err := client.AwaitMail(t, email).Sptoken()
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop.begin(b, e2e.Object{"path": "/#/reset", "sp_token": token})
-	b.heading("Choose a new password")
+	shop.openLogin(b, e2e.Object{"path": "/#/reset", "sp_token": token})
+	b.awaitHeading("Choose a new password")
 	b.fill("password", newPassword)
 	b.fill("again", newPassword+"x")
 	b.submit()
-	b.until("document.body.innerText.includes('The two passwords differ.')")
+	b.awaitTrue("document.body.innerText.includes('The two passwords differ.')")
 	b.fill("again", newPassword)
 	b.submit()
-	b.until("document.querySelector('[role=status]')?.textContent === 'Your password is changed.'")
+	b.awaitTrue("document.querySelector('[role=status]')?.textContent === 'Your password is changed.'")
 	b.follow("Sign in")
 	b.signIn(email, newPassword)
-	shop.back(b, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 
 	other := openBrowser(t)
-	shop.begin(other, e2e.Object{"path": "/#/reset", "sp_token": token})
-	other.heading("Reset your password")
-	other.until("document.body.innerText.includes('That link no longer works')")
+	shop.openLogin(other, e2e.Object{"path": "/#/reset", "sp_token": token})
+	other.awaitHeading("Reset your password")
+	other.awaitTrue("document.body.innerText.includes('That link no longer works')")
 }
 
 // pureBarcode reads a QR code as it was drawn. The search for one in a photograph
 // misses one code in a hundred.
 var pureBarcode = map[gozxing.DecodeHintType]any{gozxing.DecodeHintType_PURE_BARCODE: true}
 
-// scan reads the QR code that a page shows.
-func (b *browser) scan() string {
+// readQRCode reads the QR code that a page shows.
+func (b *browser) readQRCode() string {
 	b.Helper()
-	b.until("document.querySelector('img.qr')?.complete")
+	b.awaitTrue("document.querySelector('img.qr')?.complete")
 	source, err := evaluate[string](b, "document.querySelector('img.qr').src")
 	if err != nil {
 		b.Fatal(err)
@@ -384,62 +384,62 @@ func TestABrowserUsesAnAuthenticator(t *testing.T) {
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	demanded := e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}}
 	b := openBrowser(t)
-	shop.begin(b, demanded)
+	shop.openLogin(b, demanded)
 	b.signIn(account.Text("email"), e2e.Password)
-	b.heading("Protect your account")
+	b.awaitHeading("Protect your account")
 	b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/google-authenticator']")))
-	b.heading("Set up your authenticator")
-	keyURI := b.scan()
-	b.fill("code", otherThan(oneTime(t, keyURI, time.Now())))
+	b.awaitHeading("Set up your authenticator")
+	keyURI := b.readQRCode()
+	b.fill("code", wrongCode(totpCode(t, keyURI, time.Now())))
 	b.submit()
-	b.until("document.body.innerText.includes('That code is not right.')")
+	b.awaitTrue("document.body.innerText.includes('That code is not right.')")
 	// The code of half a minute ago is good too; the one of now is kept for later.
-	b.fill("code", oneTime(t, keyURI, time.Now().Add(-30*time.Second)))
+	b.fill("code", totpCode(t, keyURI, time.Now().Add(-30*time.Second)))
 	b.submit()
-	shop.back(b, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 
-	shop.begin(b, demanded)
-	shop.back(b, "AUTHENTICATED", account.Href())
+	shop.openLogin(b, demanded)
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 
 	other := openBrowser(t)
-	shop.begin(other, demanded)
+	shop.openLogin(other, demanded)
 	other.signIn(account.Text("email"), e2e.Password)
-	other.heading("Confirm that it is you")
-	other.fill("code", oneTime(t, keyURI, time.Now()))
+	other.awaitHeading("Confirm that it is you")
+	other.fill("code", totpCode(t, keyURI, time.Now()))
 	other.submit()
-	shop.back(other, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(other, "AUTHENTICATED", account.Href())
 }
 
 func TestABrowserUsesATextMessage(t *testing.T) {
 	shop := newShop(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	b := openBrowser(t)
-	shop.begin(b, e2e.Object{"require_mfa": []string{"sms"}})
+	shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms"}})
 	b.signIn(account.Text("email"), e2e.Password)
-	b.heading("Your phone number")
+	b.awaitHeading("Your phone number")
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
 	b.fill("tel", number)
 	b.submit()
-	code := codeSentTo(t, number, "")
-	b.fill("code", otherThan(code))
+	code := awaitTextCode(t, number, "")
+	b.fill("code", wrongCode(code))
 	b.submit()
-	b.until("document.body.innerText.includes('That code is not right.')")
+	b.awaitTrue("document.body.innerText.includes('That code is not right.')")
 	b.follow("Send another code")
-	again := codeSentTo(t, number, code)
-	b.until("document.body.innerText.includes('We sent another code.')") // a message can come before the answer to the page
+	again := awaitTextCode(t, number, code)
+	b.awaitTrue("document.body.innerText.includes('We sent another code.')") // a message can come before the answer to the page
 	b.fill("code", again)
 	b.submit()
-	shop.back(b, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 
 	plain := openBrowser(t)
-	shop.begin(plain, nil)
+	shop.openLogin(plain, nil)
 	plain.signIn(account.Text("email"), e2e.Password)
-	shop.back(plain, "AUTHENTICATED", account.Href())
-	shop.begin(plain, e2e.Object{"require_mfa": []string{"sms"}})
-	plain.heading("Confirm that it is you")
-	plain.fill("code", codeSentTo(t, number, again))
+	shop.awaitCallback(plain, "AUTHENTICATED", account.Href())
+	shop.openLogin(plain, e2e.Object{"require_mfa": []string{"sms"}})
+	plain.awaitHeading("Confirm that it is you")
+	plain.fill("code", awaitTextCode(t, number, again))
 	plain.submit()
-	shop.back(plain, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(plain, "AUTHENTICATED", account.Href())
 }
 
 // A user who left before the code came enters the same number again.
@@ -448,44 +448,44 @@ func TestABrowserComesBackToAPhone(t *testing.T) {
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
 	enter := func(b *browser, number string) {
-		shop.begin(b, e2e.Object{"require_mfa": []string{"sms"}})
+		shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms"}})
 		b.signIn(account.Text("email"), e2e.Password)
-		b.heading("Your phone number")
+		b.awaitHeading("Your phone number")
 		b.fill("tel", number)
 		b.submit()
 	}
 	enter(openBrowser(t), number)
-	first := codeSentTo(t, number, "")
+	first := awaitTextCode(t, number, "")
 	b := openBrowser(t)
 	enter(b, number[2:5]+" "+number[5:]) // as it is written at home
-	b.fill("code", codeSentTo(t, number, first))
+	b.fill("code", awaitTextCode(t, number, first))
 	b.submit()
-	shop.back(b, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 }
 
 func TestWhatABrowserIsToldOfABadRequest(t *testing.T) {
 	shop, b := newShop(t), openBrowser(t)
-	shop.begin(b, e2e.Object{"iat": time.Now().Unix() - 3600})
-	b.heading("Welcome back")
+	shop.openLogin(b, e2e.Object{"iat": time.Now().Unix() - 3600})
+	b.awaitHeading("Welcome back")
 	address, err := evaluate[string](b, "location.href")
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkErrorAssertion(t, strings.TrimPrefix(address, shop.callback+"?jwtResponse="), shop.Application, 400, 10011)
 
-	shop.begin(b, e2e.Object{"cb_uri": "https://evil.example/callback"})
-	b.heading("This sign-in link does not work")
+	shop.openLogin(b, e2e.Object{"cb_uri": "https://evil.example/callback"})
+	b.awaitHeading("This sign-in link does not work")
 
 	t.Run("and of a page without a session", func(t *testing.T) {
 		b := openBrowser(t)
 		b.open(pageOrigin(t) + "/")
-		b.heading("Your session is over")
+		b.awaitHeading("Your session is over")
 	})
 	t.Run("and of a session that has ended in another tab", func(t *testing.T) {
 		account := client.Register(t, shop.Application.Link(t, "accounts"))
 		b := openBrowser(t)
-		shop.begin(b, nil)
-		b.heading("Sign in")
+		shop.openLogin(b, nil)
+		b.awaitHeading("Sign in")
 		token, err := evaluate[string](b, "sessionStorage.getItem('session')")
 		if err != nil {
 			t.Fatal(err)
@@ -493,8 +493,8 @@ func TestWhatABrowserIsToldOfABadRequest(t *testing.T) {
 		page := &hostedPage{T: t, browser: client.Browser(), app: shop.Application, token: token}
 		page.logIn(account.Text("email"))
 		b.signIn(account.Text("email"), e2e.Password)
-		b.heading("Your session is over")
+		b.awaitHeading("Your session is over")
 		b.follow("Back to the application")
-		b.heading("Welcome back")
+		b.awaitHeading("Welcome back")
 	})
 }

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Client calls one deployment with one API key. It follows no redirect and
-// repeats no request, so that a scenario sees every answer as it was given.
+// Client calls one deployment with one API key. It follows no redirects and retries
+// no requests, so that a scenario sees every answer as it was given.
 type Client struct {
 	Key  Key
 	HTTP *http.Client
@@ -97,8 +97,8 @@ func (c *Client) With(id, secret string) *Client {
 	return &other
 }
 
-// Unchecked returns a client that does not compare what it exchanges with the
-// description of the interface, as load must not. It shares the connections of c.
+// Unchecked returns a client that does not check its calls against the OpenAPI description,
+// which takes too long for load tests. It shares the connections of c.
 func (c *Client) Unchecked() *Client {
 	other := *c
 	other.unchecked = true
@@ -161,7 +161,7 @@ func Delete(address string) Request { return Request{Method: http.MethodDelete, 
 // UserAddressHeader is the header in which a client states the address of its user.
 const UserAddressHeader = "Service-User-Address"
 
-// From is the same call for an end user at an address.
+// From is the same call on behalf of an end user at an IP address.
 func (r Request) From(address string) Request {
 	header := http.Header{}
 	maps.Copy(header, r.Header)
@@ -170,7 +170,7 @@ func (r Request) From(address string) Request {
 	return r
 }
 
-// Answer is what came back, read to its end.
+// Answer is a response, read to its end.
 type Answer struct {
 	Request string // method and address, for messages
 	Status  int
@@ -205,7 +205,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 	answer := Answer{Request: r.Method + " " + shortened(address)}
 	body, streamed := r.Body.(io.Reader)
-	sent, contentType, err := encode(r.Body)
+	sent, contentType, err := EncodeBody(r.Body)
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", answer.Request, err)
 	}
@@ -235,12 +235,12 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if c.unchecked {
 		return answer, nil
 	}
-	noteSecrets(address, answer)
-	return answer, described(r, sent, address, answer)
+	recordSecrets(address, answer)
+	return answer, checkAgainstOpenAPI(r, sent, address, answer)
 }
 
-// encode is a body as it is sent; nil for an io.Reader, which is not looked at.
-func encode(body any) (sent []byte, contentType string, err error) {
+// EncodeBody encodes the Body of a Request. It returns nil for an io.Reader, which it does not read.
+func EncodeBody(body any) (sent []byte, contentType string, err error) {
 	switch body := body.(type) {
 	case nil, io.Reader:
 		return nil, "", nil

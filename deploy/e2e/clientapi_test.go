@@ -43,8 +43,8 @@ func openClientAPI(t *testing.T, application e2e.Object) clientAPI {
 	return clientAPI{t, client.Browser(), clientAPIs(t, application)["by host"]}
 }
 
-// want makes a call that must have this status. An answer to an error has status and
-// message and nothing else.
+// want sends a request whose answer must have this status. The JSON of an error has status
+// and message and nothing else.
 func (c clientAPI) want(status int, r e2e.Request) e2e.Answer {
 	c.Helper()
 	r.URL = c.at + r.URL
@@ -132,8 +132,8 @@ func checkPlainAccount(t *testing.T, account e2e.Object, more ...string) {
 }
 
 func TestAClientAPI(t *testing.T) {
-	site := client.NewSite(t)
-	for name, at := range clientAPIs(t, site.Application) {
+	fixture := client.NewFixture(t)
+	for name, at := range clientAPIs(t, fixture.Application) {
 		t.Run(name, func(t *testing.T) {
 			api := clientAPI{t, client.Browser(), at}
 			email := e2e.Unique("me") + "@example.test"
@@ -204,7 +204,7 @@ func TestAClientAPI(t *testing.T) {
 
 			api.cleared(api.want(http.StatusOK, post("/logout", nil)))
 			refused := api.want(http.StatusUnauthorized, get("/me"))
-			if realm := refused.Header.Get("WWW-Authenticate"); realm != fmt.Sprintf("Bearer realm=%q", site.Application.Text("name")) || len(refused.Body) > 0 {
+			if realm := refused.Header.Get("WWW-Authenticate"); realm != fmt.Sprintf("Bearer realm=%q", fixture.Application.Text("name")) || len(refused.Body) > 0 {
 				t.Errorf("the refusal is %s with %q", refused, realm)
 			}
 			for _, each := range set {
@@ -224,7 +224,7 @@ func asPageAt(path string) e2e.Request {
 }
 
 func TestTheRoutesOfAClientAPI(t *testing.T) {
-	api := openClientAPI(t, client.NewSite(t).Application)
+	api := openClientAPI(t, client.NewFixture(t).Application)
 	for path, offered := range map[string]string{
 		"/login": "GET, HEAD, POST, OPTIONS", "/register": "GET, HEAD, POST, OPTIONS", "/oauth/token": "POST, OPTIONS", "/oauth/revoke": "POST, OPTIONS",
 		"/forgot": "POST, OPTIONS", "/change": "GET, HEAD, POST, OPTIONS", "/me": "GET, HEAD, OPTIONS", "/factors": "POST, OPTIONS",
@@ -250,10 +250,10 @@ func TestTheRoutesOfAClientAPI(t *testing.T) {
 }
 
 func TestTokensOfAClientAPI(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	email := account.Text("email")
-	api := openClientAPI(t, site.Application)
+	api := openClientAPI(t, fixture.Application)
 	token := func(t *testing.T, form url.Values) (e2e.Answer, e2e.Object) {
 		t.Helper()
 		answer := clientAPI{t, api.Client, api.at}.want(http.StatusOK, post("/oauth/token", form))
@@ -312,7 +312,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		stranger.want(http.StatusUnauthorized, bearer(get("/me"), pair.Text("refresh_token")))
 		stranger.want(http.StatusUnauthorized, bearer(get("/me"), pair.Text("access_token")+"x"))
 		stranger.want(http.StatusUnauthorized, get("/me"))
-		other := openClientAPI(t, client.NewSite(t).Application)
+		other := openClientAPI(t, client.NewFixture(t).Application)
 		other.want(http.StatusUnauthorized, bearer(get("/me"), pair.Text("access_token")))
 	})
 	t.Run("an access token that is missing or bad is renewed by the cookie", func(t *testing.T) {
@@ -335,7 +335,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		stranger.cleared(stranger.want(http.StatusUnauthorized, bad))
 	})
 	t.Run("the web config says what is shown", func(t *testing.T) {
-		group := client.Create(t, site.Directory.Link(t, "groups"), e2e.Object{"name": "readers"})
+		group := client.Create(t, fixture.Directory.Link(t, "groups"), e2e.Object{"name": "readers"})
 		client.Create(t, "/groupMemberships", e2e.Object{"account": e2e.Object{"href": account.Href()}, "group": e2e.Object{"href": group.Href()}})
 		key := client.Create(t, account.Link(t, "apiKeys"), nil)
 		all := []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData", "tenant"}
@@ -343,7 +343,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		for _, name := range all {
 			expand[name] = true
 		}
-		client.Update(t, site.Application.Link(t, "webConfig"), e2e.Object{"me": e2e.Object{"expand": expand}})
+		client.Update(t, fixture.Application.Link(t, "webConfig"), e2e.Object{"me": e2e.Object{"expand": expand}})
 		var me e2e.Object
 		awaitTrue(t, "the web config to be known", func() bool {
 			me = clientAPI{t, api.Client, api.at}.object(http.StatusOK, bearer(get("/me"), pair.Text("access_token"))).Object("account")
@@ -359,7 +359,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		if data := me.Object("providerData"); data.Text("href") != account.Href()+"/providerData" || data.Text("createdAt") == "" {
 			t.Errorf("the provider data are %v", data)
 		}
-		if _, invented := me.Object("tenant")["description"]; invented || me.Object("tenant").Text("key") == "" || me.Object("directory").Text("name") != site.Directory.Text("name") {
+		if _, invented := me.Object("tenant")["description"]; invented || me.Object("tenant").Text("key") == "" || me.Object("directory").Text("name") != fixture.Directory.Text("name") {
 			t.Errorf("the account is %v", me)
 		}
 	})
@@ -371,7 +371,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		api.oauthRefused(400, "invalid_grant", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {pair.Text("refresh_token")}})
 	})
 	t.Run("of an assertion of the hosted login", func(t *testing.T) {
-		application := authorize(t, site.Application, callback)
+		application := authorize(t, fixture.Application, callback)
 		form := url.Values{"grant_type": {"service_token"}, "token": {signIn(t, client.Browser(), application, email)}}
 		if _, body := token(t, form); body.Text("refresh_token") == "" {
 			t.Errorf("the answer is %v", body)
@@ -381,9 +381,9 @@ func TestTokensOfAClientAPI(t *testing.T) {
 }
 
 func TestPasswordsOfAClientAPI(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	email, api := account.Text("email"), openClientAPI(t, site.Application)
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	email, api := account.Text("email"), openClientAPI(t, fixture.Application)
 	pair := api.object(http.StatusOK, post("/oauth/token", passwordGrant(email, e2e.Password)))
 
 	api.empty(post("/forgot", e2e.Object{"login": e2e.Unique("nobody") + "@example.test"}))
@@ -412,8 +412,8 @@ func TestPasswordsOfAClientAPI(t *testing.T) {
 }
 
 func TestVerificationByAClientAPI(t *testing.T) {
-	site := client.NewVerificationSite(t)
-	api, email := openClientAPI(t, site.Application), e2e.Unique("new")+"@example.test"
+	fixture := client.NewVerificationFixture(t)
+	api, email := openClientAPI(t, fixture.Application), e2e.Unique("new")+"@example.test"
 	made := api.object(http.StatusOK, post("/register", e2e.Object{"email": email, "password": e2e.Password})).Object("account")
 	if made.Text("status") != "UNVERIFIED" {
 		t.Errorf("the account is %v", made)
@@ -443,11 +443,11 @@ func TestVerificationByAClientAPI(t *testing.T) {
 }
 
 func TestTheOriginsOfAClientAPI(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	const page, stranger = "https://*.shop.example", "https://evil.example"
-	client.Update(t, site.Application.Href(), e2e.Object{"authorizedOriginUris": []string{page}})
-	api := openClientAPI(t, site.Application)
+	client.Update(t, fixture.Application.Href(), e2e.Object{"authorizedOriginUris": []string{page}})
+	api := openClientAPI(t, fixture.Application)
 	from := func(origin string, request e2e.Request) e2e.Request {
 		request.Header = http.Header{"Origin": {origin}}
 		return request
@@ -486,8 +486,8 @@ func TestTheOriginsOfAClientAPI(t *testing.T) {
 }
 
 func TestARouteThatIsTurnedOffIs404WithinASecond(t *testing.T) {
-	site := client.NewSite(t)
-	api, config := openClientAPI(t, site.Application), site.Application.Link(t, "webConfig")
+	fixture := client.NewFixture(t)
+	api, config := openClientAPI(t, fixture.Application), fixture.Application.Link(t, "webConfig")
 	for _, each := range []struct{ member, method, path string }{
 		{"login", "GET", "/login"}, {"register", "GET", "/register"}, {"me", "GET", "/me"}, {"oauth2", "POST", "/oauth/token"},
 		{"forgotPassword", "POST", "/forgot"}, {"changePassword", "GET", "/change"}, {"verifyEmail", "POST", "/verify"},
@@ -508,10 +508,10 @@ func TestARouteThatIsTurnedOffIs404WithinASecond(t *testing.T) {
 }
 
 func TestSecondFactorsByAClientAPI(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	client.Update(t, site.Application.Link(t, "webConfig"), e2e.Object{"mfa": e2e.Object{"required": true}})
-	api, login := openClientAPI(t, site.Application), passwordGrant(account.Text("email"), e2e.Password)
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	client.Update(t, fixture.Application.Link(t, "webConfig"), e2e.Object{"mfa": e2e.Object{"required": true}})
+	api, login := openClientAPI(t, fixture.Application), passwordGrant(account.Text("email"), e2e.Password)
 	demand := func(action string) (body e2e.Object) {
 		t.Helper()
 		awaitTrue(t, action+" to be demanded", func() bool {
@@ -534,8 +534,8 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 	enroll := demand("factor_enroll")
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
 	enrolled := api.object(http.StatusOK, post("/factors?challenge=true", e2e.Object{"type": "sms", "phone": e2e.Object{"number": number}, "state": enroll.Text("state")}))
-	code := codeSentTo(t, number, "")
-	api.oauthRefused(400, "invalid_grant", grant(enrolled.Text("state"), otherThan(code)))
+	code := awaitTextCode(t, number, "")
+	api.oauthRefused(400, "invalid_grant", grant(enrolled.Text("state"), wrongCode(code)))
 	if pair := api.object(http.StatusOK, post("/oauth/token", grant(enrolled.Text("state"), code))); pair.Text("refresh_token") == "" {
 		t.Errorf("the answer is %v", pair)
 	}
@@ -545,13 +545,13 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 		t.Errorf("the factor is %v", factor)
 	}
 	api.want(http.StatusForbidden, post("/factors", e2e.Object{"type": "google-authenticator", "state": challenge.Text("state")}))
-	second := codeSentTo(t, number, code)
+	second := awaitTextCode(t, number, code)
 	again := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": challenge.Text("state"), "type": "sms"}))
-	third := codeSentTo(t, number, second)
+	third := awaitTextCode(t, number, second)
 	if again.Text("status") != "CREATED" {
 		t.Errorf("the challenge is %v", again)
 	}
-	if failed := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": again.Text("state"), "code": otherThan(third)})); failed.Text("status") != "FAILED" {
+	if failed := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": again.Text("state"), "code": wrongCode(third)})); failed.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %v", failed)
 	}
 	pair := api.object(http.StatusOK, post("/oauth/token", grant(again.Text("state"), third)))
@@ -560,11 +560,11 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 	if authenticator.Text("keyUri") == "" || authenticator.Text("base64QRImage") == "" || authenticator.Text("state") == "" {
 		t.Fatalf("the authenticator is %v", authenticator)
 	}
-	early := oneTime(t, authenticator.Text("keyUri"), time.Now().Add(-30*time.Second))
+	early := totpCode(t, authenticator.Text("keyUri"), time.Now().Add(-30*time.Second))
 	if body := api.object(http.StatusBadRequest, post("/oauth/token", grant(authenticator.Text("state"), early))); body.Text("error") == "" || body["access_token"] != nil {
 		t.Errorf("a state of a user who is logged in leads to %v", body)
 	}
-	right := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": authenticator.Text("state"), "code": oneTime(t, authenticator.Text("keyUri"), time.Now())}))
+	right := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": authenticator.Text("state"), "code": totpCode(t, authenticator.Text("keyUri"), time.Now())}))
 	if right.Text("status") != "SUCCESS" {
 		t.Errorf("the right code is %v", right)
 	}

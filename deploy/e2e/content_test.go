@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// The names of what every tenant is born with.
+// The names of the resources of every new tenant.
 const (
 	console        = "Service"
 	administrators = "Service Administrators"
@@ -72,22 +72,22 @@ func TestATenantIsBornWithItsFirstContent(t *testing.T) {
 	})
 }
 
-// A directory takes with it what every service holds of its accounts.
+// The deletion of a directory deletes everything about its accounts in every service.
 func TestADeletedDirectoryTakesAllOfItsAccountsWithIt(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	key := client.Create(t, account.Link(t, "apiKeys"), e2e.Object{})
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator"})
-	token := client.Token(t, site.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
+	token := client.Token(t, fixture.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
 	refresh := client.Get(t, account.Link(t, "refreshTokens")).Items(t)[0]
 
-	client.Delete(t, site.Directory.Href())
-	client.Gone(t, account.Href())
-	mapping := site.Application.Link(t, "defaultAccountStoreMapping")
+	client.Delete(t, fixture.Directory.Href())
+	client.NotFound(t, account.Href())
+	mapping := fixture.Application.Link(t, "defaultAccountStoreMapping")
 	for _, address := range []string{mapping, key.Href(), factor.Href(), token.Text("service_access_token_href"), refresh.Href()} {
-		awaitGone(t, address)
+		awaitNotFound(t, address)
 	}
-	if application := client.Get(t, site.Application.Href()); application["defaultAccountStoreMapping"] != nil {
+	if application := client.Get(t, fixture.Application.Href()); application["defaultAccountStoreMapping"] != nil {
 		t.Errorf("the application's default store is gone: %v", application)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// certify makes a certificate of hosts with its key, both in PEM.
-func certify(t *testing.T, hosts ...string) (certificate, key string) {
+// newCertificate makes a certificate of hosts with its key, both in PEM.
+func newCertificate(t *testing.T, hosts ...string) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -46,7 +46,7 @@ func certify(t *testing.T, hosts ...string) (certificate, key string) {
 // An organization has a subdomain of the tenant's own domain, and the user may name
 // it on the page.
 func TestABrowserChoosesAnOrganization(t *testing.T) {
-	shop, site := newShop(t), idSite(t)
+	shop, settings := newShop(t), idSite(t)
 	nameKey, domain := strings.ToLower(e2e.Unique("acme")), strings.ToLower(e2e.Unique("login"))+".localhost"
 	organization := client.Create(t, "/organizations?createDirectory=true", e2e.Object{"name": nameKey, "nameKey": nameKey})
 	client.DeleteAtEnd(t, organization.Href())
@@ -55,12 +55,12 @@ func TestABrowserChoosesAnOrganization(t *testing.T) {
 	})
 	member := client.Register(t, organization.Link(t, "accounts"))
 	outsider := client.Register(t, shop.Application.Link(t, "accounts"))
-	certificate, key := certify(t, domain, "*."+domain)
-	changed := client.Update(t, site.Href(), e2e.Object{"domainName": domain, "tlsPublicCert": certificate, "tlsPrivateKey": key})
+	certificate, key := newCertificate(t, domain, "*."+domain)
+	changed := client.Update(t, settings.Href(), e2e.Object{"domainName": domain, "tlsPublicCert": certificate, "tlsPrivateKey": key})
 	if changed.Text("tlsStatus") != "VALID" {
 		t.Errorf("the certificate is %s", changed.Text("tlsStatus"))
 	}
-	defer client.Update(t, site.Href(), e2e.Object{"domainName": nil, "tlsPublicCert": nil, "tlsPrivateKey": nil})
+	defer client.Update(t, settings.Href(), e2e.Object{"domainName": nil, "tlsPublicCert": nil, "tlsPrivateKey": nil})
 	host := func(b *browser) string {
 		b.Helper()
 		host, err := evaluate[string](b, "location.hostname")
@@ -71,15 +71,15 @@ func TestABrowserChoosesAnOrganization(t *testing.T) {
 	}
 
 	b := openBrowser(t)
-	shop.begin(b, e2e.Object{"onk": nameKey, "usd": true})
-	b.heading("Sign in")
+	shop.openLogin(b, e2e.Object{"onk": nameKey, "usd": true})
+	b.awaitHeading("Sign in")
 	if at := host(b); at != nameKey+"."+domain {
 		t.Errorf("the pages of the organization are at %s", at)
 	}
 	b.signIn(outsider.Text("email"), e2e.Password)
-	b.until("document.querySelector('.alert').textContent !== ''")
+	b.awaitTrue("document.querySelector('.alert').textContent !== ''")
 	b.signIn(member.Text("email"), e2e.Password)
-	shop.back(b, "AUTHENTICATED", member.Href())
+	shop.awaitCallback(b, "AUTHENTICATED", member.Href())
 	address, err := evaluate[string](b, "location.href")
 	if err != nil {
 		t.Fatal(err)
@@ -90,24 +90,24 @@ func TestABrowserChoosesAnOrganization(t *testing.T) {
 	}
 
 	other := openBrowser(t)
-	shop.begin(other, e2e.Object{"sof": true})
-	other.heading("Sign in")
+	shop.openLogin(other, e2e.Object{"sof": true})
+	other.awaitHeading("Sign in")
 	if at := host(other); at != domain {
 		t.Errorf("the pages are at %s", at)
 	}
 	other.fill("organization", "nobody-"+nameKey)
 	other.signIn(member.Text("email"), e2e.Password)
-	other.until("document.querySelector('.alert').textContent !== ''")
+	other.awaitTrue("document.querySelector('.alert').textContent !== ''")
 	other.fill("organization", strings.ToUpper(nameKey))
 	other.signIn(member.Text("email"), e2e.Password)
-	shop.back(other, "AUTHENTICATED", member.Href())
+	shop.awaitCallback(other, "AUTHENTICATED", member.Href())
 
 	filled := openBrowser(t)
-	shop.begin(filled, e2e.Object{"sof": true, "onk": nameKey})
-	filled.heading("Sign in")
-	filled.until("document.querySelector(\"input[name=organization]\").value === '" + nameKey + "'")
+	shop.openLogin(filled, e2e.Object{"sof": true, "onk": nameKey})
+	filled.awaitHeading("Sign in")
+	filled.awaitTrue("document.querySelector(\"input[name=organization]\").value === '" + nameKey + "'")
 	filled.signIn(member.Text("email"), e2e.Password)
-	shop.back(filled, "AUTHENTICATED", member.Href())
+	shop.awaitCallback(filled, "AUTHENTICATED", member.Href())
 }
 
 // customPage is a page of a customer's own: the smallest that signs in.
@@ -157,13 +157,13 @@ func repository(t *testing.T, files map[string]string) string {
 }
 
 func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
-	shop, site := newShop(t), idSite(t)
+	shop, settings := newShop(t), idSite(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
-	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{
+	client.Update(t, settings.Href(), e2e.Object{"gitRepoUrl": repository(t, map[string]string{
 		"index.html": customPage, "own.js": customScript, "help/index.html": "<h1>Help</h1>", "help/über uns.html": "<h1>Über uns</h1>",
 	})})
-	defer client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil})
-	awaitTrue(t, "the pages to be fetched", func() bool { return client.Get(t, site.Href()).Text("gitStatus") == "OK" })
+	defer client.Update(t, settings.Href(), e2e.Object{"gitRepoUrl": nil, "gitBranch": nil})
+	awaitTrue(t, "the pages to be fetched", func() bool { return client.Get(t, settings.Href()).Text("gitStatus") == "OK" })
 	for path, want := range map[string]string{
 		"/help": "Help", "/help/": "Help", "/help/%C3%BCber%20uns.html": "Über uns", "/help/%FF": "", "/help/none.html": "",
 	} {
@@ -177,14 +177,14 @@ func TestABrowserSignsInOnPagesOfACustomersOwn(t *testing.T) {
 		}
 	}
 	b := openBrowser(t)
-	shop.begin(b, nil)
-	b.heading("Ours")
+	shop.openLogin(b, nil)
+	b.awaitHeading("Ours")
 	b.fill("username", account.Text("email"))
 	b.fill("password", e2e.Password)
 	b.submit()
-	shop.back(b, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 
-	client.Update(t, site.Href(), e2e.Object{"gitRepoUrl": nil})
+	client.Update(t, settings.Href(), e2e.Object{"gitRepoUrl": nil})
 	awaitTrue(t, "the built-in pages to be back", func() bool {
 		answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: pageOrigin(t) + "/", Anonymous: true})
 		return answer.Status == http.StatusOK && !strings.Contains(string(answer.Body), "Ours")

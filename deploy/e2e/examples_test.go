@@ -35,8 +35,8 @@ type example struct {
 	body any
 }
 
-// described is what of an operation the test needs.
-type described struct {
+// operation is the members of an OpenAPI operation that the test needs.
+type operation struct {
 	OperationID string `json:"operationId"`
 	Parameters  []struct {
 		Ref      string `json:"$ref"`
@@ -57,7 +57,7 @@ type described struct {
 }
 
 type interfaceDocument struct {
-	Paths      map[string]map[string]described
+	Paths      map[string]map[string]operation
 	Components struct {
 		Parameters map[string]struct {
 			Name, In string
@@ -68,16 +68,16 @@ type interfaceDocument struct {
 }
 
 // Every example of the description is sent to the deployment, in the names of
-// resources that it has, and succeeds as it is described.
+// resources that it has, and succeeds as the description has it.
 func TestEveryExampleSucceeds(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Create(t, site.Application.Link(t, "accounts"), e2e.Object{"email": "jo@example.test", "username": "jo-examples", "password": e2e.Password})
+	fixture := client.NewFixture(t)
+	account := client.Create(t, fixture.Application.Link(t, "accounts"), e2e.Object{"email": "jo@example.test", "username": "jo-examples", "password": e2e.Password})
 	var document interfaceDocument
 	text := string(client.Want(t, http.StatusOK, get(client.Key.HostURL()+"/openapi.json")).Body)
 	if err := json.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
-	known, twin := exampleResources(t, site, account)
+	known, twin := exampleResources(t, fixture, account)
 	mirror := document.Paths["/v1/directories"]["post"].RequestBody.Content["application/json"].Examples["ldap"].Value.(map[string]any)
 	mirror["name"] = e2e.Unique("mirror")
 	directory := client.Create(t, "/directories?expand=provider", mirror)
@@ -97,7 +97,7 @@ func TestEveryExampleSucceeds(t *testing.T) {
 
 	type call struct {
 		method, path string
-		op           described
+		op           operation
 		example      example
 	}
 	var creations, reads, changes []call
@@ -153,7 +153,7 @@ func TestEveryExampleSucceeds(t *testing.T) {
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 // address fills in the path of an operation, and the examples of its parameters.
-func (d *interfaceDocument) address(t *testing.T, path string, known map[string]string, op described) string {
+func (d *interfaceDocument) address(t *testing.T, path string, known map[string]string, op operation) string {
 	t.Helper()
 	address := client.Key.HostURL() + placeholder.ReplaceAllStringFunc(path, func(name string) string {
 		name = strings.Trim(name, "{}")
@@ -183,7 +183,7 @@ func (d *interfaceDocument) address(t *testing.T, path string, known map[string]
 }
 
 // examples are the bodies of an operation; one nil for an operation without.
-func (d *interfaceDocument) examples(op described) []example {
+func (d *interfaceDocument) examples(op operation) []example {
 	var found []example
 	for kind, content := range op.RequestBody.Content {
 		for _, each := range content.Examples {
@@ -206,11 +206,11 @@ func (d *interfaceDocument) examples(op described) []example {
 // exampleResources makes one resource of each kind and returns their ids by the
 // parameters that name them, or by the beginning of a path where that needs
 // another, and an account of another directory.
-func exampleResources(t *testing.T, site e2e.Site, account e2e.Object) (known map[string]string, twin e2e.Object) {
+func exampleResources(t *testing.T, fixture e2e.Fixture, account e2e.Object) (known map[string]string, twin e2e.Object) {
 	t.Helper()
 	other := client.Create(t, "/directories", e2e.Object{"name": e2e.Unique("other")})
 	client.DeleteAtEnd(t, other.Href())
-	group := client.Create(t, site.Directory.Link(t, "groups"), e2e.Object{"name": e2e.Unique("group")})
+	group := client.Create(t, fixture.Directory.Link(t, "groups"), e2e.Object{"name": e2e.Unique("group")})
 	organization := client.Create(t, "/organizations", e2e.Object{"name": e2e.Unique("organization"), "nameKey": strings.ToLower(e2e.Unique("key"))})
 	client.DeleteAtEnd(t, organization.Href())
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator"})
@@ -218,31 +218,31 @@ func exampleResources(t *testing.T, site e2e.Site, account e2e.Object) (known ma
 		"assertionConsumerServiceUrl": "https://wiki.localhost/acs", "entityId": "urn:" + e2e.Unique("wiki"),
 	})
 	client.DeleteAtEnd(t, provider.Href())
-	policy := client.Get(t, site.Application.Link(t, "samlPolicy"))
+	policy := client.Get(t, fixture.Application.Link(t, "samlPolicy"))
 	identity := client.Get(t, policy.Link(t, "identityProvider"))
-	schema := client.Get(t, site.Directory.Link(t, "accountSchema"))
-	reset := client.WantObject(t, http.StatusOK, post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}))
-	token := client.Token(t, site.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
-	config := webConfig(t, site.Application)
+	schema := client.Get(t, fixture.Directory.Link(t, "accountSchema"))
+	reset := client.WantObject(t, http.StatusOK, post(fixture.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}))
+	token := client.Token(t, fixture.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
+	config := webConfig(t, fixture.Application)
 	social := client.Create(t, "/directories?expand=provider", e2e.Object{"name": e2e.Unique("social"), "provider": e2e.Object{
 		"providerId": "google", "clientId": "abc", "clientSecret": "def", "redirectUri": "https://app.localhost/callback",
 	}})
 	client.DeleteAtEnd(t, social.Href())
 	bare := client.NewApplication(t)
 	elsewhere := client.Get(t, client.Get(t, bare.Link(t, "samlPolicy")).Link(t, "identityProvider"))
-	unverified := client.Register(t, client.NewVerificationSite(t).Application.Link(t, "accounts"))
+	unverified := client.Register(t, client.NewVerificationFixture(t).Application.Link(t, "accounts"))
 	twin = client.Register(t, other.Link(t, "accounts"))
-	third := client.Register(t, site.Directory.Link(t, "accounts"))
-	passwords := client.Get(t, site.Directory.Link(t, "passwordPolicy"))
+	third := client.Register(t, fixture.Directory.Link(t, "accounts"))
+	passwords := client.Get(t, fixture.Directory.Link(t, "passwordPolicy"))
 	known = map[string]string{"dnsLabel": config.Text("dnsLabel"), "jwt": token.Text("access_token"), "token": reset.ID()}
 	known["/v1/accounts/emailVerificationTokens/"] = unverified.Object("emailVerificationToken").ID()
 	known["/v1/refreshTokens/"] = client.Get(t, account.Link(t, "refreshTokens")).Items(t)[0].ID()
 	for name, resource := range map[string]e2e.Object{
-		"tenantId": client.Tenant(t), "applicationId": site.Application, "directoryId": site.Directory, "accountId": account, "groupId": group,
+		"tenantId": client.Tenant(t), "applicationId": fixture.Application, "directoryId": fixture.Directory, "accountId": account, "groupId": group,
 		"organizationId": organization, "factorId": factor, "schemaId": schema, "webConfigId": config, "samlPolicyId": policy,
-		"accountStoreMappingId": site.Application.Object("defaultAccountStoreMapping"), "samlServiceProviderId": provider,
+		"accountStoreMappingId": fixture.Application.Object("defaultAccountStoreMapping"), "samlServiceProviderId": provider,
 		"samlIdentityProviderId": identity, "ownSamlServiceProviderId": policy.Object("serviceProvider"),
-		"accountLinkingPolicyId":         site.Application.Object("accountLinkingPolicy"),
+		"accountLinkingPolicyId":         fixture.Application.Object("accountLinkingPolicy"),
 		"fieldId":                        client.Get(t, schema.Link(t, "fields")).Items(t)[0],
 		"idSiteId":                       client.Get(t, client.Tenant(t).Link(t, "idSites")).Items(t)[0],
 		"emailTemplateId":                client.Get(t, passwords.Link(t, "resetEmailTemplates")).Items(t)[0],

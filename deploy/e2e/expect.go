@@ -14,7 +14,7 @@ const RequestIDHeader = "Service-Request-Id"
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// Call makes the call and fails the test when no answer comes back.
+// Call sends a request and fails the test when no answer comes back.
 func (c *Client) Call(t testing.TB, r Request) Answer {
 	t.Helper()
 	answer, err := c.Do(t.Context(), r)
@@ -24,7 +24,7 @@ func (c *Client) Call(t testing.TB, r Request) Answer {
 	return answer
 }
 
-// Want makes the call and fails the test unless the answer has this status and
+// Want sends a request and fails the test unless the answer has this status and
 // a request id, which every answer of the management address must have.
 func (c *Client) Want(t testing.TB, status int, r Request) Answer {
 	t.Helper()
@@ -58,8 +58,8 @@ func (a Answer) object(t testing.TB) Object {
 	return object
 }
 
-// Refused makes a call that must be refused with this status and code, and
-// holds the answer to the one shape of all errors: six fields, each filled, the
+// Refused sends a request that must be refused with this status and code, and
+// checks that the answer has the form of all errors: six fields, each filled, the
 // request id the same as in the header. It returns the answer's body.
 func (c *Client) Refused(t testing.TB, status, code int, r Request) Object {
 	t.Helper()
@@ -99,14 +99,14 @@ func CheckError(t testing.TB, answer Answer, status, code int) {
 	}
 }
 
-// Get reads a resource that must be there.
+// Get reads a resource, which must exist.
 func (c *Client) Get(t testing.TB, address string) Object {
 	t.Helper()
 	return c.WantObject(t, http.StatusOK, Get(address))
 }
 
-// Create posts a new resource and follows the promise of a creation: 201, and
-// a Location that is the resource's own address.
+// Create posts a new resource and checks the answer: 201, and a Location that is the
+// resource's own address.
 func (c *Client) Create(t testing.TB, address string, body any) Object {
 	t.Helper()
 	answer := c.Want(t, http.StatusCreated, Post(address, body))
@@ -123,7 +123,7 @@ func (c *Client) Update(t testing.TB, address string, body any) Object {
 	return c.WantObject(t, http.StatusOK, Post(address, body))
 }
 
-// Delete removes a resource that must be there.
+// Delete removes a resource, which must exist.
 func (c *Client) Delete(t testing.TB, address string) {
 	t.Helper()
 	answer := c.Want(t, http.StatusNoContent, Delete(address))
@@ -132,13 +132,13 @@ func (c *Client) Delete(t testing.TB, address string) {
 	}
 }
 
-// Gone checks that the address answers like one that never existed.
-func (c *Client) Gone(t testing.TB, address string) {
+// NotFound checks that an address, such as that of a deleted resource, answers 404.
+func (c *Client) NotFound(t testing.TB, address string) {
 	t.Helper()
 	c.Refused(t, http.StatusNotFound, 404, Get(address))
 }
 
-// All walks a collection to its end, page by page.
+// All reads all items of a collection, page by page.
 func (c *Client) All(t testing.TB, address string) []Object {
 	t.Helper()
 	joint := "?"

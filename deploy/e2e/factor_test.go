@@ -18,9 +18,9 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// oneTime returns the code that an authenticator shows at a time, made from its
+// totpCode returns the code that an authenticator shows at a time, made from its
 // URI by RFC 6238 alone.
-func oneTime(t testing.TB, keyURI string, at time.Time) string {
+func totpCode(t testing.TB, keyURI string, at time.Time) string {
 	t.Helper()
 	uri, err := url.Parse(keyURI)
 	if err != nil {
@@ -37,14 +37,14 @@ func oneTime(t testing.TB, keyURI string, at time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[place:])&0x7fffffff%1_000_000)
 }
 
-// otherThan returns a code that is not the given one.
-func otherThan(code string) string {
+// wrongCode returns a code that is not the given one.
+func wrongCode(code string) string {
 	return strings.Map(func(r rune) rune { return '0' + (r-'0'+5)%10 }, code)
 }
 
-// awaitGone waits until an address answers like one that never existed: what one
-// service deletes the others learn of.
-func awaitGone(t testing.TB, address string) {
+// awaitNotFound waits until an address answers 404: a deletion in one service reaches the
+// others by an event.
+func awaitNotFound(t testing.TB, address string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, address+" to be gone", func(ctx context.Context) error {
 		answer, err := client.Do(ctx, e2e.Request{Method: http.MethodGet, URL: address})
@@ -59,15 +59,15 @@ func awaitGone(t testing.TB, address string) {
 }
 
 func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator", "issuer": "Shop"})
 	if factor.Text("accountName") != account.Text("username") || factor.Text("verificationStatus") != "UNVERIFIED" || factor.Text("base64QRImage") == "" {
 		t.Errorf("the factor is %v", factor)
 	}
 	challenges := factor.Link(t, "challenges")
 
-	wrong := otherThan(oneTime(t, factor.Text("keyUri"), time.Now()))
+	wrong := wrongCode(totpCode(t, factor.Text("keyUri"), time.Now()))
 	failed := client.Create(t, challenges, e2e.Object{"code": wrong})
 	if failed.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %s", failed.Text("status"))
@@ -76,7 +76,7 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 	if challenge.Text("status") != "CREATED" || challenge.Object("factor").Text("type") != "google-authenticator" {
 		t.Errorf("the challenge is %v", challenge)
 	}
-	code := oneTime(t, factor.Text("keyUri"), time.Now())
+	code := totpCode(t, factor.Text("keyUri"), time.Now())
 	if answered := client.Update(t, challenge.Href(), e2e.Object{"code": code}); answered.Text("status") != "SUCCESS" {
 		t.Errorf("the right code is %s", answered.Text("status"))
 	}
@@ -93,7 +93,7 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 		client.Refused(t, 400, 13112, post(challenge.Href(), e2e.Object{"code": code}))
 	})
 	t.Run("of fifty wrong codes at once eight are checked", func(t *testing.T) {
-		statuses := together(t, 50, post(challenges, e2e.Object{"code": wrong}))
+		statuses := sendConcurrently(t, 50, post(challenges, e2e.Object{"code": wrong}))
 		if statuses[http.StatusCreated] != 8 || statuses[http.StatusBadRequest] != 42 {
 			t.Errorf("the answers by status are %v; two wrong codes were there, ten are allowed", statuses)
 		}
@@ -105,8 +105,8 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 }
 
 func TestAnAccountHasPhones(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	phones, factors := account.Link(t, "phones"), account.Link(t, "factors")
 	phone := client.Create(t, phones, e2e.Object{"number": "888 391 5282", "name": "Work"})
 	if phone.Text("number") != "+18883915282" || phone.Text("verificationStatus") != "UNVERIFIED" {
@@ -128,11 +128,11 @@ func TestAnAccountHasPhones(t *testing.T) {
 		t.Errorf("the tenant's phones are %v", found)
 	}
 	client.Delete(t, phone.Href())
-	client.Gone(t, factor.Href())
+	client.NotFound(t, factor.Href())
 }
 
-// awaitStatus waits until a challenge is in a state: what becomes of a text is
-// sent from one service to another.
+// awaitStatus waits until a challenge has a status: the delivery status of a text message
+// reaches the service by an event.
 func awaitStatus(t testing.TB, challenge, status string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), 30*time.Second, "the challenge to be "+status, func(ctx context.Context) error {
@@ -148,8 +148,8 @@ func awaitStatus(t testing.TB, challenge, status string) {
 }
 
 func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
 	factor := client.Create(t, account.Link(t, "factors")+"?challenge=true&expand=mostRecentChallenge", e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
 	challenge := factor.Object("mostRecentChallenge").Href()
@@ -160,7 +160,7 @@ func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
 	}
 	awaitStatus(t, challenge, "WAITING_FOR_VALIDATION")
 
-	if failed := client.Update(t, challenge, e2e.Object{"code": otherThan(code)}); failed.Text("status") != "FAILED" {
+	if failed := client.Update(t, challenge, e2e.Object{"code": wrongCode(code)}); failed.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %s", failed.Text("status"))
 	}
 	if right := client.Update(t, challenge, e2e.Object{"code": code}); right.Text("status") != "SUCCESS" {
@@ -179,25 +179,25 @@ func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
 	})
 	t.Run("of fifty wrong codes at once five are checked", func(t *testing.T) {
 		challenge := client.Create(t, factor.Link(t, "challenges"), e2e.Object{}).Href()
-		statuses := together(t, 50, post(challenge, e2e.Object{"code": "0"}))
+		statuses := sendConcurrently(t, 50, post(challenge, e2e.Object{"code": "0"}))
 		if statuses[http.StatusOK] != 5 || statuses[http.StatusBadRequest] != 45 {
 			t.Errorf("the answers by status are %v", statuses)
 		}
 	})
 	t.Run("a receipt that nobody signed is refused", func(t *testing.T) {
 		client.Want(t, http.StatusForbidden, e2e.Request{
-			Method: http.MethodPost, URL: client.Key.HostURL() + "/sms/receipts/" + identifier(client.Tenant(t).Href()) + "/" + identifier(challenge),
+			Method: http.MethodPost, URL: client.Key.HostURL() + "/sms/receipts/" + lastSegment(client.Tenant(t).Href()) + "/" + lastSegment(challenge),
 			Body: url.Values{"MessageStatus": {"undelivered"}}, Anonymous: true,
 		})
 	})
 }
 
-// identifier is the last segment of an address.
-func identifier(address string) string { return address[strings.LastIndex(address, "/")+1:] }
+// lastSegment is the last segment of an address.
+func lastSegment(address string) string { return address[strings.LastIndex(address, "/")+1:] }
 
 func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
-	site := client.NewSite(t)
-	accounts := site.Application.Link(t, "accounts")
+	fixture := client.NewFixture(t)
+	accounts := fixture.Application.Link(t, "accounts")
 	gone, kept := client.Register(t, accounts), client.Register(t, accounts)
 	var addresses []string
 	for _, account := range []e2e.Object{gone, kept} {
@@ -205,15 +205,15 @@ func TestPhonesAndFactorsGoWithTheirAccount(t *testing.T) {
 		addresses = append(addresses, factor.Link(t, "phone"), factor.Href(), factor.Link(t, "mostRecentChallenge"))
 	}
 	client.Delete(t, gone.Href())
-	client.Gone(t, gone.Href()+"/factors")
+	client.NotFound(t, gone.Href()+"/factors")
 	for _, address := range addresses[:3] {
-		awaitGone(t, address)
+		awaitNotFound(t, address)
 	}
 	for _, address := range addresses[3:] {
 		client.Get(t, address)
 	}
-	client.Delete(t, site.Directory.Href())
+	client.Delete(t, fixture.Directory.Href())
 	for _, address := range addresses[3:] {
-		awaitGone(t, address)
+		awaitNotFound(t, address)
 	}
 }

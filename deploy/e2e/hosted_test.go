@@ -11,43 +11,43 @@ import (
 )
 
 func TestAHostedLogin(t *testing.T) {
-	site := newHosted(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	browser := client.Browser()
-	page := begin(t, browser, site.Application, nil, "/")
+	page := begin(t, browser, fixture.Application, nil, "/")
 	claims := page.claims()
-	if claims.Text("app_href") != site.Application.Href() || claims["onk"] != nil || claims["sof"] != false || claims["require_mfa"] != nil ||
+	if claims.Text("app_href") != fixture.Application.Href() || claims["onk"] != nil || claims["sof"] != false || claims["require_mfa"] != nil ||
 		claims.Object("scope").Object("account") != nil || claims.Object("scope").Object("application") == nil {
 		t.Errorf("the session's claims are %v", claims)
 	}
 
-	model := page.object(http.StatusOK, http.MethodGet, site.Application.Href()+"?expand=idSiteModel", nil)
+	model := page.object(http.StatusOK, http.MethodGet, fixture.Application.Href()+"?expand=idSiteModel", nil)
 	policy := model.Object("idSiteModel").Object("passwordPolicy")
-	if model.Text("name") != site.Application.Text("name") || policy.Number(t, "minLength") != 8 || policy["requireSymbol"] != false || model["status"] != nil {
+	if model.Text("name") != fixture.Application.Text("name") || policy.Number(t, "minLength") != 8 || policy["requireSymbol"] != false || model["status"] != nil {
 		t.Errorf("the model is %v", model)
 	}
-	page.refused(400, 7100, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody(account.Text("email"), "Wrong0000"))
-	page.refused(400, 7100, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody("nobody", "Wrong0000"))
+	page.refused(400, 7100, http.MethodPost, fixture.Application.Link(t, "loginAttempts"), loginBody(account.Text("email"), "Wrong0000"))
+	page.refused(400, 7100, http.MethodPost, fixture.Application.Link(t, "loginAttempts"), loginBody("nobody", "Wrong0000"))
 	page.logIn(account.Text("email"))
-	assertion := page.land()
+	assertion := page.finishLogin()
 	checkAssertion(t, assertion, "AUTHENTICATED", account.Href())
 
 	t.Run("its session is over once it has ended", func(t *testing.T) {
 		after := *page
 		after.T = t
-		after.refused(401, 12001, http.MethodGet, site.Application.Href()+"?expand=idSiteModel", nil)
-		checkErrorAssertion(t, strings.TrimPrefix(after.back, callback+"?jwtResponse="), site.Application, 401, 12001)
+		after.refused(401, 12001, http.MethodGet, fixture.Application.Href()+"?expand=idSiteModel", nil)
+		checkErrorAssertion(t, strings.TrimPrefix(after.back, callback+"?jwtResponse="), fixture.Application, 401, 12001)
 	})
 	t.Run("of fifty exchanges of its assertion one is answered with tokens", func(t *testing.T) {
-		statuses := together(t, 50, exchange(site.Application, assertion))
+		statuses := sendConcurrently(t, 50, exchange(fixture.Application, assertion))
 		if statuses[http.StatusOK] != 1 || statuses[http.StatusBadRequest] != 49 {
 			t.Errorf("the answers by status are %v", statuses)
 		}
-		oauthRefused(t, 400, 11005, "invalid_client", exchange(site.Application, assertion))
+		oauthRefused(t, 400, 11005, "invalid_client", exchange(fixture.Application, assertion))
 	})
 	t.Run("the older name of the grant works too", func(t *testing.T) {
-		form := url.Values{"grant_type": {"id_site_token"}, "token": {signIn(t, client.Browser(), site.Application, account.Text("email"))}}
-		token := client.Token(t, site.Application.Href(), form)
+		form := url.Values{"grant_type": {"id_site_token"}, "token": {signIn(t, client.Browser(), fixture.Application, account.Text("email"))}}
+		token := client.Token(t, fixture.Application.Href(), form)
 		if _, claims := unpack(t, token.Text("access_token"), client.Key.Secret); claims.Text("sub") != account.Href() {
 			t.Errorf("the token is for %v", claims)
 		}
@@ -55,9 +55,9 @@ func TestAHostedLogin(t *testing.T) {
 	t.Run("a second application needs no password", func(t *testing.T) {
 		second := authorize(t, client.NewApplication(t), callback)
 		mapping := client.Create(t, "/accountStoreMappings", e2e.Object{
-			"application": e2e.Object{"href": second.Href()}, "accountStore": e2e.Object{"href": site.Directory.Href()},
+			"application": e2e.Object{"href": second.Href()}, "accountStore": e2e.Object{"href": fixture.Directory.Href()},
 		})
-		again := returned(t, browser, ssoRequest(hostedRequest(t, second, nil)))
+		again := redirectAssertion(t, browser, ssoRequest(hostedRequest(t, second, nil)))
 		checkAssertion(t, again, "AUTHENTICATED", account.Href())
 		client.Token(t, second.Href(), exchange(second, again).Body.(url.Values))
 		begin(t, browser, second, e2e.Object{"path": "/#/register"}, "/register")
@@ -66,15 +66,15 @@ func TestAHostedLogin(t *testing.T) {
 		begin(t, browser, second, nil, "/")
 	})
 	t.Run("a logout ends the session", func(t *testing.T) {
-		checkAssertion(t, returned(t, browser, logoutRequest(hostedRequest(t, site.Application, nil))), "LOGOUT", account.Href())
-		begin(t, browser, site.Application, nil, "/")
-		checkAssertion(t, returned(t, browser, logoutRequest(hostedRequest(t, site.Application, nil))), "LOGOUT", nil)
+		checkAssertion(t, redirectAssertion(t, browser, logoutRequest(hostedRequest(t, fixture.Application, nil))), "LOGOUT", account.Href())
+		begin(t, browser, fixture.Application, nil, "/")
+		checkAssertion(t, redirectAssertion(t, browser, logoutRequest(hostedRequest(t, fixture.Application, nil))), "LOGOUT", nil)
 	})
 }
 
 func TestTheCookiesOfHostedLogins(t *testing.T) {
-	site := newHosted(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	browser := client.Browser()
 	cookie := func(t *testing.T, answer e2e.Answer, name string) *http.Cookie {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestTheCookiesOfHostedLogins(t *testing.T) {
 		}
 		return nil
 	}
-	page := begin(t, browser, site.Application, nil, "/")
+	page := begin(t, browser, fixture.Application, nil, "/")
 	page.logIn(account.Text("email"))
 	landing := get(strings.Replace(page.back, callback, client.Key.HostURL()+"/sso/", 1))
 
@@ -108,13 +108,13 @@ func TestTheCookiesOfHostedLogins(t *testing.T) {
 		}
 	})
 	t.Run("logout clears it", func(t *testing.T) {
-		answer := browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, site.Application, nil)))
+		answer := browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, fixture.Application, nil)))
 		if cleared := cookie(t, answer, "sso"); cleared == nil || cleared.Value != "" || cleared.Expires.After(time.Now()) {
 			t.Errorf("it becomes %v", cleared)
 		}
 	})
 	t.Run("an assertion that nobody signed, or a request in its place, lands nowhere", func(t *testing.T) {
-		for _, token := range []string{strings.TrimPrefix(page.back, callback+"?jwtResponse=") + "x", hostedRequest(t, site.Application, nil), "x"} {
+		for _, token := range []string{strings.TrimPrefix(page.back, callback+"?jwtResponse=") + "x", hostedRequest(t, fixture.Application, nil), "x"} {
 			browser.Refused(t, 400, 400, get(client.Key.HostURL()+"/sso/?jwtResponse="+url.QueryEscape(token)))
 		}
 	})

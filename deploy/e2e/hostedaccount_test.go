@@ -8,24 +8,24 @@ import (
 )
 
 func TestAHostedRegistration(t *testing.T) {
-	site := newHosted(t)
+	fixture := newHosted(t)
 	email := e2e.Unique("new") + "@example.test"
 	browser := client.Browser()
-	page := begin(t, browser, site.Application, e2e.Object{"path": "/#/register"}, "/register")
-	page.refused(400, 2007, http.MethodPost, site.Application.Link(t, "accounts"), e2e.Object{"email": email, "password": "x"})
-	page.call(http.StatusNoContent, http.MethodPost, site.Application.Link(t, "accounts"), e2e.Object{"email": email, "password": e2e.Password, "givenName": nil, "surname": nil})
-	account := checkAssertion(t, page.land(), "REGISTERED", client.Get(t, site.Directory.Link(t, "accounts")).Items(t)[0].Href()).Text("sub")
+	page := begin(t, browser, fixture.Application, e2e.Object{"path": "/#/register"}, "/register")
+	page.refused(400, 2007, http.MethodPost, fixture.Application.Link(t, "accounts"), e2e.Object{"email": email, "password": "x"})
+	page.call(http.StatusNoContent, http.MethodPost, fixture.Application.Link(t, "accounts"), e2e.Object{"email": email, "password": e2e.Password, "givenName": nil, "surname": nil})
+	account := checkAssertion(t, page.finishLogin(), "REGISTERED", client.Get(t, fixture.Directory.Link(t, "accounts")).Items(t)[0].Href()).Text("sub")
 	if got := client.Get(t, account); got.Text("email") != email {
 		t.Errorf("the account is %v", got)
 	}
-	checkAssertion(t, returned(t, browser, ssoRequest(hostedRequest(t, site.Application, nil))), "AUTHENTICATED", account)
+	checkAssertion(t, redirectAssertion(t, browser, ssoRequest(hostedRequest(t, fixture.Application, nil))), "AUTHENTICATED", account)
 
 	t.Run("where addresses are confirmed the user waits, a taken one too", func(t *testing.T) {
-		client.Update(t, site.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
+		client.Update(t, fixture.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
 		pending := e2e.Unique("new") + "@example.test"
 		for _, each := range []string{pending, email} {
-			page := begin(t, client.Browser(), site.Application, e2e.Object{"path": "/register"}, "/register")
-			answer := page.call(http.StatusAccepted, http.MethodPost, site.Application.Link(t, "accounts"), e2e.Object{"email": each, "password": e2e.Password})
+			page := begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/register"}, "/register")
+			answer := page.call(http.StatusAccepted, http.MethodPost, fixture.Application.Link(t, "accounts"), e2e.Object{"email": each, "password": e2e.Password})
 			if len(answer.Body) > 0 {
 				t.Errorf("the answer is %s", answer)
 			}
@@ -34,25 +34,25 @@ func TestAHostedRegistration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := begin(t, client.Browser(), site.Application, e2e.Object{"path": "/#/verify", "sp_token": token}, "/verify")
+		page := begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/#/verify", "sp_token": token}, "/verify")
 		if page.claims().Text("sp_token") != token {
 			t.Errorf("the claims are %v", page.claims())
 		}
 		page.call(http.StatusOK, http.MethodPost, client.Key.HostURL()+"//v1/accounts/emailVerificationTokens/"+token, nil)
 		page.refused(404, 404, http.MethodPost, client.Key.BaseURL+"/accounts/emailVerificationTokens/"+token, nil)
 		page.logIn(pending)
-		page.land()
+		page.finishLogin()
 	})
 }
 
 func TestAHostedPasswordReset(t *testing.T) {
-	site := newHosted(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	email, tokens := account.Text("email"), site.Application.Link(t, "passwordResetTokens")
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	email, tokens := account.Text("email"), fixture.Application.Link(t, "passwordResetTokens")
 	other := client.Browser()
-	signIn(t, other, site.Application, email)
+	signIn(t, other, fixture.Application, email)
 
-	page := begin(t, client.Browser(), site.Application, e2e.Object{"path": "/forgot"}, "/forgot")
+	page := begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/forgot"}, "/forgot")
 	for _, each := range []string{e2e.Unique("nobody") + "@example.test", email} {
 		if answer := page.call(http.StatusOK, http.MethodPost, tokens, e2e.Object{"email": each}); string(answer.Body) != "{}" {
 			t.Errorf("the answer is %s", answer)
@@ -62,13 +62,13 @@ func TestAHostedPasswordReset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page = begin(t, client.Browser(), site.Application, e2e.Object{"path": "/#/reset", "sp_token": token}, "/reset")
+	page = begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/#/reset", "sp_token": token}, "/reset")
 	page.refused(404, 404, http.MethodGet, tokens+"/"+token+"x", nil)
 	at := page.object(http.StatusOK, http.MethodGet, tokens+"/"+token, nil).Href()
 	page.refused(400, 2007, http.MethodPost, at, e2e.Object{"password": "x"})
 	page.call(http.StatusOK, http.MethodPost, at, e2e.Object{"password": newPassword})
 	page.refused(404, 404, http.MethodPost, at, e2e.Object{"password": newPassword + "2"})
-	awaitNoSession(t, other, site.Application)
-	page.call(http.StatusNoContent, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody(email, newPassword))
-	page.land()
+	awaitNoSession(t, other, fixture.Application)
+	page.call(http.StatusNoContent, http.MethodPost, fixture.Application.Link(t, "loginAttempts"), loginBody(email, newPassword))
+	page.finishLogin()
 }

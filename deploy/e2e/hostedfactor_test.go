@@ -19,13 +19,13 @@ func (p *hostedPage) enrolAuthenticator(account e2e.Object) (keyURI, challenges 
 }
 
 func TestAHostedLoginWithASecondFactor(t *testing.T) {
-	site := newHosted(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	attempts, factors := site.Application.Link(t, "loginAttempts"), account.Link(t, "factors")
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	attempts, factors := fixture.Application.Link(t, "loginAttempts"), account.Link(t, "factors")
 	anyFactor := e2e.Object{"require_mfa": []string{"SMS", "google-authenticator"}}
 	password := func(t *testing.T, browser *e2e.Client, changes e2e.Object) *hostedPage {
 		t.Helper()
-		page := begin(t, browser, site.Application, changes, "/")
+		page := begin(t, browser, fixture.Application, changes, "/")
 		body := page.object(http.StatusOK, http.MethodPost, attempts, loginBody(account.Text("email"), e2e.Password))
 		if body.Link(t, "account") != account.Href() || page.claims().Object("scope").Object("account")[account.ID()] == nil {
 			t.Errorf("the password step is answered with %v, claims %v", body, page.claims())
@@ -33,7 +33,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		return page
 	}
 	plain := client.Browser()
-	signIn(t, plain, site.Application, account.Text("email"))
+	signIn(t, plain, fixture.Application, account.Text("email"))
 
 	first := client.Browser()
 	page := password(t, first, anyFactor)
@@ -41,23 +41,23 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 		t.Errorf("the factors are %v", items)
 	}
 	keyURI, challenges := page.enrolAuthenticator(account)
-	wrong := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": otherThan(oneTime(t, keyURI, time.Now()))})
+	wrong := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": wrongCode(totpCode(t, keyURI, time.Now()))})
 	if wrong.Text("status") != "FAILED" {
 		t.Errorf("a wrong code is %v", wrong)
 	}
 	// The code of half a minute ago is accepted; the one of now is kept for the next login.
-	if right := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": oneTime(t, keyURI, time.Now().Add(-30*time.Second))}); right.Text("status") != "SUCCESS" {
+	if right := page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": totpCode(t, keyURI, time.Now().Add(-30*time.Second))}); right.Text("status") != "SUCCESS" {
 		t.Fatalf("the right code is %v", right)
 	}
-	checkAssertion(t, page.land(), "AUTHENTICATED", account.Href())
-	checkAssertion(t, returned(t, first, ssoRequest(hostedRequest(t, site.Application, anyFactor))), "AUTHENTICATED", account.Href())
+	checkAssertion(t, page.finishLogin(), "AUTHENTICATED", account.Href())
+	checkAssertion(t, redirectAssertion(t, first, ssoRequest(hostedRequest(t, fixture.Application, anyFactor))), "AUTHENTICATED", account.Href())
 
 	t.Run("a session without the second step must pass it", func(t *testing.T) {
-		page := begin(t, plain, site.Application, anyFactor, "/")
+		page := begin(t, plain, fixture.Application, anyFactor, "/")
 		if page.claims().Object("scope").Object("account")[account.ID()] == nil {
 			t.Errorf("the claims are %v", page.claims())
 		}
-		returned(t, plain, ssoRequest(hostedRequest(t, site.Application, nil)))
+		redirectAssertion(t, plain, ssoRequest(hostedRequest(t, fixture.Application, nil)))
 	})
 	t.Run("a client that knows the password alone cannot enrol another factor", func(t *testing.T) {
 		page := password(t, client.Browser(), anyFactor)
@@ -71,7 +71,7 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 	})
 	t.Run("a code by text message", func(t *testing.T) {
 		number := enrolPhone(t, account)
-		before := codeSentTo(t, number, "")
+		before := awaitTextCode(t, number, "")
 		page := password(t, client.Browser(), e2e.Object{"require_mfa": []string{"sms"}})
 		page.call(http.StatusForbidden, http.MethodPost, challenges, e2e.Object{"code": "123456"})
 		var phone e2e.Object
@@ -84,19 +84,19 @@ func TestAHostedLoginWithASecondFactor(t *testing.T) {
 			t.Fatalf("the phone is %v", phone)
 		}
 		page.object(http.StatusCreated, http.MethodPost, phone.Link(t, "challenges"), nil)
-		former := codeSentTo(t, number, before)
+		former := awaitTextCode(t, number, before)
 		again := page.object(http.StatusCreated, http.MethodPost, phone.Link(t, "challenges"), e2e.Object{})
-		code := codeSentTo(t, number, former)
-		if failed := page.object(http.StatusOK, http.MethodPost, again.Href(), e2e.Object{"code": otherThan(code)}); failed.Text("status") != "FAILED" || page.back != "" {
+		code := awaitTextCode(t, number, former)
+		if failed := page.object(http.StatusOK, http.MethodPost, again.Href(), e2e.Object{"code": wrongCode(code)}); failed.Text("status") != "FAILED" || page.back != "" {
 			t.Errorf("a wrong code is %v", failed)
 		}
 		if right := page.object(http.StatusOK, http.MethodPost, again.Href(), e2e.Object{"code": code}); right.Text("status") != "SUCCESS" {
 			t.Errorf("the right code is %v", right)
 		}
-		page.land()
+		page.finishLogin()
 	})
 	t.Run("a page that went back starts with the password again", func(t *testing.T) {
-		page := begin(t, client.Browser(), site.Application, anyFactor, "/")
+		page := begin(t, client.Browser(), fixture.Application, anyFactor, "/")
 		before := page.token
 		page.object(http.StatusOK, http.MethodPost, attempts, loginBody(account.Text("email"), e2e.Password))
 		page.token = before

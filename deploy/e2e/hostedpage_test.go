@@ -17,13 +17,13 @@ const (
 	redirectHeader = "Service-Sso-Redirect-Location"
 )
 
-// newHosted is a site whose application takes answers of a hosted login at the
+// newHosted is a fixture whose application takes answers of a hosted login at the
 // callback.
-func newHosted(t *testing.T) e2e.Site {
+func newHosted(t *testing.T) e2e.Fixture {
 	t.Helper()
-	site := client.NewSite(t)
-	site.Application = authorize(t, site.Application, callback)
-	return site
+	fixture := client.NewFixture(t)
+	fixture.Application = authorize(t, fixture.Application, callback)
+	return fixture
 }
 
 func authorize(t *testing.T, application e2e.Object, callback string) e2e.Object {
@@ -83,7 +83,7 @@ type hostedPage struct {
 	back    string // the redirect header of the last answer
 }
 
-// begin starts a hosted login that must lead to the pages, at the path.
+// openLogin starts a hosted login that must lead to the pages, at the path.
 func begin(t *testing.T, browser *e2e.Client, application, changes e2e.Object, path string) *hostedPage {
 	t.Helper()
 	answer := browser.Want(t, http.StatusFound, ssoRequest(hostedRequest(t, application, changes)))
@@ -146,9 +146,9 @@ func (p *hostedPage) logIn(login string) {
 	p.call(http.StatusNoContent, http.MethodPost, p.app.Link(p.T, "loginAttempts"), loginBody(login, e2e.Password))
 }
 
-// land takes the browser back to the application, as the page does, and returns the
+// finishLogin takes the browser back to the application, as the page does, and returns the
 // assertion.
-func (p *hostedPage) land() string {
+func (p *hostedPage) finishLogin() string {
 	p.Helper()
 	assertion, found := strings.CutPrefix(p.back, callback+"?jwtResponse=")
 	if !found {
@@ -166,11 +166,11 @@ func signIn(t *testing.T, browser *e2e.Client, application e2e.Object, login str
 	t.Helper()
 	page := begin(t, browser, application, nil, "/")
 	page.logIn(login)
-	return page.land()
+	return page.finishLogin()
 }
 
-// returned is the assertion with which a browser is sent straight back.
-func returned(t *testing.T, browser *e2e.Client, request e2e.Request) string {
+// redirectAssertion is the assertion with which a browser is sent straight back.
+func redirectAssertion(t *testing.T, browser *e2e.Client, request e2e.Request) string {
 	t.Helper()
 	answer := browser.Want(t, http.StatusFound, request)
 	assertion, found := strings.CutPrefix(answer.Header.Get("Location"), callback+"?jwtResponse=")

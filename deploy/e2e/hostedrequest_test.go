@@ -12,31 +12,31 @@ import (
 )
 
 func TestHostedRequestsThatAreRefused(t *testing.T) {
-	site := newHosted(t)
+	fixture := newHosted(t)
 	now := time.Now().Unix()
 	null := json.RawMessage("null")
 	endpoints := map[string]func(string) e2e.Request{"login": ssoRequest, "logout": logoutRequest}
 
 	t.Run("where nothing can be trusted, with a page or JSON and no redirect", func(t *testing.T) {
-		good := hostedRequest(t, site.Application, nil)
-		user := client.Create(t, client.Register(t, site.Application.Link(t, "accounts")).Link(t, "apiKeys"), nil)
+		good := hostedRequest(t, fixture.Application, nil)
+		user := client.Create(t, client.Register(t, fixture.Application.Link(t, "accounts")).Link(t, "apiKeys"), nil)
 		requests := map[string]string{
 			"missing":                    "",
 			"no JWT":                     "abc",
 			"bad signature":              good[:len(good)-4] + "AAAA",
-			"unknown issuer":             hostedRequest(t, site.Application, e2e.Object{"iss": "NOBODY"}),
-			"no issuer":                  hostedRequest(t, site.Application, e2e.Object{"iss": nil}),
+			"unknown issuer":             hostedRequest(t, fixture.Application, e2e.Object{"iss": "NOBODY"}),
+			"no issuer":                  hostedRequest(t, fixture.Application, e2e.Object{"iss": nil}),
 			"unknown application":        hostedRequest(t, e2e.Object{"href": client.Key.BaseURL + "/applications/0000000000000000000000"}, nil),
-			"no application":             hostedRequest(t, site.Directory, nil),
-			"no callback":                hostedRequest(t, site.Application, e2e.Object{"cb_uri": nil}),
-			"null callback":              hostedRequest(t, site.Application, e2e.Object{"cb_uri": null}),
-			"callback elsewhere":         hostedRequest(t, site.Application, e2e.Object{"cb_uri": "https://evil.example/callback"}),
-			"callback of another path":   hostedRequest(t, site.Application, e2e.Object{"cb_uri": callback + "/../x"}),
-			"callback with another user": hostedRequest(t, site.Application, e2e.Object{"cb_uri": "https://shop.localhost@evil.example/callback"}),
-			"callback of another scheme": hostedRequest(t, site.Application, e2e.Object{"cb_uri": "http://shop.localhost/callback"}),
+			"no application":             hostedRequest(t, fixture.Directory, nil),
+			"no callback":                hostedRequest(t, fixture.Application, e2e.Object{"cb_uri": nil}),
+			"null callback":              hostedRequest(t, fixture.Application, e2e.Object{"cb_uri": null}),
+			"callback elsewhere":         hostedRequest(t, fixture.Application, e2e.Object{"cb_uri": "https://evil.example/callback"}),
+			"callback of another path":   hostedRequest(t, fixture.Application, e2e.Object{"cb_uri": callback + "/../x"}),
+			"callback with another user": hostedRequest(t, fixture.Application, e2e.Object{"cb_uri": "https://shop.localhost@evil.example/callback"}),
+			"callback of another scheme": hostedRequest(t, fixture.Application, e2e.Object{"cb_uri": "http://shop.localhost/callback"}),
 			"another algorithm":          e2e.SignJWT(e2e.Object{"alg": "none"}, e2e.Claims(t, good), client.Key.Secret),
 			"the key of an end user": e2e.SignJWT(e2e.Object{"alg": "HS256"},
-				e2e.Object{"iss": user.Text("id"), "sub": site.Application.Href(), "cb_uri": callback, "iat": now, "jti": rand.Text()}, user.Text("secret")),
+				e2e.Object{"iss": user.Text("id"), "sub": fixture.Application.Href(), "cb_uri": callback, "iat": now, "jti": rand.Text()}, user.Text("secret")),
 			"an assertion": e2e.SignJWT(e2e.Object{"alg": "HS256", "stt": "assertion"}, e2e.Claims(t, good), client.Key.Secret),
 		}
 		for name, request := range requests {
@@ -55,9 +55,9 @@ func TestHostedRequestsThatAreRefused(t *testing.T) {
 	})
 	t.Run("where the callback is good, with an error assertion", func(t *testing.T) {
 		used := rand.Text()
-		begin(t, client.Browser(), site.Application, e2e.Object{"jti": used}, "/")
+		begin(t, client.Browser(), fixture.Application, e2e.Object{"jti": used}, "/")
 		disabled, unmapped := newOrganization(t), newOrganization(t)
-		mapOrganization(t, site, disabled)
+		mapOrganization(t, fixture, disabled)
 		client.Update(t, disabled.Href(), e2e.Object{"status": "DISABLED"})
 		for name, refused := range map[string]struct {
 			code    int
@@ -77,15 +77,15 @@ func TestHostedRequestsThatAreRefused(t *testing.T) {
 			"of one that is not mapped": {11003, e2e.Object{"onk": unmapped.Text("nameKey")}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				checkErrorAssertion(t, returned(t, client.Browser(), ssoRequest(hostedRequest(t, site.Application, refused.changes))), site.Application, 400, refused.code)
+				checkErrorAssertion(t, redirectAssertion(t, client.Browser(), ssoRequest(hostedRequest(t, fixture.Application, refused.changes))), fixture.Application, 400, refused.code)
 			})
 		}
-		begin(t, client.Browser(), site.Application, e2e.Object{"state": "", "path": ""}, "/")
+		begin(t, client.Browser(), fixture.Application, e2e.Object{"state": "", "path": ""}, "/")
 	})
 	t.Run("where the application is disabled", func(t *testing.T) {
 		disabled := authorize(t, client.NewApplication(t), callback)
 		client.Update(t, disabled.Href(), e2e.Object{"status": "DISABLED"})
-		checkErrorAssertion(t, returned(t, client.Browser(), ssoRequest(hostedRequest(t, disabled, nil))), disabled, 400, 10015)
+		checkErrorAssertion(t, redirectAssertion(t, client.Browser(), ssoRequest(hostedRequest(t, disabled, nil))), disabled, 400, 10015)
 	})
 }
 
@@ -97,18 +97,18 @@ func newOrganization(t *testing.T) e2e.Object {
 	return organization
 }
 
-func mapOrganization(t *testing.T, site e2e.Site, organization e2e.Object) {
+func mapOrganization(t *testing.T, fixture e2e.Fixture, organization e2e.Object) {
 	t.Helper()
 	client.Create(t, "/accountStoreMappings", e2e.Object{
-		"application": e2e.Object{"href": site.Application.Href()}, "accountStore": e2e.Object{"href": organization.Href()},
+		"application": e2e.Object{"href": fixture.Application.Href()}, "accountStore": e2e.Object{"href": organization.Href()},
 	})
 }
 
 func TestAHostedRequestIsUsedOnceAmongFiftyTries(t *testing.T) {
-	site := newHosted(t)
-	request := ssoRequest(hostedRequest(t, site.Application, nil))
+	fixture := newHosted(t)
+	request := ssoRequest(hostedRequest(t, fixture.Application, nil))
 	began, replayed := 0, 0
-	for _, answer := range answersTogether(t, 50, request) {
+	for _, answer := range concurrentAnswers(t, 50, request) {
 		for answer.Status == http.StatusTooManyRequests { // more at once than one address may have in flight
 			answer = client.Call(t, request)
 		}
@@ -116,7 +116,7 @@ func TestAHostedRequestIsUsedOnceAmongFiftyTries(t *testing.T) {
 		case strings.HasPrefix(location, pageOrigin(t)+"/#/?jwt="):
 			began++
 		case strings.HasPrefix(location, callback+"?jwtResponse="):
-			checkErrorAssertion(t, strings.TrimPrefix(location, callback+"?jwtResponse="), site.Application, 400, 11005)
+			checkErrorAssertion(t, strings.TrimPrefix(location, callback+"?jwtResponse="), fixture.Application, 400, 11005)
 			replayed++
 		default:
 			t.Errorf("%s leads to %s", answer, location)

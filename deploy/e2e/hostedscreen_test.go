@@ -17,38 +17,38 @@ func TestABrowserRegistersAnInternationalizedAddress(t *testing.T) {
 	shop := newShop(t)
 	for _, email := range []string{e2e.Unique("jo") + "@bücher.test", e2e.Unique("jörg") + "@example.test"} {
 		b := openBrowser(t)
-		shop.begin(b, e2e.Object{"path": "/#/register"})
-		b.heading("Create your account")
+		shop.openLogin(b, e2e.Object{"path": "/#/register"})
+		b.awaitHeading("Create your account")
 		b.fill("givenName", "Jo")
 		b.fill("surname", "Doe")
 		b.fill("password", e2e.Password)
 		b.fill("email", "jo")
 		b.submit()
-		b.until("[...document.querySelectorAll('.field-error')].some((each) => each.textContent === 'Please enter an email address.')")
+		b.awaitTrue("[...document.querySelectorAll('.field-error')].some((each) => each.textContent === 'Please enter an email address.')")
 		b.fill("email", email)
 		b.submit()
-		shop.back(b, "REGISTERED", "")
+		shop.awaitCallback(b, "REGISTERED", "")
 
 		other := openBrowser(t)
-		shop.begin(other, nil)
+		shop.openLogin(other, nil)
 		other.signIn(email, e2e.Password)
-		shop.back(other, "AUTHENTICATED", "")
+		shop.awaitCallback(other, "AUTHENTICATED", "")
 	}
 	t.Run("and signs up with one", func(t *testing.T) {
 		b := openBrowser(t)
 		b.open(client.Key.HostURL() + "/register")
-		b.heading("Create your account")
+		b.awaitHeading("Create your account")
 		email := e2e.Unique("jörg") + "@bücher.test"
 		b.enterOwner(email)
-		b.heading("Look in your inbox")
-		b.until(fmt.Sprintf("document.body.innerText.includes(%q)", email))
+		b.awaitHeading("Look in your inbox")
+		b.awaitTrue(fmt.Sprintf("document.body.innerText.includes(%q)", email))
 	})
 }
 
-// alert waits until a page shows a text as its alert.
-func (b *browser) alert(text string) {
+// awaitAlert waits until a page shows a text as its alert.
+func (b *browser) awaitAlert(text string) {
 	b.Helper()
-	b.until(fmt.Sprintf("document.querySelector('.alert').textContent === %q", text))
+	b.awaitTrue(fmt.Sprintf("document.querySelector('.alert').textContent === %q", text))
 }
 
 func TestABrowserIsRefusedInTheLanguageOfThePage(t *testing.T) {
@@ -59,18 +59,18 @@ func TestABrowserIsRefusedInTheLanguageOfThePage(t *testing.T) {
 		"es": "El usuario o la contraseña no son correctos.", "ja": "ユーザー名またはパスワードが正しくありません。",
 	} {
 		b := openBrowser(t)
-		b.language(language)
-		shop.begin(b, nil)
+		b.setLanguage(language)
+		shop.openLogin(b, nil)
 		b.fill("username", account.Text("email"))
 		b.fill("password", "Wrong0000")
 		b.submit()
-		b.alert(text)
+		b.awaitAlert(text)
 	}
 
 	b := openBrowser(t)
-	b.language("de")
-	shop.begin(b, e2e.Object{"path": "/#/register"})
-	b.heading("Konto erstellen")
+	b.setLanguage("de")
+	shop.openLogin(b, e2e.Object{"path": "/#/register"})
+	b.awaitHeading("Konto erstellen")
 	b.fill("givenName", "Jo")
 	b.fill("surname", "Doe")
 	b.fill("email", account.Text("email"))
@@ -81,26 +81,26 @@ func TestABrowserIsRefusedInTheLanguageOfThePage(t *testing.T) {
 	} {
 		b.fill("password", password)
 		b.submit()
-		b.alert(text)
+		b.awaitAlert(text)
 	}
-	shop.begin(b, e2e.Object{"require_mfa": []string{"sms"}})
-	b.heading("Anmelden")
+	shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms"}})
+	b.awaitHeading("Anmelden")
 	b.fill("username", account.Text("email"))
 	b.fill("password", e2e.Password)
 	b.submit()
-	b.heading("Ihre Telefonnummer")
+	b.awaitHeading("Ihre Telefonnummer")
 	b.fill("tel", "123")
 	b.submit()
-	b.alert("Diese Telefonnummer ist ungültig. Bitte prüfen Sie sie.")
+	b.awaitAlert("Diese Telefonnummer ist ungültig. Bitte prüfen Sie sie.")
 
 	english := openBrowser(t)
-	shop.begin(english, e2e.Object{"path": "/#/register"})
-	english.heading("Create your account")
+	shop.openLogin(english, e2e.Object{"path": "/#/register"})
+	english.awaitHeading("Create your account")
 	for name, text := range map[string]string{"givenName": "Jo", "surname": "Doe", "email": account.Text("email"), "password": "changeme1!"} {
 		english.fill(name, text)
 	}
 	english.submit()
-	english.alert("Password requires at least 1 uppercase character.")
+	english.awaitAlert("Password requires at least 1 uppercase character.")
 }
 
 // The routes that other hosted pages have lead to the same pages here.
@@ -111,18 +111,18 @@ func TestEveryRouteOfTheHostedPagesHasItsPage(t *testing.T) {
 		"/#/forgot/": "Reset your password", "/#/forgot/retry/": "Reset your password", "/#/register/": "Create your account",
 		"/#/unverified/": "Look in your inbox", "/#/mfa/redirect": "Sign in", "/#/nothing": "Sign in",
 	} {
-		shop.begin(b, e2e.Object{"path": path})
-		b.heading(heading)
+		shop.openLogin(b, e2e.Object{"path": path})
+		b.awaitHeading(heading)
 	}
 	demanded := e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}}
 	visit := func(hash, heading, then string) {
 		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", hash)))
-		b.until(fmt.Sprintf("location.hash === %q", then))
-		b.heading(heading)
+		b.awaitTrue(fmt.Sprintf("location.hash === %q", then))
+		b.awaitHeading(heading)
 	}
-	shop.begin(b, demanded)
+	shop.openLogin(b, demanded)
 	b.signIn(account.Text("email"), e2e.Password)
-	b.heading("Protect your account")
+	b.awaitHeading("Protect your account")
 	for _, hash := range []string{
 		"#/mfa/redirect", "#/mfa/redirect/", "#/mfa/redirect/login/a.b-c_d", "#/mfa/verify/google-authenticator/true",
 	} {
@@ -133,9 +133,9 @@ func TestEveryRouteOfTheHostedPagesHasItsPage(t *testing.T) {
 	for hash, then := range map[string]string{
 		"#/mfa/redirect/login": "#/mfa/verify", "#/mfa/verify/sms/true": "#/mfa/verify/sms/true", "#/mfa/verify/": "#/mfa/verify/",
 	} {
-		shop.begin(b, demanded)
+		shop.openLogin(b, demanded)
 		b.signIn(account.Text("email"), e2e.Password)
-		b.heading("Confirm that it is you")
+		b.awaitHeading("Confirm that it is you")
 		visit(hash, "Confirm that it is you", then)
 	}
 }
@@ -144,8 +144,8 @@ func TestEveryRouteOfTheHostedPagesHasItsPage(t *testing.T) {
 // address of an account store that is none.
 func TestTheOrganizationOfARequestIsFilledIn(t *testing.T) {
 	shop, b := newShop(t), openBrowser(t)
-	shop.begin(b, nil)
-	b.heading("Sign in")
+	shop.openLogin(b, nil)
+	b.awaitHeading("Sign in")
 	const value = `import(document.querySelector('link[href$="/screens/password.js"]').href).then((page) => page.organizationField(%s).value)`
 	for claims, want := range map[string]string{
 		`{sof: true, onk: 'acme'}`: "acme", `{sof: true, onk: null, asnk: 'acme'}`: "acme", `{sof: true, onk: null}`: "",
@@ -162,21 +162,21 @@ func TestABrowserCorrectsAPhoneNumber(t *testing.T) {
 	shop, b := newShop(t), openBrowser(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	wrong, right := fmt.Sprintf("+1267555%04d", rand.IntN(5_000)), fmt.Sprintf("+1267555%04d", 5_000+rand.IntN(5_000))
-	shop.begin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
+	shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
 	b.signIn(account.Text("email"), e2e.Password)
-	b.heading("Protect your account")
+	b.awaitHeading("Protect your account")
 	b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/sms']")))
-	b.heading("Your phone number")
+	b.awaitHeading("Your phone number")
 	b.fill("tel", wrong)
 	b.submit()
-	b.until("document.querySelector('input[name=code]') !== null && document.querySelector('a[href=\"#/mfa/setup\"]') !== null")
+	b.awaitTrue("document.querySelector('input[name=code]') !== null && document.querySelector('a[href=\"#/mfa/setup\"]') !== null")
 	b.follow("Change the number")
-	b.until("document.querySelector('input[name=tel]')?.value === '" + wrong + "' && document.activeElement.name === 'tel'")
+	b.awaitTrue("document.querySelector('input[name=tel]')?.value === '" + wrong + "' && document.activeElement.name === 'tel'")
 	b.fill("tel", right)
 	b.submit()
-	b.fill("code", codeSentTo(t, right, ""))
+	b.fill("code", awaitTextCode(t, right, ""))
 	b.submit()
-	shop.back(b, "AUTHENTICATED", account.Href())
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 }
 
 // A QR code that was scanned stays good when the page is loaded again, and its key
@@ -185,23 +185,23 @@ func TestAReloadKeepsTheAuthenticatorThatIsBeingSetUp(t *testing.T) {
 	shop, b := newShop(t), openBrowser(t)
 	demanded := e2e.Object{"require_mfa": []string{"google-authenticator"}}
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
-	shop.begin(b, demanded)
+	shop.openLogin(b, demanded)
 	b.signIn(account.Text("email"), e2e.Password)
-	b.heading("Set up your authenticator")
-	scanned := b.scan()
+	b.awaitHeading("Set up your authenticator")
+	scanned := b.readQRCode()
 	b.do(chromedp.Reload())
-	b.heading("Set up your authenticator")
-	if again := b.scan(); again != scanned {
+	b.awaitHeading("Set up your authenticator")
+	if again := b.readQRCode(); again != scanned {
 		t.Errorf("after a reload the code is %s, was %s", again, scanned)
 	}
 	if factors := client.Get(t, account.Link(t, "factors")).Items(t); len(factors) != 1 {
 		t.Errorf("the account has %d factors", len(factors))
 	}
-	b.fill("code", oneTime(t, scanned, time.Now()))
+	b.fill("code", totpCode(t, scanned, time.Now()))
 	b.submit()
-	shop.back(b, "AUTHENTICATED", account.Href())
-	shop.begin(b, e2e.Object{"path": "/#/forgot"})
-	b.heading("Reset your password")
+	shop.awaitCallback(b, "AUTHENTICATED", account.Href())
+	shop.openLogin(b, e2e.Object{"path": "/#/forgot"})
+	b.awaitHeading("Reset your password")
 	if kept, err := evaluate[string](b, "Object.keys(sessionStorage).join()"); err != nil || kept != "session" {
 		t.Errorf("the tab keeps %s, %v", kept, err)
 	}

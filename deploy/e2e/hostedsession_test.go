@@ -13,20 +13,20 @@ import (
 func TestASessionEndsWithThePasswordAndTheAccount(t *testing.T) {
 	for name, change := range map[string]e2e.Object{"new password": {"password": newPassword}, "disabled": {"status": "DISABLED"}} {
 		t.Run(name, func(t *testing.T) {
-			site := newHosted(t)
-			account := client.Register(t, site.Application.Link(t, "accounts"))
+			fixture := newHosted(t)
+			account := client.Register(t, fixture.Application.Link(t, "accounts"))
 			browser := client.Browser()
-			signIn(t, browser, site.Application, account.Text("email"))
-			returned(t, browser, ssoRequest(hostedRequest(t, site.Application, nil)))
+			signIn(t, browser, fixture.Application, account.Text("email"))
+			redirectAssertion(t, browser, ssoRequest(hostedRequest(t, fixture.Application, nil)))
 			client.Update(t, account.Href(), change)
 			began := time.Now()
-			awaitNoSession(t, browser, site.Application)
+			awaitNoSession(t, browser, fixture.Application)
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("the session lived on for %s", took)
 			}
 			if name == "disabled" {
 				client.Update(t, account.Href(), e2e.Object{"status": "ENABLED"})
-				begin(t, browser, site.Application, nil, "/")
+				begin(t, browser, fixture.Application, nil, "/")
 			}
 		})
 	}
@@ -48,8 +48,8 @@ func hasSession(t *testing.T, browser *e2e.Client, application e2e.Object) bool 
 // A session ends with the limits of the settings: after sessionTti where it is not
 // used, and after sessionTtl where it is.
 func TestASessionEndsInTime(t *testing.T) {
-	site := newHosted(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	settings := idSite(t)
 	limit := func(idle, absolute any) {
 		client.Update(t, settings.Href(), e2e.Object{"sessionTti": idle, "sessionTtl": absolute})
@@ -59,23 +59,23 @@ func TestASessionEndsInTime(t *testing.T) {
 	t.Run("when it is not used", func(t *testing.T) {
 		limit("PT2S", "PT1H")
 		browser := client.Browser()
-		signIn(t, browser, site.Application, account.Text("email"))
+		signIn(t, browser, fixture.Application, account.Text("email"))
 		for range 2 { // the token of a page lives as long, in whole seconds
-			other := begin(t, client.Browser(), site.Application, nil, "/")
-			model := e2e.Request{Method: http.MethodGet, URL: site.Application.Href(), Header: http.Header{"Authorization": {"Bearer " + other.token}}}
+			other := begin(t, client.Browser(), fixture.Application, nil, "/")
+			model := e2e.Request{Method: http.MethodGet, URL: fixture.Application.Href(), Header: http.Header{"Authorization": {"Bearer " + other.token}}}
 			awaitTrue(t, "the token to be over", func() bool { return other.browser.Call(t, model).Status == http.StatusUnauthorized })
 		}
-		begin(t, browser, site.Application, nil, "/")
+		begin(t, browser, fixture.Application, nil, "/")
 	})
 	t.Run("when it is used", func(t *testing.T) {
 		limit("PT2S", "PT4S")
 		for range 5 {
 			browser, began := client.Browser(), time.Now()
-			signIn(t, browser, site.Application, account.Text("email"))
+			signIn(t, browser, fixture.Application, account.Text("email"))
 			used, pause := time.Now(), time.Duration(0)
 			awaitTrue(t, "the session to be over", func() bool {
 				asked := time.Now()
-				over := !hasSession(t, browser, site.Application)
+				over := !hasSession(t, browser, fixture.Application)
 				used, pause = asked, max(pause, time.Since(used))
 				return over
 			})
@@ -91,24 +91,24 @@ func TestASessionEndsInTime(t *testing.T) {
 }
 
 func TestWhatAHostedSessionMayNotCall(t *testing.T) {
-	site, foreign := newHosted(t), newHosted(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture, foreign := newHosted(t), newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator"})
 	for name, changes := range map[string]e2e.Object{"before the password": nil, "after the password": {"require_mfa": []string{"sms"}}} {
 		t.Run(name, func(t *testing.T) {
-			page := begin(t, client.Browser(), site.Application, changes, "/")
+			page := begin(t, client.Browser(), fixture.Application, changes, "/")
 			if changes != nil {
-				page.call(http.StatusOK, http.MethodPost, site.Application.Link(t, "loginAttempts"), loginBody(account.Text("email"), e2e.Password))
+				page.call(http.StatusOK, http.MethodPost, fixture.Application.Link(t, "loginAttempts"), loginBody(account.Text("email"), e2e.Password))
 			}
 			for _, call := range []e2e.Request{
-				get("/tenants/current"), get(account.Href()), get(site.Application.Link(t, "accounts")), get(site.Directory.Href() + "?expand=idSiteModel"),
+				get("/tenants/current"), get(account.Href()), get(fixture.Application.Link(t, "accounts")), get(fixture.Directory.Href() + "?expand=idSiteModel"),
 				get(foreign.Application.Href() + "?expand=idSiteModel"), get("/applications"), get(account.Link(t, "apiKeys")), get(account.Link(t, "customData")),
 				post(foreign.Application.Link(t, "loginAttempts"), loginBody(account.Text("email"), e2e.Password)),
 				post(foreign.Application.Link(t, "accounts"), e2e.Object{"email": "a@example.test", "password": e2e.Password}),
 				post(foreign.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}),
-				post(account.Href(), e2e.Object{"password": newPassword}), post(account.Link(t, "apiKeys"), nil), post(site.Application.Href(), e2e.Object{"name": "x"}),
-				post(site.Application.Href()+"/oauth/token", passwordGrant(account.Text("email"), e2e.Password)),
-				get(factor.Href()), get(client.Register(t, site.Application.Link(t, "accounts")).Link(t, "factors")),
+				post(account.Href(), e2e.Object{"password": newPassword}), post(account.Link(t, "apiKeys"), nil), post(fixture.Application.Href(), e2e.Object{"name": "x"}),
+				post(fixture.Application.Href()+"/oauth/token", passwordGrant(account.Text("email"), e2e.Password)),
+				get(factor.Href()), get(client.Register(t, fixture.Application.Link(t, "accounts")).Link(t, "factors")),
 				post(factor.Link(t, "challenges"), e2e.Object{"code": "123456"}), // of a type that is not allowed, or before the password
 			} {
 				address := call.URL
@@ -130,10 +130,10 @@ func TestWhatAHostedSessionMayNotCall(t *testing.T) {
 }
 
 func TestTheOriginsOfHostedPages(t *testing.T) {
-	site, settings := newHosted(t), idSite(t)
+	fixture, settings := newHosted(t), idSite(t)
 	foreign := "https://pages-" + strings.ToLower(rand.Text()[:8]) + ".example"
-	page := begin(t, client.Browser(), site.Application, nil, "/")
-	model := site.Application.Href() + "?expand=idSiteModel"
+	page := begin(t, client.Browser(), fixture.Application, nil, "/")
+	model := fixture.Application.Href() + "?expand=idSiteModel"
 	from := func(origin, method string) e2e.Request {
 		request := e2e.Request{Method: method, URL: model, Anonymous: true, Header: http.Header{"Origin": {origin}, "Authorization": {"Bearer " + page.token}}}
 		if method == http.MethodOptions {

@@ -118,11 +118,11 @@ func TestWhatIsNotThereIs404(t *testing.T) {
 		"/accounts/" + nobody + "/accessTokens", "/applications/" + nobody + "/accounts", "/applications/x", "/accounts/%00",
 		"/accounts/..%2F..%2Finternal",
 	} {
-		t.Run(path, func(t *testing.T) { client.Gone(t, path) })
+		t.Run(path, func(t *testing.T) { client.NotFound(t, path) })
 	}
 	t.Run("nothing internal is reachable", func(t *testing.T) {
 		for _, path := range []string{"/internal/", "/internal/directory", "/healthz", "/readyz", "/metrics", "/debug/pprof/"} {
-			client.Gone(t, path)
+			client.NotFound(t, path)
 			outside := client.Call(t, get(client.Key.HostURL()+path))
 			if outside.Status != http.StatusNotFound {
 				t.Errorf("want 404: %s", outside)
@@ -132,15 +132,15 @@ func TestWhatIsNotThereIs404(t *testing.T) {
 }
 
 func TestMethodsThatAreNotOfferedAre405(t *testing.T) {
-	site := client.NewSite(t)
+	fixture := client.NewFixture(t)
 	tenant := client.Tenant(t)
 	for _, c := range []struct{ method, address, allowed string }{
 		{http.MethodDelete, tenant.Href(), http.MethodGet},
 		{http.MethodDelete, "/tenants/current", http.MethodGet},
-		{http.MethodGet, site.Application.Href() + "/loginAttempts", http.MethodPost},
-		{http.MethodGet, site.Application.Href() + "/oauth/token", http.MethodPost},
-		{http.MethodDelete, site.Application.Link(t, "accounts"), http.MethodPost},
-		{http.MethodPatch, site.Application.Href(), http.MethodPost},
+		{http.MethodGet, fixture.Application.Href() + "/loginAttempts", http.MethodPost},
+		{http.MethodGet, fixture.Application.Href() + "/oauth/token", http.MethodPost},
+		{http.MethodDelete, fixture.Application.Link(t, "accounts"), http.MethodPost},
+		{http.MethodPatch, fixture.Application.Href(), http.MethodPost},
 	} {
 		t.Run(c.method+" "+strings.TrimPrefix(c.address, client.Key.BaseURL), func(t *testing.T) {
 			request := e2e.Request{Method: c.method, URL: c.address}
@@ -194,7 +194,7 @@ func TestBodiesThatCannotBeReadAreRefused(t *testing.T) {
 }
 
 func TestWhatIsTooLargeIs413(t *testing.T) {
-	site := client.NewSite(t)
+	fixture := client.NewFixture(t)
 	t.Run("a JSON body, for a client that asks before it sends", func(t *testing.T) {
 		request := post("/applications", io.LimitReader(zeros{}, jsonLimit+1))
 		request.Header = http.Header{"Content-Type": {"application/json"}, "Expect": {"100-continue"}}
@@ -222,15 +222,15 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 	})
 	t.Run("a form", func(t *testing.T) {
 		form := url.Values{"grant_type": {"password"}, "username": {"jo"}, "password": {strings.Repeat("x", formLimit)}}
-		client.Refused(t, 413, 413, post(site.Application.Href()+"/oauth/token", form))
+		client.Refused(t, 413, 413, post(fixture.Application.Href()+"/oauth/token", form))
 	})
 	t.Run("an address", func(t *testing.T) {
 		client.Refused(t, 413, 413, get("/applications/"+strings.Repeat("x", urlLimit)))
 	})
 	t.Run("an address within the limit is merely unknown", func(t *testing.T) {
-		client.Gone(t, "/applications/"+strings.Repeat("x", urlLimit-256))
+		client.NotFound(t, "/applications/"+strings.Repeat("x", urlLimit-256))
 	})
-	t.Run("and the service goes on", func(t *testing.T) { client.Get(t, site.Application.Href()) })
+	t.Run("and the service goes on", func(t *testing.T) { client.Get(t, fixture.Application.Href()) })
 }
 
 // zeros is an endless body that says nothing.
@@ -313,20 +313,20 @@ func TestPlainHTTPIsRefused(t *testing.T) {
 }
 
 func TestAPostCanStandForAnotherMethod(t *testing.T) {
-	site := client.NewSite(t)
+	fixture := client.NewFixture(t)
 	t.Run("_method=PUT updates", func(t *testing.T) {
-		updated := client.Update(t, site.Application.Href()+"?_method=PUT", e2e.Object{"description": "by override"})
+		updated := client.Update(t, fixture.Application.Href()+"?_method=PUT", e2e.Object{"description": "by override"})
 		if updated.Text("description") != "by override" {
 			t.Errorf("the description is %q", updated.Text("description"))
 		}
 	})
 	t.Run("a GET stays a GET", func(t *testing.T) {
-		client.Get(t, site.Application.Href()+"?_method=DELETE")
-		client.Get(t, site.Application.Href())
+		client.Get(t, fixture.Application.Href()+"?_method=DELETE")
+		client.Get(t, fixture.Application.Href())
 	})
 	t.Run("_method=DELETE deletes", func(t *testing.T) {
-		client.Want(t, http.StatusNoContent, post(site.Application.Href()+"?_method=DELETE", nil))
-		client.Gone(t, site.Application.Href())
+		client.Want(t, http.StatusNoContent, post(fixture.Application.Href()+"?_method=DELETE", nil))
+		client.NotFound(t, fixture.Application.Href())
 	})
 }
 

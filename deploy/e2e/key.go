@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Key is what a deployment hands to its first user: an API key, the address it
-// works at, and the file with the certificate authority to trust there.
+// Key is the content of apikey.json, which a deployment writes for its first user: an API
+// key, the address of the deployment, and the file of its certificate authority.
 type Key struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret"`
@@ -44,8 +44,8 @@ func ReadKey(path string) (Key, error) {
 // Write puts the key into a file that only its owner reads.
 func (k Key) Write(path string) error { return WriteJSON(path, k) }
 
-// HostURL is the address without the version segment: the mailbox page, the
-// hosted pages and the error pages live there.
+// HostURL is the address without the version segment, below which the mailbox page, the
+// hosted pages and the error pages are.
 func (k Key) HostURL() string {
 	return strings.TrimSuffix(k.BaseURL, "/v1")
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// A client that never sends its secret does all that one with Basic does.
+// A client that signs its requests, and never sends its secret, can do everything that a
+// client with Basic authentication can.
 func TestASignedClient(t *testing.T) {
 	signed := func(method, address, body string) e2e.Request {
 		if body == "" {
@@ -121,11 +122,11 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 	})
 }
 
-// keyLife is how long a key may work after it was disabled or deleted, on nodes
-// that did not do it.
-const keyLife = time.Second
+// keyStaleness is how long an API key may work after it was disabled or deleted, on replicas
+// other than the one that did it.
+const keyStaleness = time.Second
 
-// A key that is disabled or deleted ends within a second, on every node, for
+// An API key that is disabled or deleted is refused within a second, on every replica, for
 // either scheme, under load.
 func TestAKeyThatEndsIsRefusedWithinASecond(t *testing.T) {
 	own := client.Get(t, "/apiKeys/"+client.Key.ID)
@@ -138,19 +139,19 @@ func TestAKeyThatEndsIsRefusedWithinASecond(t *testing.T) {
 			t.Cleanup(func() {
 				_, _ = client.Do(context.WithoutCancel(t.Context()), e2e.Request{Method: http.MethodDelete, URL: key.Href()})
 			})
-			holder := client.With(key.Text("id"), key.Text("secret"))
-			var load endLoad
-			stop := load.run(t, holder)
-			if err := e2e.AwaitFor(t.Context(), exchangeTimeout, "requests with the key", load.flows); err != nil {
+			keyClient := client.With(key.Text("id"), key.Text("secret"))
+			var load keyLoad
+			stop := load.run(t, keyClient)
+			if err := e2e.AwaitFor(t.Context(), exchangeTimeout, "requests with the key", load.isRunning); err != nil {
 				t.Fatal(err)
 			}
 			end(key.Href())
 			ended := time.Now()
-			if err := e2e.AwaitFor(t.Context(), exchangeTimeout, "refusals", func(context.Context) error { return load.over(ended.Add(keyLife)) }); err != nil {
+			if err := e2e.AwaitFor(t.Context(), exchangeTimeout, "refusals", func(context.Context) error { return load.allRefusedAfter(ended.Add(keyStaleness)) }); err != nil {
 				t.Error(err)
 			}
 			stop()
-			if last := load.lastGood(); last.Sub(ended) > keyLife {
+			if last := load.lastAccepted(); last.Sub(ended) > keyStaleness {
 				t.Errorf("a request that began %s after the key's end was good", last.Sub(ended))
 			} else {
 				t.Logf("the last good request began %s after the key's end", last.Sub(ended))
@@ -159,16 +160,16 @@ func TestAKeyThatEndsIsRefusedWithinASecond(t *testing.T) {
 	}
 }
 
-// endLoad calls with a key, by both schemes and over several connections, and
-// remembers when the last good request began.
-type endLoad struct {
-	mu      sync.Mutex
-	good    int
-	last    time.Time // began, and was good
-	refused map[string]time.Time
+// keyLoad sends requests with an API key, by both schemes and over several connections, and
+// records when the last accepted request began.
+type keyLoad struct {
+	mu       sync.Mutex
+	accepted int
+	last     time.Time // when the last accepted request began
+	refused  map[string]time.Time
 }
 
-func (l *endLoad) run(t *testing.T, holder *e2e.Client) (stop func()) {
+func (l *keyLoad) run(t *testing.T, keyClient *e2e.Client) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l.refused = map[string]time.Time{}
 	var group sync.WaitGroup
@@ -178,14 +179,14 @@ func (l *endLoad) run(t *testing.T, holder *e2e.Client) (stop func()) {
 				began := time.Now()
 				request := get("/tenants/current")
 				if i%2 == 1 {
-					request = holder.Signed("GET", "/tenants/current", nil, began)
+					request = keyClient.Signed("GET", "/tenants/current", nil, began)
 				}
-				answer, err := holder.Do(context.WithoutCancel(ctx), request)
+				answer, err := keyClient.Do(context.WithoutCancel(ctx), request)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				l.note(fmt.Sprint(i), began, answer.Status)
+				l.record(fmt.Sprint(i), began, answer.Status)
 			}
 		})
 	}
@@ -195,31 +196,31 @@ func (l *endLoad) run(t *testing.T, holder *e2e.Client) (stop func()) {
 	}
 }
 
-func (l *endLoad) note(who string, began time.Time, status int) {
+func (l *keyLoad) record(connection string, began time.Time, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if status != http.StatusFound {
-		l.refused[who] = began
+		l.refused[connection] = began
 		return
 	}
-	l.good++
+	l.accepted++
 	if began.After(l.last) {
 		l.last = began
 	}
 }
 
-func (l *endLoad) flows(context.Context) error {
+func (l *keyLoad) isRunning(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.good < 50 {
-		return fmt.Errorf("%d good requests", l.good)
+	if l.accepted < 50 {
+		return fmt.Errorf("%d good requests", l.accepted)
 	}
 	return nil
 }
 
-// over is nil when each caller was refused with a request that began after a
+// allRefusedAfter is nil when each connection had a request refused that began after a
 // time.
-func (l *endLoad) over(after time.Time) error {
+func (l *keyLoad) allRefusedAfter(after time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.refused) < 8 {
@@ -233,7 +234,7 @@ func (l *endLoad) over(after time.Time) error {
 	return nil
 }
 
-func (l *endLoad) lastGood() time.Time {
+func (l *keyLoad) lastAccepted() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last

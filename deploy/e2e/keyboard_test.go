@@ -12,9 +12,9 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// reach moves the focus with the Tab key to what a CSS selector or the text of a link
+// focusByTab moves the focus with the Tab key to what a CSS selector or the text of a link
 // or button names. The focus must be visible there.
-func (b *browser) reach(what string) {
+func (b *browser) focusByTab(what string) {
 	b.Helper()
 	found := fmt.Sprintf(`[...document.querySelectorAll('input, button, a, summary')].some((each) => each === document.activeElement &&
 		(CSS.supports('selector(' + %[1]q + ')') && each.matches(%[1]q) || each.textContent.trim() === %[1]q))`, what)
@@ -31,20 +31,20 @@ func (b *browser) reach(what string) {
 			return
 		}
 	}
-	b.Fatalf("the Tab key does not reach %s: %s", what, b.shown())
+	b.Fatalf("the Tab key does not reach %s: %s", what, b.description())
 }
 
-// enter types a text into the field of a name.
-func (b *browser) enter(name, text string) {
+// typeInto types a text into the field of a name.
+func (b *browser) typeInto(name, text string) {
 	b.Helper()
-	b.reach("input[name='" + name + "']")
+	b.focusByTab("input[name='" + name + "']")
 	b.do(chromedp.KeyEvent(text))
 }
 
-// press reaches a link or button and presses the Enter key.
-func (b *browser) press(what string) {
+// pressEnterOn reaches a link or button and presses the Enter key.
+func (b *browser) pressEnterOn(what string) {
 	b.Helper()
-	b.reach(what)
+	b.focusByTab(what)
 	b.do(chromedp.KeyEvent(kb.Enter))
 }
 
@@ -54,79 +54,79 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 
 	t.Run("to register and to sign in", func(t *testing.T) {
 		b, email := openBrowser(t), e2e.Unique("new")+"@example.test"
-		shop.begin(b, nil)
-		b.heading("Sign in")
-		b.press("Create one")
-		b.heading("Create your account")
-		b.enter("givenName", "Jo")
-		b.enter("surname", "Doe")
-		b.enter("email", email)
-		b.enter("password", e2e.Password)
-		b.press("button[type=submit]")
-		shop.back(b, "REGISTERED", "")
+		shop.openLogin(b, nil)
+		b.awaitHeading("Sign in")
+		b.pressEnterOn("Create one")
+		b.awaitHeading("Create your account")
+		b.typeInto("givenName", "Jo")
+		b.typeInto("surname", "Doe")
+		b.typeInto("email", email)
+		b.typeInto("password", e2e.Password)
+		b.pressEnterOn("button[type=submit]")
+		shop.awaitCallback(b, "REGISTERED", "")
 
 		b = openBrowser(t)
-		shop.begin(b, nil)
-		b.heading("Sign in")
-		b.enter("username", email)
-		b.enter("password", e2e.Password)
-		b.press(".toggle")
-		b.until("document.querySelector('input[name=password]').type === 'text'")
-		b.press("button[type=submit]")
-		shop.back(b, "AUTHENTICATED", "")
+		shop.openLogin(b, nil)
+		b.awaitHeading("Sign in")
+		b.typeInto("username", email)
+		b.typeInto("password", e2e.Password)
+		b.pressEnterOn(".toggle")
+		b.awaitTrue("document.querySelector('input[name=password]').type === 'text'")
+		b.pressEnterOn("button[type=submit]")
+		shop.awaitCallback(b, "AUTHENTICATED", "")
 	})
 	t.Run("to choose a new password", func(t *testing.T) {
 		account := client.Register(t, shop.Application.Link(t, "accounts"))
 		b := openBrowser(t)
-		shop.begin(b, nil)
-		b.heading("Sign in")
-		b.press("Forgot your password?")
-		b.heading("Reset your password")
-		b.enter("email", account.Text("email"))
+		shop.openLogin(b, nil)
+		b.awaitHeading("Sign in")
+		b.pressEnterOn("Forgot your password?")
+		b.awaitHeading("Reset your password")
+		b.typeInto("email", account.Text("email"))
 		b.do(chromedp.KeyEvent(kb.Enter)) // of a form with one field
 		mail := client.AwaitMail(t, account.Text("email"))
 		b.open(linkInMail.FindString(mail.Text))
-		b.heading("Choose a new password")
+		b.awaitHeading("Choose a new password")
 		b.do(chromedp.KeyEvent(newPassword)) // the first field has the focus
-		b.enter("again", newPassword)
-		b.press("button[type=submit]")
-		b.heading("Your password is changed")
+		b.typeInto("again", newPassword)
+		b.pressEnterOn("button[type=submit]")
+		b.awaitHeading("Your password is changed")
 	})
 	t.Run("to use an authenticator", func(t *testing.T) {
 		account, b := client.Register(t, shop.Application.Link(t, "accounts")), openBrowser(t)
-		shop.begin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
-		b.heading("Sign in")
-		b.enter("username", account.Text("email"))
-		b.enter("password", e2e.Password)
+		shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
+		b.awaitHeading("Sign in")
+		b.typeInto("username", account.Text("email"))
+		b.typeInto("password", e2e.Password)
 		b.do(chromedp.KeyEvent(kb.Enter))
-		b.heading("Protect your account")
-		b.press("a[href='#/mfa/setup/google-authenticator']")
-		b.heading("Set up your authenticator")
-		b.press("summary")
-		b.until("document.querySelector('details').open")
-		key := b.scan()
-		b.enter("code", oneTime(t, key, time.Now()))
-		b.press("button[type=submit]")
-		shop.back(b, "AUTHENTICATED", account.Href())
+		b.awaitHeading("Protect your account")
+		b.pressEnterOn("a[href='#/mfa/setup/google-authenticator']")
+		b.awaitHeading("Set up your authenticator")
+		b.pressEnterOn("summary")
+		b.awaitTrue("document.querySelector('details').open")
+		key := b.readQRCode()
+		b.typeInto("code", totpCode(t, key, time.Now()))
+		b.pressEnterOn("button[type=submit]")
+		shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 	})
 	t.Run("to use a telephone", func(t *testing.T) {
 		account, b := client.Register(t, shop.Application.Link(t, "accounts")), openBrowser(t)
-		shop.begin(b, e2e.Object{"require_mfa": []string{"sms"}})
-		b.heading("Sign in")
-		b.enter("username", account.Text("email"))
-		b.enter("password", e2e.Password)
+		shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms"}})
+		b.awaitHeading("Sign in")
+		b.typeInto("username", account.Text("email"))
+		b.typeInto("password", e2e.Password)
 		b.do(chromedp.KeyEvent(kb.Enter))
-		b.heading("Your phone number")
+		b.awaitHeading("Your phone number")
 		number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
-		b.enter("tel", number)
-		b.press("button[type=submit]")
-		first := codeSentTo(t, number, "")
-		b.until("document.querySelector('input[name=code]') !== null")
-		b.press("Send another code")
-		again := codeSentTo(t, number, first)
-		b.until("document.body.innerText.includes('We sent another code.')") // a message can come before the answer to the page
-		b.enter("code", again)
-		b.press("button[type=submit]")
-		shop.back(b, "AUTHENTICATED", account.Href())
+		b.typeInto("tel", number)
+		b.pressEnterOn("button[type=submit]")
+		first := awaitTextCode(t, number, "")
+		b.awaitTrue("document.querySelector('input[name=code]') !== null")
+		b.pressEnterOn("Send another code")
+		again := awaitTextCode(t, number, first)
+		b.awaitTrue("document.body.innerText.includes('We sent another code.')") // a message can come before the answer to the page
+		b.typeInto("code", again)
+		b.pressEnterOn("button[type=submit]")
+		shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 	})
 }

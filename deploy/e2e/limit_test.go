@@ -29,8 +29,8 @@ const (
 // password, whose hash takes many times what a client needs to send the request, also on
 // a busy machine: such requests pile up in the service, and then some must be refused.
 func TestTooManyRequestsAtOnceAreRefused(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	update := post(account.Href(), e2e.Object{"password": e2e.Password})
 	calls := []e2e.Request{update, update, get(account.Href())}
 
@@ -73,18 +73,18 @@ func TestTooManyRequestsAtOnceAreRefused(t *testing.T) {
 	})
 }
 
-// A flood of logins is shed, and leaves alone what else the same tenant does:
-// management and the validation of tokens have room of their own.
+// Excess logins are refused (load shedding), and do not slow down the other requests of the
+// same tenant: management and the validation of tokens have limits of their own.
 func TestManyLoginsAreShedAndDelayNothingElse(t *testing.T) {
 	const (
 		storm   = 200 // clients, twice what may be in flight
 		samples = 100
 		bound   = 2 * time.Second // of the 95th percentile, on two busy cores
 	)
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	token := client.Token(t, site.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
-	login := e2e.Login(site.Application, account.Text("email"), "not "+e2e.Password)
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	token := client.Token(t, fixture.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
+	login := e2e.Login(fixture.Application, account.Text("email"), "not "+e2e.Password)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -123,8 +123,8 @@ func TestManyLoginsAreShedAndDelayNothingElse(t *testing.T) {
 		status  int
 		address string
 	}{
-		"validation": {http.StatusFound, site.Application.Href() + "/authTokens/" + token.Text("access_token")},
-		"management": {http.StatusOK, site.Directory.Href()},
+		"validation": {http.StatusFound, fixture.Application.Href() + "/authTokens/" + token.Text("access_token")},
+		"management": {http.StatusOK, fixture.Directory.Href()},
 	} {
 		times := make([]time.Duration, samples)
 		for i := range times {

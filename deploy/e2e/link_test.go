@@ -12,11 +12,11 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// unbuilt are links that lead nowhere yet.
-var unbuilt = []string{"ssoInitiationEndpoint", "download"}
+// withoutTarget are links whose address does not exist yet.
+var withoutTarget = []string{"ssoInitiationEndpoint", "download"}
 
-// onlyPosted are links to which clients send and from which none reads.
-var onlyPosted = []string{"loginAttempts", "passwordResetTokens", "verificationEmails", "authTokens", "tokenEndpoint", "revocationEndpoint", "emailVerificationToken", "defaultRelayStates"}
+// postOnly are links that clients only post to.
+var postOnly = []string{"loginAttempts", "passwordResetTokens", "verificationEmails", "authTokens", "tokenEndpoint", "revocationEndpoint", "emailVerificationToken", "defaultRelayStates"}
 
 // hosted are links to a Client API, whose address is another.
 var hosted = []string{"ssoLoginEndpoint"}
@@ -53,9 +53,9 @@ func crawl(t *testing.T, address string, seen map[string]string, collections map
 		next := link["href"].(string)
 		switch {
 		case slices.Contains(hosted, name):
-		case slices.Contains(unbuilt, name):
+		case slices.Contains(withoutTarget, name):
 			client.Refused(t, http.StatusNotFound, 404, e2e.Request{Method: http.MethodGet, URL: next})
-		case slices.Contains(onlyPosted, name):
+		case slices.Contains(postOnly, name):
 			if status := client.Call(t, e2e.Request{Method: http.MethodGet, URL: next}).Status; status != http.StatusMethodNotAllowed {
 				t.Errorf("GET %s answers %d", next, status)
 			}
@@ -74,29 +74,28 @@ func crawl(t *testing.T, address string, seen map[string]string, collections map
 	}
 }
 
-// Every link of every resource leads somewhere, and no query of a collection is
-// more than the service can answer.
+// Every link of every resource has a target, and every collection answers every query.
 func TestLinksAndQueries(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	group := client.Create(t, site.Directory.Link(t, "groups"), e2e.Object{"name": "Editors"})
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	group := client.Create(t, fixture.Directory.Link(t, "groups"), e2e.Object{"name": "Editors"})
 	client.Create(t, "/groupMemberships", e2e.Object{"account": e2e.Object{"href": account.Href()}, "group": e2e.Object{"href": group.Href()}})
-	other := client.NewSite(t)
+	other := client.NewFixture(t)
 	client.Create(t, "/accountLinks", e2e.Object{"leftAccount": e2e.Object{"href": account.Href()}, "rightAccount": e2e.Object{"href": client.Register(t, other.Application.Link(t, "accounts")).Href()}})
 	organization := client.Create(t, "/organizations", e2e.Object{"name": e2e.Unique("bank"), "nameKey": strings.ToLower(e2e.Unique("bank"))})
 	defer client.Delete(t, organization.Href())
-	client.Create(t, "/organizationAccountStoreMappings", e2e.Object{"organization": e2e.Object{"href": organization.Href()}, "accountStore": e2e.Object{"href": site.Directory.Href()}})
+	client.Create(t, "/organizationAccountStoreMappings", e2e.Object{"organization": e2e.Object{"href": organization.Href()}, "accountStore": e2e.Object{"href": fixture.Directory.Href()}})
 	client.Create(t, account.Link(t, "apiKeys"), e2e.Object{})
 	client.Create(t, account.Link(t, "phones"), e2e.Object{"number": "+12675550123"})
 	client.Create(t, account.Link(t, "factors")+"?challenge=true", e2e.Object{"type": "google-authenticator", "accountName": "jo"})
-	client.Token(t, site.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
+	client.Token(t, fixture.Application.Href(), url.Values{"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password}})
 	saml := client.Create(t, "/registeredSamlServiceProviders", e2e.Object{"assertionConsumerServiceUrl": "https://sp.example.test", "entityId": e2e.Unique("sp")})
 	defer client.Delete(t, saml.Href())
-	provider := identityProvider(t, site.Application)
+	provider := identityProvider(t, fixture.Application)
 	client.Create(t, provider.Link(t, "samlServiceProviderRegistrations"), e2e.Object{"serviceProvider": e2e.Object{"href": saml.Href()}})
 
 	seen, collections := map[string]string{}, map[string]string{}
-	for _, start := range []string{account.Href(), site.Application.Href(), organization.Href(), client.Tenant(t).Href()} {
+	for _, start := range []string{account.Href(), fixture.Application.Href(), organization.Href(), client.Tenant(t).Href()} {
 		crawl(t, start, seen, collections)
 	}
 	for _, address := range []string{provider.Href(), provider.Link(t, "attributeStatementMappingRules"), provider.Link(t, "samlServiceProviderRegistrations")} {

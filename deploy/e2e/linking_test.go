@@ -8,19 +8,19 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// newEntrance is a site with a second directory, whose accounts log in there
-// though it is not the default account store.
-func newEntrance(t *testing.T) (site e2e.Site, away e2e.Object) {
+// newTwoDirectoryFixture is a fixture with a second directory, whose accounts can log in to the
+// application although it is not the default account store.
+func newTwoDirectoryFixture(t *testing.T) (fixture e2e.Fixture, secondDirectory e2e.Object) {
 	t.Helper()
-	site = client.NewSite(t)
-	other := client.NewSite(t)
+	fixture = client.NewFixture(t)
+	other := client.NewFixture(t)
 	client.Create(t, "/accountStoreMappings", e2e.Object{
-		"application": e2e.Object{"href": site.Application.Href()}, "accountStore": e2e.Object{"href": other.Directory.Href()}, "listIndex": 0,
+		"application": e2e.Object{"href": fixture.Application.Href()}, "accountStore": e2e.Object{"href": other.Directory.Href()}, "listIndex": 0,
 	})
-	return site, other.Directory
+	return fixture, other.Directory
 }
 
-// verifyEmail lets the email of an account count as proved.
+// verifyEmail marks the email of an account as verified.
 func verifyEmail(t *testing.T, account e2e.Object) {
 	t.Helper()
 	client.Update(t, account.Href(), e2e.Object{"emailVerificationStatus": "VERIFIED"})
@@ -31,13 +31,13 @@ func loginAs(t *testing.T, request e2e.Request) string {
 	return client.WantObject(t, http.StatusOK, request).Link(t, "account")
 }
 
-// One person has an account in two directories. Logins with either end at the one
-// in the default account store, once the application's policy says so.
+// One person has an account in two directories. Logins with either account return the one in
+// the default account store, when the application's account linking policy says so.
 func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
-	site, away := newEntrance(t)
-	policy := site.Application.Link(t, "accountLinkingPolicy")
-	account := client.Register(t, away.Link(t, "accounts"))
-	login := e2e.Login(site.Application, account.Text("email"), e2e.Password)
+	fixture, secondDirectory := newTwoDirectoryFixture(t)
+	policy := fixture.Application.Link(t, "accountLinkingPolicy")
+	account := client.Register(t, secondDirectory.Link(t, "accounts"))
+	login := e2e.Login(fixture.Application, account.Text("email"), e2e.Password)
 
 	t.Run("not unless the policy is enabled", func(t *testing.T) {
 		client.Update(t, policy, e2e.Object{"automaticProvisioning": "ENABLED", "matchingProperty": "email"})
@@ -59,7 +59,7 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 				t.Errorf("%s and %s logged in", got, copied)
 			}
 		}
-		if all := client.All(t, site.Directory.Link(t, "accounts")); len(all) != 1 || all[0].Href() != copied || all[0].Text("email") != account.Text("email") {
+		if all := client.All(t, fixture.Directory.Link(t, "accounts")); len(all) != 1 || all[0].Href() != copied || all[0].Text("email") != account.Text("email") {
 			t.Errorf("the default account store has %v", all)
 		}
 		if links := client.All(t, account.Link(t, "accountLinks")); len(links) != 1 {
@@ -70,14 +70,14 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 		}
 	})
 	t.Run("a token is the linked account's", func(t *testing.T) {
-		tokens := client.Token(t, site.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
+		tokens := client.Token(t, fixture.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
 		token := client.Get(t, tokens.Text("service_access_token_href"))
 		if got := token.Link(t, "account"); got != copied {
 			t.Errorf("the token is of %s, want %s", got, copied)
 		}
 	})
 	t.Run("also where the copy, which has no password, is in the first store", func(t *testing.T) {
-		mapping := site.Application.Link(t, "defaultAccountStoreMapping")
+		mapping := fixture.Application.Link(t, "defaultAccountStoreMapping")
 		client.Update(t, mapping, e2e.Object{"listIndex": 0})
 		if got := loginAs(t, login); got != copied {
 			t.Errorf("%s logged in, want %s", got, copied)
@@ -94,8 +94,8 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 		register := func(directory e2e.Object) e2e.Object {
 			return client.Create(t, directory.Link(t, "accounts"), e2e.Object{"email": email, "password": e2e.Password})
 		}
-		from, to := register(away), register(site.Directory)
-		attempt := e2e.Login(site.Application, email, e2e.Password)
+		from, to := register(secondDirectory), register(fixture.Directory)
+		attempt := e2e.Login(fixture.Application, email, e2e.Password)
 		verifyEmail(t, to)
 		if got := loginAs(t, attempt); got != from.Href() {
 			t.Errorf("with one of the emails verified %s logged in, want %s", got, from.Href())
@@ -110,10 +110,10 @@ func TestLoginsLinkTheAccountsOfOnePerson(t *testing.T) {
 // The application explains to an administrator with an API key why a user cannot log
 // in, without that user's password.
 func TestALoginIsExplained(t *testing.T) {
-	site, away := newEntrance(t)
-	account := client.Register(t, away.Link(t, "accounts"))
+	fixture, secondDirectory := newTwoDirectoryFixture(t)
+	account := client.Register(t, secondDirectory.Link(t, "accounts"))
 	explain := func(login string) e2e.Request {
-		request := e2e.Login(site.Application, login, "")
+		request := e2e.Login(fixture.Application, login, "")
 		request.URL += "?explain=true"
 		return request
 	}
@@ -126,7 +126,7 @@ func TestALoginIsExplained(t *testing.T) {
 		if len(stores) != 2 {
 			t.Fatalf("%d account stores are listed, want 2: %v", len(stores), explained)
 		}
-		for i, want := range []struct{ href, outcome string }{{away.Href(), "DECIDES"}, {site.Directory.Href(), "NOT_REACHED"}} {
+		for i, want := range []struct{ href, outcome string }{{secondDirectory.Href(), "DECIDES"}, {fixture.Directory.Href(), "NOT_REACHED"}} {
 			store := e2e.Object(stores[i].(map[string]any))
 			if store.Link(t, "accountStore") != want.href || store.Text("outcome") != want.outcome {
 				t.Errorf("the store %d is %v, want %v", i, store, want)
@@ -141,7 +141,7 @@ func TestALoginIsExplained(t *testing.T) {
 		}{
 			{"an unknown login", "", "refusal", 7104.0},
 			{"a disabled account", account.Href(), "refusalAfterPassword", 7101.0},
-			{"a disabled directory", away.Href(), "refusalAfterPassword", 7106.0},
+			{"a disabled directory", secondDirectory.Href(), "refusalAfterPassword", 7106.0},
 		} {
 			login := account.Text("email")
 			if change.at == "" {
@@ -159,11 +159,11 @@ func TestALoginIsExplained(t *testing.T) {
 		}
 	})
 	t.Run("what account links would do, without doing it", func(t *testing.T) {
-		client.Update(t, site.Application.Link(t, "accountLinkingPolicy"), e2e.Object{"status": "ENABLED", "automaticProvisioning": "ENABLED"})
+		client.Update(t, fixture.Application.Link(t, "accountLinkingPolicy"), e2e.Object{"status": "ENABLED", "automaticProvisioning": "ENABLED"})
 		if got := client.WantObject(t, http.StatusOK, explain(account.Text("email"))).Object("linking").Text("outcome"); got != "PROVISIONED" {
 			t.Errorf("the outcome is %q", got)
 		}
-		if all := client.All(t, site.Directory.Link(t, "accounts")); len(all) != 0 {
+		if all := client.All(t, fixture.Directory.Link(t, "accounts")); len(all) != 0 {
 			t.Errorf("the default account store has %v", all)
 		}
 	})

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Load is clients that use a deployment without a pause while other things happen to
-// it. It keeps every call, and what it was promised: every account for which it got a
-// 201.
+// Load is concurrent clients (load generator) that use a deployment without a pause while
+// a test kills, upgrades or moves parts of it. It records every call, and every
+// registration that was acknowledged with a 201.
 type Load struct {
-	ctx     context.Context // of the visits: until Stop
+	ctx     context.Context // of the workers: until Stop
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 
-	mu       sync.Mutex
-	attempts []Attempt
-	promised []Registration
+	mu           sync.Mutex
+	attempts     []Attempt
+	acknowledged []Registration
 }
 
 // Attempt is one call of a load.
@@ -28,8 +28,8 @@ type Attempt struct {
 	Kind   string
 	Began  time.Time
 	Took   time.Duration
-	Status int   // 0 where no whole answer came: whether the call had its effect is open
-	Err    error // nil where the answer was the wanted one
+	Status int   // 0 where no complete answer came: whether the call had its effect is unknown
+	Err    error // nil where the answer had the expected status
 }
 
 // Registration is one account that the service has acknowledged.
@@ -38,8 +38,8 @@ type Registration struct {
 	Href  string
 }
 
-// rest keeps a load from spinning while the service is unavailable.
-const rest = 20 * time.Millisecond
+// retryDelay keeps a load from spinning while the service is unavailable.
+const retryDelay = 20 * time.Millisecond
 
 // NewLoad is a load without workers, which ends with ctx at the latest.
 func NewLoad(ctx context.Context) *Load {
@@ -48,19 +48,19 @@ func NewLoad(ctx context.Context) *Load {
 	return l
 }
 
-// Repeat lets so many workers do something again and again until Stop. A visit that
-// has begun is not cut off: its answers count.
-func (l *Load) Repeat(workers int, visit func(context.Context)) {
+// Repeat starts so many workers, each of which calls work again and again until Stop. A
+// call of work that has begun is not cancelled by Stop: its answers count.
+func (l *Load) Repeat(workers int, work func(context.Context)) {
 	for range workers {
 		l.workers.Go(func() {
 			for l.ctx.Err() == nil {
-				visit(context.WithoutCancel(l.ctx))
+				work(context.WithoutCancel(l.ctx))
 			}
 		})
 	}
 }
 
-// StartRegistrations lets so many workers register accounts through a collection until
+// StartRegistrations starts so many workers that register accounts in a collection until
 // Stop, or until the test ends.
 func (c *Client) StartRegistrations(t testing.TB, accounts string, workers int) *Load {
 	l := NewLoad(t.Context())
@@ -69,13 +69,13 @@ func (c *Client) StartRegistrations(t testing.TB, accounts string, workers int) 
 	return l
 }
 
-// StartVisits lets so many workers be one new user after another: registrations, each
-// with a mail, logins, refreshes, and the calls of an administrator about the users.
-// The answers are not checked against the description of the interface, which is that
-// of one release where two are deployed.
-func (c *Client) StartVisits(ctx context.Context, site Site, workers int) *Load {
+// StartUsers starts so many workers, each of which is one new user after another:
+// registration with a mail, login, token and refresh, and the calls of an administrator
+// about the user. The answers are not checked against the OpenAPI description, which is
+// that of one release, where two releases may be deployed.
+func (c *Client) StartUsers(ctx context.Context, fixture Fixture, workers int) *Load {
 	l, unchecked := NewLoad(ctx), c.Unchecked()
-	l.Repeat(workers, func(ctx context.Context) { l.visit(ctx, unchecked, site) })
+	l.Repeat(workers, func(ctx context.Context) { l.newUser(ctx, unchecked, fixture) })
 	return l
 }
 
@@ -86,20 +86,20 @@ func (l *Load) register(ctx context.Context, c *Client, accounts string) (Regist
 	if ok {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.promised = append(l.promised, made)
+		l.acknowledged = append(l.acknowledged, made)
 	}
 	return made, ok
 }
 
-func (l *Load) visit(ctx context.Context, c *Client, site Site) {
-	account, ok := l.register(ctx, c, site.Directory.Href()+"/accounts")
+func (l *Load) newUser(ctx context.Context, c *Client, fixture Fixture) {
+	account, ok := l.register(ctx, c, fixture.Directory.Href()+"/accounts")
 	if !ok {
 		return
 	}
 	// The account has to be verified before it logs in; an administrator may do it.
 	l.call(ctx, c, "update", http.StatusOK, Post(account.Href, Object{"status": "ENABLED", "givenName": "Jo"}))
-	l.call(ctx, c, "login", http.StatusOK, Login(site.Application, account.Email, Password))
-	grants := site.Application.Href() + "/oauth/token"
+	l.call(ctx, c, "login", http.StatusOK, Login(fixture.Application, account.Email, Password))
+	grants := fixture.Application.Href() + "/oauth/token"
 	if token, ok := l.call(ctx, c, "token", http.StatusOK, Post(grants, PasswordGrant(account.Email))); ok {
 		l.call(ctx, c, "refresh", http.StatusOK, Post(grants, RefreshGrant(token.Text("refresh_token"))))
 	}
@@ -108,8 +108,8 @@ func (l *Load) visit(ctx context.Context, c *Client, site Site) {
 	}
 }
 
-// call sends a request once and notes it: as failed where the answer is no object with
-// the wanted status.
+// call sends a request once and records it, as failed where the answer is no object with
+// the expected status.
 func (l *Load) call(ctx context.Context, c *Client, kind string, want int, r Request) (object Object, ok bool) {
 	began := time.Now()
 	answer, err := c.Do(ctx, r)
@@ -120,15 +120,15 @@ func (l *Load) call(ctx context.Context, c *Client, kind string, want int, r Req
 			a.Err = errors.New(answer.String())
 		}
 	}
-	l.Note(a)
+	l.Record(a)
 	if a.Err != nil {
-		<-time.After(rest)
+		<-time.After(retryDelay)
 	}
 	return object, a.Err == nil
 }
 
-// Note adds a call that was made otherwise.
-func (l *Load) Note(a Attempt) {
+// Record adds a call that the caller has made itself.
+func (l *Load) Record(a Attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.attempts = append(l.attempts, a)
@@ -146,7 +146,7 @@ func (l *Load) Since(at time.Time) (attempts []Attempt) {
 	return attempts
 }
 
-// FailedSince are those of them that failed.
+// FailedSince are the failed calls that ended after a time.
 func (l *Load) FailedSince(at time.Time) (failed []Attempt) {
 	for _, a := range l.Since(at) {
 		if a.Err != nil {
@@ -156,7 +156,7 @@ func (l *Load) FailedSince(at time.Time) (failed []Attempt) {
 	return failed
 }
 
-// Ended is when the call was answered, or given up.
+// Ended is when the call was answered or timed out.
 func (a Attempt) Ended() time.Time { return a.Began.Add(a.Took) }
 
 // String is the call for a message.
@@ -164,7 +164,7 @@ func (a Attempt) String() string {
 	return fmt.Sprintf("%s %s after %s: %v", a.Began.Format(time.TimeOnly), a.Kind, a.Took.Round(time.Millisecond), a.Err)
 }
 
-// String says what was done.
+// String counts the calls by kind, the failures, and has the slowest call.
 func (l *Load) String() string {
 	done, failed := map[string]int{}, 0
 	var slowest time.Duration
@@ -179,13 +179,13 @@ func (l *Load) String() string {
 	return fmt.Sprintf("done %v, failed %d, slowest %s", done, failed, slowest.Round(time.Millisecond))
 }
 
-// AwaitMore waits until so many further accounts are promised.
+// AwaitMore waits until so many further registrations are acknowledged.
 func (l *Load) AwaitMore(t testing.TB, more int, limit time.Duration) {
 	t.Helper()
 	count := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return len(l.promised)
+		return len(l.acknowledged)
 	}
 	target := count() + more
 	err := AwaitFor(t.Context(), limit, fmt.Sprintf("%d more registrations", more), func(context.Context) error {
@@ -199,57 +199,57 @@ func (l *Load) AwaitMore(t testing.TB, more int, limit time.Duration) {
 	}
 }
 
-// Stop ends the load when its calls are answered, and returns what was promised.
+// Stop ends the load when its calls are answered, and returns the acknowledged registrations.
 func (l *Load) Stop() []Registration {
 	l.stop()
 	l.workers.Wait()
-	return l.promised
+	return l.acknowledged
 }
 
 // StopWithoutFailure is Stop for a test in which every call has to succeed.
 func (l *Load) StopWithoutFailure(t testing.TB) []Registration {
 	t.Helper()
-	promised, failed := l.Stop(), l.FailedSince(time.Time{})
+	acknowledged, failed := l.Stop(), l.FailedSince(time.Time{})
 	for _, a := range failed[:min(len(failed), 20)] {
 		t.Error(a)
 	}
 	if len(failed) > 0 {
 		t.Errorf("%d requests failed; %s", len(failed), l)
 	}
-	return promised
+	return acknowledged
 }
 
-// StopAfterCrash is Stop for a test that killed something: calls may have been cut off
-// or turned away, with a 5xx or a 429. It fails the test for any other answer.
+// StopAfterCrash is Stop for a test that killed a process: calls may have failed without
+// an answer, with a 5xx or with a 429. Any other failure fails the test.
 func (l *Load) StopAfterCrash(t testing.TB) []Registration {
 	t.Helper()
-	promised := l.Stop()
+	acknowledged := l.Stop()
 	for _, a := range l.FailedSince(time.Time{}) {
 		if a.Status != 0 && a.Status < http.StatusInternalServerError && a.Status != http.StatusTooManyRequests {
-			t.Errorf("a call was refused for good: %s", a)
+			t.Errorf("a call failed with a permanent error: %s", a)
 			break
 		}
 	}
-	t.Logf("%d registrations promised; %s", len(promised), l)
-	return promised
+	t.Logf("%d registrations acknowledged; %s", len(acknowledged), l)
+	return acknowledged
 }
 
-// CheckPromises holds the service to every promise: each account is there, and
-// a mail has arrived for it. Accounts that exist without a promise, because the
-// answer was cut off, must have their mail too: an account and its mail come
-// together or not at all. Mails that came twice are counted and logged; delivery
-// is at least once.
-func (c *Client) CheckPromises(t testing.TB, directory Object, promised []Registration, limit time.Duration) {
+// CheckAcknowledged checks that no acknowledged registration is lost: each account exists,
+// and its mail has arrived (durability). Accounts whose registration was not acknowledged,
+// because the answer was lost, must have their mail too: an account and its mail are
+// committed together or not at all. Duplicate mails are counted and logged, because
+// delivery is at least once.
+func (c *Client) CheckAcknowledged(t testing.TB, directory Object, acknowledged []Registration, limit time.Duration) {
 	t.Helper()
-	there := map[string]string{}
+	existing := map[string]string{}
 	var addresses []string
 	for _, account := range c.All(t, directory.Link(t, "accounts")) {
-		there[account.Href()] = account.Text("email")
+		existing[account.Href()] = account.Text("email")
 		addresses = append(addresses, account.Text("email"))
 	}
-	for _, registration := range promised {
-		if there[registration.Href] != registration.Email {
-			t.Errorf("%s was acknowledged as %s and is not there", registration.Email, registration.Href)
+	for _, registration := range acknowledged {
+		if existing[registration.Href] != registration.Email {
+			t.Errorf("%s was acknowledged as %s and does not exist", registration.Email, registration.Href)
 		}
 	}
 	began := time.Now()
@@ -257,10 +257,10 @@ func (c *Client) CheckPromises(t testing.TB, directory Object, promised []Regist
 	if err != nil {
 		t.Fatal(err)
 	}
-	twice := 0
+	duplicates := 0
 	for _, count := range mails {
-		twice += count - 1
+		duplicates += count - 1
 	}
-	t.Logf("%d accounts are there, %d of them promised; the last mail was there %s after the check began; %d mails came more than once",
-		len(addresses), len(promised), time.Since(began).Round(time.Millisecond), twice)
+	t.Logf("%d accounts exist, %d of them acknowledged; the last mail arrived %s after the check began; %d duplicate mails",
+		len(addresses), len(acknowledged), time.Since(began).Round(time.Millisecond), duplicates)
 }

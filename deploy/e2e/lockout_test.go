@@ -18,12 +18,12 @@ const (
 	accountLimit, addressLimit = 100, 400
 )
 
-// elsewhere is one of many addresses; each run has a network of its own, because
-// what failed at an address is remembered for a while.
-func elsewhere(network string, n int) string { return fmt.Sprintf("2001:db8:%s:%x::1", network, n) }
+// clientAddress is one of many addresses; each run has a network of its own, because
+// failed logins of an address are counted for a while.
+func clientAddress(network string, n int) string { return fmt.Sprintf("2001:db8:%s:%x::1", network, n) }
 
-// network draws the network of a run.
-func network() string { return fmt.Sprintf("%x", rand.N(1<<16)) }
+// randomNetwork draws the network of a run.
+func randomNetwork() string { return fmt.Sprintf("%x", rand.N(1<<16)) }
 
 // outcomes counts the answers to wrong passwords.
 type outcomes struct{ wrong, refused int }
@@ -64,12 +64,12 @@ func tryPasswords(t *testing.T, attempts int, request func(n int) e2e.Request) (
 }
 
 func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	email, here := account.Text("email"), network()
-	home, attacker := elsewhere(here, 0xfffe), elsewhere(here, 0xffff)
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	email, here := account.Text("email"), randomNetwork()
+	home, attacker := clientAddress(here, 0xfffe), clientAddress(here, 0xffff)
 	login := func(from, password string) e2e.Request {
-		return e2e.Login(site.Application, email, password).From(from)
+		return e2e.Login(fixture.Application, email, password).From(from)
 	}
 	client.Want(t, http.StatusOK, login(home, e2e.Password))
 
@@ -82,24 +82,24 @@ func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
 		if refused.Text("message") == "" {
 			t.Errorf("the refusal is %v", refused)
 		}
-		grant := post(site.Application.Href()+"/oauth/token", passwordGrant(email, e2e.Password)).From(attacker)
+		grant := post(fixture.Application.Href()+"/oauth/token", passwordGrant(email, e2e.Password)).From(attacker)
 		client.Refused(t, http.StatusTooManyRequests, 429, grant)
 		client.Want(t, http.StatusOK, login(home, e2e.Password))
-		client.Want(t, http.StatusOK, login(elsewhere(here, 0xfffd), e2e.Password))
+		client.Want(t, http.StatusOK, login(clientAddress(here, 0xfffd), e2e.Password))
 	})
 	t.Run("nor from many addresses, and the owner gets in where he has been", func(t *testing.T) {
-		g := tryPasswords(t, 300, func(n int) e2e.Request { return login(elsewhere(here, n), "Wrong1234") })
+		g := tryPasswords(t, 300, func(n int) e2e.Request { return login(clientAddress(here, n), "Wrong1234") })
 		if g.wrong < 1 || g.wrong > accountLimit {
 			t.Errorf("%d attempts were answered as wrong", g.wrong)
 		}
-		client.Refused(t, http.StatusTooManyRequests, 429, login(elsewhere(here, 400), e2e.Password))
+		client.Refused(t, http.StatusTooManyRequests, 429, login(clientAddress(here, 400), e2e.Password))
 		client.Want(t, http.StatusOK, login(home, e2e.Password))
-		client.Want(t, http.StatusOK, login(elsewhere(here, 0xfffd), e2e.Password))
+		client.Want(t, http.StatusOK, login(clientAddress(here, 0xfffd), e2e.Password))
 	})
 	t.Run("nor of many accounts from one address", func(t *testing.T) {
-		from := elsewhere(here, 0xfffc)
+		from := clientAddress(here, 0xfffc)
 		g := tryPasswords(t, 500, func(n int) e2e.Request {
-			return e2e.Login(site.Application, fmt.Sprintf("%d-%s", n, email), "Wrong1234").From(from)
+			return e2e.Login(fixture.Application, fmt.Sprintf("%d-%s", n, email), "Wrong1234").From(from)
 		})
 		if g.wrong < 1 || g.wrong > addressLimit {
 			t.Errorf("%d attempts were answered as wrong", g.wrong)
@@ -108,8 +108,8 @@ func TestWrongPasswordsLockTheLoginOut(t *testing.T) {
 		client.Want(t, http.StatusOK, login(home, e2e.Password))
 	})
 	t.Run("and nobody learns which accounts there are", func(t *testing.T) {
-		from, nobody := elsewhere(here, 0xfffb), "nobody-"+email
-		unknown := func(password string) e2e.Request { return e2e.Login(site.Application, nobody, password).From(from) }
+		from, nobody := clientAddress(here, 0xfffb), "nobody-"+email
+		unknown := func(password string) e2e.Request { return e2e.Login(fixture.Application, nobody, password).From(from) }
 		tryPasswords(t, accountLimit, func(int) e2e.Request { return unknown("Wrong1234") })
 		known := client.Refused(t, http.StatusTooManyRequests, 429, login(attacker, "Wrong1234"))
 		if none := client.Refused(t, http.StatusTooManyRequests, 429, unknown("Wrong1234")); none.Text("message") != known.Text("message") {

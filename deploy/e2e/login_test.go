@@ -9,8 +9,8 @@ import (
 )
 
 func TestAnApplicationWithADirectoryLogsItsAccountsIn(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	email := account.Text("email")
 
 	t.Run("the account is complete", func(t *testing.T) {
@@ -25,19 +25,19 @@ func TestAnApplicationWithADirectoryLogsItsAccountsIn(t *testing.T) {
 		if _, told := account["password"]; told {
 			t.Error("the answer holds a password")
 		}
-		if home := account.Link(t, "directory"); home != site.Directory.Href() {
-			t.Errorf("the account lives in %s, want %s", home, site.Directory.Href())
+		if home := account.Link(t, "directory"); home != fixture.Directory.Href() {
+			t.Errorf("the account lives in %s, want %s", home, fixture.Directory.Href())
 		}
 		if read := client.Get(t, account.Href()); read.Text("email") != email {
 			t.Errorf("read again, the email is %q", read.Text("email"))
 		}
-		if all := client.All(t, site.Application.Link(t, "accounts")); len(all) != 1 || all[0].Href() != account.Href() {
+		if all := client.All(t, fixture.Application.Link(t, "accounts")); len(all) != 1 || all[0].Href() != account.Href() {
 			t.Errorf("the application lists %d accounts, want this one", len(all))
 		}
 	})
 	t.Run("by email, in any case", func(t *testing.T) {
 		for _, login := range []string{email, strings.ToUpper(email)} {
-			answer := client.Want(t, http.StatusOK, e2e.Login(site.Application, login, e2e.Password))
+			answer := client.Want(t, http.StatusOK, e2e.Login(fixture.Application, login, e2e.Password))
 			if location := answer.Header.Get("Location"); location != account.Href() {
 				t.Errorf("Location is %q, want %q", location, account.Href())
 			}
@@ -51,7 +51,7 @@ func TestAnApplicationWithADirectoryLogsItsAccountsIn(t *testing.T) {
 		}
 	})
 	t.Run("expanded", func(t *testing.T) {
-		request := e2e.Login(site.Application, email, e2e.Password)
+		request := e2e.Login(fixture.Application, email, e2e.Password)
 		request.URL += "?expand=account"
 		body := client.WantObject(t, http.StatusOK, request)
 		if got := body.Object("account").Text("email"); got != email {
@@ -59,14 +59,14 @@ func TestAnApplicationWithADirectoryLogsItsAccountsIn(t *testing.T) {
 		}
 	})
 	t.Run("a wrong password and an unknown login read the same", func(t *testing.T) {
-		wrong := client.Refused(t, 400, 7100, e2e.Login(site.Application, email, "Wrong1234"))
-		unknown := client.Refused(t, 400, 7104, e2e.Login(site.Application, "nobody@example.test", e2e.Password))
+		wrong := client.Refused(t, 400, 7100, e2e.Login(fixture.Application, email, "Wrong1234"))
+		unknown := client.Refused(t, 400, 7104, e2e.Login(fixture.Application, "nobody@example.test", e2e.Password))
 		if wrong.Text("message") != unknown.Text("message") {
 			t.Errorf("a user can tell them apart: %q and %q", wrong.Text("message"), unknown.Text("message"))
 		}
 	})
 	t.Run("attempts that make no sense", func(t *testing.T) {
-		attempts := site.Application.Link(t, "loginAttempts")
+		attempts := fixture.Application.Link(t, "loginAttempts")
 		for name, c := range map[string]struct {
 			body e2e.Object
 			code int
@@ -82,20 +82,20 @@ func TestAnApplicationWithADirectoryLogsItsAccountsIn(t *testing.T) {
 	})
 	t.Run("the same email twice is a conflict", func(t *testing.T) {
 		client.Refused(t, http.StatusConflict, 2001,
-			post(site.Directory.Link(t, "accounts"), e2e.Object{"email": strings.ToUpper(email), "password": e2e.Password}))
+			post(fixture.Directory.Link(t, "accounts"), e2e.Object{"email": strings.ToUpper(email), "password": e2e.Password}))
 	})
 	t.Run("a weak password is refused", func(t *testing.T) {
 		for password, code := range map[string]int{"Short1": 2007, "alllower1": 400, "ALLUPPER1": 400, "NoNumber": 400} {
 			client.Refused(t, 400, code,
-				post(site.Directory.Link(t, "accounts"), e2e.Object{"email": e2e.Unique("weak") + "@example.test", "password": password}))
+				post(fixture.Directory.Link(t, "accounts"), e2e.Object{"email": e2e.Unique("weak") + "@example.test", "password": password}))
 		}
 	})
 }
 
 func TestWhoIsDisabledCannotLogIn(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	login := e2e.Login(site.Application, account.Text("email"), e2e.Password)
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	login := e2e.Login(fixture.Application, account.Text("email"), e2e.Password)
 	client.Want(t, http.StatusOK, login)
 
 	for _, c := range []struct {
@@ -104,8 +104,8 @@ func TestWhoIsDisabledCannotLogIn(t *testing.T) {
 		code int
 	}{
 		{"account", account, 7101},
-		{"directory", site.Directory, 7106},
-		{"application", site.Application, 7104},
+		{"directory", fixture.Directory, 7106},
+		{"application", fixture.Application, 7104},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			if disabled := client.Update(t, c.Href(), e2e.Object{"status": "disabled"}); disabled.Text("status") != "DISABLED" {
@@ -122,9 +122,9 @@ func TestWhoIsDisabledCannotLogIn(t *testing.T) {
 		client.Delete(t, account.Href())
 	})
 	t.Run("an application without stores", func(t *testing.T) {
-		mapping := client.Get(t, site.Application.Href()).Link(t, "defaultAccountStoreMapping")
+		mapping := client.Get(t, fixture.Application.Href()).Link(t, "defaultAccountStoreMapping")
 		client.Delete(t, mapping)
 		client.Refused(t, 400, 5105, login)
-		client.Refused(t, 400, 5100, post(site.Application.Link(t, "accounts"), e2e.Object{"email": "jo@example.test", "password": e2e.Password}))
+		client.Refused(t, 400, 5100, post(fixture.Application.Link(t, "accounts"), e2e.Object{"email": "jo@example.test", "password": e2e.Password}))
 	})
 }

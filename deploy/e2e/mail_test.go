@@ -25,10 +25,10 @@ func mailsTo(t *testing.T, address string) (subjects []string) {
 }
 
 func TestEveryWorkflowHasItsMailAndNoneThatIsOff(t *testing.T) {
-	site := client.NewSite(t)
-	accounts, creation := site.Application.Link(t, "accounts"), site.Directory.Link(t, "accountCreationPolicy")
-	password := site.Directory.Link(t, "passwordPolicy")
-	resets := site.Application.Link(t, "passwordResetTokens")
+	fixture := client.NewFixture(t)
+	accounts, creation := fixture.Application.Link(t, "accounts"), fixture.Directory.Link(t, "accountCreationPolicy")
+	password := fixture.Directory.Link(t, "passwordPolicy")
+	resets := fixture.Application.Link(t, "passwordResetTokens")
 
 	silent := client.Register(t, accounts).Text("email")
 	client.Update(t, creation, e2e.Object{"welcomeEmailStatus": "enabled"})
@@ -70,14 +70,14 @@ func TestEveryWorkflowHasItsMailAndNoneThatIsOff(t *testing.T) {
 }
 
 func TestAMailSpeaksOfCustomDataAndOfItsLifetime(t *testing.T) {
-	site := client.NewSite(t)
-	client.Update(t, site.Application.Href()+"/customData", e2e.Object{"support": "help@shop.example.test", "limits": e2e.Object{"a": 1}})
-	client.Update(t, site.Directory.Href()+"/customData", e2e.Object{"town": "Berlin"})
-	policy := client.Update(t, site.Directory.Link(t, "passwordPolicy"), e2e.Object{"resetTokenTtl": 3})
-	account := client.Create(t, site.Application.Link(t, "accounts"), e2e.Object{
+	fixture := client.NewFixture(t)
+	client.Update(t, fixture.Application.Href()+"/customData", e2e.Object{"support": "help@shop.example.test", "limits": e2e.Object{"a": 1}})
+	client.Update(t, fixture.Directory.Href()+"/customData", e2e.Object{"town": "Berlin"})
+	policy := client.Update(t, fixture.Directory.Link(t, "passwordPolicy"), e2e.Object{"resetTokenTtl": 3})
+	account := client.Create(t, fixture.Application.Link(t, "accounts"), e2e.Object{
 		"email": e2e.Unique("jo") + "@example.test", "password": e2e.Password, "customData": e2e.Object{"plan": "gold", "seats": 12},
 	})
-	ask := post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")})
+	ask := post(fixture.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")})
 	client.Want(t, http.StatusOK, ask)
 	if mail := client.AwaitMail(t, account.Text("email")); !strings.Contains(mail.Text, "The link works for 3 hours.") {
 		t.Errorf("the default mail says:\n%s", mail.Text)
@@ -92,9 +92,9 @@ func TestAMailSpeaksOfCustomDataAndOfItsLifetime(t *testing.T) {
 }
 
 func TestNoHeaderChangesTheLinkOfAMail(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	request := post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")})
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	request := post(fixture.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")})
 	request.Header = http.Header{
 		"X-Forwarded-Host": {"evil.example"}, "Forwarded": {"host=evil.example;proto=http"}, "X-Forwarded-Proto": {"https"},
 		"X-Original-Host": {"evil.example"}, "X-Host": {"evil.example"}, "Origin": {"https://evil.example"}, "Referer": {"https://evil.example/"},
@@ -106,15 +106,15 @@ func TestNoHeaderChangesTheLinkOfAMail(t *testing.T) {
 	}
 }
 
-// A stranger who knows an address cannot fill its mailbox: the answers stay the same,
-// and the mails end.
+// An attacker who knows an email address cannot flood its mailbox (rate limit of mails): the
+// answers stay the same, and no further mails are sent.
 func TestStrangersSendFewMailsToAUser(t *testing.T) {
 	const asked, sent = 20, 10
-	site := newHosted(t)
-	client.Update(t, site.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
-	email := client.Register(t, site.Application.Link(t, "accounts")).Text("email")
-	resets, api := site.Application.Link(t, "passwordResetTokens"), openClientAPI(t, site.Application)
-	page := begin(t, client.Browser(), site.Application, e2e.Object{"path": "/forgot"}, "/forgot")
+	fixture := newHosted(t)
+	client.Update(t, fixture.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
+	email := client.Register(t, fixture.Application.Link(t, "accounts")).Text("email")
+	resets, api := fixture.Application.Link(t, "passwordResetTokens"), openClientAPI(t, fixture.Application)
+	page := begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/forgot"}, "/forgot")
 	for range asked / 2 {
 		api.empty(post("/forgot", e2e.Object{"login": email}))
 		api.empty(post("/verify", e2e.Object{"login": email}))

@@ -31,7 +31,7 @@ type Message struct {
 // SentTo reports whether the address is among the recipients, ignoring case and
 // a display name around it.
 func (m Message) SentTo(address string) bool {
-	return slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(bare(to), address) })
+	return slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(withoutDisplayName(to), address) })
 }
 
 var sptoken = regexp.MustCompile(`[?&#]sptoken=([A-Za-z0-9._%-]+)`)
@@ -47,8 +47,8 @@ func (m Message) Sptoken() (string, error) {
 	return "", fmt.Errorf("the mail %q to %v holds no link with an sptoken:\n%s", m.Subject, m.To, m.Text)
 }
 
-// Mailbox reads messages, newest first; the query narrows them as the mailbox
-// offers, and nil means all. Only deployments whose mail goes to the mailbox
+// Mailbox reads messages, newest first. The query filters them (deploy/mailbox/README.md);
+// nil means all. Only deployments whose mail goes to the mailbox
 // page have one.
 func (c *Client) Mailbox(ctx context.Context, query url.Values) ([]Message, error) {
 	answer, err := c.Do(ctx, Request{
@@ -122,7 +122,7 @@ func (c *Client) MailCount(ctx context.Context, limit time.Duration, addresses [
 		got := map[string]int{}
 		for _, message := range messages {
 			for _, to := range message.To {
-				got[strings.ToLower(bare(to))]++
+				got[strings.ToLower(withoutDisplayName(to))]++
 			}
 		}
 		count = make(map[string]int, len(addresses))
@@ -144,8 +144,8 @@ func (c *Client) MailCount(ctx context.Context, limit time.Duration, addresses [
 	return count, nil
 }
 
-// bare strips the display name from an address.
-func bare(address string) string {
+// withoutDisplayName returns the address alone, such as that of "Jo <jo@example.test>".
+func withoutDisplayName(address string) string {
 	if open := strings.LastIndex(address, "<"); open >= 0 {
 		return strings.TrimSuffix(address[open+1:], ">")
 	}

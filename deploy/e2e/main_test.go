@@ -13,8 +13,8 @@ import (
 
 // The environment chooses what the scenarios run against.
 const (
-	keyEnv   = "DOORWARD_E2E_APIKEY" // path of the apikey.json of a deployment that runs already
-	shapeEnv = "DOORWARD_E2E_SHAPE"  // else the shape to start: standalone (default), distributed, chart or shards
+	keyEnv  = "DOORWARD_E2E_APIKEY" // path of the apikey.json of a deployment that runs already
+	modeEnv = "DOORWARD_E2E_SHAPE"  // else the deployment to start: standalone (default), distributed, chart or shards
 )
 
 // client calls the deployment under test. All scenarios share it, and
@@ -31,23 +31,23 @@ func run(m *testing.M, dir string) (status int, err error) {
 	if keyFile := os.Getenv(keyEnv); keyFile != "" {
 		return scenarios(m, keyFile)
 	}
-	shape, err := start(os.Getenv(shapeEnv), dir)
+	deployment, err := start(os.Getenv(modeEnv), dir)
 	if err != nil {
 		return 1, err
 	}
-	status, err = scenarios(m, shape.KeyFile())
+	status, err = scenarios(m, deployment.KeyFile())
 	if leaks := e2e.LoggedSecrets(dir); status == 0 && len(leaks) > 0 {
-		return 1, errors.Join(append(leaks, err, shape.Stop(context.Background()))...)
+		return 1, errors.Join(append(leaks, err, deployment.Stop(context.Background()))...)
 	}
-	if shards, ok := shape.(*harness.Distributed); ok && status == 0 && os.Getenv(shapeEnv) == "shards" {
+	if shards, ok := deployment.(*harness.Distributed); ok && status == 0 && os.Getenv(modeEnv) == "shards" {
 		if err := shards.CheckShards(context.Background()); err != nil {
-			return 1, errors.Join(err, shape.Stop(context.Background()))
+			return 1, errors.Join(err, deployment.Stop(context.Background()))
 		}
 	}
 	if status != 0 {
-		shape.Logs(os.Stderr)
+		deployment.Logs(os.Stderr)
 	}
-	return status, errors.Join(err, shape.Stop(context.Background()))
+	return status, errors.Join(err, deployment.Stop(context.Background()))
 }
 
 func scenarios(m *testing.M, keyFile string) (status int, err error) {
@@ -57,10 +57,10 @@ func scenarios(m *testing.M, keyFile string) (status int, err error) {
 	return m.Run(), nil
 }
 
-func start(name, dir string) (harness.Shape, error) {
+func start(mode, dir string) (harness.Deployment, error) {
 	settings, err := startProvider(dir)
 	if err != nil {
 		return nil, err
 	}
-	return harness.Start(context.Background(), name, harness.Config{Dir: filepath.Join(dir, "shape"), Settings: settings})
+	return harness.Start(context.Background(), mode, harness.Config{Dir: filepath.Join(dir, "deployment"), Settings: settings})
 }

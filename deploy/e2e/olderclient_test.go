@@ -154,7 +154,7 @@ func (c olderClient) remove(object e2e.Object) {
 	client.Delete(c.T, object.Href())
 	client.Delete(c.T, object.Href())
 	delete(c.cache, object.Href())
-	client.Gone(c.T, object.Href())
+	client.NotFound(c.T, object.Href())
 }
 
 func TestAnOlderClientLibrary(t *testing.T) {

@@ -45,8 +45,8 @@ func follow(t *testing.T, email, below string) (string, url.Values) {
 }
 
 func TestTheLinkOfAVerificationMailLeadsToAPageThatConfirms(t *testing.T) {
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewVerificationFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	address, form := follow(t, account.Text("email"), "/emailVerificationTokens")
 	if status := client.Get(t, account.Href()).Text("emailVerificationStatus"); status != "UNVERIFIED" {
 		t.Fatalf("a page that was only looked at made the email %s", status)
@@ -57,22 +57,22 @@ func TestTheLinkOfAVerificationMailLeadsToAPageThatConfirms(t *testing.T) {
 	if proven := client.Get(t, account.Href()); proven.Text("status") != "ENABLED" || proven.Text("emailVerificationStatus") != "VERIFIED" {
 		t.Errorf("the account is %v", proven)
 	}
-	client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+	client.Want(t, http.StatusOK, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
 }
 
 func TestTheLinkOfAResetMailLeadsToAPageThatSetsThePassword(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	email := account.Text("email")
-	client.Want(t, http.StatusOK, post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": email}))
+	client.Want(t, http.StatusOK, post(fixture.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": email}))
 	address, form := follow(t, email, "/passwordReset")
 	send := func(password string) url.Values {
 		return url.Values{"sptoken": form["sptoken"], "password": {password}, "again": {password}}
 	}
 	client.Want(t, http.StatusBadRequest, page(http.MethodPost, address, send("different")))
-	client.Want(t, http.StatusOK, e2e.Login(site.Application, email, e2e.Password))
+	client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, e2e.Password))
 	client.Want(t, http.StatusOK, page(http.MethodPost, address, send(newPassword)))
 	client.Want(t, http.StatusNotFound, page(http.MethodPost, address, send("Different2!")))
-	client.Want(t, http.StatusOK, e2e.Login(site.Application, email, newPassword))
-	client.Refused(t, 400, 7100, e2e.Login(site.Application, email, e2e.Password))
+	client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, newPassword))
+	client.Refused(t, 400, 7100, e2e.Login(fixture.Application, email, e2e.Password))
 }

@@ -11,18 +11,18 @@ import (
 
 const newPassword = "Different1!"
 
-// together makes the same call so many times at once and returns the number of
+// sendConcurrently makes the same call so many times at once and returns the number of
 // each status.
-func together(t *testing.T, times int, request e2e.Request) map[int]int {
+func sendConcurrently(t *testing.T, times int, request e2e.Request) map[int]int {
 	t.Helper()
 	statuses := map[int]int{}
-	for _, answer := range answersTogether(t, times, request) {
+	for _, answer := range concurrentAnswers(t, times, request) {
 		statuses[answer.Status]++
 	}
 	return statuses
 }
 
-func answersTogether(t *testing.T, times int, request e2e.Request) []e2e.Answer {
+func concurrentAnswers(t *testing.T, times int, request e2e.Request) []e2e.Answer {
 	t.Helper()
 	answers := make([]e2e.Answer, times)
 	var group sync.WaitGroup
@@ -42,10 +42,10 @@ func answersTogether(t *testing.T, times int, request e2e.Request) []e2e.Answer 
 }
 
 func TestAForgottenPasswordIsResetByMail(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	email := account.Text("email")
-	resets := site.Application.Link(t, "passwordResetTokens")
+	resets := fixture.Application.Link(t, "passwordResetTokens")
 
 	made := client.WantObject(t, http.StatusOK, post(resets, e2e.Object{"email": strings.ToUpper(email)}))
 	if made.Text("email") != email || made.Link(t, "account") != account.Href() {
@@ -81,18 +81,18 @@ func TestAForgottenPasswordIsResetByMail(t *testing.T) {
 		client.Refused(t, 400, 2007, post(reset, e2e.Object{"password": "Short1"}))
 		client.Refused(t, 400, 400, post(reset, e2e.Object{"password": "different1!"}))
 		client.Refused(t, 400, 2000, post(reset, e2e.Object{}))
-		client.Want(t, http.StatusOK, e2e.Login(site.Application, email, e2e.Password))
+		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, e2e.Password))
 	})
 	another := client.WantObject(t, http.StatusOK, post(resets, e2e.Object{"email": email}))
 	t.Run("of fifty tries one sets the password", func(t *testing.T) {
-		statuses := together(t, 50, post(reset, e2e.Object{"password": newPassword}))
+		statuses := sendConcurrently(t, 50, post(reset, e2e.Object{"password": newPassword}))
 		if statuses[http.StatusOK] != 1 || statuses[http.StatusNotFound] != 49 {
 			t.Errorf("the answers by status are %v", statuses)
 		}
 	})
 	t.Run("the old password is refused, the new one is good", func(t *testing.T) {
-		client.Refused(t, 400, 7100, e2e.Login(site.Application, email, e2e.Password))
-		client.Want(t, http.StatusOK, e2e.Login(site.Application, email, newPassword))
+		client.Refused(t, 400, 7100, e2e.Login(fixture.Application, email, e2e.Password))
+		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, newPassword))
 	})
 	t.Run("every token of the account is spent", func(t *testing.T) {
 		for _, address := range []string{reset, another.Href()} {
@@ -106,15 +106,15 @@ func TestAForgottenPasswordIsResetByMail(t *testing.T) {
 }
 
 func TestAPasswordThatWasUsedIsRefused(t *testing.T) {
-	site := client.NewSite(t)
-	strength := client.Get(t, client.Get(t, site.Directory.Link(t, "passwordPolicy")).Link(t, "strength")).Href()
+	fixture := client.NewFixture(t)
+	strength := client.Get(t, client.Get(t, fixture.Directory.Link(t, "passwordPolicy")).Link(t, "strength")).Href()
 	client.Update(t, strength, e2e.Object{"preventReuse": 2})
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	statuses := together(t, 2, post(account.Href(), e2e.Object{"password": newPassword}))
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	statuses := sendConcurrently(t, 2, post(account.Href(), e2e.Object{"password": newPassword}))
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusBadRequest] != 1 {
 		t.Errorf("two changes to one password at once are answered with %v", statuses)
 	}
-	reset := client.WantObject(t, http.StatusOK, post(site.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}))
+	reset := client.WantObject(t, http.StatusOK, post(fixture.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}))
 	for _, used := range []string{e2e.Password, newPassword} {
 		client.Refused(t, 400, 6401, post(account.Href(), e2e.Object{"password": used}))
 		client.Refused(t, 400, 6401, post(reset.Href(), e2e.Object{"password": used}))
@@ -124,9 +124,9 @@ func TestAPasswordThatWasUsedIsRefused(t *testing.T) {
 }
 
 func TestAResetTokenIsVoidAfterAChange(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	resets := site.Application.Link(t, "passwordResetTokens")
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	resets := fixture.Application.Link(t, "passwordResetTokens")
 	for _, change := range []e2e.Object{{"password": newPassword}, {"email": e2e.Unique("jo") + "@example.test"}} {
 		made := client.WantObject(t, http.StatusOK, post(resets, e2e.Object{"email": client.Get(t, account.Href()).Text("email")}))
 		client.Get(t, made.Href())
@@ -137,24 +137,24 @@ func TestAResetTokenIsVoidAfterAChange(t *testing.T) {
 }
 
 func TestNoResetForWhoIsNotThere(t *testing.T) {
-	site, stranger := client.NewSite(t), client.NewSite(t)
+	fixture, stranger := client.NewFixture(t), client.NewFixture(t)
 	email := client.Register(t, stranger.Application.Link(t, "accounts")).Text("email")
-	resets := site.Application.Link(t, "passwordResetTokens")
+	resets := fixture.Application.Link(t, "passwordResetTokens")
 	client.Refused(t, 400, 2016, post(resets, e2e.Object{"email": email}))
 	client.Refused(t, 400, 5114, post(resets, e2e.Object{"email": email, "accountStore": e2e.Object{"href": stranger.Directory.Href()}}))
-	client.Refused(t, 400, 2014, post(resets, e2e.Object{"email": email, "accountStore": e2e.Object{"href": site.Application.Href()}}))
+	client.Refused(t, 400, 2014, post(resets, e2e.Object{"email": email, "accountStore": e2e.Object{"href": fixture.Application.Href()}}))
 	client.Refused(t, 404, 404, e2e.Request{Method: http.MethodGet, URL: resets + "/eyJhbGciOiJub25lIn0.e30."})
 }
 
 func TestAVerificationMailIsSentAgain(t *testing.T) {
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewVerificationFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	email := account.Text("email")
 	former, err := client.AwaitMail(t, email).Sptoken()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := post(site.Application.Link(t, "verificationEmails"), e2e.Object{"login": email})
+	again := post(fixture.Application.Link(t, "verificationEmails"), e2e.Object{"login": email})
 	if answer := client.Want(t, http.StatusAccepted, again); len(answer.Body) != 0 {
 		t.Errorf("the answer has a body: %s", answer)
 	}
@@ -163,11 +163,11 @@ func TestAVerificationMailIsSentAgain(t *testing.T) {
 	client.AwaitMailWith(t, email, token)
 	client.Refused(t, 404, 404, verify(former))
 	client.Want(t, http.StatusOK, verify(token))
-	client.Want(t, http.StatusOK, e2e.Login(site.Application, email, e2e.Password))
+	client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, e2e.Password))
 
 	client.Want(t, http.StatusAccepted, again) // verified: nothing is sent
-	client.Refused(t, 400, 2016, post(site.Application.Link(t, "verificationEmails"), e2e.Object{"login": "nobody@example.test"}))
-	quiet := client.NewSite(t)
+	client.Refused(t, 400, 2016, post(fixture.Application.Link(t, "verificationEmails"), e2e.Object{"login": "nobody@example.test"}))
+	quiet := client.NewFixture(t)
 	other := client.Register(t, quiet.Application.Link(t, "accounts")).Text("email")
 	client.Refused(t, 400, 6101, post(quiet.Application.Link(t, "verificationEmails"), e2e.Object{"login": other}))
 }

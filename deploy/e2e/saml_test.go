@@ -42,8 +42,8 @@ func document(t *testing.T, address, accept string) e2e.Answer {
 }
 
 func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
-	site := client.NewSite(t)
-	policy := client.Get(t, site.Application.Href()+"?expand=samlPolicy").Object("samlPolicy")
+	fixture := client.NewFixture(t)
+	policy := client.Get(t, fixture.Application.Href()+"?expand=samlPolicy").Object("samlPolicy")
 	address := policy.Link(t, "identityProvider")
 
 	certificates := make([]string, 20)
@@ -69,7 +69,7 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 		if provider.Text("shaFingerprint") != hex.EncodeToString(sum[:]) || provider.Text("signatureAlgorithm") != "RSA-SHA256" || provider.Text("status") != "ENABLED" {
 			t.Errorf("it is %v", provider)
 		}
-		login := "https://" + webConfig(t, site.Application).Text("domainName") + port(t) + "/saml/sso"
+		login := "https://" + webConfig(t, fixture.Application).Text("domainName") + port(t) + "/saml/sso"
 		if provider.Link(t, "ssoLoginEndpoint") != login {
 			t.Errorf("logins begin at %s", provider.Link(t, "ssoLoginEndpoint"))
 		}
@@ -102,12 +102,12 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 			t.Errorf("it serves %v", served)
 		}
 		client.Delete(t, wiki.Href())
-		client.Gone(t, registration.Href())
+		client.NotFound(t, registration.Href())
 	})
 	t.Run("all of it goes with the application", func(t *testing.T) {
-		client.Delete(t, site.Application.Href())
+		client.Delete(t, fixture.Application.Href())
 		for _, address := range []string{policy.Href(), policy.Link(t, "serviceProvider"), address, provider.Object("metadata").Href(), provider.Link(t, "x509SigningCert"), provider.Object("attributeStatementMappingRules").Href()} {
-			client.Gone(t, address)
+			client.NotFound(t, address)
 		}
 	})
 }
@@ -115,8 +115,8 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 // The directory service and the application service have certificates and rules
 // under one address: each is found, and nothing of the one is the other's.
 func TestCertificatesAndRulesHaveOneAddress(t *testing.T) {
-	site := client.NewSite(t)
-	own := identityProvider(t, site.Application)
+	fixture := client.NewFixture(t)
+	own := identityProvider(t, fixture.Application)
 	certificate := string(document(t, own.Link(t, "x509SigningCert"), "").Body)
 	mirror := client.Create(t, "/directories", e2e.Object{"name": e2e.Unique("saml"), "provider": e2e.Object{
 		"providerId": "saml", "ssoLoginUrl": "https://idp.example.test/login", "ssoLogoutUrl": "https://idp.example.test/logout", "encodedX509SigningCert": certificate,
@@ -134,15 +134,15 @@ func TestCertificatesAndRulesHaveOneAddress(t *testing.T) {
 		}
 	}
 	const nobody = "/0000000000000000000000"
-	client.Gone(t, "/x509certificates"+nobody)
-	client.Gone(t, "/attributeStatementMappingRules"+nobody)
+	client.NotFound(t, "/x509certificates"+nobody)
+	client.NotFound(t, "/attributeStatementMappingRules"+nobody)
 }
 
 func TestADefaultRelayState(t *testing.T) {
-	site := client.NewSite(t)
-	service := client.Get(t, client.Get(t, site.Application.Link(t, "samlPolicy")).Link(t, "serviceProvider"))
+	fixture := client.NewFixture(t)
+	service := client.Get(t, client.Get(t, fixture.Application.Link(t, "samlPolicy")).Link(t, "serviceProvider"))
 	address := service.Link(t, "defaultRelayStates")
-	client.Update(t, site.Application.Href(), e2e.Object{"authorizedCallbackUris": []string{"https://app.example.test/cb"}})
+	client.Update(t, fixture.Application.Href(), e2e.Object{"authorizedCallbackUris": []string{"https://app.example.test/cb"}})
 	client.Want(t, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: address})
 	token := client.WantObject(t, http.StatusOK, post(address, e2e.Object{"callbackUri": "https://app.example.test/cb", "state": "s1"})).Text("defaultRelayState")
 	parts := strings.Split(token, ".")

@@ -16,28 +16,28 @@ import (
 // From a hosted page to the provider's own pages and back, signed in, with a session
 // that ends at the provider too.
 func TestABrowserSignsInAtASAMLIdentityProvider(t *testing.T) {
-	s := newSAMLSite(t)
-	shop := shop{Site: s.Site, callback: callbackPage(t)}
+	s := newSAMLFixture(t)
+	shop := shop{Fixture: s.Fixture, callback: callbackPage(t)}
 	shop.Application = authorize(t, s.Application, shop.callback)
 	b := openBrowser(t)
-	shop.begin(b, nil)
-	b.heading("Sign in")
+	shop.openLogin(b, nil)
+	b.awaitHeading("Sign in")
 	b.follow("Continue with " + s.mirror.Text("name"))
-	shop.back(b, "AUTHENTICATED", "")
+	shop.awaitCallback(b, "AUTHENTICATED", "")
 
-	shop.begin(b, nil)
-	shop.back(b, "AUTHENTICATED", "")
+	shop.openLogin(b, nil)
+	shop.awaitCallback(b, "AUTHENTICATED", "")
 	b.open(client.Key.HostURL() + "/sso/logout?jwtRequest=" + hostedRequest(t, shop.Application, e2e.Object{"cb_uri": shop.callback}))
-	shop.back(b, "LOGOUT", "")
+	shop.awaitCallback(b, "LOGOUT", "")
 	<-s.at.logouts
-	shop.begin(b, nil)
-	b.heading("Sign in")
+	shop.openLogin(b, nil)
+	b.awaitHeading("Sign in")
 }
 
 // From a service provider to the hosted page and back, signed in; the next service
 // provider's user sees no page.
 func TestABrowserSignsInForASAMLServiceProvider(t *testing.T) {
-	w := newSAMLWiki(t, "EMAIL")
+	w := newSAMLServiceProvider(t, "EMAIL")
 	var request string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/html")
@@ -64,6 +64,6 @@ func TestABrowserSignsInForASAMLServiceProvider(t *testing.T) {
 		if first == 0 {
 			b.signIn(w.account.Text("email"), e2e.Password)
 		}
-		b.heading("Hello " + w.account.Text("email"))
+		b.awaitHeading("Hello " + w.account.Text("email"))
 	}
 }

@@ -115,8 +115,8 @@ func formOf(t *testing.T, page string) url.Values {
 	return form
 }
 
-// answer is the form with which the identity provider sends a browser back.
-func (p *samlIdentity) answer(t *testing.T, location string) url.Values {
+// loginResponse is the form with which the identity provider sends a browser back.
+func (p *samlIdentity) loginResponse(t *testing.T, location string) url.Values {
 	t.Helper()
 	response, err := http.Get(location)
 	if err != nil {
@@ -130,26 +130,26 @@ func (p *samlIdentity) answer(t *testing.T, location string) url.Values {
 	return formOf(t, string(page))
 }
 
-// unasked is the form of a login that the identity provider begins.
-func (p *samlIdentity) unasked(t *testing.T, relayState string) url.Values {
+// idpInitiatedLogin is the form of a login that the identity provider begins.
+func (p *samlIdentity) idpInitiatedLogin(t *testing.T, relayState string) url.Values {
 	t.Helper()
 	recorder := httptest.NewRecorder()
 	p.ServeIDPInitiated(recorder, httptest.NewRequest(http.MethodGet, "/", nil), "sp", relayState)
 	return formOf(t, recorder.Body.String())
 }
 
-// samlSite is an application whose users log in at an identity provider.
-type samlSite struct {
+// samlFixture is an application whose users log in at an identity provider.
+type samlFixture struct {
 	*testing.T
-	e2e.Site
+	e2e.Fixture
 	at       *samlIdentity
 	mirror   e2e.Object
 	consumer string
 }
 
-func newSAMLSite(t *testing.T) samlSite {
+func newSAMLFixture(t *testing.T) samlFixture {
 	t.Helper()
-	s := samlSite{T: t, Site: newHosted(t), at: newSAMLIdentity(t)}
+	s := samlFixture{T: t, Fixture: newHosted(t), at: newSAMLIdentity(t)}
 	s.mirror = client.Create(t, "/directories", e2e.Object{"name": e2e.Unique("saml"), "provider": e2e.Object{
 		"providerId": "saml", "ssoLoginUrl": s.at.server.URL + "/sso", "ssoLogoutUrl": s.at.server.URL + "/slo",
 		"encodedX509SigningCert": s.at.certificate, "entityId": s.at.server.URL + "/metadata",
@@ -164,9 +164,9 @@ func newSAMLSite(t *testing.T) samlSite {
 	return s
 }
 
-// initiation is the request that sends a browser to the identity provider; changes
+// loginRequest is the request that sends a browser to the identity provider; changes
 // are to the claims, and one that is nil is left out.
-func (s samlSite) initiation(changes e2e.Object) e2e.Request {
+func (s samlFixture) loginRequest(changes e2e.Object) e2e.Request {
 	s.Helper()
 	claims := e2e.Object{"iss": s.Application.Href(), "iat": time.Now().Unix(), "jti": rand.Text(), "state": "a b~?ü"}
 	for name, value := range changes {
@@ -177,14 +177,14 @@ func (s samlSite) initiation(changes e2e.Object) e2e.Request {
 }
 
 // begin returns where the browser is sent.
-func (s samlSite) begin(changes e2e.Object) string {
+func (s samlFixture) begin(changes e2e.Object) string {
 	s.Helper()
-	return client.Want(s.T, http.StatusFound, s.initiation(changes)).Header.Get("Location")
+	return client.Want(s.T, http.StatusFound, s.loginRequest(changes)).Header.Get("Location")
 }
 
-// consume posts a response and returns the assertion with which the browser goes to
+// postResponse posts a response and returns the assertion with which the browser goes to
 // the callback.
-func (s samlSite) consume(form url.Values) string {
+func (s samlFixture) postResponse(form url.Values) string {
 	s.Helper()
 	answer := client.Want(s.T, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: form, Anonymous: true})
 	assertion, found := strings.CutPrefix(answer.Header.Get("Location"), callback+"?jwtResponse=")
@@ -194,12 +194,12 @@ func (s samlSite) consume(form url.Values) string {
 	return assertion
 }
 
-func (s samlSite) refuses(form url.Values, status, code int) {
+func (s samlFixture) refuses(form url.Values, status, code int) {
 	s.Helper()
 	e2e.CheckError(s.T, client.Want(s.T, status, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: form, Anonymous: true}), status, code)
 }
 
-func (s samlSite) claims(assertion string) e2e.Object {
+func (s samlFixture) claims(assertion string) e2e.Object {
 	s.Helper()
 	header, claims := unpack(s.T, assertion, client.Key.Secret)
 	if header.Text("stt") != "assertion" || header.Text("kid") != client.Key.ID || claims.Text("iss") != s.Application.Href() ||
@@ -210,14 +210,14 @@ func (s samlSite) claims(assertion string) e2e.Object {
 }
 
 func TestALoginAtASAMLIdentityProvider(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	location := s.begin(nil)
 	if !strings.HasPrefix(location, s.at.server.URL+"/sso?SAMLRequest=") {
 		t.Fatalf("the browser is sent to %s", location)
 	}
 	checkRedirectSignature(t, location, client.Get(t, s.mirror.Link(t, "provider")).Link(t, "serviceProviderMetadata"))
-	form := s.at.answer(t, location)
-	claims := s.claims(s.consume(form))
+	form := s.at.loginResponse(t, location)
+	claims := s.claims(s.postResponse(form))
 	if claims["isNewSub"] != true || claims["state"] != "a b~?ü" {
 		t.Errorf("the claims are %v", claims)
 	}
@@ -233,10 +233,10 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 	checkExplained(t, s.Application, s.at.session.UserEmail, "saml")
 
 	t.Run("the assertion is exchanged for tokens", func(t *testing.T) {
-		client.Want(t, http.StatusOK, exchange(s.Application, s.consume(s.at.answer(t, s.begin(nil)))))
+		client.Want(t, http.StatusOK, exchange(s.Application, s.postResponse(s.at.loginResponse(t, s.begin(nil)))))
 	})
 	t.Run("the next login is of the same account, by either form of the issuer", func(t *testing.T) {
-		again := s.claims(s.consume(s.at.answer(t, s.begin(e2e.Object{"iss": client.Key.ID, "sub": s.Application.Href(), "ash": s.mirror.Href()}))))
+		again := s.claims(s.postResponse(s.at.loginResponse(t, s.begin(e2e.Object{"iss": client.Key.ID, "sub": s.Application.Href(), "ash": s.mirror.Href()}))))
 		if again["isNewSub"] != false || again.Text("sub") != account.Href() {
 			t.Errorf("the claims are %v", again)
 		}
@@ -246,26 +246,26 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 		client.Update(t, rules, e2e.Object{"items": []e2e.Object{
 			{"name": "urn:oid:0.9.2342.19200300.100.1.3", "accountAttributes": []string{"email", "customData.mail"}},
 		}})
-		s.consume(s.at.answer(t, s.begin(nil)))
+		s.postResponse(s.at.loginResponse(t, s.begin(nil)))
 		if got := client.Get(t, account.Link(t, "customData")).Text("mail"); got != s.at.session.UserEmail {
 			t.Errorf("customData has %q", got)
 		}
 	})
 	t.Run("a response is used once", func(t *testing.T) {
-		checkErrorAssertion(t, s.consume(form), s.Application, http.StatusBadRequest, 10100)
-		form := s.at.answer(t, s.begin(nil))
-		s.consume(form)
+		checkErrorAssertion(t, s.postResponse(form), s.Application, http.StatusBadRequest, 10100)
+		form := s.at.loginResponse(t, s.begin(nil))
+		s.postResponse(form)
 		form.Del("RelayState")
 		s.refuses(form, http.StatusBadRequest, 10100)
 	})
 	t.Run("an assertion is encrypted for the key in the metadata", func(t *testing.T) {
 		s.at.encrypts = true
-		form := s.at.answer(t, s.begin(nil))
+		form := s.at.loginResponse(t, s.begin(nil))
 		s.at.encrypts = false
 		if text, err := base64.StdEncoding.DecodeString(form.Get("SAMLResponse")); err != nil || !strings.Contains(string(text), "EncryptedAssertion") {
 			t.Errorf("it is %s, %v", text, err)
 		}
-		if claims := s.claims(s.consume(form)); claims.Text("sub") != account.Href() {
+		if claims := s.claims(s.postResponse(form)); claims.Text("sub") != account.Href() {
 			t.Errorf("the claims are %v", claims)
 		}
 	})
@@ -282,7 +282,7 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 		other := newSAMLIdentity(t)
 		other.metadata, other.MetadataURL, other.SSOURL = s.at.metadata, s.at.MetadataURL, s.at.SSOURL
 		query := s.begin(nil)[len(s.at.server.URL):]
-		checkErrorAssertion(t, s.consume(other.answer(t, other.server.URL+query)), s.Application, http.StatusBadRequest, 10101)
+		checkErrorAssertion(t, s.postResponse(other.loginResponse(t, other.server.URL+query)), s.Application, http.StatusBadRequest, 10101)
 	})
 	t.Run("what is no response is refused", func(t *testing.T) {
 		s.refuses(url.Values{"SAMLResponse": {"x"}}, http.StatusBadRequest, 10100)
@@ -292,18 +292,18 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 	t.Run("the next certificate of the provider is accepted before it is the only one", func(t *testing.T) {
 		provider := s.mirror.Link(t, "provider")
 		client.Update(t, provider, e2e.Object{"encodedX509SigningCert": newSAMLIdentity(t).certificate, "encodedX509SigningCertNext": s.at.certificate})
-		s.claims(s.consume(s.at.answer(t, s.begin(nil))))
+		s.claims(s.postResponse(s.at.loginResponse(t, s.begin(nil))))
 		client.Update(t, provider, e2e.Object{"encodedX509SigningCertNext": nil})
-		checkErrorAssertion(t, s.consume(s.at.answer(t, s.begin(nil))), s.Application, http.StatusBadRequest, 10101)
+		checkErrorAssertion(t, s.postResponse(s.at.loginResponse(t, s.begin(nil))), s.Application, http.StatusBadRequest, 10101)
 		client.Update(t, provider, e2e.Object{"encodedX509SigningCert": s.at.certificate})
 	})
 	t.Run("a disabled directory and a disabled account let nobody in", func(t *testing.T) {
 		location := s.begin(nil)
 		client.Update(t, account.Href(), e2e.Object{"status": "DISABLED"})
-		checkErrorAssertion(t, s.consume(s.at.answer(t, location)), s.Application, http.StatusBadRequest, 7101)
+		checkErrorAssertion(t, s.postResponse(s.at.loginResponse(t, location)), s.Application, http.StatusBadRequest, 7101)
 		client.Update(t, account.Href(), e2e.Object{"status": "ENABLED"})
 		client.Update(t, s.mirror.Href(), e2e.Object{"status": "DISABLED"})
-		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(e2e.Object{"ash": s.mirror.Href()})), http.StatusBadRequest, 7106)
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.loginRequest(e2e.Object{"ash": s.mirror.Href()})), http.StatusBadRequest, 7106)
 		client.Update(t, s.mirror.Href(), e2e.Object{"status": "ENABLED"})
 	})
 }
@@ -332,18 +332,18 @@ func requestOf(t *testing.T, location string) (request saml.AuthnRequest) {
 // The account store of a login may be an organization that leads to the SAML
 // directory.
 func TestASAMLLoginThroughAnOrganization(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	organization, disabled, unmapped := newOrganization(t), newOrganization(t), newOrganization(t)
 	for _, o := range []e2e.Object{organization, disabled} {
 		client.Create(t, "/organizationAccountStoreMappings", e2e.Object{
 			"organization": e2e.Object{"href": o.Href()}, "accountStore": e2e.Object{"href": s.mirror.Href()},
 		})
-		mapOrganization(t, s.Site, o)
+		mapOrganization(t, s.Fixture, o)
 	}
 	client.Update(t, disabled.Href(), e2e.Object{"status": "DISABLED"})
 	for name, changes := range map[string]e2e.Object{"by its href": {"ash": organization.Href()}, "by its key": {"onk": organization.Text("nameKey")}} {
 		t.Run(name, func(t *testing.T) {
-			assertion := s.consume(s.at.answer(t, s.begin(changes)))
+			assertion := s.postResponse(s.at.loginResponse(t, s.begin(changes)))
 			if claims := s.claims(assertion); claims.Text("org") != organization.Href() {
 				t.Errorf("the claims are %v", claims)
 			}
@@ -360,7 +360,7 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 		at := "/authorize?response_type=service_token&state=s&account_store_href=" + url.QueryEscape(s.mirror.Href()) +
 			"&organization_href=" + url.QueryEscape(organization.Href())
 		to := openClientAPI(t, s.Application).want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: at}).Header.Get("Location")
-		answer := client.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, to), Anonymous: true})
+		answer := client.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.loginResponse(t, to), Anonymous: true})
 		assertion, found := strings.CutPrefix(answer.Header.Get("Location"), callback+"?state=s&jwtResponse=")
 		if !found {
 			t.Fatalf("the browser is sent to %s", answer.Header.Get("Location"))
@@ -380,13 +380,13 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 		"that is not mapped":             {e2e.Object{"ash": unmapped.Href()}, 5114},
 	} {
 		t.Run("one "+name, func(t *testing.T) {
-			e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(c.changes)), http.StatusBadRequest, c.code)
+			e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.loginRequest(c.changes)), http.StatusBadRequest, c.code)
 		})
 	}
 	t.Run("one that is disabled while the user is away", func(t *testing.T) {
 		location := s.begin(e2e.Object{"onk": organization.Text("nameKey")})
 		client.Update(t, organization.Href(), e2e.Object{"status": "DISABLED"})
-		checkErrorAssertion(t, s.consume(s.at.answer(t, location)), s.Application, http.StatusBadRequest, 11002)
+		checkErrorAssertion(t, s.postResponse(s.at.loginResponse(t, location)), s.Application, http.StatusBadRequest, 11002)
 		client.Update(t, organization.Href(), e2e.Object{"status": "ENABLED"})
 	})
 	t.Run("a group, which only other directories have", func(t *testing.T) {
@@ -394,7 +394,7 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 		client.Create(t, "/accountStoreMappings", e2e.Object{
 			"application": e2e.Object{"href": s.Application.Href()}, "accountStore": e2e.Object{"href": group.Href()},
 		})
-		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(e2e.Object{"ash": group.Href()})), http.StatusBadRequest, 2022)
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.loginRequest(e2e.Object{"ash": group.Href()})), http.StatusBadRequest, 2022)
 	})
 }
 
@@ -417,14 +417,14 @@ func TestAccountsOfSAMLDirectoriesAreLinked(t *testing.T) {
 		{"provisioning and by email", e2e.Object{"status": "ENABLED", "automaticProvisioning": "ENABLED", "matchingProperty": "email"}, "VERIFIED", "local", false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			s := newSAMLSite(t)
+			s := newSAMLFixture(t)
 			client.Update(t, s.Application.Link(t, "accountLinkingPolicy"), c.policy)
 			var local e2e.Object
 			if c.local != "" {
 				local = client.Create(t, s.Directory.Link(t, "accounts"), e2e.Object{"email": s.at.session.UserEmail, "password": e2e.Password,
 					"givenName": "Jo", "surname": "Doe", "emailVerificationStatus": c.local})
 			}
-			claims := s.claims(s.consume(s.at.answer(t, s.begin(nil))))
+			claims := s.claims(s.postResponse(s.at.loginResponse(t, s.begin(nil))))
 			if claims["isNewSub"] != c.isNewAccount {
 				t.Errorf("the claims are %v", claims)
 			}
@@ -443,7 +443,7 @@ func TestAccountsOfSAMLDirectoriesAreLinked(t *testing.T) {
 			if (links == 1) != (led != "mirror") {
 				t.Errorf("the account has %d links", links)
 			}
-			again := s.claims(s.consume(s.at.answer(t, s.begin(nil))))
+			again := s.claims(s.postResponse(s.at.loginResponse(t, s.begin(nil))))
 			if again["isNewSub"] != false || again.Text("sub") != account.Href() || len(client.All(t, account.Link(t, "accountLinks"))) != links {
 				t.Errorf("the next login says %v", again)
 			}
@@ -481,10 +481,10 @@ func checkRedirectSignature(t *testing.T, location, metadata string) {
 }
 
 func TestASAMLLoginThatCannotBegin(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	jti := rand.Text()
 	s.begin(e2e.Object{"jti": jti})
-	other := client.NewSite(t)
+	other := client.NewFixture(t)
 	for _, c := range []struct {
 		what    string
 		changes e2e.Object
@@ -505,22 +505,22 @@ func TestASAMLLoginThatCannotBegin(t *testing.T) {
 		{"an organization that is not there", e2e.Object{"onk": e2e.Unique("org")}, 11001},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(c.changes)), http.StatusBadRequest, c.code)
+			e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.loginRequest(c.changes)), http.StatusBadRequest, c.code)
 		})
 	}
 	t.Run("no SAML directory", func(t *testing.T) {
 		authorize(t, other.Application, callback)
-		site := samlSite{T: t, Site: other}
-		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, site.initiation(nil)), http.StatusBadRequest, 2014)
+		fixture := samlFixture{T: t, Fixture: other}
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, fixture.loginRequest(nil)), http.StatusBadRequest, 2014)
 	})
 	t.Run("no callback, or only some with wildcards", func(t *testing.T) {
 		client.Update(t, s.Application.Href(), e2e.Object{"authorizedCallbackUris": []string{}})
-		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(nil)), http.StatusBadRequest, 5120)
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.loginRequest(nil)), http.StatusBadRequest, 5120)
 		client.Update(t, s.Application.Href(), e2e.Object{"authorizedCallbackUris": []string{"https://*.example.test/cb"}})
-		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.initiation(nil)), http.StatusBadRequest, 5122)
+		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, s.loginRequest(nil)), http.StatusBadRequest, 5122)
 	})
 	t.Run("a foreign signature", func(t *testing.T) {
-		request := s.initiation(nil)
+		request := s.loginRequest(nil)
 		request.URL = request.URL[:len(request.URL)-4] + "AAAA"
 		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, request), http.StatusBadRequest, 400)
 		page, err := http.NewRequestWithContext(t.Context(), http.MethodGet, request.URL, nil)
@@ -540,9 +540,9 @@ func TestASAMLLoginThatCannotBegin(t *testing.T) {
 }
 
 func TestASAMLLoginThatTheIdentityProviderBegins(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	t.Run("without a relay state it leads to the application of the directory", func(t *testing.T) {
-		claims := s.claims(s.consume(s.at.unasked(t, "")))
+		claims := s.claims(s.postResponse(s.at.idpInitiatedLogin(t, "")))
 		if _, given := claims["state"]; given || claims["isNewSub"] != true {
 			t.Errorf("the claims are %v", claims)
 		}
@@ -554,13 +554,13 @@ func TestASAMLLoginThatTheIdentityProviderBegins(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if claims := s.claims(s.consume(s.at.unasked(t, state.Text("defaultRelayState")))); claims["state"] != "x" || claims["isNewSub"] != false {
+			if claims := s.claims(s.postResponse(s.at.idpInitiatedLogin(t, state.Text("defaultRelayState")))); claims["state"] != "x" || claims["isNewSub"] != false {
 				t.Errorf("the claims are %v", claims)
 			}
 		}
 	})
 	t.Run("the answer to a request is none", func(t *testing.T) {
-		form := s.at.answer(t, s.begin(nil))
+		form := s.at.loginResponse(t, s.begin(nil))
 		form.Del("RelayState")
 		s.refuses(form, http.StatusBadRequest, 10100)
 	})
@@ -569,7 +569,7 @@ func TestASAMLLoginThatTheIdentityProviderBegins(t *testing.T) {
 // A hosted page sends the browser to the identity provider; the session that begins
 // ends there too.
 func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
-	s := newSAMLSite(t)
+	s := newSAMLFixture(t)
 	browser := client.Browser()
 	page := begin(t, browser, s.Application, nil, "/")
 	model := page.object(http.StatusOK, http.MethodGet, s.Application.Href()+"?expand=idSiteModel", nil)
@@ -579,19 +579,19 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 	page.refused(http.StatusBadRequest, 2014, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href=x", nil)
 	page.refused(http.StatusBadRequest, 2022, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.Directory.Href()), nil)
 	page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.mirror.Href()), nil)
-	answer := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, page.back)})
+	answer := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.loginResponse(t, page.back)})
 	landing := answer.Header.Get("Location")
 	if !strings.HasPrefix(landing, client.Key.HostURL()+"/sso?jwtResponse=") {
 		t.Fatalf("the browser is sent to %s", landing)
 	}
-	assertion := returned(t, browser, get(landing))
+	assertion := redirectAssertion(t, browser, get(landing))
 	claims := e2e.Claims(t, assertion)
 	if claims.Text("iss") != "https://"+idSite(t).Text("domainName") || claims["isNewSub"] != true {
 		t.Errorf("the claims are %v", claims)
 	}
 	client.Want(t, http.StatusOK, exchange(s.Application, assertion))
 	t.Run("the browser has a session", func(t *testing.T) {
-		again := e2e.Claims(t, returned(t, browser, ssoRequest(hostedRequest(t, s.Application, nil))))
+		again := e2e.Claims(t, redirectAssertion(t, browser, ssoRequest(hostedRequest(t, s.Application, nil))))
 		if again.Text("sub") != claims.Text("sub") {
 			t.Errorf("the claims are %v", again)
 		}
@@ -599,8 +599,8 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 	t.Run("it stays that of the identity provider when a second step is passed", func(t *testing.T) {
 		page := begin(t, browser, s.Application, e2e.Object{"require_mfa": []string{"google-authenticator"}}, "/")
 		keyURI, challenges := page.enrolAuthenticator(client.Get(t, claims.Text("sub")))
-		page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": oneTime(t, keyURI, time.Now())})
-		checkAssertion(t, page.land(), "AUTHENTICATED", claims.Text("sub"))
+		page.object(http.StatusCreated, http.MethodPost, challenges, e2e.Object{"code": totpCode(t, keyURI, time.Now())})
+		checkAssertion(t, page.finishLogin(), "AUTHENTICATED", claims.Text("sub"))
 	})
 	t.Run("a logout ends it at the identity provider too", func(t *testing.T) {
 		to := browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, s.Application, nil))).Header.Get("Location")
@@ -615,7 +615,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		<-s.at.logouts
-		ended := e2e.Claims(t, returned(t, browser, get(response.Header.Get("Location"))))
+		ended := e2e.Claims(t, redirectAssertion(t, browser, get(response.Header.Get("Location"))))
 		if ended.Text("status") != "LOGOUT" || ended.Text("sub") != claims.Text("sub") {
 			t.Errorf("the claims are %v", ended)
 		}
@@ -624,8 +624,8 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 	t.Run("its answer may come by a form, with any status, and is of a logout of this service", func(t *testing.T) {
 		page := begin(t, browser, s.Application, nil, "/")
 		page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.mirror.Href()), nil)
-		landing := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, page.back)})
-		returned(t, browser, get(landing.Header.Get("Location")))
+		landing := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.loginResponse(t, page.back)})
+		redirectAssertion(t, browser, get(landing.Header.Get("Location")))
 		to := location(t, browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, s.Application, nil))))
 		form := func(relayState string) e2e.Request {
 			failed := `<p:LogoutResponse xmlns:p="urn:oasis:names:tc:SAML:2.0:protocol" ID="_a" Version="2.0"><p:Status>` +
@@ -634,7 +634,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 				"SAMLResponse": {base64.StdEncoding.EncodeToString([]byte(failed))}, "RelayState": {relayState},
 			}}
 		}
-		if ended := e2e.Claims(t, returned(t, client.Browser(), form(to.Query().Get("RelayState")))); ended.Text("status") != "LOGOUT" {
+		if ended := e2e.Claims(t, redirectAssertion(t, client.Browser(), form(to.Query().Get("RelayState")))); ended.Text("status") != "LOGOUT" {
 			t.Errorf("the claims are %v", ended)
 		}
 		e2e.CheckError(t, client.Want(t, http.StatusBadRequest, form("x")), http.StatusBadRequest, 400)
@@ -642,7 +642,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 	t.Run("a second factor follows", func(t *testing.T) {
 		page := begin(t, browser, s.Application, e2e.Object{"require_mfa": []string{"google-authenticator"}}, "/")
 		page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.mirror.Href()), nil)
-		answer := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.answer(t, page.back)})
+		answer := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.loginResponse(t, page.back)})
 		token, found := strings.CutPrefix(answer.Header.Get("Location"), pageOrigin(t)+"/#/?jwt=")
 		if !found || e2e.Claims(t, token).Object("scope").Object("account") == nil {
 			t.Errorf("the browser is sent to %s", answer.Header.Get("Location"))

@@ -19,10 +19,10 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// samlWiki is a SAML service provider whose users log in at an application.
-type samlWiki struct {
+// samlServiceProvider is a SAML service provider whose users log in at an application.
+type samlServiceProvider struct {
 	*testing.T
-	e2e.Site
+	e2e.Fixture
 	*saml.ServiceProvider
 	login        string // where its browsers go
 	provider     e2e.Object
@@ -30,9 +30,9 @@ type samlWiki struct {
 	account      e2e.Object
 }
 
-func newSAMLWiki(t *testing.T, nameIDFormat string) samlWiki {
+func newSAMLServiceProvider(t *testing.T, nameIDFormat string) samlServiceProvider {
 	t.Helper()
-	w := samlWiki{T: t, Site: newHosted(t)}
+	w := samlServiceProvider{T: t, Fixture: newHosted(t)}
 	identity := identityProvider(t, w.Application)
 	w.login = identity.Link(t, "ssoLoginEndpoint")
 	var metadata saml.EntityDescriptor
@@ -58,7 +58,7 @@ func newSAMLWiki(t *testing.T, nameIDFormat string) samlWiki {
 }
 
 // request makes a request and the address that a browser opens with it.
-func (w samlWiki) request(change func(*saml.AuthnRequest)) (*saml.AuthnRequest, string) {
+func (w samlServiceProvider) request(change func(*saml.AuthnRequest)) (*saml.AuthnRequest, string) {
 	w.Helper()
 	request, err := w.MakeAuthenticationRequest(w.login, saml.HTTPRedirectBinding, saml.HTTPPostBinding)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w samlWiki) request(change func(*saml.AuthnRequest)) (*saml.AuthnRequest, 
 }
 
 // open follows a browser to the hosted page, or to where it is sent instead.
-func (w samlWiki) open(browser *e2e.Client, address string) string {
+func (w samlServiceProvider) open(browser *e2e.Client, address string) string {
 	w.Helper()
 	signOn := browser.Want(w.T, http.StatusFound, get(address)).Header.Get("Location")
 	if !strings.HasPrefix(signOn, client.Key.HostURL()+"/sso?signOn=") {
@@ -84,7 +84,7 @@ func (w samlWiki) open(browser *e2e.Client, address string) string {
 	return browser.Want(w.T, http.StatusFound, get(signOn)).Header.Get("Location")
 }
 
-func (w samlWiki) page(browser *e2e.Client, location string) *hostedPage {
+func (w samlServiceProvider) page(browser *e2e.Client, location string) *hostedPage {
 	w.Helper()
 	token, found := strings.CutPrefix(location, pageOrigin(w.T)+"/#/?jwt=")
 	if !found {
@@ -93,15 +93,15 @@ func (w samlWiki) page(browser *e2e.Client, location string) *hostedPage {
 	return &hostedPage{T: w.T, browser: browser, app: w.Application, token: token}
 }
 
-// landed is where the browser goes when a page has ended.
-func (w samlWiki) landed(page *hostedPage) string {
+// returnAddress is where the browser goes when a page has ended.
+func (w samlServiceProvider) returnAddress(page *hostedPage) string {
 	w.Helper()
 	_, assertion, _ := strings.Cut(page.back, "jwtResponse=")
 	return page.browser.Want(w.T, http.StatusFound, get(client.Key.HostURL()+"/sso/?jwtResponse="+assertion)).Header.Get("Location")
 }
 
-// answer is the form that the browser posts to the service provider.
-func (w samlWiki) answer(browser *e2e.Client, address string) url.Values {
+// loginResponse is the form that the browser posts to the service provider.
+func (w samlServiceProvider) loginResponse(browser *e2e.Client, address string) url.Values {
 	w.Helper()
 	answer := browser.Want(w.T, http.StatusOK, get(address))
 	if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'sha256-") || strings.Contains(policy, "unsafe") {
@@ -113,8 +113,8 @@ func (w samlWiki) answer(browser *e2e.Client, address string) url.Values {
 	return formOf(w.T, string(answer.Body))
 }
 
-// parsed is the assertion as the service provider verifies it.
-func (w samlWiki) parsed(form url.Values, requestID string) (*saml.Assertion, error) {
+// verifiedAssertion is the assertion as the service provider verifies it.
+func (w samlServiceProvider) verifiedAssertion(form url.Values, requestID string) (*saml.Assertion, error) {
 	w.Helper()
 	r := httptest.NewRequest(http.MethodPost, w.AcsURL.String(), strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -124,9 +124,9 @@ func (w samlWiki) parsed(form url.Values, requestID string) (*saml.Assertion, er
 	return w.ParseResponse(r, []string{requestID})
 }
 
-func (w samlWiki) assertion(form url.Values, requestID string) *saml.Assertion {
+func (w samlServiceProvider) assertion(form url.Values, requestID string) *saml.Assertion {
 	w.Helper()
-	assertion, err := w.parsed(form, requestID)
+	assertion, err := w.verifiedAssertion(form, requestID)
 	if err != nil {
 		var invalid *saml.InvalidResponseError
 		if errors.As(err, &invalid) {
@@ -137,8 +137,8 @@ func (w samlWiki) assertion(form url.Values, requestID string) *saml.Assertion {
 	return assertion
 }
 
-// refusal is the status of a response that logs nobody in.
-func (w samlWiki) refusal(form url.Values) string {
+// errorStatus is the status of a response that logs nobody in.
+func (w samlServiceProvider) errorStatus(form url.Values) string {
 	w.Helper()
 	text, err := base64.StdEncoding.DecodeString(form.Get("SAMLResponse"))
 	if err != nil {
@@ -152,13 +152,13 @@ func (w samlWiki) refusal(form url.Values) string {
 }
 
 func TestALoginForASAMLServiceProvider(t *testing.T) {
-	w := newSAMLWiki(t, "EMAIL")
+	w := newSAMLServiceProvider(t, "EMAIL")
 	browser := client.Browser()
 	request, address := w.request(nil)
 	page := w.page(browser, w.open(browser, address))
 	page.logIn(w.account.Text("email"))
-	back := w.landed(page)
-	form := w.answer(browser, back)
+	back := w.returnAddress(page)
+	form := w.loginResponse(browser, back)
 	assertion := w.assertion(form, request.ID)
 	if form.Get("RelayState") != "ab" || assertion.Subject.NameID.Value != w.account.Text("email") ||
 		assertion.Subject.NameID.Format != string(saml.EmailAddressNameIDFormat) {
@@ -180,11 +180,11 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 		fresh, other := client.Browser(), client.Browser()
 		page := w.page(fresh, w.open(fresh, address))
 		page.logIn(w.account.Text("email"))
-		e2e.CheckError(t, other.Want(t, http.StatusBadRequest, get(w.landed(page))), http.StatusBadRequest, 400)
+		e2e.CheckError(t, other.Want(t, http.StatusBadRequest, get(w.returnAddress(page))), http.StatusBadRequest, 400)
 	})
 	t.Run("a browser with a session sees no page, unless the service provider wants one", func(t *testing.T) {
 		request, address := w.request(nil)
-		w.assertion(w.answer(browser, w.open(browser, address)), request.ID)
+		w.assertion(w.loginResponse(browser, w.open(browser, address)), request.ID)
 		force := true
 		_, address = w.request(func(r *saml.AuthnRequest) { r.ForceAuthn = &force })
 		w.page(browser, w.open(browser, address))
@@ -193,7 +193,7 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 		passive := true
 		stranger := client.Browser()
 		_, address := w.request(func(r *saml.AuthnRequest) { r.IsPassive = &passive })
-		if status := w.refusal(w.answer(stranger, w.open(stranger, address))); status != saml.StatusNoPassive {
+		if status := w.errorStatus(w.loginResponse(stranger, w.open(stranger, address))); status != saml.StatusNoPassive {
 			t.Errorf("the status is %s", status)
 		}
 	})
@@ -202,7 +202,7 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 		_, address := w.request(nil)
 		page := w.page(stranger, w.open(stranger, address))
 		to := page.claims().Text("cb_uri")
-		if status := w.refusal(w.answer(stranger, to)); status != saml.StatusAuthnFailed {
+		if status := w.errorStatus(w.loginResponse(stranger, to)); status != saml.StatusAuthnFailed {
 			t.Errorf("the status is %s", status)
 		}
 	})
@@ -212,7 +212,7 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 		page := w.page(stranger, w.open(stranger, address))
 		page.logIn(w.account.Text("email"))
 		client.Update(t, w.account.Href(), e2e.Object{"status": "DISABLED"})
-		if status := w.refusal(w.answer(stranger, w.landed(page))); status != saml.StatusRequestDenied {
+		if status := w.errorStatus(w.loginResponse(stranger, w.returnAddress(page))); status != saml.StatusRequestDenied {
 			t.Errorf("the status is %s", status)
 		}
 		client.Update(t, w.account.Href(), e2e.Object{"status": "ENABLED"})
@@ -229,7 +229,7 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 		_, address := w.request(nil)
 		refused("no request", w.login, 2000)
 		refused("another relay state than was signed", strings.Replace(address, "RelayState=ab", "RelayState=ba", 1), 2006)
-		refused("a bomb", w.login+"?SAMLRequest="+url.QueryEscape(bomb(t)), 2006)
+		refused("a bomb", w.login+"?SAMLRequest="+url.QueryEscape(decompressionBomb(t)), 2006)
 		_, elsewhere := w.request(func(r *saml.AuthnRequest) { r.AssertionConsumerServiceURL = "https://evil.example.test/" })
 		refused("another consumer", elsewhere, 2006)
 		_, other := w.request(func(r *saml.AuthnRequest) { r.Issuer.Value = rand.Text() })
@@ -240,8 +240,8 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 	})
 }
 
-// bomb is a small message that is large when it is decompressed.
-func bomb(t *testing.T) string {
+// decompressionBomb is a small message that is large when it is decompressed.
+func decompressionBomb(t *testing.T) string {
 	t.Helper()
 	var compressed bytes.Buffer
 	writer, err := flate.NewWriter(&compressed, flate.BestCompression)
@@ -258,7 +258,7 @@ func bomb(t *testing.T) string {
 func TestASAMLServiceProviderThatPosts(t *testing.T) {
 	for format, want := range map[string]int{"PERSISTENT": 1, "TRANSIENT": 2} {
 		t.Run(format, func(t *testing.T) {
-			w := newSAMLWiki(t, format)
+			w := newSAMLServiceProvider(t, format)
 			if names := w.postedNames(t, "urn:oasis:names:tc:SAML:2.0:nameid-format:"+strings.ToLower(format)); len(names) != want {
 				t.Errorf("the names of two logins are %v", names)
 			}
@@ -267,7 +267,7 @@ func TestASAMLServiceProviderThatPosts(t *testing.T) {
 }
 
 // postedNames logs the account in twice by HTTP-POST and returns its names.
-func (w samlWiki) postedNames(t *testing.T, format string) map[string]bool {
+func (w samlServiceProvider) postedNames(t *testing.T, format string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	for range 2 {
@@ -282,7 +282,7 @@ func (w samlWiki) postedNames(t *testing.T, format string) map[string]bool {
 		signOn := browser.Want(t, http.StatusFound, posted).Header.Get("Location")
 		page := w.page(browser, browser.Want(t, http.StatusFound, get(signOn)).Header.Get("Location"))
 		page.logIn(w.account.Text("email"))
-		assertion := w.assertion(w.answer(browser, w.landed(page)), request.ID)
+		assertion := w.assertion(w.loginResponse(browser, w.returnAddress(page)), request.ID)
 		names[assertion.Subject.NameID.Value] = true
 		if assertion.Subject.NameID.Format != format || assertion.Subject.NameID.Value == w.account.Text("email") {
 			t.Errorf("the name is %+v", assertion.Subject.NameID)

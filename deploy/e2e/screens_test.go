@@ -34,8 +34,8 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(source), err
 })
 
-// theme shows pages in light or dark.
-func (b *browser) theme(name string) {
+// setTheme shows pages in light or dark.
+func (b *browser) setTheme(name string) {
 	b.Helper()
 	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -45,8 +45,8 @@ func (b *browser) theme(name string) {
 	}))
 }
 
-// language lets the browser ask for pages in a language.
-func (b *browser) language(tag string) {
+// setLanguage lets the browser ask for pages in a language.
+func (b *browser) setLanguage(tag string) {
 	b.Helper()
 	agent, err := evaluate[string](b, "navigator.userAgent")
 	if err != nil {
@@ -58,33 +58,33 @@ func (b *browser) language(tag string) {
 	}))
 }
 
-// inspect checks the screen that is shown: axe-core finds nothing in both themes,
+// checkScreen checks the screen that is shown: axe-core finds nothing in both themes,
 // and on a telephone nothing is cut off. It takes the screenshots.
-func (b *browser) inspect(name string) {
+func (b *browser) checkScreen(name string) {
 	b.Helper()
 	for _, theme := range []string{"light", "dark"} {
 		b.do(chromedp.EmulateViewport(1024, 900))
-		b.theme(theme)
-		b.shoot(name + "-" + theme)
-		b.accessible(name + " in " + theme)
+		b.setTheme(theme)
+		b.takeScreenshot(name + "-" + theme)
+		b.checkAccessibility(name + " in " + theme)
 	}
-	b.theme("light")
+	b.setTheme("light")
 	if printed, err := evaluate[bool](b, `/\b(null|undefined)\b/.test(document.body.innerText)`); err != nil || printed {
-		b.Errorf("%s shows null or undefined: %s", name, b.shown())
+		b.Errorf("%s shows null or undefined: %s", name, b.description())
 	}
 	b.do(chromedp.EmulateViewport(320, 700))
-	b.fits(name)
-	b.shoot(name + "-telephone")
-	b.fromTheRight(func() {
-		b.fits(name + " from right to left")
-		b.shoot(name + "-rtl")
+	b.checkNoOverflow(name)
+	b.takeScreenshot(name + "-telephone")
+	b.rightToLeft(func() {
+		b.checkNoOverflow(name + " from right to left")
+		b.takeScreenshot(name + "-rtl")
 	})
 	b.do(chromedp.EmulateViewport(1024, 900))
 }
 
-// fromTheRight lets the page be looked at as in a language that is written from right
-// to left; none of the texts are.
-func (b *browser) fromTheRight(look func()) {
+// rightToLeft calls look while the page has the direction of a right-to-left language; no
+// language of the texts has that direction.
+func (b *browser) rightToLeft(look func()) {
 	b.Helper()
 	const turn = `((dir) => { const was = document.documentElement.dir; document.documentElement.dir = dir; return was; })(%q)`
 	before, err := evaluate[string](b, fmt.Sprintf(turn, "rtl"))
@@ -97,7 +97,7 @@ func (b *browser) fromTheRight(look func()) {
 	}
 }
 
-func (b *browser) shoot(name string) {
+func (b *browser) takeScreenshot(name string) {
 	b.Helper()
 	folder := os.Getenv(screenshotsEnv)
 	if folder == "" {
@@ -115,9 +115,9 @@ func (b *browser) shoot(name string) {
 	}
 }
 
-// accessible checks the page with axe-core, whose rules are those of WCAG 2.2 AA and
+// checkAccessibility checks the page with axe-core, whose rules are those of WCAG 2.2 AA and
 // its own best practices.
-func (b *browser) accessible(what string) {
+func (b *browser) checkAccessibility(what string) {
 	b.Helper()
 	source, err := axe()
 	if err != nil {
@@ -147,8 +147,8 @@ func (b *browser) accessible(what string) {
 	}
 }
 
-// fits checks that nothing is wider than the page or its own box.
-func (b *browser) fits(what string) {
+// checkNoOverflow checks that nothing is wider than the page or its own box.
+func (b *browser) checkNoOverflow(what string) {
 	b.Helper()
 	const wide = `JSON.stringify([...document.querySelectorAll('html, button, a, h1, p, label, input, .card, .choice, pre')]
 		.filter((each) => !each.matches('.unseen, .key') && each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline' && each.tagName !== 'INPUT'
@@ -163,8 +163,8 @@ func (b *browser) fits(what string) {
 	}
 }
 
-// isLight checks what the page and its files weigh on the way to the browser.
-func (b *browser) isLight() {
+// checkWeight checks what the page and its files weigh on the way to the browser.
+func (b *browser) checkWeight() {
 	b.Helper()
 	const weight = `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
 		.map(({transferSize}) => transferSize).reduce((sum, each) => sum + each, 0)`
@@ -183,55 +183,55 @@ func TestEveryScreen(t *testing.T) {
 
 	t.Run("of a password", func(t *testing.T) {
 		b := openBrowser(t)
-		shop.begin(b, nil)
-		b.heading("Sign in")
-		b.isLight()
-		b.inspect("sign-in")
+		shop.openLogin(b, nil)
+		b.awaitHeading("Sign in")
+		b.checkWeight()
+		b.checkScreen("sign-in")
 		b.submit()
-		b.until("document.querySelector('.field-error').textContent !== ''")
-		b.inspect("sign-in-refused")
+		b.awaitTrue("document.querySelector('.field-error').textContent !== ''")
+		b.checkScreen("sign-in-refused")
 		b.follow("Create one")
-		b.heading("Create your account")
+		b.awaitHeading("Create your account")
 		b.fill("password", "abc")
-		b.inspect("register")
+		b.checkScreen("register")
 		b.follow("Sign in")
-		b.heading("Sign in")
+		b.awaitHeading("Sign in")
 		b.follow("Forgot your password?")
-		b.heading("Reset your password")
-		b.inspect("forgot")
+		b.awaitHeading("Reset your password")
+		b.checkScreen("forgot")
 		b.fill("email", account.Text("email"))
 		b.submit()
-		b.until("document.querySelector('[role=status]') !== null")
-		b.inspect("forgot-sent")
+		b.awaitTrue("document.querySelector('[role=status]') !== null")
+		b.checkScreen("forgot-sent")
 		mail := client.AwaitMail(t, account.Text("email"))
 		token, err := mail.Sptoken()
 		if err != nil {
 			t.Fatal(err)
 		}
-		mapOrganization(t, shop.Site, newOrganization(t))
-		shop.begin(b, e2e.Object{"sof": true, "onk": nil})
-		b.heading("Sign in")
-		b.inspect("sign-in-organization")
-		shop.begin(b, e2e.Object{"path": "/#/verify", "sp_token": "x"})
-		b.heading("This link no longer works")
-		b.inspect("dead-link")
-		shop.begin(b, e2e.Object{"path": "/#/unverified"})
-		b.heading("Look in your inbox")
-		b.inspect("unverified")
-		shop.begin(b, e2e.Object{"path": "/#/reset", "sp_token": token})
-		b.heading("Choose a new password")
-		b.inspect("reset")
+		mapOrganization(t, shop.Fixture, newOrganization(t))
+		shop.openLogin(b, e2e.Object{"sof": true, "onk": nil})
+		b.awaitHeading("Sign in")
+		b.checkScreen("sign-in-organization")
+		shop.openLogin(b, e2e.Object{"path": "/#/verify", "sp_token": "x"})
+		b.awaitHeading("This link no longer works")
+		b.checkScreen("dead-link")
+		shop.openLogin(b, e2e.Object{"path": "/#/unverified"})
+		b.awaitHeading("Look in your inbox")
+		b.checkScreen("unverified")
+		shop.openLogin(b, e2e.Object{"path": "/#/reset", "sp_token": token})
+		b.awaitHeading("Choose a new password")
+		b.checkScreen("reset")
 		b.open(linkInMail.FindString(mail.Text))
-		b.heading("Choose a new password")
-		b.inspect("page-reset")
+		b.awaitHeading("Choose a new password")
+		b.checkScreen("page-reset")
 		b.fill("password", newPassword)
 		b.fill("again", newPassword+"x")
 		b.submit()
-		b.until("document.querySelector('.alert') !== null")
-		b.inspect("page-reset-refused")
+		b.awaitTrue("document.querySelector('.alert') !== null")
+		b.checkScreen("page-reset-refused")
 		b.open(client.Key.HostURL() + "/passwordReset?sptoken=x")
-		b.heading("This link no longer works")
-		b.inspect("page-dead-link")
+		b.awaitHeading("This link no longer works")
+		b.checkScreen("page-dead-link")
 	})
 	t.Run("of providers", func(t *testing.T) {
 		other := newShop(t)
@@ -252,95 +252,95 @@ func TestEveryScreen(t *testing.T) {
 			})
 		}
 		b := openBrowser(t)
-		other.begin(b, nil)
-		b.heading("Sign in")
-		b.inspect("sign-in-providers")
+		other.openLogin(b, nil)
+		b.awaitHeading("Sign in")
+		b.checkScreen("sign-in-providers")
 		b.signIn("nobody@example.test", "Wrong0000!")
-		b.until("document.querySelector('.alert').textContent !== ''")
-		b.inspect("sign-in-failed")
+		b.awaitTrue("document.querySelector('.alert').textContent !== ''")
+		b.checkScreen("sign-in-failed")
 	})
 	t.Run("of a sign-up", func(t *testing.T) {
 		b := openBrowser(t)
 		b.open(client.Key.HostURL() + "/register")
-		b.heading("Create your account")
-		b.inspect("page-sign-up")
+		b.awaitHeading("Create your account")
+		b.checkScreen("page-sign-up")
 		email := e2e.Unique("owner") + "@example.test"
 		b.enterOwner(email)
-		b.heading("Look in your inbox")
-		b.inspect("page-sign-up-sent")
+		b.awaitHeading("Look in your inbox")
+		b.checkScreen("page-sign-up-sent")
 		b.open(linkInMail.FindString(client.AwaitMail(t, email).Text))
-		b.heading("Complete your sign-up")
-		b.inspect("page-complete")
+		b.awaitHeading("Complete your sign-up")
+		b.checkScreen("page-complete")
 		b.submit()
-		b.heading("Your tenant is ready")
-		b.inspect("page-ready")
+		b.awaitHeading("Your tenant is ready")
+		b.checkScreen("page-ready")
 	})
 	t.Run("of a second factor", func(t *testing.T) {
 		b := openBrowser(t)
-		shop.begin(b, anyFactor)
+		shop.openLogin(b, anyFactor)
 		b.signIn(account.Text("email"), e2e.Password)
-		b.heading("Protect your account")
-		b.inspect("factor-choice")
+		b.awaitHeading("Protect your account")
+		b.checkScreen("factor-choice")
 		b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/sms']")))
-		b.heading("Your phone number")
-		b.inspect("factor-phone")
+		b.awaitHeading("Your phone number")
+		b.checkScreen("factor-phone")
 		b.fill("tel", "123")
 		b.submit()
-		b.alert("That phone number is not valid. Please check it.")
-		b.inspect("factor-phone-refused")
+		b.awaitAlert("That phone number is not valid. Please check it.")
+		b.checkScreen("factor-phone-refused")
 		b.fill("tel", fmt.Sprintf("+1267555%04d", rand.IntN(10_000)))
 		b.submit()
-		b.until("document.querySelector('input[name=code]') !== null")
-		b.inspect("factor-phone-code")
+		b.awaitTrue("document.querySelector('input[name=code]') !== null")
+		b.checkScreen("factor-phone-code")
 		b.follow("Choose another way")
-		b.heading("Protect your account")
+		b.awaitHeading("Protect your account")
 		b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/google-authenticator']")))
-		b.heading("Set up your authenticator")
+		b.awaitHeading("Set up your authenticator")
 		b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('details').open = true"))
-		b.inspect("factor-authenticator")
+		b.checkScreen("factor-authenticator")
 		enrolPhone(t, account)
-		shop.begin(b, anyFactor)
+		shop.openLogin(b, anyFactor)
 		b.signIn(account.Text("email"), e2e.Password)
-		b.heading("Confirm that it is you")
-		b.until("document.querySelector('[role=status]') !== null")
-		b.inspect("factor-code")
+		b.awaitHeading("Confirm that it is you")
+		b.awaitTrue("document.querySelector('[role=status]') !== null")
+		b.checkScreen("factor-code")
 		b.fill("code", "000000")
 		b.submit()
-		b.until("document.querySelector('.field-error').textContent !== ''")
-		b.inspect("factor-code-refused")
+		b.awaitTrue("document.querySelector('.field-error').textContent !== ''")
+		b.checkScreen("factor-code-refused")
 	})
 	t.Run("of a failure", func(t *testing.T) {
 		b := openBrowser(t)
 		b.open(pageOrigin(t) + "/")
-		b.heading("Your session is over")
-		b.inspect("session-over")
-		shop.begin(b, e2e.Object{"cb_uri": "https://evil.example/callback"})
-		b.heading("This sign-in link does not work")
-		b.inspect("page-request-refused")
+		b.awaitHeading("Your session is over")
+		b.checkScreen("session-over")
+		shop.openLogin(b, e2e.Object{"cb_uri": "https://evil.example/callback"})
+		b.awaitHeading("This sign-in link does not work")
+		b.checkScreen("page-request-refused")
 	})
 }
 
 // The longest texts are not in English.
 func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
 	shop := newShop(t)
-	mapOrganization(t, shop.Site, newOrganization(t))
+	mapOrganization(t, shop.Fixture, newOrganization(t))
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
-	unverified := client.Register(t, client.NewVerificationSite(t).Application.Link(t, "accounts"))
+	unverified := client.Register(t, client.NewVerificationFixture(t).Application.Link(t, "accounts"))
 	link := linkInMail.FindString(client.AwaitMail(t, unverified.Text("email")).Text)
 	for _, language := range []string{"de", "es", "fr", "ja"} {
 		b := openBrowser(t)
-		b.language(language)
+		b.setLanguage(language)
 		b.do(chromedp.EmulateViewport(320, 700))
 		look := func(name, selector string) {
-			b.until("document.documentElement.lang === '" + language + "' && document.querySelector('" + selector + "') !== null")
-			b.fits(name + " in " + language)
-			b.shoot(name + "-" + language)
+			b.awaitTrue("document.documentElement.lang === '" + language + "' && document.querySelector('" + selector + "') !== null")
+			b.checkNoOverflow(name + " in " + language)
+			b.takeScreenshot(name + "-" + language)
 		}
 		for _, path := range []string{"/", "/#/register", "/#/forgot", "/#/forgot/retry", "/#/unverified", "/#/verify"} {
-			shop.begin(b, e2e.Object{"path": path, "sof": true})
+			shop.openLogin(b, e2e.Object{"path": path, "sof": true})
 			look("screen"+strings.NewReplacer("/#/", "-", "/", "-").Replace(path), "h1")
 		}
-		shop.begin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
+		shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
 		look("screen-", "h1")
 		b.fill("username", account.Text("email"))
 		b.fill("password", e2e.Password)
@@ -350,7 +350,7 @@ func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
 			b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/" + factor + "']")))
 			look("factor-"+factor, "form button")
 			b.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#/mfa/setup'"))
-			b.until("document.querySelector('.choices') !== null")
+			b.awaitTrue("document.querySelector('.choices') !== null")
 		}
 		b.open(client.Key.HostURL() + "/register")
 		look("page-sign-up", "form button")
@@ -368,16 +368,16 @@ func TestPagesWithoutScripts(t *testing.T) {
 		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		return err
 	}))
-	shop.begin(b, nil)
-	b.until("document.body.innerText.includes('This page needs JavaScript.')")
+	shop.openLogin(b, nil)
+	b.awaitTrue("document.body.innerText.includes('This page needs JavaScript.')")
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	client.Want(t, http.StatusOK, post(shop.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": account.Text("email")}))
 	b.open(linkInMail.FindString(client.AwaitMail(t, account.Text("email")).Text))
-	b.heading("Choose a new password")
+	b.awaitHeading("Choose a new password")
 	b.fill("password", newPassword)
 	b.fill("again", newPassword)
 	b.submit()
-	b.heading("Your password is changed")
+	b.awaitHeading("Your password is changed")
 	client.Want(t, http.StatusOK, e2e.Login(shop.Application, account.Text("email"), newPassword))
 }
 
@@ -387,14 +387,14 @@ func TestABrowserGoesBackAndHasTwoTabs(t *testing.T) {
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
 	t.Run("back after the second step", func(t *testing.T) {
 		b := openBrowser(t)
-		shop.begin(b, e2e.Object{"require_mfa": []string{"google-authenticator"}})
+		shop.openLogin(b, e2e.Object{"require_mfa": []string{"google-authenticator"}})
 		b.signIn(account.Text("email"), e2e.Password)
-		b.heading("Set up your authenticator")
-		b.fill("code", oneTime(t, b.scan(), time.Now()))
+		b.awaitHeading("Set up your authenticator")
+		b.fill("code", totpCode(t, b.readQRCode(), time.Now()))
 		b.submit()
-		shop.back(b, "AUTHENTICATED", account.Href())
+		shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 		b.do(chromedp.Evaluate[chromedp.Void]("history.back()"))
-		b.heading("Your session is over")
+		b.awaitHeading("Your session is over")
 	})
 	t.Run("two tabs end as one", func(t *testing.T) {
 		b := openBrowser(t)
@@ -403,36 +403,36 @@ func TestABrowserGoesBackAndHasTwoTabs(t *testing.T) {
 		other.ctx, stop = chromedp.NewContext(b.ctx)
 		t.Cleanup(stop)
 		other.do()
-		shop.begin(b, nil)
-		b.heading("Sign in")
-		shop.begin(other, nil)
-		other.heading("Sign in")
+		shop.openLogin(b, nil)
+		b.awaitHeading("Sign in")
+		shop.openLogin(other, nil)
+		other.awaitHeading("Sign in")
 		b.signIn(account.Text("email"), e2e.Password)
-		shop.back(b, "AUTHENTICATED", account.Href())
+		shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 		other.signIn(account.Text("email"), e2e.Password)
-		shop.back(other, "AUTHENTICATED", account.Href())
-		shop.begin(other, nil)
-		shop.back(other, "AUTHENTICATED", account.Href())
+		shop.awaitCallback(other, "AUTHENTICATED", account.Href())
+		shop.openLogin(other, nil)
+		shop.awaitCallback(other, "AUTHENTICATED", account.Href())
 	})
 	t.Run("a reset ends the session of before", func(t *testing.T) {
 		b := openBrowser(t)
-		shop.begin(b, nil)
+		shop.openLogin(b, nil)
 		b.signIn(account.Text("email"), e2e.Password)
-		shop.back(b, "AUTHENTICATED", account.Href())
-		shop.begin(b, e2e.Object{"path": "/#/forgot"})
-		b.heading("Reset your password")
+		shop.awaitCallback(b, "AUTHENTICATED", account.Href())
+		shop.openLogin(b, e2e.Object{"path": "/#/forgot"})
+		b.awaitHeading("Reset your password")
 		b.fill("email", account.Text("email"))
 		b.submit()
-		b.until("document.querySelector('[role=status]') !== null")
+		b.awaitTrue("document.querySelector('[role=status]') !== null")
 		b.open(linkInMail.FindString(client.AwaitMail(t, account.Text("email")).Text))
-		b.heading("Choose a new password")
+		b.awaitHeading("Choose a new password")
 		b.fill("password", newPassword)
 		b.fill("again", newPassword)
 		b.submit()
-		b.heading("Your password is changed")
-		shop.begin(b, nil)
+		b.awaitHeading("Your password is changed")
+		shop.openLogin(b, nil)
 		b.signIn(account.Text("email"), newPassword)
-		shop.back(b, "AUTHENTICATED", account.Href())
+		shop.awaitCallback(b, "AUTHENTICATED", account.Href())
 	})
 	t.Run("a persistent cookie has an end", func(t *testing.T) {
 		site := idSite(t)

@@ -19,12 +19,12 @@ func enrolPhone(t *testing.T, account e2e.Object) string {
 	t.Helper()
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
 	factor := client.Create(t, account.Link(t, "factors")+"?challenge=true&expand=mostRecentChallenge", e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
-	client.Update(t, factor.Object("mostRecentChallenge").Href(), e2e.Object{"code": codeSentTo(t, number, "")})
+	client.Update(t, factor.Object("mostRecentChallenge").Href(), e2e.Object{"code": awaitTextCode(t, number, "")})
 	return number
 }
 
-// codeSentTo waits for a text with another code than the one before.
-func codeSentTo(t *testing.T, number, before string) (code string) {
+// awaitTextCode waits for a text with another code than the one before.
+func awaitTextCode(t *testing.T, number, before string) (code string) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), e2e.MailLimit, "a code to "+number, func(ctx context.Context) error {
 		messages, err := client.Mailbox(ctx, url.Values{"to": {number}})
@@ -44,10 +44,10 @@ func codeSentTo(t *testing.T, number, before string) (code string) {
 }
 
 func TestALoginAsksForASecondFactor(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	client.Update(t, webConfig(t, site.Application).Href(), e2e.Object{"mfa": e2e.Object{"required": true}})
-	endpoint := site.Application.Href() + "/oauth/token"
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	client.Update(t, webConfig(t, fixture.Application).Href(), e2e.Object{"mfa": e2e.Object{"required": true}})
+	endpoint := fixture.Application.Href() + "/oauth/token"
 	first := e2e.Request{Method: http.MethodPost, URL: endpoint, Body: passwordGrant(account.Text("email"), e2e.Password)}
 	demanded := func() e2e.Object {
 		t.Helper()
@@ -66,28 +66,28 @@ func TestALoginAsksForASecondFactor(t *testing.T) {
 		t.Errorf("without a factor: %v", body)
 	}
 	number := enrolPhone(t, account)
-	former := codeSentTo(t, number, "")
+	former := awaitTextCode(t, number, "")
 	body := demanded()
 	if body.Text("action") != "factor_challenge" || body.Object("factor").Text("type") != "sms" || body.Object("factor").Text("hint") != "xxx-xxx-"+number[len(number)-4:] {
 		t.Errorf("with a phone: %v", body)
 	}
-	code := codeSentTo(t, number, former)
-	oauthRefused(t, 400, 13104, "invalid_grant", second(body.Text("state"), otherThan(code)))
-	statuses := together(t, 50, second(body.Text("state"), code))
+	code := awaitTextCode(t, number, former)
+	oauthRefused(t, 400, 13104, "invalid_grant", second(body.Text("state"), wrongCode(code)))
+	statuses := sendConcurrently(t, 50, second(body.Text("state"), code))
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusBadRequest] != 49 {
 		t.Errorf("the answers to fifty right codes by status are %v", statuses)
 	}
 	oauthRefused(t, 400, 13112, "invalid_grant", second(body.Text("state"), code))
 
 	factor := client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "google-authenticator", "issuer": "Shop"})
-	client.Create(t, factor.Link(t, "challenges"), e2e.Object{"code": oneTime(t, factor.Text("keyUri"), time.Now())})
+	client.Create(t, factor.Link(t, "challenges"), e2e.Object{"code": totpCode(t, factor.Text("keyUri"), time.Now())})
 	body = demanded()
 	factors, _ := body["factors"].([]any)
 	if body.Text("action") != "factor_select" || len(factors) != 2 || body.Text("state") != "" {
 		t.Fatalf("with two factors: %v", body)
 	}
 	state, _ := factors[1].(map[string]any)["state"].(string)
-	next := oneTime(t, factor.Text("keyUri"), time.Now().Add(30*time.Second))
+	next := totpCode(t, factor.Text("keyUri"), time.Now().Add(30*time.Second))
 	if answer := client.Call(t, second(strings.TrimSuffix(state, "x"), next)); answer.Status != http.StatusOK {
 		t.Errorf("the code of the authenticator is answered %s", answer)
 	}

@@ -10,30 +10,30 @@ import (
 	"sync"
 )
 
-// secretPrefix is how many bytes of a secret are looked for. All JWTs begin alike, so
-// that one finds any other.
+// secretPrefix is how many bytes of a secret the search in the logs compares. All JWTs begin
+// with the same bytes, so that one JWT in the set finds any other.
 const secretPrefix = 16
 
-// secretPlaces are where requests and answers have secrets: members of JSON,
-// parameters of addresses and forms, cookies and tokens of a session, and paths.
-var secretPlaces = []*regexp.Regexp{
+// secretPatterns match the secrets of requests and answers: members of JSON, parameters of
+// addresses and forms, cookies, tokens of a session, and segments of paths.
+var secretPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`"(?:access_token|refresh_token|secret|clientSecret|sptoken|jwtRequest|assertion)":\s*"([^"\\]{16,})"`),
 	regexp.MustCompile(`\b(?:access_token|refresh_token|sptoken|jwt|jwtRequest|jwtResponse|token|assertion)=([\w.~-]{16,})`),
 	regexp.MustCompile(`(?:^|\n)(?:Set-Cookie: [\w.-]+=|Authorization: Bearer )([\w.~-]{16,})`),
 	regexp.MustCompile(`/(?:emailVerificationTokens|passwordResetTokens|authTokens)/([\w.~-]{16,})`),
 }
 
-var secretsSeen sync.Map // prefixes
+var seenSecrets sync.Map // prefixes
 
-// noteSecrets remembers the secrets of a request and of its answer.
-func noteSecrets(address string, a Answer) {
+// recordSecrets keeps the secrets of a request and of its answer for LoggedSecrets.
+func recordSecrets(address string, a Answer) {
 	var text strings.Builder
 	text.WriteString(address + "\n")
 	_ = a.Header.Write(&text)
 	text.Write(a.Body)
-	for _, place := range secretPlaces {
-		for _, found := range place.FindAllStringSubmatch(text.String(), -1) {
-			secretsSeen.Store(found[1][:secretPrefix], true)
+	for _, pattern := range secretPatterns {
+		for _, found := range pattern.FindAllStringSubmatch(text.String(), -1) {
+			seenSecrets.Store(found[1][:secretPrefix], true)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func noteSecrets(address string, a Answer) {
 // clear, and one where there is no log.
 func LoggedSecrets(dir string) (errs []error) {
 	seen := map[string]bool{}
-	for secret := range secretsSeen.Range {
+	for secret := range seenSecrets.Range {
 		seen[secret.(string)] = true
 	}
 	read := 0

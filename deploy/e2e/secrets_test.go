@@ -12,9 +12,9 @@ import (
 
 // What TestMain looks for in the logs of all scenarios.
 func TestASecretInALogIsFound(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Directory.Link(t, "accounts"))
-	tokens := client.Token(t, site.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
+	tokens := client.Token(t, fixture.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
 	key := client.WantObject(t, http.StatusCreated, e2e.Request{Method: http.MethodPost, URL: account.Href() + "/apiKeys"})
 	link := "/accounts/emailVerificationTokens/" + strings.Repeat("notoken", 3)
 	client.Want(t, http.StatusNotFound, e2e.Request{Method: http.MethodPost, URL: link})

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Signed is a request that the client's key signs by the digest scheme SAuthc1
-// in place of sending its secret, as the published client libraries do it. The
+// Signed is a request that is signed with the client's API key by the digest scheme SAuthc1,
+// which does not send the secret, as the published client libraries do it. The
 // body, if there is one, is JSON. It can be sent once.
 func (c *Client) Signed(method, address string, body []byte, at time.Time) Request {
 	if strings.HasPrefix(address, "/") {

@@ -29,19 +29,19 @@ func signUp(t *testing.T) *e2e.Client {
 	t.Helper()
 	email, b := e2e.Unique("owner")+"@example.test", openBrowser(t)
 	b.open(client.Key.HostURL() + "/register")
-	b.heading("Create your account")
+	b.awaitHeading("Create your account")
 	b.enterOwner(email)
-	b.heading("Look in your inbox")
+	b.awaitHeading("Look in your inbox")
 	mail := client.AwaitMail(t, email)
 	if mail.Subject != "Confirm your sign-up" {
 		t.Errorf("the mail is %q", mail.Subject)
 	}
 	b.open(linkInMail.FindString(mail.Text))
-	b.heading("Complete your sign-up")
+	b.awaitHeading("Complete your sign-up")
 	b.do(chromedp.Reload()) // which consumes nothing
-	b.heading("Complete your sign-up")
+	b.awaitHeading("Complete your sign-up")
 	b.submit()
-	b.heading("Your tenant is ready")
+	b.awaitHeading("Your tenant is ready")
 	shown, err := evaluate[string](b, "document.querySelector('.key').textContent")
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func signUp(t *testing.T) *e2e.Client {
 		t.Fatalf("the key is %q", shown)
 	}
 	b.open(linkInMail.FindString(mail.Text))
-	b.heading("This link no longer works")
+	b.awaitHeading("This link no longer works")
 	return client.With(found[1], found[2])
 }
 
@@ -86,11 +86,11 @@ func TestATenantIsSignedUp(t *testing.T) {
 		}
 		b := openBrowser(t)
 		b.open(linkInMail.FindString(client.AwaitMail(t, email).Text))
-		b.heading("Become an administrator")
+		b.awaitHeading("Become an administrator")
 		b.enterOwner(e2e.Unique("other") + "@example.test")
-		b.until("document.querySelector('.alert').textContent === 'The email differs from that of the invitation.'")
+		b.awaitTrue("document.querySelector('.alert').textContent === 'The email differs from that of the invitation.'")
 		b.enterOwner(email)
-		b.heading("You are an administrator now")
+		b.awaitHeading("You are an administrator now")
 		owner.Refused(t, 409, 2001, post(tenant.Href()+"/invitations", e2e.Object{"email": email}))
 	})
 	t.Run("and no other tenant can invite for it", func(t *testing.T) {

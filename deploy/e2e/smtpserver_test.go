@@ -155,8 +155,8 @@ func TestATenantHasAMailServerOfItsOwn(t *testing.T) {
 		t.Errorf("expanded, the server's tenant is %v", got)
 	}
 
-	site := client.NewVerificationSite(t)
-	accounts := site.Application.Link(t, "accounts")
+	fixture := client.NewVerificationFixture(t)
+	accounts := fixture.Application.Link(t, "accounts")
 	mail := relay.await(t, client.Register(t, accounts).Text("email"))
 	if !strings.HasPrefix(mail, "from "+relayUser+"\n") || !strings.Contains(mail, "<"+relayUser+">") {
 		t.Errorf("the mail begins with %.300s", mail)
@@ -193,5 +193,5 @@ func TestATenantHasAMailServerOfItsOwn(t *testing.T) {
 	}
 	remove()
 	remove = func() {}
-	client.Gone(t, server.Href())
+	client.NotFound(t, server.Href())
 }

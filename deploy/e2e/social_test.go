@@ -67,13 +67,13 @@ func newUser() (id, email, token string) {
 }
 
 func TestAccountsOfProviders(t *testing.T) {
-	site := client.NewSite(t)
-	newSocial(t, site.Application, google())
+	fixture := client.NewFixture(t)
+	newSocial(t, fixture.Application, google())
 	_, email, token := newUser()
 	body := e2e.Object{"providerData": e2e.Object{"providerId": "google", "accessToken": token}}
-	request := e2e.Request{Method: http.MethodPost, URL: site.Application.Link(t, "accounts"), Body: body}
+	request := e2e.Request{Method: http.MethodPost, URL: fixture.Application.Link(t, "accounts"), Body: body}
 
-	statuses := together(t, 50, request)
+	statuses := sendConcurrently(t, 50, request)
 	if statuses[http.StatusCreated] != 1 || statuses[http.StatusOK] != 49 {
 		t.Errorf("50 parallel first logins are answered %v", statuses)
 	}
@@ -90,14 +90,14 @@ func TestAccountsOfProviders(t *testing.T) {
 	if refresh, given := data["refreshToken"]; data.Text("accessToken") != token || data.Object("userInfo").Text("email") != email || refresh != nil || !given {
 		t.Errorf("the provider data is %v", data)
 	}
-	checkExplained(t, site.Application, email, "google")
+	checkExplained(t, fixture.Application, email, "google")
 	form := url.Values{"grant_type": {"service_social"}, "providerId": {"google"}, "accessToken": {token}}
-	issued := client.Token(t, site.Application.Href(), form)
+	issued := client.Token(t, fixture.Application.Href(), form)
 	if _, claims := unpack(t, issued.Text("access_token"), client.Key.Secret); claims.Text("sub") != account.Href() {
 		t.Errorf("the token is for %v", claims)
 	}
 	form.Set("accessToken", "wrong-token")
-	oauthRefused(t, 400, 7200, "invalid_client", post(site.Application.Href()+"/oauth/token", form))
+	oauthRefused(t, 400, 7200, "invalid_client", post(fixture.Application.Href()+"/oauth/token", form))
 	client.Update(t, account.Href(), e2e.Object{"status": "DISABLED"})
 	client.Refused(t, 400, 7101, request)
 }
@@ -123,11 +123,11 @@ func checkExplained(t *testing.T, application e2e.Object, email, providerID stri
 // A link of an account at a provider leads to an account of the default store where
 // both have verified their email, and nowhere else.
 func TestAccountsOfProvidersAreLinkedByVerifiedEmails(t *testing.T) {
-	site := client.NewSite(t)
-	newSocial(t, site.Application, google())
-	client.Update(t, site.Application.Link(t, "accountLinkingPolicy"), e2e.Object{"status": "ENABLED", "matchingProperty": "email"})
+	fixture := client.NewFixture(t)
+	newSocial(t, fixture.Application, google())
+	client.Update(t, fixture.Application.Link(t, "accountLinkingPolicy"), e2e.Object{"status": "ENABLED", "matchingProperty": "email"})
 	local := func(email, status string) e2e.Object {
-		return client.Create(t, site.Application.Link(t, "accounts"), e2e.Object{
+		return client.Create(t, fixture.Application.Link(t, "accounts"), e2e.Object{
 			"email": email, "password": e2e.Password, "givenName": "Jo", "surname": "Doe", "emailVerificationStatus": status,
 		})
 	}
@@ -144,7 +144,7 @@ func TestAccountsOfProvidersAreLinkedByVerifiedEmails(t *testing.T) {
 		email := id + "@example.test"
 		home := local(email, c.local)
 		token := provider.AddUser(id, map[string]any{"id": id, "email": email, "email_verified": c.atProvider})
-		answer := client.Call(t, e2e.Request{Method: http.MethodPost, URL: site.Application.Link(t, "accounts"),
+		answer := client.Call(t, e2e.Request{Method: http.MethodPost, URL: fixture.Application.Link(t, "accounts"),
 			Body: e2e.Object{"providerData": e2e.Object{"providerId": "google", "accessToken": token}}})
 		account, err := answer.Object()
 		if err != nil || (account.Href() == home.Href()) != c.leadsToTheHome {
@@ -154,12 +154,12 @@ func TestAccountsOfProvidersAreLinkedByVerifiedEmails(t *testing.T) {
 }
 
 func TestALoginAtAProviderByTheClientAPI(t *testing.T) {
-	site := client.NewSite(t)
+	fixture := client.NewFixture(t)
 	const back = "https://app.localhost/back?x=1"
-	client.Update(t, site.Application.Href(), e2e.Object{"authorizedCallbackUris": []string{back}})
-	for name, directory := range map[string]e2e.Object{"google": newSocial(t, site.Application, google()), "discovery": newSocial(t, site.Application, openID())} {
+	client.Update(t, fixture.Application.Href(), e2e.Object{"authorizedCallbackUris": []string{back}})
+	for name, directory := range map[string]e2e.Object{"google": newSocial(t, fixture.Application, google()), "discovery": newSocial(t, fixture.Application, openID())} {
 		t.Run(name, func(t *testing.T) {
-			api := openClientAPI(t, site.Application)
+			api := openClientAPI(t, fixture.Application)
 			id, email, _ := newUser()
 			begun := func(more string) *url.URL {
 				t.Helper()
@@ -193,7 +193,7 @@ func TestALoginAtAProviderByTheClientAPI(t *testing.T) {
 			api.want(http.StatusBadRequest, e2e.Request{Method: http.MethodGet, URL: comeBack})
 			assertion := ended.Query().Get("jwtResponse")
 			_, claims := unpack(t, assertion, client.Key.Secret)
-			if claims.Text("iss") != site.Application.Href() || claims["isNewSub"] != true || claims.Text("status") != "AUTHENTICATED" || claims.Text("state") != "a b" {
+			if claims.Text("iss") != fixture.Application.Href() || claims["isNewSub"] != true || claims.Text("status") != "AUTHENTICATED" || claims.Text("state") != "a b" {
 				t.Errorf("the claims are %v", claims)
 			}
 			api.object(http.StatusOK, post("/oauth/token", url.Values{"grant_type": {"service_token"}, "token": {assertion}}))
@@ -211,8 +211,8 @@ func TestALoginAtAProviderByTheClientAPI(t *testing.T) {
 		})
 	}
 	t.Run("what is refused", func(t *testing.T) {
-		api := openClientAPI(t, site.Application)
-		directory := newSocial(t, site.Application, openID())
+		api := openClientAPI(t, fixture.Application)
+		directory := newSocial(t, fixture.Application, openID())
 		named := "account_store_href=" + url.QueryEscape(directory.Href())
 		for _, query := range []string{
 			"", named, "response_type=service_token", "response_type=service_token&" + named + "&redirect_uri=https%3A%2F%2Fapp.localhost%2Felsewhere",
@@ -221,9 +221,9 @@ func TestALoginAtAProviderByTheClientAPI(t *testing.T) {
 		}
 		for query, code := range map[string]string{
 			"response_type=code&" + named: "unsupported_response_type",
-			"response_type=service_token&account_store_href=" + url.QueryEscape(site.Directory.Href()): "invalid_request",
-			"response_type=service_token&account_store_href=x":                                         "invalid_request",
-			"response_type=service_token&" + named + "&organization_name_key=nobody":                   "invalid_request",
+			"response_type=service_token&account_store_href=" + url.QueryEscape(fixture.Directory.Href()): "invalid_request",
+			"response_type=service_token&account_store_href=x":                                            "invalid_request",
+			"response_type=service_token&" + named + "&organization_name_key=nobody":                      "invalid_request",
 		} {
 			to := location(t, api.want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: "/authorize?" + query + "&state=s"}))
 			if to.Query().Get("error") != code || to.Query().Get("state") != "s" || to.Host != "app.localhost" {
@@ -249,38 +249,38 @@ func location(t *testing.T, answer e2e.Answer) *url.URL {
 
 // The whole way in a browser: hosted page, the provider's page, and back.
 func TestALoginAtAProviderInABrowser(t *testing.T) {
-	site := newShop(t)
-	directory := newSocial(t, site.Application, openID())
+	fixture := newShop(t)
+	directory := newSocial(t, fixture.Application, openID())
 	id, email, _ := newUser()
 	b := openBrowser(t)
 	atProvider := func() {
 		t.Helper()
-		b.heading("Sign in")
+		b.awaitHeading("Sign in")
 		b.follow("Continue with " + directory.Text("name"))
-		b.until("document.querySelector('h1')?.textContent === 'Who are you?'")
+		b.awaitTrue("document.querySelector('h1')?.textContent === 'Who are you?'")
 	}
-	site.begin(b, nil)
+	fixture.openLogin(b, nil)
 	atProvider()
 	b.follow("Refuse")
-	b.until("document.querySelector('.providers .alert')?.textContent === 'That did not work. Please try again.'")
+	b.awaitTrue("document.querySelector('.providers .alert')?.textContent === 'That did not work. Please try again.'")
 	atProvider()
 	b.follow("Log in as " + id)
-	site.back(b, "AUTHENTICATED", "")
+	fixture.awaitCallback(b, "AUTHENTICATED", "")
 	accounts := client.All(t, directory.Link(t, "accounts"))
 	if len(accounts) != 1 || accounts[0].Text("email") != email {
 		t.Errorf("the directory has %v", accounts)
 	}
 	t.Run("the browser has a session then", func(t *testing.T) {
-		site.begin(b, nil)
-		site.back(b, "AUTHENTICATED", accounts[0].Href())
+		fixture.openLogin(b, nil)
+		fixture.awaitCallback(b, "AUTHENTICATED", accounts[0].Href())
 	})
 	t.Run("a second factor comes after the provider", func(t *testing.T) {
 		fresh := openBrowser(t)
-		site.begin(fresh, e2e.Object{"require_mfa": []string{"google-authenticator"}})
-		fresh.heading("Sign in")
+		fixture.openLogin(fresh, e2e.Object{"require_mfa": []string{"google-authenticator"}})
+		fresh.awaitHeading("Sign in")
 		fresh.follow("Continue with " + directory.Text("name"))
-		fresh.until("document.querySelector('h1')?.textContent === 'Who are you?'")
+		fresh.awaitTrue("document.querySelector('h1')?.textContent === 'Who are you?'")
 		fresh.follow("Log in as " + id)
-		fresh.until("location.hash.startsWith('#/mfa/setup')")
+		fresh.awaitTrue("location.hash.startsWith('#/mfa/setup')")
 	})
 }

@@ -20,7 +20,7 @@ func (c *Client) Tenant(t testing.TB) Object {
 	return setUp(t, c, func(s *Setup) Object { return s.Get("/tenants/current") })
 }
 
-// TenantKey returns the key of that tenant.
+// TenantKey returns the tenant key of that tenant, such as clever-otter.
 func (c *Client) TenantKey(ctx context.Context) (string, error) {
 	s := c.Setup(ctx)
 	return s.Get("/tenants/current").Text("key"), s.Err
@@ -32,22 +32,22 @@ func Unique(noun string) string {
 	return noun + "-" + rand.Text()[:12]
 }
 
-// Site is an application with a directory of its own: what most scenarios
+// Fixture is an application with a directory of its own: what most scenarios
 // begin with.
-type Site struct {
+type Fixture struct {
 	Application Object
 	Directory   Object
 }
 
-// NewSite creates an application with createDirectory=true and finds the
+// NewFixture creates an application with createDirectory=true and finds the
 // directory that came with it through the application's default mapping. Both
 // are deleted when the test ends.
-func (c *Client) NewSite(t testing.TB) Site {
+func (c *Client) NewFixture(t testing.TB) Fixture {
 	t.Helper()
-	site := setUp(t, c, func(s *Setup) Site { return s.Site(Object{"name": Unique("site")}) })
-	c.DeleteAtEnd(t, site.Application.Href())
-	c.DeleteAtEnd(t, site.Directory.Href())
-	return site
+	fixture := setUp(t, c, func(s *Setup) Fixture { return s.Fixture(Object{"name": Unique("site")}) })
+	c.DeleteAtEnd(t, fixture.Application.Href())
+	c.DeleteAtEnd(t, fixture.Directory.Href())
+	return fixture
 }
 
 // NewApplication creates an application without a directory, which is deleted
@@ -59,27 +59,26 @@ func (c *Client) NewApplication(t testing.TB) Object {
 	return application
 }
 
-// NewVerificationSite is a site whose directory asks new accounts to prove
+// NewVerificationFixture is a fixture whose directory asks new accounts to prove
 // their email address.
-func (c *Client) NewVerificationSite(t testing.TB) Site {
+func (c *Client) NewVerificationFixture(t testing.TB) Fixture {
 	t.Helper()
-	site := c.NewSite(t)
-	policy := c.Update(t, site.Directory.Link(t, "accountCreationPolicy"), Object{"verificationEmailStatus": "ENABLED"})
+	fixture := c.NewFixture(t)
+	policy := c.Update(t, fixture.Directory.Link(t, "accountCreationPolicy"), Object{"verificationEmailStatus": "ENABLED"})
 	if policy.Text("verificationEmailStatus") != "ENABLED" {
 		t.Fatalf("the policy does not ask for verification: %v", policy)
 	}
-	return site
+	return fixture
 }
 
-// cleanLimit bounds the clean-up of one resource.
-const cleanLimit = 30 * time.Second
+// deleteLimit bounds the retries of DeleteAtEnd.
+const deleteLimit = 30 * time.Second
 
-// DeleteAtEnd cleans up behind the test and minds only whether the resource is
-// gone: a scenario may have deleted it itself, and where something was killed a
-// call may have to be repeated.
+// DeleteAtEnd deletes a resource when the test ends. The scenario may have deleted the
+// resource itself. The deletion is retried, because a process may have been killed.
 func (c *Client) DeleteAtEnd(t testing.TB, address string) {
 	t.Cleanup(func() {
-		err := AwaitFor(context.WithoutCancel(t.Context()), cleanLimit, "the clean-up", func(ctx context.Context) error {
+		err := AwaitFor(context.WithoutCancel(t.Context()), deleteLimit, "the deletion of "+address, func(ctx context.Context) error {
 			return api.Delete(ctx, c.API(t), address)
 		})
 		if err != nil {

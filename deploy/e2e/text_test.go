@@ -15,8 +15,8 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 		noAccount  = "Login attempt failed because there is no Account in the Application's associated Account Stores with the specified " +
 			"username or email."
 	)
-	site := client.NewSite(t)
-	accounts, resets := site.Application.Link(t, "accounts"), site.Application.Link(t, "passwordResetTokens")
+	fixture := client.NewFixture(t)
+	accounts, resets := fixture.Application.Link(t, "accounts"), fixture.Application.Link(t, "passwordResetTokens")
 	account := client.Register(t, accounts)
 	phones := account.Link(t, "phones")
 	client.Create(t, phones, e2e.Object{"number": "+12675555555"})
@@ -55,9 +55,9 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 			"Password requires at least 1 numeric character.", false},
 		{"a password without a capital", 400, 400, post(accounts, imported("changeme1!")), "message",
 			"Password requires at least 1 uppercase character.", false},
-		{"a wrong password", 400, 7100, e2e.Login(site.Application, account.Text("email"), "Wrong1234"), "developerMessage",
+		{"a wrong password", 400, 7100, e2e.Login(fixture.Application, account.Text("email"), "Wrong1234"), "developerMessage",
 			"Login attempt failed because the specified password is incorrect.", false},
-		{"an unknown login", 400, 7104, e2e.Login(site.Application, "nobody@example.test", e2e.Password), "developerMessage",
+		{"an unknown login", 400, 7104, e2e.Login(fixture.Application, "nobody@example.test", e2e.Password), "developerMessage",
 			noAccount, false},
 		{"a reset of an unknown login", 400, 2016, reset, "message", noResource, true},
 		{"a reset of an unknown login, to the developer", 400, 2016, reset, "developerMessage", noResource, true},

@@ -32,18 +32,18 @@ func oauthRefused(t *testing.T, status, code int, oauthError string, request e2e
 	}
 }
 
-// respelled changes the bits of a token's last character that a lenient reader
+// changeUnusedBits changes the bits of a token's last character that a lenient reader
 // of Base64 leaves out: 43 characters hold two more than 32 bytes do.
-func respelled(token string) string {
+func changeUnusedBits(token string) string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := len(token) - 1
 	return token[:last] + digits[strings.IndexByte(digits, token[last])+1:][:1]
 }
 
 func TestTokensFromGrantToRevocation(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	application := site.Application.Href()
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	application := fixture.Application.Href()
 	endpoint := application + "/oauth/token"
 	token := client.Token(t, application, passwordGrant(account.Text("email"), e2e.Password))
 	access, refresh := token.Text("access_token"), token.Text("refresh_token")
@@ -68,7 +68,7 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		}
 	})
 	t.Run("validation leads to the token's resource", func(t *testing.T) {
-		answer := client.Want(t, http.StatusFound, validate(site.Application, access))
+		answer := client.Want(t, http.StatusFound, validate(fixture.Application, access))
 		if answer.Header.Get("Location") != token.Text("service_access_token_href") {
 			t.Fatalf("the redirect leads to %q", answer.Header.Get("Location"))
 		}
@@ -92,11 +92,11 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		if next.Text("access_token") == access {
 			t.Error("the access token has not changed")
 		}
-		client.Want(t, http.StatusFound, validate(site.Application, next.Text("access_token")))
-		client.Want(t, http.StatusFound, validate(site.Application, access))
+		client.Want(t, http.StatusFound, validate(fixture.Application, next.Text("access_token")))
+		client.Want(t, http.StatusFound, validate(fixture.Application, access))
 	})
 	t.Run("a refresh token is shown as what it is", func(t *testing.T) {
-		shown := client.Want(t, http.StatusFound, validate(site.Application, refresh)).Header.Get("Location")
+		shown := client.Want(t, http.StatusFound, validate(fixture.Application, refresh)).Header.Get("Location")
 		if _, claims := unpack(t, refresh, client.Key.Secret); shown != client.Key.BaseURL+"/refreshTokens/"+claims.Text("jti") {
 			t.Errorf("it is shown at %s", shown)
 		}
@@ -107,15 +107,15 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		for name, forged := range map[string]string{
 			"no JWT":               "abc",
 			"a changed signature":  parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
-			"another last digit":   respelled(access),
+			"another last digit":   changeUnusedBits(access),
 			"no signature":         parts[0] + "." + parts[1] + ".",
 			"alg none":             none + "." + parts[1] + ".",
 			"alg none, but signed": none + "." + parts[1] + "." + parts[2],
 		} {
-			t.Run(name, func(t *testing.T) { client.Refused(t, 400, 10017, validate(site.Application, forged)) })
+			t.Run(name, func(t *testing.T) { client.Refused(t, 400, 10017, validate(fixture.Application, forged)) })
 		}
 		t.Run("one of another application", func(t *testing.T) {
-			other := client.NewSite(t)
+			other := client.NewFixture(t)
 			client.Refused(t, 400, 10014, validate(other.Application, access))
 			oauthRefused(t, 400, 10014, "invalid_grant", post(other.Application.Href()+"/oauth/token",
 				url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}))
@@ -147,8 +147,8 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 	})
 	t.Run("deleting the access token spares its refresh token", func(t *testing.T) {
 		client.Delete(t, token.Text("service_access_token_href"))
-		client.Refused(t, 404, 10013, validate(site.Application, access))
-		client.Gone(t, token.Text("service_access_token_href"))
+		client.Refused(t, 404, 10013, validate(fixture.Application, access))
+		client.NotFound(t, token.Text("service_access_token_href"))
 		access = client.Token(t, application, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}).Text("access_token")
 	})
 	t.Run("revoking one of a pair ends both, and no other login", func(t *testing.T) {
@@ -157,9 +157,9 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		if len(revoked.Body) != 0 {
 			t.Errorf("the answer has a body: %s", revoked)
 		}
-		client.Refused(t, 404, 10013, validate(site.Application, access))
+		client.Refused(t, 404, 10013, validate(fixture.Application, access))
 		oauthRefused(t, 400, 10013, "invalid_grant", post(endpoint, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}))
-		client.Want(t, http.StatusFound, validate(site.Application, elsewhere.Text("access_token")))
+		client.Want(t, http.StatusFound, validate(fixture.Application, elsewhere.Text("access_token")))
 	})
 	t.Run("revoking what is unknown is no error", func(t *testing.T) {
 		for _, text := range []string{access, "abc"} {
@@ -171,45 +171,45 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		next := client.Token(t, application, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {login.Text("refresh_token")}})
 		client.Want(t, http.StatusOK, post(application+"/oauth/revoke", url.Values{"token": {login.Text("refresh_token")}}))
 		for _, gone := range []e2e.Object{login, next} {
-			client.Refused(t, 404, 10013, validate(site.Application, gone.Text("access_token")))
+			client.Refused(t, 404, 10013, validate(fixture.Application, gone.Text("access_token")))
 		}
 	})
 }
 
 func TestTokensOfWhoIsDisabledFailAtOnce(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	endpoint := site.Application.Href() + "/oauth/token"
-	token := client.Token(t, site.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
-	check := validate(site.Application, token.Text("access_token"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	endpoint := fixture.Application.Href() + "/oauth/token"
+	token := client.Token(t, fixture.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
+	check := validate(fixture.Application, token.Text("access_token"))
 	refresh := post(endpoint, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.Text("refresh_token")}})
 	client.Want(t, http.StatusFound, check)
 
 	t.Run("the account", func(t *testing.T) {
 		client.Update(t, account.Href(), e2e.Object{"status": "DISABLED"})
 		client.Refused(t, 400, 10010, check)
-		client.Refused(t, 400, 7101, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+		client.Refused(t, 400, 7101, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
 		oauthRefused(t, 400, 7101, "invalid_request", post(endpoint, passwordGrant(account.Text("email"), e2e.Password)))
 		oauthRefused(t, 400, 10010, "invalid_grant", refresh)
 		client.Update(t, account.Href(), e2e.Object{"status": "ENABLED"})
-		client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
 	})
 	// Whether the tokens of a disabled account come back with it is left open;
 	// what follows needs some that are good.
-	token = client.Token(t, site.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
-	check = validate(site.Application, token.Text("access_token"))
+	token = client.Token(t, fixture.Application.Href(), passwordGrant(account.Text("email"), e2e.Password))
+	check = validate(fixture.Application, token.Text("access_token"))
 
 	t.Run("the application", func(t *testing.T) {
-		client.Update(t, site.Application.Href(), e2e.Object{"status": "DISABLED"})
+		client.Update(t, fixture.Application.Href(), e2e.Object{"status": "DISABLED"})
 		client.Refused(t, 400, 10015, check)
-		client.Refused(t, 400, 7104, e2e.Login(site.Application, account.Text("email"), e2e.Password))
-		client.Update(t, site.Application.Href(), e2e.Object{"status": "ENABLED"})
+		client.Refused(t, 400, 7104, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
+		client.Update(t, fixture.Application.Href(), e2e.Object{"status": "ENABLED"})
 		client.Want(t, http.StatusFound, check)
 	})
 	t.Run("the store", func(t *testing.T) {
-		client.Update(t, site.Directory.Href(), e2e.Object{"status": "DISABLED"})
+		client.Update(t, fixture.Directory.Href(), e2e.Object{"status": "DISABLED"})
 		client.Refused(t, 400, 10018, check)
-		client.Update(t, site.Directory.Href(), e2e.Object{"status": "ENABLED"})
+		client.Update(t, fixture.Directory.Href(), e2e.Object{"status": "ENABLED"})
 		client.Want(t, http.StatusFound, check)
 	})
 	t.Run("the deleted account", func(t *testing.T) {
@@ -223,9 +223,9 @@ func TestTokensOfWhoIsDisabledFailAtOnce(t *testing.T) {
 
 // A refresh asks again whether the account may act, at that moment.
 func TestARefreshFailsAtOnce(t *testing.T) {
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
-	application := site.Application.Href()
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	application := fixture.Application.Href()
 	href := func(to string) e2e.Object { return e2e.Object{"href": to} }
 	token := client.Token(t, application, passwordGrant(account.Text("email"), e2e.Password))
 	refresh := post(application+"/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.Text("refresh_token")}})
@@ -237,7 +237,7 @@ func TestARefreshFailsAtOnce(t *testing.T) {
 		what string
 		of   e2e.Object
 		code int
-	}{{"application", site.Application, 10015}, {"directory", site.Directory, 10018}} {
+	}{{"application", fixture.Application, 10015}, {"directory", fixture.Directory, 10018}} {
 		t.Run("where the "+c.what+" is disabled", func(t *testing.T) {
 			good(t)
 			client.Update(t, c.of.Href(), e2e.Object{"status": "DISABLED"})
@@ -253,7 +253,7 @@ func TestARefreshFailsAtOnce(t *testing.T) {
 	t.Run("where the organization is deleted", func(t *testing.T) {
 		name := e2e.Unique("org")
 		organization := client.Create(t, "/organizations", e2e.Object{"name": name, "nameKey": strings.ToLower(name)})
-		client.Create(t, "/organizationAccountStoreMappings", e2e.Object{"organization": href(organization.Href()), "accountStore": href(site.Directory.Href())})
+		client.Create(t, "/organizationAccountStoreMappings", e2e.Object{"organization": href(organization.Href()), "accountStore": href(fixture.Directory.Href())})
 		client.Create(t, "/accountStoreMappings", e2e.Object{"application": href(application), "accountStore": href(organization.Href())})
 		good(t)
 		client.Delete(t, organization.Href())

@@ -15,14 +15,14 @@ func verify(token string) e2e.Request {
 
 func TestANewAccountProvesItsEmailAddress(t *testing.T) {
 	for _, email := range []string{"verificationEmailStatus", "verificationSuccessEmailStatus", "welcomeEmailStatus"} {
-		if status := client.Get(t, client.NewSite(t).Directory.Link(t, "accountCreationPolicy")).Text(email); status != "DISABLED" {
+		if status := client.Get(t, client.NewFixture(t).Directory.Link(t, "accountCreationPolicy")).Text(email); status != "DISABLED" {
 			t.Errorf("a new directory has %s %q", email, status)
 		}
 	}
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewVerificationFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	email := account.Text("email")
-	login := e2e.Login(site.Application, email, e2e.Password)
+	login := e2e.Login(fixture.Application, email, e2e.Password)
 
 	if account.Text("status") != "UNVERIFIED" || account.Text("emailVerificationStatus") != "UNVERIFIED" {
 		t.Fatalf("the account is %s and its email %s", account.Text("status"), account.Text("emailVerificationStatus"))
@@ -62,27 +62,27 @@ func TestANewAccountProvesItsEmailAddress(t *testing.T) {
 }
 
 func TestATokenVerifiesOnceAmongFiftyTries(t *testing.T) {
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewVerificationFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	token, err := client.AwaitMail(t, account.Text("email")).Sptoken()
 	if err != nil {
 		t.Fatal(err)
 	}
-	statuses := together(t, 50, verify(token))
+	statuses := sendConcurrently(t, 50, verify(token))
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusNotFound] != 49 {
 		t.Errorf("the answers by status are %v, want one 200 and the rest 404", statuses)
 	}
 }
 
 func TestRegistrationCanBeQuiet(t *testing.T) {
-	site := client.NewVerificationSite(t)
-	quiet := client.Register(t, site.Application.Link(t, "accounts")+"?registrationWorkflowEnabled=false")
+	fixture := client.NewVerificationFixture(t)
+	quiet := client.Register(t, fixture.Application.Link(t, "accounts")+"?registrationWorkflowEnabled=false")
 	if quiet.Text("status") != "ENABLED" || quiet["emailVerificationToken"] != nil {
 		t.Errorf("without the workflow the account is %s with the token %v", quiet.Text("status"), quiet["emailVerificationToken"])
 	}
 	// A mail for an account that was registered later shows that the quiet one
 	// has had its chance.
-	loud := client.Register(t, site.Application.Link(t, "accounts"))
+	loud := client.Register(t, fixture.Application.Link(t, "accounts"))
 	client.AwaitMail(t, loud.Text("email"))
 	messages, err := client.Mailbox(t.Context(), nil)
 	if err != nil {

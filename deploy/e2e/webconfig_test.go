@@ -16,8 +16,8 @@ func webConfig(t *testing.T, application e2e.Object) e2e.Object {
 }
 
 func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
-	site := client.NewSite(t)
-	application := site.Application
+	fixture := client.NewFixture(t)
+	application := fixture.Application
 	config := webConfig(t, application)
 
 	t.Run("it has a name of its own, whose pages are let in", func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
 		gone := client.NewApplication(t)
 		config := webConfig(t, gone)
 		client.Delete(t, gone.Href())
-		client.Gone(t, config.Href())
+		client.NotFound(t, config.Href())
 		other := client.Update(t, webConfig(t, client.NewApplication(t)).Href(), e2e.Object{"dnsLabel": config.Text("dnsLabel")})
 		if other.Text("domainName") != config.Text("domainName") {
 			t.Errorf("the other is at %q, want %q", other.Text("domainName"), config.Text("domainName"))

@@ -29,7 +29,7 @@ func write(dir string) error {
 	return nil
 }
 
-// files returns the dashboards by the names of their files.
+// files returns the JSON of the dashboards by the names of their files.
 func files() map[string][]byte {
 	made := map[string][]byte{}
 	for _, d := range dashboards {
@@ -45,7 +45,7 @@ func files() map[string][]byte {
 	return made
 }
 
-// A dashboard has rows of panels.
+// dashboard is one of Grafana's, with rows of panels.
 type dashboard struct {
 	name, title string
 	variables   []variable
@@ -57,16 +57,16 @@ type row struct {
 	panels []panel
 }
 
-// variable is one that a viewer types in.
+// variable is a template variable, whose value the viewer types in.
 type variable struct{ name, label string }
 
 // panel shows queries over time.
 type panel struct {
-	title   string
-	unit    string // of Grafana: s, bytes, percentunit, reqps, short
-	kind    string // timeseries if empty; stat, logs
-	about   string
-	queries []query
+	title       string
+	unit        string // of Grafana: s, bytes, percentunit, reqps, short
+	kind        string // timeseries if empty; stat, logs
+	description string
+	queries     []query
 }
 
 // query is in PromQL, or in LogQL where the panel shows logs.
@@ -82,6 +82,7 @@ var (
 	logs    = object{"type": "loki", "uid": "${logs}"}
 )
 
+// model is the dashboard in Grafana's JSON model.
 func (d dashboard) model() object {
 	var panels []object
 	id, y := 0, 0
@@ -94,8 +95,8 @@ func (d dashboard) model() object {
 		y++
 		for i, p := range row.panels {
 			id++
-			at := object{"x": i * width % columns, "y": y + i*width/columns*height, "w": width, "h": height}
-			panels = append(panels, p.model(id, at))
+			position := object{"x": i * width % columns, "y": y + i*width/columns*height, "w": width, "h": height}
+			panels = append(panels, p.model(id, position))
 		}
 		y += (len(row.panels)*width + columns - 1) / columns * height
 	}
@@ -113,7 +114,8 @@ func (d dashboard) model() object {
 	}
 }
 
-func (p panel) model(id int, at object) object {
+// model is the panel in Grafana's JSON model.
+func (p panel) model(id int, position object) object {
 	kind, source := p.kind, metrics
 	if kind == "" {
 		kind = "timeseries"
@@ -130,7 +132,7 @@ func (p panel) model(id int, at object) object {
 		targets = append(targets, target)
 	}
 	return object{
-		"id": id, "type": kind, "title": p.title, "description": p.about, "gridPos": at, "datasource": source, "targets": targets,
+		"id": id, "type": kind, "title": p.title, "description": p.description, "gridPos": position, "datasource": source, "targets": targets,
 		"fieldConfig": object{"defaults": object{"unit": p.unit, "min": 0}, "overrides": []any{}},
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// connections knows every open SMTP connection, because the server library
-// waits at its end until each client leaves by itself, which a client that
-// keeps its connection for the next mail does not do.
+// connections tracks every open SMTP connection for a graceful shutdown: the server library
+// waits until each client disconnects, which a client that reuses its connection for the
+// next mail does not do.
 type connections struct {
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -18,9 +18,9 @@ type connections struct {
 	draining  bool
 }
 
-// listen takes a listener under its care, or returns nil when draining. The
-// caller calls serving.Done when it accepts no more.
-func (c *connections) listen(inner net.Listener) net.Listener {
+// track returns a listener whose connections are tracked, or nil when draining. The caller
+// calls serving.Done when it has stopped accepting.
+func (c *connections) track(inner net.Listener) net.Listener {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.draining {
@@ -31,7 +31,7 @@ func (c *connections) listen(inner net.Listener) net.Listener {
 	return listener{Listener: inner, connections: c}
 }
 
-// address returns where mail is accepted, or an empty string.
+// address is the address that accepts mail, or an empty string.
 func (c *connections) address() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,13 +41,13 @@ func (c *connections) address() string {
 	return c.listeners[0].Addr().String()
 }
 
-// drain accepts no more connections and ends the idle ones. One that receives
-// a message goes on to the end of that message.
+// drain accepts no more connections and ends the idle ones. A connection that receives a
+// message stays open to the end of that message.
 func (c *connections) drain() {
 	c.mu.Lock()
 	c.draining = true
 	for _, listener := range c.listeners {
-		_ = listener.Close() // What it would report, the accepting loop reports too.
+		_ = listener.Close() // The accepting loop reports the same error.
 	}
 	for connection := range c.open {
 		if !connection.receiving {
@@ -58,8 +58,8 @@ func (c *connections) drain() {
 	c.serving.Wait()
 }
 
-// cut closes every connection, whatever it does.
-func (c *connections) cut() {
+// closeAll closes every connection, also those that receive a message.
+func (c *connections) closeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for connection := range c.open {
@@ -103,8 +103,7 @@ type connection struct {
 }
 
 // SetReadDeadline is called by the server before it waits for a command. When
-// draining there is nothing to wait for: the client gets a 421 and tries again
-// later.
+// draining it sets a deadline in the past: the client gets a 421 and retries later.
 func (c *connection) SetReadDeadline(deadline time.Time) error {
 	c.connections.mu.Lock()
 	defer c.connections.mu.Unlock()
@@ -114,8 +113,8 @@ func (c *connection) SetReadDeadline(deadline time.Time) error {
 	return c.Conn.SetReadDeadline(deadline)
 }
 
-// receive marks the connection as receiving a message, or no longer so.
-func (c *connection) receive(receiving bool) {
+// setReceiving marks whether the connection is receiving a message.
+func (c *connection) setReceiving(receiving bool) {
 	c.connections.mu.Lock()
 	defer c.connections.mu.Unlock()
 	c.receiving = receiving

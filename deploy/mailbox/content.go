@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	// maxDepth and maxParts end the reading of a MIME structure that is made to
-	// be expensive: each level of nesting reads every byte below it once more.
+	// maxDepth and maxParts bound the cost of a hostile MIME structure: each level of
+	// nesting reads every byte below it once more.
 	maxDepth = 10
 	maxParts = 200
-	// maxHeaderBytes ends the reading of a header of the message that never ends.
+	// maxHeaderBytes bounds the header of a message.
 	maxHeaderBytes = 1 << 20
 )
 
-// errEnough ends a walk through the parts of a message.
-var errEnough = errors.New("enough of the message read")
+// errStopWalk ends a walk through the parts of a message.
+var errStopWalk = errors.New("enough of the message read")
 
-// content is what a mail says, decoded to UTF-8. What is absent, or too broken
-// to be read, is empty.
+// content is the subject and the bodies of a mail, decoded to UTF-8. A field that is absent,
+// or cannot be parsed, is empty.
 type content struct {
 	from       string // the header field, for a reader's eyes only
 	subject    string
 	text, html string
 	hasText    bool
 	hasHTML    bool
-	visited    int
+	parts      int // that were visited
 }
 
-// readContent never fails: of a broken message it returns what can be read.
+// readContent parses a message. It never fails: it returns the parts that can be parsed.
 func readContent(raw []byte) content {
 	limited := &io.LimitedReader{R: bytes.NewReader(raw), N: maxHeaderBytes}
 	reader := bufio.NewReader(limited)
 	header, err := readHeader(reader)
-	endless := limited.N == 0 && reader.Buffered() == 0
+	tooLong := limited.N == 0 && reader.Buffered() == 0
 	limited.N = int64(len(raw))
-	c := content{from: decoded(header, "From"), subject: decoded(header, "Subject")}
-	if err != nil || endless {
+	c := content{from: decodedField(header, "From"), subject: decodedField(header, "Subject")}
+	if err != nil || tooLong {
 		return c
 	}
 	// An unknown charset or encoding is reported with an entity that can be read.
@@ -52,11 +52,11 @@ func readContent(raw []byte) content {
 	return c
 }
 
-// visit takes the first inline part of either type.
+// visit keeps the first inline part of the types text/plain and text/html.
 func (c *content) visit(path []int, part *message.Entity, _ error) error {
-	c.visited++
-	if len(path) > maxDepth || c.visited > maxParts {
-		return errEnough
+	c.parts++
+	if len(path) > maxDepth || c.parts > maxParts {
+		return errStopWalk
 	}
 	if disposition, _, _ := part.Header.ContentDisposition(); strings.EqualFold(disposition, "attachment") {
 		return nil
@@ -71,7 +71,7 @@ func (c *content) visit(path []int, part *message.Entity, _ error) error {
 		c.html, c.hasHTML = body(part), true
 	}
 	if c.hasText && c.hasHTML {
-		return errEnough
+		return errStopWalk
 	}
 	return nil
 }
@@ -83,15 +83,15 @@ func body(part *message.Entity) string {
 }
 
 // readHeader reads the header fields up to the empty line. With an error it
-// returns those before the trouble.
+// returns the fields before the error.
 func readHeader(reader *bufio.Reader) (message.Header, error) {
 	header, err := textproto.ReadHeader(reader)
 	return message.Header{Header: header}, err
 }
 
-// decoded returns a header field as a reader sees it (RFC 2047), or as it was
-// written when it cannot be decoded.
-func decoded(header message.Header, field string) string {
+// decodedField returns a header field with its encoded words decoded (RFC 2047), or as it
+// was written when it cannot be decoded.
+func decodedField(header message.Header, field string) string {
 	value, _ := header.Text(field)
 	return strings.ToValidUTF8(value, "\uFFFD")
 }

@@ -105,7 +105,7 @@ func FuzzReadContent(f *testing.F) {
 			}
 		}
 		env := envelope{Kind: KindEmail}
-		env.describe(raw)
+		env.setSummary(raw)
 		newOpenMessage("1", &env, raw)
 	})
 }
@@ -125,7 +125,7 @@ func TestLinked(t *testing.T) {
 		"two https://a.example https://b.example": "two [https://a.example] [https://b.example]",
 	} {
 		var got strings.Builder
-		for _, s := range linked(text) {
+		for _, s := range splitLinks(text) {
 			if s.URL != "" {
 				fmt.Fprintf(&got, "[%s]", s.URL)
 				continue
@@ -146,17 +146,17 @@ func TestReachable(t *testing.T) {
 		"0.0.0.0:25":     "localhost 25",
 		"":               " ",
 	} {
-		if host, port := reachable(address); host+" "+port != want {
+		if host, port := dialableAddress(address); host+" "+port != want {
 			t.Errorf("%s became %s %s", address, host, port)
 		}
 	}
 }
 
 func TestBeginningCutsBetweenCharacters(t *testing.T) {
-	if got, cut := beginning("a" + strings.Repeat("ü", shownBytes)); !cut || len(got) != shownBytes-1 || strings.ToValidUTF8(got, "") != got {
+	if got, cut := truncate("a" + strings.Repeat("ü", shownBytes)); !cut || len(got) != shownBytes-1 || strings.ToValidUTF8(got, "") != got {
 		t.Errorf("%d bytes, cut %v", len(got), cut)
 	}
-	if got, cut := beginning("short"); cut || got != "short" {
+	if got, cut := truncate("short"); cut || got != "short" {
 		t.Errorf("%q, cut %v", got, cut)
 	}
 }

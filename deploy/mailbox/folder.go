@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// folder is the place on disk. A message is one file whose name says its id
-// and its kind.
+// folder is the folder of the messages. A message is one file, whose name has its id and
+// its kind.
 type folder struct {
 	path string
 	lock *os.File
@@ -26,16 +26,16 @@ var (
 )
 
 const (
-	// arriving starts the name of a file that is being written.
-	arriving = "arriving-"
-	lockName = "lock"
+	// temporaryPrefix starts the name of a file that is being written.
+	temporaryPrefix = "arriving-"
+	lockName        = "lock"
 )
 
 func (e *entry) fileName() string { return e.id + "." + suffixes[e.kind] }
 
-// openFolder takes the folder, creating it when absent, removes what an
-// earlier process had not finished writing, and lists the messages, oldest
-// first. Mails carry tokens: only the owner may look into the folder.
+// openFolder creates the folder when absent, locks it, removes the files that an earlier
+// process had not finished, and lists the messages, oldest first. Only the owner may read
+// the folder, because mails have tokens.
 func openFolder(path string) (*folder, []*entry, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, nil, err
@@ -44,7 +44,7 @@ func openFolder(path string) (*folder, []*entry, error) {
 		return nil, nil, err
 	}
 	f := &folder{path: path}
-	if err := f.take(); err != nil {
+	if err := f.acquireLock(); err != nil {
 		return nil, nil, err
 	}
 	entries, err := f.list()
@@ -54,8 +54,8 @@ func openFolder(path string) (*folder, []*entry, error) {
 	return f, entries, nil
 }
 
-// take locks the folder. The lock ends with the process, however it ends.
-func (f *folder) take() error {
+// acquireLock locks the folder. The lock is released when the process ends, however it ends.
+func (f *folder) acquireLock() error {
 	lock, err := os.OpenFile(filepath.Join(f.path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (f *folder) list() ([]*entry, error) {
 	}
 	var entries []*entry
 	for _, file := range files {
-		if strings.HasPrefix(file.Name(), arriving) {
+		if strings.HasPrefix(file.Name(), temporaryPrefix) {
 			if err := os.Remove(filepath.Join(f.path, file.Name())); err != nil {
 				return nil, err
 			}
@@ -93,11 +93,11 @@ func (f *folder) list() ([]*entry, error) {
 	return entries, nil
 }
 
-// write makes a file of what fill writes and returns its size. When it returns
-// without an error, the file is there whole, after a loss of power too; with
-// an error there is no file.
+// write makes a file with the content that fill writes and returns its size. It is atomic and
+// durable: without an error the file is complete, also after a loss of power; with an
+// error there is no file.
 func (f *folder) write(name string, fill func(io.Writer) error) (size int64, err error) {
-	file, err := os.CreateTemp(f.path, arriving)
+	file, err := os.CreateTemp(f.path, temporaryPrefix)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +137,7 @@ func (f *folder) open(name string) (*os.File, error) {
 	return os.Open(filepath.Join(f.path, name))
 }
 
-// remove deletes all the files it can; one that is gone already is no error.
+// remove deletes files. A file that does not exist is no error.
 func (f *folder) remove(names []string) error {
 	var failures []error
 	for _, name := range names {
@@ -148,10 +148,10 @@ func (f *folder) remove(names []string) error {
 	return errors.Join(append(failures, syncFolder(f.path))...)
 }
 
-// close releases the folder.
+// close releases the lock.
 func (f *folder) close() error { return f.lock.Close() }
 
-// syncFolder brings the names in a folder to disk.
+// syncFolder syncs the directory entries of a folder to disk (fsync).
 func syncFolder(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -18,7 +18,7 @@ const Path = "/_mailbox"
 // Handler serves the mailbox under Path, as a page or, to a client that
 // accepts application/json, as JSON:
 //
-//	GET    /_mailbox            all messages, newest first; in JSON narrowed by
+//	GET    /_mailbox            all messages, newest first; in JSON filtered by
 //	                            limit, before (an id), to (an address) and summary=true
 //	DELETE /_mailbox            empties the mailbox
 //	GET    /_mailbox/{id}       one message
@@ -37,12 +37,12 @@ func (m *Mailbox) Handler() http.Handler {
 	mux.HandleFunc("GET "+Path+"/{id}", h.message)
 	mux.HandleFunc("GET "+Path+"/{id}/html", h.html)
 	mux.HandleFunc("GET "+Path+"/{id}/raw", h.raw)
-	return guarded(http.NewCrossOriginProtection().Handler(mux))
+	return withSecurityHeaders(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guarded sets what every answer needs because all content is hostile. Nothing
-// is stored by a browser: mails carry tokens.
-func guarded(next http.Handler) http.Handler {
+// withSecurityHeaders sets the security headers of every answer, because the content of
+// messages is not trusted. Browsers store nothing, because mails have tokens.
+func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
@@ -85,8 +85,8 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeList holds one message in memory at a time. A message that was evicted meanwhile is
-// left out.
+// writeList has one message in memory at a time. It leaves out a message that was evicted
+// meanwhile.
 func (h *handler) writeList(w io.Writer, r *http.Request, q query) error {
 	if _, err := io.WriteString(w, `{"messages":[`); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (h *handler) writeList(w io.Writer, r *http.Request, q query) error {
 		if written == q.limit {
 			break
 		}
-		out, err := h.selected(e, q)
+		out, err := h.matching(e, q)
 		if err != nil {
 			h.failed(r, err)
 			return err
@@ -121,8 +121,8 @@ func (h *handler) writeList(w io.Writer, r *http.Request, q query) error {
 	return err
 }
 
-// selected returns the message if the query asks for it, else nil.
-func (h *handler) selected(e *entry, q query) (*Message, error) {
+// matching returns the message if the query matches it, else nil.
+func (h *handler) matching(e *entry, q query) (*Message, error) {
 	env, err := h.mailbox.summary(e)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -134,7 +134,7 @@ func (h *handler) selected(e *entry, q query) (*Message, error) {
 		return nil, nil
 	}
 	if q.summary {
-		out := env.outline(e.id)
+		out := env.summaryMessage(e.id)
 		return &out, nil
 	}
 	env, raw, err := h.mailbox.source(e)
@@ -172,8 +172,8 @@ func (h *handler) message(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(env.message(id, raw))
 }
 
-// bodyPolicy lets an HTML body show itself and nothing more: no script, no
-// form, no load from anywhere. Its links open in a page of their own.
+// bodyPolicy is the Content-Security-Policy of the HTML body of a mail: no script, no
+// form, nothing loaded from elsewhere. Its links open in a page of their own.
 const (
 	bodySandbox = "allow-popups allow-popups-to-escape-sandbox"
 	bodyPolicy  = "sandbox " + bodySandbox + "; default-src 'none'; style-src 'unsafe-inline'; " +
@@ -238,7 +238,7 @@ func (h *handler) failed(r *http.Request, err error) {
 	h.mailbox.log.Error("mailbox: answer request", "path", r.URL.Path, "error", err)
 }
 
-// query narrows the list.
+// query filters the list.
 type query struct {
 	before  string
 	limit   int // negative: all
@@ -263,8 +263,8 @@ func (q query) matches(env *envelope) bool {
 	return q.to == "" || slices.ContainsFunc(env.To, func(to string) bool { return strings.EqualFold(to, q.to) })
 }
 
-// wantsJSON reports whether the client asks for JSON by name and does not like
-// HTML better. A client that takes anything gets the page.
+// wantsJSON reports whether the client accepts JSON by name and does not prefer HTML
+// (content negotiation). A client that accepts everything gets the page.
 func wantsJSON(r *http.Request) bool {
 	asJSON, asHTML := 0.0, 0.0
 	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// entry is one message in memory: enough to find its file, and what the list
-// shows of it once that has been read.
+// entry is one message in memory: its id and kind, which name its file, and what the list
+// shows of the message once that has been read.
 type entry struct {
 	id       string
 	kind     string
@@ -19,12 +19,12 @@ type entry struct {
 	envelope atomic.Pointer[envelope]
 }
 
-// index holds the entries in the order of their ids and decides which of them
-// must be removed. It touches no file.
+// index has the entries in the order of their ids and decides which of them are evicted.
+// It reads and writes no files.
 type index struct {
 	keep      int
 	keepBytes int64
-	era       int64 // distinguishes the versions of this process from those of the one before
+	startedAt int64 // part of the version, so that no other process has the same versions
 
 	mu      sync.RWMutex
 	entries []*entry // oldest first
@@ -33,8 +33,8 @@ type index struct {
 	changes uint64
 }
 
-func newIndex(keep int, keepBytes, era int64) *index {
-	return &index{keep: keep, keepBytes: keepBytes, era: era}
+func newIndex(keep int, keepBytes, startedAt int64) *index {
+	return &index{keep: keep, keepBytes: keepBytes, startedAt: startedAt}
 }
 
 // nextID returns an id greater than all before: the microsecond of arrival, or
@@ -50,8 +50,8 @@ func (x *index) nextID(now time.Time) string {
 // order as numbers.
 func formatID(n int64) string { return fmt.Sprintf("%016d", n) }
 
-// insert adds an entry in order and returns those that are removed for it.
-func (x *index) insert(e *entry) (gone []*entry) {
+// insert adds an entry in order and returns the entries that are evicted for it.
+func (x *index) insert(e *entry) (evicted []*entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	at := len(x.entries)
@@ -69,20 +69,20 @@ func (x *index) insert(e *entry) (gone []*entry) {
 		bytes -= x.entries[surplus].size
 		surplus++
 	}
-	gone = slices.Clone(x.entries[:surplus])
+	evicted = slices.Clone(x.entries[:surplus])
 	x.entries = slices.Delete(x.entries, 0, surplus)
 	x.bytes = bytes
-	return gone
+	return evicted
 }
 
 // clear removes all entries and returns them.
 func (x *index) clear() []*entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	gone := x.entries
+	removed := x.entries
 	x.entries, x.bytes = nil, 0
 	x.changes++
-	return gone
+	return removed
 }
 
 // find returns the entry with this id, or nil.
@@ -114,12 +114,12 @@ func (x *index) newest(before string, limit int) []*entry {
 	return out
 }
 
-// state returns how many messages there are and a name for exactly this
-// content of the mailbox.
+// state returns how many messages there are and a version (ETag), which changes with every
+// change of the mailbox.
 func (x *index) state() (count int, version string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return len(x.entries), fmt.Sprintf("%x-%x", x.era, x.changes)
+	return len(x.entries), fmt.Sprintf("%x-%x", x.startedAt, x.changes)
 }
 
 func compareID(e *entry, id string) int { return strings.Compare(e.id, id) }

@@ -13,9 +13,9 @@ type segment struct {
 
 var webAddress = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"\x60\x{00AB}\x{00BB}\x{201C}\x{201D}]+`)
 
-// linked splits a text at its http and https addresses. Punctuation after an
+// splitLinks splits a text at its http and https addresses. Punctuation after an
 // address belongs to the sentence, not to the address; a token may end in _ or -.
-func linked(text string) []segment {
+func splitLinks(text string) []segment {
 	var out []segment
 	done := 0
 	for _, at := range webAddress.FindAllStringIndex(text, -1) {
@@ -32,6 +32,7 @@ func linked(text string) []segment {
 	return out
 }
 
+// trimSentence removes punctuation from the end of an address.
 func trimSentence(url string) string {
 	for {
 		trimmed := strings.TrimRight(url, ".,;:!?'")

@@ -1,11 +1,11 @@
-// Package mailbox is the mail server of a developer's machine, and its provider of
-// text messages: it accepts every message, delivers none, keeps them in a
+// Package mailbox is a mail server for development (mail sink, mail catcher), which also
+// receives text messages (SMS): it accepts every message, delivers none, stores them in a
 // folder, and shows them on a page.
 //
-// Open returns a Mailbox. ServeSMTP receives mail (smtp.go, connection.go), Intake
-// receives text messages (intake.go), and Handler is the page and its JSON
-// (handler.go, page.go). A message is one file (message.go, folder.go); what
-// the list needs of it is held in memory (index.go).
+// Open returns a Mailbox. ServeSMTP receives mail (smtp.go, connection.go), SMSHandler
+// receives text messages (sms.go), and Handler is the page and its JSON
+// (handler.go, page.go). A message is one file (message.go, folder.go); index.go has in
+// memory what the list shows of the messages.
 package mailbox
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// ErrClosed is returned by everything that is asked of a Mailbox after Close.
+// ErrClosed is returned by the methods of a Mailbox after Close.
 var ErrClosed = errors.New("mailbox: closed")
 
 // Defaults of a Config.
@@ -45,7 +45,7 @@ type Mailbox struct {
 	closed      atomic.Bool
 }
 
-// Config changes the defaults of a mailbox, which a zero field leaves.
+// Config changes the defaults of a mailbox. A zero field leaves its default.
 type Config struct {
 	Keep      int              // how many messages are kept, DefaultKeep; the oldest are removed
 	KeepBytes int64            // how many bytes of messages, DefaultKeepBytes; never the newest one is removed
@@ -54,7 +54,7 @@ type Config struct {
 }
 
 // Open opens the mailbox in the folder dir, which it creates when absent and
-// holds until Close: a second Open of the same folder fails, also from another
+// locks until Close: a second Open of the same folder fails, also from another
 // process. It reads names and sizes only, so that a full mailbox opens in
 // milliseconds.
 func Open(dir string, cfg Config) (*Mailbox, error) {
@@ -83,16 +83,16 @@ func Open(dir string, cfg Config) (*Mailbox, error) {
 	return m, nil
 }
 
-// AddText keeps a text message (SMS) as if it had arrived now and returns its
+// AddText stores a text message (SMS) as if it had arrived now and returns its
 // id. When it returns, the message is on disk.
 func (m *Mailbox) AddText(from string, to []string, text string) (string, error) {
-	return m.keep(envelope{Kind: KindSMS, From: from, To: to}, strings.NewReader(text))
+	return m.store(envelope{Kind: KindSMS, From: from, To: to}, strings.NewReader(text))
 }
 
-// Close stops receiving: idle SMTP clients are asked to come back later, and a
-// message on its way is received to its end. When ctx ends first, what is
-// still open is cut, which a client sees as a message not accepted. Then the
-// folder is free for another Open.
+// Close shuts down gracefully: idle SMTP clients are told to retry later, and a message that
+// is being received is received to its end. When ctx ends first, open connections are
+// closed, which a client sees as a message that was not accepted. At the end the lock of
+// the folder is released.
 func (m *Mailbox) Close(ctx context.Context) error {
 	if m.closed.Swap(true) {
 		return ErrClosed
@@ -100,23 +100,23 @@ func (m *Mailbox) Close(ctx context.Context) error {
 	m.connections.drain()
 	err := m.server.Shutdown(ctx)
 	if err != nil {
-		m.connections.cut()
+		m.connections.closeAll()
 	}
 	return errors.Join(err, m.folder.close())
 }
 
-// keep writes the message to disk, then shows it in the index, then removes the
-// oldest.
-func (m *Mailbox) keep(env envelope, body io.Reader) (string, error) {
+// store writes the message to disk, then adds it to the index, then removes the oldest
+// messages beyond the limits.
+func (m *Mailbox) store(env envelope, body io.Reader) (string, error) {
 	if m.closed.Load() {
 		return "", ErrClosed
 	}
-	// The head of the message is looked at before anything is written, because
-	// the first line of the file carries what the list shows of it.
+	// The head of the message is parsed before anything is written, because the
+	// first line of the file has the summary that the list shows.
 	reader := bufio.NewReaderSize(body, peekBytes)
 	head, _ := reader.Peek(peekBytes) // A failure comes back when the rest is read.
 	env.ReceivedAt = m.now().UTC()
-	env.describe(head)
+	env.setSummary(head)
 
 	e := &entry{id: m.index.nextID(env.ReceivedAt), kind: env.Kind}
 	size, err := m.folder.write(e.fileName(), func(w io.Writer) error {
@@ -135,14 +135,14 @@ func (m *Mailbox) keep(env envelope, body io.Reader) (string, error) {
 	return e.id, nil
 }
 
-// discard deletes the files of entries that the index no longer holds. A file
-// that cannot be deleted now is seen, and bounded again, at the next Open.
-func (m *Mailbox) discard(gone []*entry) {
-	if len(gone) == 0 {
+// discard deletes the files of entries that were removed from the index. A file that
+// cannot be deleted now is in the index again after the next Open.
+func (m *Mailbox) discard(removed []*entry) {
+	if len(removed) == 0 {
 		return
 	}
-	names := make([]string, len(gone))
-	for i, e := range gone {
+	names := make([]string, len(removed))
+	for i, e := range removed {
 		names[i] = e.fileName()
 	}
 	if err := m.folder.remove(names); err != nil {
@@ -150,8 +150,8 @@ func (m *Mailbox) discard(gone []*entry) {
 	}
 }
 
-// summary returns what the list shows of a message, reading the first line of
-// its file the first time.
+// summary returns what the list shows of a message. It reads the first line of the
+// message's file at the first call.
 func (m *Mailbox) summary(e *entry) (*envelope, error) {
 	if env := e.envelope.Load(); env != nil {
 		return env, nil

@@ -41,19 +41,18 @@ type Message struct {
 }
 
 const (
-	// peekBytes is how far into a message its subject is looked for.
+	// peekBytes is how much of a message is searched for its subject.
 	peekBytes = 64 << 10
-	// previewRunes bounds what the list holds in memory of a subject or a text.
+	// previewRunes bounds how much of a subject or a text is in memory for the list.
 	previewRunes = 200
-	// instant is the layout of ReceivedAt.
-	instant = "2006-01-02T15:04:05.000Z"
+	// timeLayout is the layout of ReceivedAt.
+	timeLayout = "2006-01-02T15:04:05.000Z"
 	// envelopeField starts the first line of every file. It is a header field,
 	// so that a kept mail is still a mail that any mail program opens.
 	envelopeField = "X-Doorward-Mailbox: "
 )
 
-// envelope is what the first line of a message's file says, and what the index
-// holds of it in memory.
+// envelope is the first line of a message's file, which is in memory for the list too.
 type envelope struct {
 	Kind       string    `json:"-"` // The file's name says it.
 	From       string    `json:"from"`
@@ -63,8 +62,8 @@ type envelope struct {
 	ReceivedAt time.Time `json:"receivedAt"`
 }
 
-// describe takes from the beginning of the message what the list shows of it.
-func (env *envelope) describe(head []byte) {
+// setSummary sets, from the beginning of the message, the fields that the list shows.
+func (env *envelope) setSummary(head []byte) {
 	env.From = strings.ToValidUTF8(env.From, "\uFFFD")
 	to := make([]string, len(env.To))
 	for i, address := range env.To {
@@ -76,7 +75,7 @@ func (env *envelope) describe(head []byte) {
 		return
 	}
 	header, _ := readHeader(bufio.NewReader(bytes.NewReader(head)))
-	env.Subject = shorten(decoded(header, "Subject"))
+	env.Subject = shorten(decodedField(header, "Subject"))
 }
 
 // shorten cuts s to previewRunes and makes it valid UTF-8.
@@ -102,8 +101,8 @@ func (env *envelope) writeTo(w io.Writer) error {
 }
 
 // readEnvelope reads the first line of a message's file and leaves reader at
-// the message. A file without a readable envelope, which someone else put
-// there, is a message received when the file was written.
+// the message. A file without a readable envelope, which another program has
+// written, is a message that was received when the file was written.
 func readEnvelope(kind string, file *os.File, reader *bufio.Reader) (*envelope, error) {
 	env := &envelope{Kind: kind, To: []string{}}
 	if start, _ := reader.Peek(len(envelopeField)); string(start) == envelopeField {
@@ -125,7 +124,7 @@ func readEnvelope(kind string, file *os.File, reader *bufio.Reader) (*envelope, 
 
 // message renders a message for the JSON.
 func (env *envelope) message(id string, raw []byte) Message {
-	out := env.outline(id)
+	out := env.summaryMessage(id)
 	out.Raw = strings.ToValidUTF8(string(raw), "\uFFFD")
 	if env.Kind == KindSMS {
 		out.Text = out.Raw
@@ -136,9 +135,9 @@ func (env *envelope) message(id string, raw []byte) Message {
 	return out
 }
 
-// outline renders a message without its bodies, from memory alone. Subject
-// and, for a text message, Text are shortened.
-func (env *envelope) outline(id string) Message {
+// summaryMessage renders a message without its bodies. Subject and, for a text message,
+// Text are shortened.
+func (env *envelope) summaryMessage(id string) Message {
 	return Message{
 		ID:         id,
 		Kind:       env.Kind,
@@ -146,6 +145,6 @@ func (env *envelope) outline(id string) Message {
 		To:         env.To,
 		Subject:    env.Subject,
 		Text:       env.Text,
-		ReceivedAt: env.ReceivedAt.Format(instant),
+		ReceivedAt: env.ReceivedAt.Format(timeLayout),
 	}
 }

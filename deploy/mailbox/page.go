@@ -28,9 +28,9 @@ var (
 
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-	// pagePolicy lets the page run its own script and style, known by their
-	// hashes, ask its own origin, and frame an HTML body. The script may not
-	// turn text into markup by any way (trusted types).
+	// pagePolicy is the Content-Security-Policy of the page: it runs its own script and
+	// style, known by their hashes, sends requests to its own origin, and frames an HTML
+	// body. The script may not turn text into markup (trusted types).
 	pagePolicy = "default-src 'none'; script-src " + hashOf(pageScript) + "; style-src " + hashOf(pageStyle) +
 		"; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'self'" +
 		"; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -44,11 +44,11 @@ func hashOf(source string) string {
 const (
 	// rowsPerPage is how many messages the list shows; the others are behind a link.
 	rowsPerPage = 100
-	// shownBytes is how much of a text the page shows; the rest is in the source file.
+	// shownBytes is how much of a text the page shows; GET …/raw has the rest.
 	shownBytes = 256 << 10
 )
 
-// page is what the template shows.
+// page is the data of the template page/page.html.
 type page struct {
 	Style   template.CSS
 	Script  template.JS
@@ -60,11 +60,11 @@ type page struct {
 	Rows    []row
 	Blank   row          // the form of a row, for the script
 	To      string       // what the recipients are searched for, or empty
-	Part    bool         // the list is that of a search, or does not start at the newest message
+	Part    bool         // whether the list is that of a search, or does not start at the newest message
 	Older   template.URL // the query of the page with older messages, or empty
 	Query   template.URL // the query of this page of the list, or empty
 	Open    *openMessage
-	Chosen  bool   // Open was asked for by its address
+	Chosen  bool   // whether the address of the request names Open
 	SMTP    string // where to send mail, or empty
 	Host    string
 	Port    string
@@ -80,20 +80,20 @@ type row struct {
 // Recipients is To for reading.
 func (m Message) Recipients() string { return strings.Join(m.To, ", ") }
 
-// openMessage is the message on the right.
+// openMessage is the message that the page shows beside the list.
 type openMessage struct {
 	Message
 	Author   string // the From field, or the envelope's sender when there is none
 	Segments []segment
 	TextCut  bool
-	Remote   bool   // the HTML asks for something from another server
+	Remote   bool   // whether the HTML loads something from another server
 	Source   string // of a mail; a text message has no other source than its text
 	RawCut   bool
 	View     string // the view shown first: html, text or source
 }
 
-// page answers with the list and one message: the chosen one, or else, where
-// the screen has room for it, the newest.
+// page answers with the list and one message: the chosen one, or else the newest one, which
+// the page shows where the screen has room for it.
 func (h *handler) page(w http.ResponseWriter, r *http.Request, chosen *entry) {
 	query := r.URL.Query()
 	p, err := h.compose(query.Get("before"), strings.TrimSpace(query.Get("to")), chosen)
@@ -120,7 +120,7 @@ func (h *handler) compose(before, to string, chosen *entry) (*page, error) {
 		Path: Path, Sandbox: bodySandbox, Limit: rowsPerPage, To: to, Part: before != "" || to != "",
 		Query: listQuery(before, to), Chosen: chosen != nil, SMTP: m.connections.address(),
 	}
-	p.Host, p.Port = reachable(p.SMTP)
+	p.Host, p.Port = dialableAddress(p.SMTP)
 	p.Count, p.Version = m.index.state()
 
 	limit := rowsPerPage + 1
@@ -145,7 +145,7 @@ func (h *handler) compose(before, to string, chosen *entry) (*page, error) {
 		if chosen == nil {
 			chosen = e
 		}
-		p.Rows = append(p.Rows, row{Message: env.outline(e.id), Query: p.Query, Current: e == chosen})
+		p.Rows = append(p.Rows, row{Message: env.summaryMessage(e.id), Query: p.Query, Current: e == chosen})
 	}
 	if chosen == nil {
 		return p, nil
@@ -184,14 +184,14 @@ func (env *envelope) isTo(text string) bool {
 func newOpenMessage(id string, env *envelope, raw []byte) *openMessage {
 	l := &openMessage{Message: env.message(id, raw), Author: env.From}
 	if env.Kind == KindEmail {
-		l.Source, l.RawCut = beginning(l.Raw)
+		l.Source, l.RawCut = truncate(l.Raw)
 		if from := readContent(raw).from; from != "" {
 			l.Author = from
 		}
 	}
-	text, cut := beginning(l.Text)
-	l.Segments, l.TextCut = linked(text), cut
-	l.Remote = remote.MatchString(l.HTML)
+	text, cut := truncate(l.Text)
+	l.Segments, l.TextCut = splitLinks(text), cut
+	l.Remote = remoteContent.MatchString(l.HTML)
 	switch {
 	case l.HTML != "":
 		l.View = "html"
@@ -203,12 +203,13 @@ func newOpenMessage(id string, env *envelope, raw []byte) *openMessage {
 	return l
 }
 
-// remote finds, roughly, what an HTML body wants to load; it decides about a
-// remark on the page and about nothing else.
-var remote = regexp.MustCompile(`(?i)(?:<link\s[^>]*href|src|srcset|background)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?(?:https?:)?//`)
+// remoteContent matches, roughly, what an HTML body loads from other servers. It decides
+// only whether the page shows a hint.
+var remoteContent = regexp.MustCompile(
+	`(?i)(?:<link\s[^>]*href|src|srcset|background)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?(?:https?:)?//`)
 
-// beginning returns what the page shows of a text, cut between two characters.
-func beginning(text string) (string, bool) {
+// truncate cuts a text to shownBytes, between two characters, and reports whether it did.
+func truncate(text string) (string, bool) {
 	if len(text) <= shownBytes {
 		return text, false
 	}
@@ -219,9 +220,9 @@ func beginning(text string) (string, bool) {
 	return text[:end], true
 }
 
-// reachable turns the address of a listener into a host and a port that a
-// program on the same machine can use.
-func reachable(address string) (host, port string) {
+// dialableAddress turns the address of a listener into a host and a port to which a program on
+// the same machine can connect.
+func dialableAddress(address string) (host, port string) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", ""

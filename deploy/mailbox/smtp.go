@@ -11,8 +11,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// The limits of SMTP. They are wide, since a sink is there to accept, and
-// bounded, since it runs inside another process.
+// The limits of SMTP. They are wide, because a mail sink should accept every mail, and
+// bounded, because the mailbox runs inside another process.
 const (
 	maxMessageBytes = 25 << 20
 	maxRecipients   = 100
@@ -22,11 +22,11 @@ const (
 	writeTimeout    = time.Minute
 )
 
-// ServeSMTP accepts mail on a listener, which it owns, until Close; then it
+// ServeSMTP accepts mail on a listener, which it closes, until Close; then it
 // returns nil. Any sender, any recipient and any password are accepted. The
 // answer 250 to a message means that it is on disk.
 func (m *Mailbox) ServeSMTP(inner net.Listener) error {
-	listener := m.connections.listen(inner)
+	listener := m.connections.track(inner)
 	if listener == nil {
 		return errors.Join(ErrClosed, inner.Close())
 	}
@@ -55,7 +55,7 @@ func (m *Mailbox) smtpServer() *smtp.Server {
 	return server
 }
 
-// session is what one client says between two greetings.
+// session is the SMTP session of one client.
 type session struct {
 	mailbox    *Mailbox
 	connection *connection
@@ -65,7 +65,7 @@ type session struct {
 
 var (
 	errAddressTooLong = &smtp.SMTPError{Code: 501, EnhancedCode: smtp.EnhancedCode{5, 1, 3}, Message: "Address too long"}
-	errNotKept        = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0},
+	errNotStored      = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0},
 		Message: "The message could not be kept, try again later"}
 )
 
@@ -85,37 +85,37 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
-// Data answers only when the message is on disk, or else that the client
-// should try again.
+// Data answers when the message is on disk, or with a temporary error (4xx), so that the
+// client retries.
 func (s *session) Data(r io.Reader) error {
-	s.connection.receive(true)
-	defer s.connection.receive(false)
-	source := &watched{reader: r}
-	_, err := s.mailbox.keep(envelope{Kind: KindEmail, From: s.from, To: s.to}, source)
+	s.connection.setReceiving(true)
+	defer s.connection.setReceiving(false)
+	source := &errorTracker{reader: r}
+	_, err := s.mailbox.store(envelope{Kind: KindEmail, From: s.from, To: s.to}, source)
 	if err == nil {
 		return nil
 	}
 	if refusal := (*smtp.SMTPError)(nil); errors.As(err, &refusal) {
 		return refusal
 	}
-	// A client that went away is its own affair; a disk that fails is ours.
+	// A connection that the client has closed is not logged; a disk that fails is.
 	if !source.failed && !errors.Is(err, ErrClosed) {
 		s.mailbox.log.Error("mailbox: mail not accepted", "error", err)
 	}
-	return errNotKept
+	return errNotStored
 }
 
 func (s *session) Reset() { s.from, s.to = "", nil }
 
 func (s *session) Logout() error { return nil }
 
-// watched records whether reading from the client failed.
-type watched struct {
+// errorTracker records whether reading from the client failed.
+type errorTracker struct {
 	reader io.Reader
 	failed bool
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *errorTracker) Read(p []byte) (int, error) {
 	n, err := w.reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		w.failed = true

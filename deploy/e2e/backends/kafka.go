@@ -43,7 +43,7 @@ type Kafka struct {
 }
 
 // StartKafka starts the brokers with the user of the product.
-func (s *Site) StartKafka() *Kafka {
+func (s *Servers) StartKafka() *Kafka {
 	s.Helper()
 	const brokers = 3
 	mechanism, err := scram.Mechanism(scram.SHA512, User, Password)

@@ -15,18 +15,18 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Database is the one of the product.
+// Database is the name of the product's database.
 const Database = private.Database
 
 // Postgres is a server that takes only encrypted connections with a password.
 type Postgres struct {
 	*harness.Postgres
-	site *Site
+	servers *Servers
 }
 
 // StartPostgres starts a server whose certificate is for localhost, with the role
 // and the database of the product.
-func (s *Site) StartPostgres(name string) *Postgres {
+func (s *Servers) StartPostgres(name string) *Postgres {
 	s.Helper()
 	server, err := harness.StartPostgres(s.Context(), harness.PostgresConfig{
 		Dir: filepath.Join(s.Dir, name), Authority: s.Authority, Password: Password,
@@ -37,12 +37,12 @@ func (s *Site) StartPostgres(name string) *Postgres {
 
 // StartStandby starts a server that streams from this one, and confirms its commits.
 func (p *Postgres) StartStandby(name string) *Postgres {
-	p.site.Helper()
-	server, err := p.Standby(p.site.Context(), filepath.Join(p.site.Dir, name))
-	return p.site.postgres(server, err)
+	p.servers.Helper()
+	server, err := p.Standby(p.servers.Context(), filepath.Join(p.servers.Dir, name))
+	return p.servers.postgres(server, err)
 }
 
-func (s *Site) postgres(server *harness.Postgres, err error) *Postgres {
+func (s *Servers) postgres(server *harness.Postgres, err error) *Postgres {
 	s.Helper()
 	s.Must(err)
 	s.killAtEnd(server.Daemon, server.Kill)
@@ -51,14 +51,14 @@ func (s *Site) postgres(server *harness.Postgres, err error) *Postgres {
 
 // Exec runs a statement as the superuser.
 func (p *Postgres) Exec(sql string) {
-	p.site.Helper()
-	p.site.Must(p.Query(p.site.Context(), "postgres", sql))
+	p.servers.Helper()
+	p.servers.Must(p.Query(p.servers.Context(), "postgres", sql))
 }
 
 // Value returns the single text of a query.
 func (p *Postgres) Value(sql string) (value string, err error) {
-	err = harness.InDatabase(p.site.Context(), p.URL(Database), func(db *pgx.Conn) error {
-		return db.QueryRow(p.site.Context(), sql).Scan(&value)
+	err = harness.InDatabase(p.servers.Context(), p.URL(Database), func(db *pgx.Conn) error {
+		return db.QueryRow(p.servers.Context(), sql).Scan(&value)
 	})
 	return value, err
 }
@@ -71,7 +71,7 @@ type PgBouncer struct {
 
 // StartPgBouncer starts a pooler in a mode, with a database for each schema: all are
 // the one of the product, and their sessions see the schema where connected is true.
-func (s *Site) StartPgBouncer(name, mode string, to *Postgres, connected bool, schemas ...string) *PgBouncer {
+func (s *Servers) StartPgBouncer(name, mode string, to *Postgres, connected bool, schemas ...string) *PgBouncer {
 	s.Helper()
 	dir := s.folder(name)
 	address := harness.FreeAddress()
@@ -110,7 +110,7 @@ func (b *PgBouncer) URL(database string, parameters url.Values) string {
 }
 
 // Open opens a schema as a service does when it starts.
-func (s *Site) Open(address, schema string) (*pg.DB, error) {
+func (s *Servers) Open(address, schema string) (*pg.DB, error) {
 	db, err := pg.Open(s.Context(), pg.Config{URL: secure.Secret(address), Schema: schema})
 	if err == nil {
 		s.Cleanup(db.Close)
@@ -119,7 +119,7 @@ func (s *Site) Open(address, schema string) (*pg.DB, error) {
 }
 
 // Refused wants an error of Open for the schema trial that holds the texts and no password.
-func (s *Site) Refused(address string, texts ...string) {
+func (s *Servers) Refused(address string, texts ...string) {
 	s.Helper()
 	_, err := s.Open(address, "trial")
 	if err == nil {

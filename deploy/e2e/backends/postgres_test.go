@@ -10,7 +10,7 @@ import (
 
 func TestTheCertificateOfPostgreSQLIsChecked(t *testing.T) {
 	t.Parallel()
-	s := NewSite(t)
+	s := NewServers(t)
 	right := s.StartPostgres("postgres").URL(Database)
 	if _, err := s.Open(right, "trial"); err != nil {
 		t.Error(err)

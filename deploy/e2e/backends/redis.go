@@ -15,13 +15,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// permissions are the least that the product's user of Redis needs.
+// permissions are the least privileges (ACL) that the product's user of Redis needs.
 var permissions = []string{
 	"resetchannels", "&doorward:*", "-@all", "+hello", "+ping", "+client", "+publish", "+subscribe", "+unsubscribe",
 	"+cluster|slots", "+cluster|shards", "+command", "+readonly", "+info", // for a Cluster
 }
 
-// administrator is the user with which servers of Redis speak to each other.
+// administrator is the user with which the servers of Redis connect to each other.
 const administrator = "replica"
 
 // Redis is a server that takes only encrypted connections of users with a password.
@@ -30,8 +30,8 @@ type Redis struct {
 	Port string
 }
 
-// overTLS begins the settings of a server: its port, certificate, key, authority and folder.
-const overTLS = `bind 127.0.0.1
+// tlsSettings are the first settings of a server: its port, certificate, key, authority and folder.
+const tlsSettings = `bind 127.0.0.1
 port 0
 tls-port %[1]s
 tls-cert-file %[2]s
@@ -44,14 +44,14 @@ user default off
 `
 
 // StartRedis starts a server, or one of another kind by its arguments.
-func (s *Site) StartRedis(name string, args ...string) *Redis {
+func (s *Servers) StartRedis(name string, args ...string) *Redis {
 	s.Helper()
 	dir := s.folder(name)
 	port := strconv.Itoa(harness.FreePort())
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
 	s.Must(os.Chmod(s.Authority.CAFile, 0o644))
 	config := dir + "/redis.conf"
-	s.Write(config, fmt.Sprintf(overTLS, port, cert, key, s.Authority.CAFile, dir)+`tls-cluster yes
+	s.Write(config, fmt.Sprintf(tlsSettings, port, cert, key, s.Authority.CAFile, dir)+`tls-cluster yes
 user `+administrator+` on >`+Password+` ~* &* +@all
 user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 `)
@@ -63,14 +63,14 @@ user `+User+` on >`+Password+` `+strings.Join(permissions, " ")+`
 }
 
 // StartClusterNode starts a server that can become a node of a Cluster.
-func (s *Site) StartClusterNode(name string) *Redis {
+func (s *Servers) StartClusterNode(name string) *Redis {
 	s.Helper()
 	return s.StartRedis(name, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(harness.FreePort()), "--cluster-node-timeout", "2000",
 		"--cluster-replica-validity-factor", "0", "--masteruser", administrator, "--masterauth", Password, "--save", "")
 }
 
 // CLI runs redis-cli as an administrator.
-func (s *Site) CLI(args ...string) string {
+func (s *Servers) CLI(args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), limit)
 	defer cancel()
@@ -84,8 +84,8 @@ func (s *Site) CLI(args ...string) string {
 	return string(out)
 }
 
-// StartReplica starts a server that follows this one.
-func (s *Site) StartReplica(name string, of *Redis) *Redis {
+// StartReplica starts a replica of a server.
+func (s *Servers) StartReplica(name string, of *Redis) *Redis {
 	s.Helper()
 	return s.StartRedis(name, "--replicaof", "127.0.0.1", of.Port, "--masteruser", administrator, "--masterauth", Password)
 }
@@ -95,12 +95,12 @@ const Group = "main"
 
 // StartSentinel starts a Sentinel that watches a server with others like it, of which
 // so many have to agree.
-func (s *Site) StartSentinel(name string, of *Redis, quorum int) (port string) {
+func (s *Servers) StartSentinel(name string, of *Redis, quorum int) (port string) {
 	s.Helper()
 	dir := s.folder(name)
 	port = strconv.Itoa(harness.FreePort())
 	cert, key := s.certificate(dir, "localhost", "127.0.0.1")
-	s.Write(dir+"/sentinel.conf", fmt.Sprintf(overTLS+`user %[6]s on >%[7]s allchannels +@all
+	s.Write(dir+"/sentinel.conf", fmt.Sprintf(tlsSettings+`user %[6]s on >%[7]s allchannels +@all
 user %[8]s on >%[7]s allchannels -@all +hello +ping +client +subscribe +unsubscribe +sentinel
 sentinel sentinel-user %[6]s
 sentinel sentinel-pass %[7]s
@@ -115,16 +115,16 @@ sentinel failover-timeout %[9]s 10000
 }
 
 // User is the product's user as an address has it.
-func (s *Site) User() string { return User + ":" + Password + "@" }
+func (s *Servers) User() string { return User + ":" + Password + "@" }
 
-func (s *Site) answers(ctx context.Context, address string) error {
+func (s *Servers) answers(ctx context.Context, address string) error {
 	client := s.Redis(address)
 	defer client.Close()
 	return client.Ping(ctx).Err()
 }
 
 // Redis opens an address as the product does.
-func (s *Site) Redis(address string) kv.Client {
+func (s *Servers) Redis(address string) kv.Client {
 	s.Helper()
 	authority, err := os.ReadFile(s.Authority.CAFile)
 	s.Must(err)
@@ -133,9 +133,9 @@ func (s *Site) Redis(address string) kv.Client {
 	return client
 }
 
-// Arrives waits until what is published at an address arrives there, as the reports
-// of gateways do.
-func (s *Site) Arrives(client kv.Client) {
+// Arrives waits until a message that is published at an address is received there, as the
+// reports of gateways are.
+func (s *Servers) Arrives(client kv.Client) {
 	s.Helper()
 	subscription := client.Subscribe(s.Context(), "doorward:gateway:usage")
 	defer subscription.Close()

@@ -10,7 +10,7 @@ import (
 
 func TestRedisWithTLSAndAUser(t *testing.T) {
 	t.Parallel()
-	s := NewSite(t)
+	s := NewServers(t)
 	address := "rediss://" + s.User() + "localhost:" + s.StartRedis("redis").Port
 	client := s.Redis(address)
 	defer client.Close()

@@ -45,12 +45,14 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, client := harness.TestDistributed(t, harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Database: database})
+	deployment, client := harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "deployment"), Bin: bin, OwnServers: true, Database: database,
+	})
 
-	site := client.NewSite(t)
-	accounts := site.Application.Link(t, "accounts")
+	fixture := client.NewFixture(t)
+	accounts := fixture.Application.Link(t, "accounts")
 	tokens := func(account e2e.Object) e2e.Object {
-		return client.Token(t, site.Application.Href(), url.Values{
+		return client.Token(t, fixture.Application.Href(), url.Values{
 			"grant_type": {"password"}, "username": {account.Text("email")}, "password": {e2e.Password},
 		})
 	}
@@ -62,7 +64,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	logged := client.Register(t, accounts) // is in the archived log
 	loggedToken := tokens(logged)
 	client.Create(t, base.Link(t, "factors"), e2e.Object{"type": "google-authenticator", "issuer": "Shop"})
-	client.Want(t, http.StatusOK, e2e.Login(site.Application, logged.Text("email"), e2e.Password))
+	client.Want(t, http.StatusOK, e2e.Login(fixture.Application, logged.Text("email"), e2e.Password))
 	at := strings.TrimSpace(d.query(`SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`))
 
 	// The damage, of which the other services learn by events.
@@ -79,7 +81,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	}
 
 	d.query(`SELECT pg_switch_wal()`)
-	if err := shape.StopProcesses(ctx); err != nil {
+	if err := deployment.StopProcesses(ctx); err != nil {
 		t.Fatal(err)
 	}
 	d.stopPostgres("data")
@@ -94,33 +96,33 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewind := exec.CommandContext(ctx, filepath.Join(bin, "doorward"), "events", "rewind", "--to", at)
-	rewind.Env = shape.Settings()
+	rewind.Env = deployment.Settings()
 	out, err := rewind.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "are passed over") || strings.Contains(string(out), " 0 are passed over") {
 		t.Fatalf("rewind: %v\n%s", err, out)
 	}
 	t.Logf("rewind: %s", out)
-	if err := shape.StartProcesses(ctx); err != nil {
+	if err := deployment.StartProcesses(ctx); err != nil {
 		t.Fatal(err)
 	}
 
 	for _, account := range []e2e.Object{base, logged} {
-		client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
 	}
-	client.Want(t, http.StatusBadRequest, e2e.Login(site.Application, late.Text("email"), e2e.Password))
+	client.Want(t, http.StatusBadRequest, e2e.Login(fixture.Application, late.Text("email"), e2e.Password))
 	if factors := client.All(t, base.Link(t, "factors")); len(factors) != 1 || factors[0].Text("secret") == "" {
 		t.Errorf("the authenticator, which is sealed under the master key: %v", factors)
 	}
 	// A mail of now shows that events flow; then those of before have had their time too.
-	client.Update(t, site.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
+	client.Update(t, fixture.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"verificationEmailStatus": "ENABLED"})
 	after := client.Register(t, accounts)
 	client.AwaitMail(t, after.Text("email"))
 	client.Delete(t, client.Register(t, accounts).Href())
 	for _, token := range []e2e.Object{baseToken, loggedToken} {
-		client.Token(t, site.Application.Href(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.Text("refresh_token")}})
+		client.Token(t, fixture.Application.Href(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.Text("refresh_token")}})
 	}
 	doctor := exec.CommandContext(ctx, filepath.Join(bin, "doorward"), "doctor")
-	doctor.Env = shape.Settings()
+	doctor.Env = deployment.Settings()
 	if out, err := doctor.CombinedOutput(); err != nil {
 		t.Errorf("the doctor: %v\n%s", err, out)
 	}

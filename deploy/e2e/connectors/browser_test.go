@@ -62,8 +62,8 @@ func (b *browser) text(expression string) string {
 	return text
 }
 
-// until waits until an expression is true, on this page or the one after it.
-func (b *browser) until(expression string) {
+// awaitTrue waits until an expression is true, on this page or the one after it.
+func (b *browser) awaitTrue(expression string) {
 	b.Helper()
 	err := e2e.AwaitFor(b.ctx, 45*time.Second, expression, func(context.Context) error {
 		so, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
@@ -80,7 +80,7 @@ func (b *browser) until(expression string) {
 // fill types into the field of a form with this name.
 func (b *browser) fill(name, text string) {
 	b.Helper()
-	b.until("document.querySelector(\"input[name='" + name + "']\") !== null")
+	b.awaitTrue("document.querySelector(\"input[name='" + name + "']\") !== null")
 	b.do(chromedp.SendKeys(chromedp.CSS("input[name='"+name+"']"), text))
 }
 
@@ -88,11 +88,11 @@ func (b *browser) fill(name, text string) {
 func (b *browser) follow(text string) {
 	b.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll('a, button')].find((each) => each.textContent.trim() === %q)", text)
-	b.until(find + " !== undefined")
+	b.awaitTrue(find + " !== undefined")
 	b.do(chromedp.Evaluate[chromedp.Void](find + ".click()"))
 }
 
-// callbackPage serves the page of an application to which browsers come back.
+// callbackPage serves the callback page of an application.
 func callbackPage(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -107,10 +107,10 @@ func callbackPage(t *testing.T) string {
 	return "https://shop.localhost:" + port + "/callback"
 }
 
-// back waits until the browser is at the application's page and returns its query.
-func (b *browser) back() url.Values {
+// awaitCallback waits until the browser is at the application's callback page and returns its query.
+func (b *browser) awaitCallback() url.Values {
 	b.Helper()
-	b.until("document.querySelector('h1')?.textContent === 'Welcome back'")
+	b.awaitTrue("document.querySelector('h1')?.textContent === 'Welcome back'")
 	address, err := url.Parse(b.text("location.href"))
 	if err != nil {
 		b.Fatal(err)
@@ -119,14 +119,14 @@ func (b *browser) back() url.Values {
 }
 
 func TestABrowserSignsInToKeycloakOnTheHostedPages(t *testing.T) {
-	k, callback, site := keycloak(t), callbackPage(t), client.NewSite(t)
-	account := client.Register(t, site.Directory.Link(t, "accounts"))
+	k, callback, fixture := keycloak(t), callbackPage(t), client.NewFixture(t)
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
 	b := openBrowser(t)
-	b.do(chromedp.Navigate(brokered(t, k, site.Application, callback)))
+	b.do(chromedp.Navigate(brokered(t, k, fixture.Application, callback)))
 	b.fill("username", account.Text("email"))
 	b.fill("password", e2e.Password)
 	b.do(chromedp.Click(chromedp.CSS("button[type=submit]")))
-	if query := b.back(); query.Get("code") == "" {
+	if query := b.awaitCallback(); query.Get("code") == "" {
 		t.Errorf("the browser brings %v", query)
 	}
 	users, _ := k.Admin(t, http.MethodGet, "/users?exact=true&email="+url.QueryEscape(account.Text("email")), nil).([]any)
@@ -151,11 +151,11 @@ func TestABrowserSignsInToTheDemoApplicationAtKeycloak(t *testing.T) {
 			b.do(chromedp.Navigate(demoShop))
 			b.follow("Sign in")
 			b.follow("Continue with " + directory.Text("name"))
-			b.until("location.href.startsWith('" + k.URL + "')")
+			b.awaitTrue("location.href.startsWith('" + k.URL + "')")
 			b.fill("username", email)
 			b.fill("password", e2e.Password)
 			b.do(chromedp.Click(chromedp.CSS("#kc-login")))
-			b.until("document.querySelector('strong')?.textContent === 'Kim Ruiz'")
+			b.awaitTrue("document.querySelector('strong')?.textContent === 'Kim Ruiz'")
 			accounts := client.All(t, directory.Link(t, "accounts"))
 			if len(accounts) != 1 || accounts[0].Text("email") != email || !strings.Contains(b.text("document.body.innerText"), email) {
 				t.Errorf("the directory has the accounts %v", accounts)

@@ -76,7 +76,7 @@ func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority
 	}
 	port, management := strconv.Itoa(harness.FreePort()), strconv.Itoa(harness.FreePort())
 	k := &Keycloak{URL: "https://localhost:" + port, password: rand.Text()}
-	if k.client, err = trusting(authority); err != nil {
+	if k.client, err = clientTrusting(authority); err != nil {
 		return nil, err
 	}
 	args := append([]string{"-Dkc.home.dir=" + dir, "-Djboss.server.config.dir=" + filepath.Join(dir, "conf")}, keycloakJava...)

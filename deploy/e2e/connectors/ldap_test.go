@@ -23,8 +23,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// elsewhere counts the addresses of end users.
-var elsewhere atomic.Uint32
+// lastAddress is the number of the last address of an end user.
+var lastAddress atomic.Uint32
 
 // agentBin is the folder of the compiled agent.
 var agentBin = sync.OnceValues(func() (string, error) {
@@ -33,17 +33,18 @@ var agentBin = sync.OnceValues(func() (string, error) {
 	return harness.Build(ctx, shared.dir, "./services/agent/cmd/agent")
 })
 
-// mirrored is an application whose accounts come from a directory server.
-type mirrored struct {
+// agentDirectory is an application and its directory, whose accounts an agent synchronizes from
+// an LDAP server.
+type agentDirectory struct {
 	application, directory e2e.Object
 	agent                  string // its address
 	key                    e2e.Object
 }
 
-// newMirror makes a directory of a kind (ldap or ad) that mirrors a server.
-func newMirror(t *testing.T, kind string, config e2e.Object) mirrored {
+// newAgentDirectory makes a directory of a kind (ldap or ad) for an LDAP server.
+func newAgentDirectory(t *testing.T, kind string, config e2e.Object) agentDirectory {
 	t.Helper()
-	m := mirrored{application: client.NewApplication(t)}
+	m := agentDirectory{application: client.NewApplication(t)}
 	m.directory = client.Create(t, "/directories", e2e.Object{"name": e2e.Unique("mirror"), "provider": e2e.Object{
 		"providerId": kind, "agent": e2e.Object{"config": config},
 	}})
@@ -56,8 +57,8 @@ func newMirror(t *testing.T, kind string, config e2e.Object) mirrored {
 	return m
 }
 
-// process returns an agent of the mirror, which is not started.
-func (m mirrored) process(t *testing.T, name string, more ...string) *harness.Daemon {
+// process returns an agent of the directory, which is not started.
+func (m agentDirectory) process(t *testing.T, name string, more ...string) *harness.Daemon {
 	t.Helper()
 	bin, err := agentBin()
 	if err != nil {
@@ -65,7 +66,7 @@ func (m mirrored) process(t *testing.T, name string, more ...string) *harness.Da
 	}
 	page, ops := address(t), address(t)
 	agent := harness.NewDaemon(name, filepath.Join(t.TempDir(), name+".log"), func(ctx context.Context) error {
-		return answering(ctx, "http://"+ops+"/healthz")
+		return probe(ctx, "http://"+ops+"/healthz")
 	}, filepath.Join(bin, "agent"))
 	agent.Setenv(append([]string{
 		"DOORWARD_URL=" + client.Key.HostURL(), "DOORWARD_CA_FILE=" + client.Key.CAFile, "DOORWARD_AGENT_ID=" + m.agent[strings.LastIndexByte(m.agent, '/')+1:],
@@ -77,7 +78,7 @@ func (m mirrored) process(t *testing.T, name string, more ...string) *harness.Da
 }
 
 // start runs an agent until the test ends.
-func (m mirrored) start(t *testing.T, name string, more ...string) *harness.Daemon {
+func (m agentDirectory) start(t *testing.T, name string, more ...string) *harness.Daemon {
 	t.Helper()
 	agent := m.process(t, name, more...)
 	if err := agent.Start(t.Context()); err != nil {
@@ -100,7 +101,7 @@ func address(t *testing.T) string {
 	return free
 }
 
-func answering(ctx context.Context, address string) error {
+func probe(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -112,8 +113,8 @@ func answering(ctx context.Context, address string) error {
 	return response.Body.Close()
 }
 
-// state is what a mirror holds: "user STATUS surname" and "group: user user".
-func (m mirrored) state(t *testing.T) string {
+// state is the accounts and groups of the directory: "user STATUS surname" and "group: user user".
+func (m agentDirectory) state(t *testing.T) string {
 	t.Helper()
 	var lines []string
 	for _, a := range client.All(t, m.directory.Link(t, "accounts")) {
@@ -139,8 +140,8 @@ func (m mirrored) state(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// await waits until a mirror holds the lines, in any order, and nothing else.
-func (m mirrored) await(t *testing.T, what string, lines ...string) {
+// await waits until the directory has the lines of state, in any order, and no others.
+func (m agentDirectory) await(t *testing.T, what string, lines ...string) {
 	t.Helper()
 	slices.Sort(lines)
 	want := strings.Join(lines, "\n")
@@ -155,11 +156,11 @@ func (m mirrored) await(t *testing.T, what string, lines ...string) {
 	}
 }
 
-// login returns the code of a login, 0 for success, and what is said to developers.
-func (m mirrored) login(t *testing.T, name, password string) (code int, reason string) {
+// login returns the error code of a login, 0 for success, and its developerMessage.
+func (m agentDirectory) login(t *testing.T, name, password string) (code int, reason string) {
 	t.Helper()
-	// Each for an end user elsewhere: what is tried here is not the throttle.
-	answer := client.Call(t, e2e.Login(m.application, name, password).From(fmt.Sprintf("2001:db8:0:%x::1", elsewhere.Add(1))))
+	// Each login comes from another address, so that the rate limit does not apply.
+	answer := client.Call(t, e2e.Login(m.application, name, password).From(fmt.Sprintf("2001:db8:0:%x::1", lastAddress.Add(1))))
 	o, err := answer.Object()
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func (m mirrored) login(t *testing.T, name, password string) (code int, reason s
 	return o.Number(t, "code"), o.Text("developerMessage")
 }
 
-func (m mirrored) wantLogin(t *testing.T, name, password string, want int) string {
+func (m agentDirectory) wantLogin(t *testing.T, name, password string, want int) string {
 	t.Helper()
 	code, reason := m.login(t, name, password)
 	if code != want {
@@ -179,7 +180,7 @@ func (m mirrored) wantLogin(t *testing.T, name, password string, want int) strin
 	return reason
 }
 
-func (m mirrored) awaitLogin(t *testing.T, name, password string, want int) {
+func (m agentDirectory) awaitLogin(t *testing.T, name, password string, want int) {
 	t.Helper()
 	err := e2e.AwaitFor(t.Context(), time.Minute, "the login of "+name, func(context.Context) error {
 		if code, reason := m.login(t, name, password); code != want {
@@ -192,8 +193,7 @@ func (m mirrored) awaitLogin(t *testing.T, name, password string, want int) {
 	}
 }
 
-// attacks are login names and passwords that a filter or a name might take for
-// something else.
+// attacks are login names and passwords for LDAP injection, into a filter or a name.
 var attacks = []string{
 	"*", "jo*", "jo)(uid=*", "*)(objectClass=*", "jo)(|(uid=*", "jo\\2a", "\\6a\\6f", "(uid=jo)", "uid=jo,ou=people,dc=example,dc=test",
 	"jo\x00", "jo)\x00", "&", "|", "!(uid=al)", "jo ", "jo\u0000admin", "cn=admin,dc=example,dc=test", strings.Repeat("(", 500), "jo\r\nadmin",
@@ -230,7 +230,7 @@ func TestOpenLDAP(t *testing.T) {
 		ldapPerson("jo", "Doe", "mail: jo@example.test\n")+ldapPerson("zoë", "Ærø-Ødegård", "mail: zoe@example.test\n")+
 		ldapPerson("nomail", "Nobody", "")+ldapPerson("al", "Low", "mail: al@example.test\n"))
 	server.Add(t, ldapGroup("staff", "uid=jo,ou=people", "cn=inner")+ldapGroup("inner", "uid=al,ou=people", "cn=staff"))
-	m := newMirror(t, "ldap", slapdConfig(server))
+	m := newAgentDirectory(t, "ldap", slapdConfig(server))
 	agent := m.start(t, "agent")
 
 	t.Run("the first sync", func(t *testing.T) {
@@ -321,12 +321,12 @@ func TestOpenLDAP(t *testing.T) {
 	})
 }
 
-// An agent is killed with a login in its hands, and the network between another and
-// Doorward is cut: logins fail with a code of delegated logins or succeed, and
-// afterwards everything is as the directory server has it.
+// An agent is killed during a login, and the network between another agent and Doorward
+// fails: logins fail with an error code of delegated logins or succeed, and afterwards the
+// directory is as the LDAP server has it.
 func TestAnAgentIsLost(t *testing.T) {
 	server := connectors.StartSlapd(t, authority, people+ldapPerson("jo", "Doe", "mail: jo@example.test\n"))
-	toServer := newLink(t, net.JoinHostPort(server.Host, strconv.Itoa(server.TLSPort)))
+	toServer := newTCPProxy(t, net.JoinHostPort(server.Host, strconv.Itoa(server.TLSPort)))
 	config := slapdConfig(server)
 	_, port, err := net.SplitHostPort(toServer.address)
 	if err != nil {
@@ -335,7 +335,7 @@ func TestAnAgentIsLost(t *testing.T) {
 	if config["directoryPort"], err = strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
-	m := newMirror(t, "ldap", config)
+	m := newAgentDirectory(t, "ldap", config)
 	// inFlight is a login that begins now; the function waits for its end.
 	inFlight := func() func() {
 		var login sync.WaitGroup
@@ -363,7 +363,7 @@ func TestAnAgentIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	toGateway := newLink(t, gateway.Host)
+	toGateway := newTCPProxy(t, gateway.Host)
 	_, port, err = net.SplitHostPort(toGateway.address)
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func signal(t *testing.T, daemon *harness.Daemon, s syscall.Signal) {
 	}
 }
 
-// The key of an agent reaches nothing but its agent.
+// The API key of an agent has access to nothing but that agent.
 func TestTheKeyOfAnAgent(t *testing.T) {
 	config := e2e.Object{
 		"directoryHost": "ldap.internal", "agentUserDn": "cn=x", "agentUserDnPassword": "p", "baseDn": "dc=x",
@@ -400,7 +400,7 @@ func TestTheKeyOfAnAgent(t *testing.T) {
 			"passwordRdn": "userPassword"},
 		"groupConfig": e2e.Object{"objectClass": "group", "nameRdn": "cn", "descriptionRdn": "description"},
 	}
-	m, other := newMirror(t, "ldap", config), newMirror(t, "ldap", config)
+	m, other := newAgentDirectory(t, "ldap", config), newAgentDirectory(t, "ldap", config)
 	key := client.With(m.key.Text("id"), m.key.Text("secret"))
 	if got := key.Get(t, m.agent+"/configuration"); got.Text("agentUserDnPassword") != "p" || got.Text("providerId") != "ldap" {
 		t.Errorf("the configuration is %v", got)
@@ -447,7 +447,7 @@ func TestActiveDirectory(t *testing.T) {
 	server.Tool(t, "group", "add", "outer", "--groupou=ou=teams")
 	server.Tool(t, "group", "addmembers", "inner", "al")
 	server.Tool(t, "group", "addmembers", "outer", "inner,jo")
-	m := newMirror(t, "ad", sambaConfig(server))
+	m := newAgentDirectory(t, "ad", sambaConfig(server))
 	m.start(t, "agent")
 	m.await(t, "the first sync", "al ENABLED Økonom", "jo ENABLED Doe", "inner: al", "outer: al jo")
 	m.wantLogin(t, "jo", password, 0)
@@ -477,8 +477,8 @@ func TestActiveDirectory(t *testing.T) {
 	})
 }
 
-// The agent and then Doorward are killed in the middle of a sync: nothing is lost
-// and nothing is there twice. The figures are logged.
+// The agent and then Doorward are killed in the middle of a sync: no account is lost or
+// duplicated. The figures are logged.
 func TestALargeLDAPDirectory(t *testing.T) {
 	const size, groups = 20_000, 1000
 	var ldif strings.Builder
@@ -494,7 +494,7 @@ func TestALargeLDAPDirectory(t *testing.T) {
 		ldif.WriteString(ldapGroup(fmt.Sprintf("group%04d", i), everybody[0]))
 	}
 	server := connectors.StartSlapd(t, authority, ldif.String())
-	m := newMirror(t, "ldap", slapdConfig(server))
+	m := newAgentDirectory(t, "ldap", slapdConfig(server))
 	size0 := func() int { return client.Get(t, m.directory.Link(t, "accounts")+"?limit=1").Number(t, "size") }
 	first := m.start(t, "killed")
 	err := e2e.AwaitFor(t.Context(), time.Minute, "a part of the sync", func(context.Context) error {

@@ -15,21 +15,20 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// shapeEnv names one shape; without it the scenarios run on both, one after the other.
-const shapeEnv = "DOORWARD_E2E_SHAPE"
+// modeEnv names one deployment mode; without it the scenarios run on both, one after the other.
+const modeEnv = "DOORWARD_E2E_SHAPE"
 
 // What the scenarios of a run share.
 var (
-	deployed  harness.Shape      // the deployment under test
+	deployed  harness.Deployment // the deployment under test
 	client    *e2e.Client        // speaks with it
 	keyFile   string             // of that deployment
 	authority *harness.Authority // trusted by the deployment besides the system's
-	shared    foreign
+	shared    sharedServers
 )
 
-// foreign are the servers that are started at most once, by the first scenario that
-// asks for them.
-type foreign struct {
+// sharedServers are started at most once, by the first scenario that needs them.
+type sharedServers struct {
 	dir string
 
 	once     sync.Once
@@ -51,7 +50,7 @@ func keycloak(t testing.TB) *connectors.Keycloak {
 }
 
 // stop ends what was started. How Java ends on SIGTERM, with status 143, is no failure.
-func (f *foreign) stop(failed bool) {
+func (f *sharedServers) stop(failed bool) {
 	if f.keycloak == nil {
 		return
 	}
@@ -65,49 +64,49 @@ func TestMain(m *testing.M) {
 	harness.Main(func(dir string) (int, error) { return run(m, dir) })
 }
 
-// run starts the shapes one after the other and runs the scenarios on each.
+// run starts a deployment in one mode after the other and runs the scenarios on each.
 func run(m *testing.M, dir string) (status int, err error) {
 	if authority, err = harness.NewAuthority(dir); err != nil {
 		return 1, err
 	}
 	shared.dir = dir
 	defer func() { shared.stop(status != 0) }()
-	shapes := []string{"standalone", "distributed"}
-	if only := os.Getenv(shapeEnv); only != "" {
-		shapes = []string{only}
+	modes := []string{"standalone", "distributed"}
+	if only := os.Getenv(modeEnv); only != "" {
+		modes = []string{only}
 	}
-	for _, shape := range shapes {
+	for _, mode := range modes {
 		began := time.Now()
-		one, err := scenarios(m, shape, dir)
+		one, err := scenarios(m, mode, dir)
 		if err != nil {
 			return 1, err
 		}
-		fmt.Fprintf(os.Stderr, "%s: status %d after %s\n", shape, one, time.Since(began).Round(time.Second))
+		fmt.Fprintf(os.Stderr, "%s: status %d after %s\n", mode, one, time.Since(began).Round(time.Second))
 		status = max(status, one)
 	}
 	return status, nil
 }
 
-func scenarios(m *testing.M, name, dir string) (status int, err error) {
-	shape, err := start(name, dir)
+func scenarios(m *testing.M, mode, dir string) (status int, err error) {
+	deployed, err = start(mode, dir)
 	if err != nil {
 		return 1, err
 	}
 	defer func() {
 		if status != 0 {
-			shape.Logs(os.Stderr)
+			deployed.Logs(os.Stderr)
 		}
-		err = errors.Join(err, shape.Stop(context.Background()))
+		err = errors.Join(err, deployed.Stop(context.Background()))
 	}()
-	deployed, keyFile = shape, shape.KeyFile()
+	keyFile = deployed.KeyFile()
 	if client, err = e2e.OpenClient(keyFile); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
 }
 
-func start(name, dir string) (harness.Shape, error) {
-	return harness.Start(context.Background(), name, harness.Config{Dir: filepath.Join(dir, name), Settings: []string{
+func start(mode, dir string) (harness.Deployment, error) {
+	return harness.Start(context.Background(), mode, harness.Config{Dir: filepath.Join(dir, mode), Settings: []string{
 		"DOORWARD_OUTBOUND_PRIVATE_NETWORKS=127.0.0.0/8",
 		"DOORWARD_OUTBOUND_CA_FILE=" + authority.CAFile,
 	}})
@@ -122,11 +121,11 @@ func killDoorward(t *testing.T) {
 		Start(context.Context) error
 	}
 	var processes []process
-	switch shape := deployed.(type) {
+	switch d := deployed.(type) {
 	case *harness.Standalone:
-		processes = append(processes, shape)
+		processes = append(processes, d)
 	case *harness.Distributed:
-		processes = append(processes, shape.Replica("directory", 0), shape.Replica("directory", 1))
+		processes = append(processes, d.Replica("directory", 0), d.Replica("directory", 1))
 	}
 	for _, p := range processes {
 		if err := p.Kill(); err != nil {

@@ -41,7 +41,7 @@ func StartOpenID(t testing.TB, authority *harness.Authority) *OpenID {
 	must(t, os.WriteFile(script, openidScript, 0o644))
 	port := strconv.Itoa(harness.FreePort())
 	o := &OpenID{Issuer: "https://localhost:" + port}
-	o.client, err = trusting(authority)
+	o.client, err = clientTrusting(authority)
 	must(t, err)
 	o.Daemon = harness.NewDaemon("openid", filepath.Join(dir, "openid.log"),
 		answersOK(o.client, o.Issuer+"/.well-known/openid-configuration"), node, script)

@@ -9,15 +9,15 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/connectors"
 )
 
-// provider is an OpenID provider and how a visitor signs in on its page.
+// provider is an OpenID provider and how a browser signs in on its page.
 type provider struct {
 	issuer    string
 	newClient func(t testing.TB, redirects ...string) (id, secret string)
-	signIn    func(v *visitor, login string)
+	signIn    func(v *htmlBrowser, login string)
 	login     string // of a user
 	email     string // of that user
 	given     string // the user's first name
-	denied    func(v *visitor)
+	denied    func(v *htmlBrowser)
 }
 
 func keycloakProvider(t *testing.T) provider {
@@ -29,7 +29,7 @@ func keycloakProvider(t *testing.T) provider {
 func nodeProvider(t *testing.T) provider {
 	o := connectors.StartOpenID(t, authority)
 	login := strings.ToLower(e2e.Unique("noa"))
-	return provider{issuer: o.Issuer, newClient: o.NewClient, login: login, email: login + "@example.test", given: "Noa", signIn: nodeSignIn, denied: func(v *visitor) {
+	return provider{issuer: o.Issuer, newClient: o.NewClient, login: login, email: login + "@example.test", given: "Noa", signIn: nodeSignIn, denied: func(v *htmlBrowser) {
 		_, path, found := strings.Cut(v.body, `href="`)
 		path, _, end := strings.Cut(path, `"`)
 		if !found || !end || !strings.HasSuffix(path, "/abort") {
@@ -40,7 +40,7 @@ func nodeProvider(t *testing.T) provider {
 }
 
 // nodeSignIn logs in and consents.
-func nodeSignIn(v *visitor, login string) {
+func nodeSignIn(v *htmlBrowser, login string) {
 	v.Helper()
 	v.submit(map[string]string{"login": login, "password": "any"})
 	v.submit(nil)
@@ -71,11 +71,11 @@ func TestAnOpenIDProviderNeedsOnlyItsIssuer(t *testing.T) {
 			p, application := start(t), newShop(t)
 			directory := openIDDirectory(t, application, p)
 			var first e2e.Object
-			t.Run("a visitor signs in on its page and has an account", func(t *testing.T) {
-				v := newVisitor(t)
+			t.Run("a user signs in on its page and has an account", func(t *testing.T) {
+				v := newHTMLBrowser(t)
 				v.open(authorizeAddress(t, application, directory))
 				p.signIn(v, p.login)
-				query := v.arrived()
+				query := v.callbackQuery()
 				if query.Get("state") != "s 1" {
 					t.Errorf("the state is %q", query.Get("state"))
 				}
@@ -96,26 +96,26 @@ func TestAnOpenIDProviderNeedsOnlyItsIssuer(t *testing.T) {
 				}
 				// The same assertion is good for one session only by the Client API; a second visit is what comes next.
 				v.open(authorizeAddress(t, application, directory))
-				claims, second := redeem(t, application, v.arrived())
+				claims, second := redeem(t, application, v.callbackQuery())
 				if claims["isNewSub"] != false || second.Href() != first.Href() {
 					t.Errorf("the second visit says %v", claims)
 				}
 			})
 			if p.denied != nil {
-				t.Run("a visitor who refuses comes back with the error", func(t *testing.T) {
-					v := newVisitor(t)
+				t.Run("a user who refuses is redirected with the error", func(t *testing.T) {
+					v := newHTMLBrowser(t)
 					v.open(authorizeAddress(t, application, directory))
 					p.denied(v)
-					if query := v.arrived(); query.Get("error") == "" || query.Get("error_description") == "" || query.Get("state") != "s 1" {
-						t.Errorf("the visitor brings %v", query)
+					if query := v.callbackQuery(); query.Get("error") == "" || query.Get("error_description") == "" || query.Get("state") != "s 1" {
+						t.Errorf("the callback has %v", query)
 					}
 				})
 			}
 			t.Run("the way back works once, and in one browser only", func(t *testing.T) {
-				v, other := newVisitor(t), newVisitor(t)
+				v, other := newHTMLBrowser(t), newHTMLBrowser(t)
 				v.open(authorizeAddress(t, application, directory))
 				other.open(v.at.String())
-				// The other visitor's provider session knows nothing of this login; its answer with our state is refused.
+				// the other browser's provider session knows nothing of this login; its answer with our state is refused.
 				answer := other.http
 				response, err := answer.Get(clientAPI(t, application) + "/authorize/callback?code=stolen&state=" + url.QueryEscape(v.at.Query().Get("state")))
 				if err != nil {

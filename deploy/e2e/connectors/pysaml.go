@@ -22,8 +22,8 @@ import (
 //go:embed pysaml.py
 var pysamlScript []byte
 
-// PySAML is a SAML identity provider and a service provider by pysaml2. The addresses
-// are there from the beginning; it runs from Start on.
+// PySAML is a SAML identity provider and a service provider by pysaml2. Its addresses are
+// known after NewPySAML; it runs from Start on.
 type PySAML struct {
 	// URL is its address; the script says what lies below it.
 	URL string
@@ -36,13 +36,13 @@ type PySAML struct {
 	port      int
 }
 
-// SAMLUser is what the identity provider says of its one user, and how.
+// SAMLUser is the one user of the identity provider, with the attributes of its assertions.
 type SAMLUser struct {
 	NameID     string              `json:"name_id"`
 	Attributes map[string][]string `json:"attributes"`
 }
 
-// SAMLOptions says how the identity provider protects what it says.
+// SAMLOptions are how the identity provider signs and encrypts its responses.
 type SAMLOptions struct {
 	SignResponse, SignAssertion bool
 	EncryptFor                  string // a certificate in PEM; empty encrypts nothing
@@ -87,7 +87,7 @@ func (p *PySAML) Start(t testing.TB, metadata []byte, user SAMLUser, options SAM
 		"sign_assertion": options.SignAssertion, "encrypt_for": options.EncryptFor,
 	})
 	must(t, err)
-	client, err := trusting(p.authority)
+	client, err := clientTrusting(p.authority)
 	must(t, err)
 	serve(t, harness.NewDaemon("pysaml2", p.path("pysaml.log"), answersOK(client, p.URL+"/sp/metadata"),
 		filepath.Join(venv, "bin", "python"), "-u", p.path("pysaml.py"), string(settings)))

@@ -45,7 +45,7 @@ func samlLogin(t *testing.T, application e2e.Object, changes e2e.Object) string 
 }
 
 // message is the response that the page at hand would post, decoded.
-func (v *visitor) message() string {
+func (v *htmlBrowser) message() string {
 	v.Helper()
 	raw, err := base64.StdEncoding.DecodeString(v.form().values.Get("SAMLResponse"))
 	if err != nil {
@@ -64,13 +64,13 @@ func TestKeycloakIsASAMLIdentityProvider(t *testing.T) {
 	email := k.NewUser(t, nil)
 	var first e2e.Object
 
-	t.Run("a visitor signs in on its page and has an account", func(t *testing.T) {
-		v := newVisitor(t)
+	t.Run("a user signs in on its page and has an account", func(t *testing.T) {
+		v := newHTMLBrowser(t)
 		v.open(samlLogin(t, application, e2e.Object{"ash": directory.Href()}))
 		keycloakSignIn(v, email)
 		v.submit(nil)
 		var claims e2e.Object
-		claims, first = redeem(t, application, v.arrived())
+		claims, first = redeem(t, application, v.callbackQuery())
 		if claims["isNewSub"] != true || claims.Text("state") != "a b~?ü" || claims.Text("irt") == "" || claims.Text("aud") != client.Key.ID {
 			t.Errorf("the assertion says %v", claims)
 		}
@@ -85,33 +85,33 @@ func TestKeycloakIsASAMLIdentityProvider(t *testing.T) {
 		}
 	})
 	t.Run("a second visit finds it, in the only SAML directory without naming it", func(t *testing.T) {
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.open(samlLogin(t, application, nil))
 		keycloakSignIn(v, email)
 		v.submit(nil)
-		if claims, again := redeem(t, application, v.arrived()); claims["isNewSub"] != false || again.Href() != first.Href() {
+		if claims, again := redeem(t, application, v.callbackQuery()); claims["isNewSub"] != false || again.Href() != first.Href() {
 			t.Errorf("the assertion says %v", claims)
 		}
 	})
 	t.Run("a response is good once", func(t *testing.T) {
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.open(samlLogin(t, application, nil))
 		keycloakSignIn(v, email)
 		again := *v
 		v.submit(nil)
-		redeem(t, application, v.arrived())
+		redeem(t, application, v.callbackQuery())
 		again.submit(nil)
-		if refused := refusal(t, again.arrived()); refused["code"] != 10100.0 {
-			t.Errorf("the second time brings %v", again.arrived())
+		if refused := refusal(t, again.callbackQuery()); refused["code"] != 10100.0 {
+			t.Errorf("the second time brings %v", again.callbackQuery())
 		}
 	})
 	t.Run("a response that was changed is refused", func(t *testing.T) {
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.open(samlLogin(t, application, nil))
 		keycloakSignIn(v, email)
 		forged := strings.ReplaceAll(v.message(), email, "owner@example.test")
 		v.submit(map[string]string{"SAMLResponse": base64.StdEncoding.EncodeToString([]byte(forged))})
-		if refused := refusal(t, v.arrived()); refused["code"] != 10101.0 {
+		if refused := refusal(t, v.callbackQuery()); refused["code"] != 10101.0 {
 			t.Errorf("it brings %v", refused)
 		}
 	})
@@ -119,11 +119,11 @@ func TestKeycloakIsASAMLIdentityProvider(t *testing.T) {
 		policy := client.Get(t, application.Link(t, "samlPolicy"))
 		states := client.Get(t, policy.Link(t, "serviceProvider")).Link(t, "defaultRelayStates")
 		state := client.WantObject(t, http.StatusOK, post(states, e2e.Object{"callbackUri": shopCallback, "state": "from there"})).Text("defaultRelayState")
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.open(k.SAML() + "/clients/" + initiated + "?RelayState=" + url.QueryEscape(state))
 		keycloakSignIn(v, email)
 		v.submit(map[string]string{"RelayState": state})
-		if claims, again := redeem(t, application, v.arrived()); claims.Text("state") != "from there" || again.Href() != first.Href() {
+		if claims, again := redeem(t, application, v.callbackQuery()); claims.Text("state") != "from there" || again.Href() != first.Href() {
 			t.Errorf("the assertion says %v", claims)
 		}
 	})
@@ -132,14 +132,14 @@ func TestKeycloakIsASAMLIdentityProvider(t *testing.T) {
 		settings, _ := it["attributes"].(map[string]any)
 		settings["saml.encrypt"] = "true" // for the certificate that it has from the metadata
 		k.Admin(t, http.MethodPut, "/clients/"+id, it)
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.open(samlLogin(t, application, nil))
 		keycloakSignIn(v, email)
 		if text := v.message(); strings.Contains(text, email) || !strings.Contains(text, "EncryptedAssertion") {
 			t.Errorf("the assertion is not encrypted: %s", text)
 		}
 		v.submit(nil)
-		if _, again := redeem(t, application, v.arrived()); again.Href() != first.Href() {
+		if _, again := redeem(t, application, v.callbackQuery()); again.Href() != first.Href() {
 			t.Errorf("the account is %v", again)
 		}
 	})
@@ -161,10 +161,10 @@ func TestPySAML2IsASAMLIdentityProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			idp.Start(t, metadata, user, options)
-			v := newVisitor(t)
+			v := newHTMLBrowser(t)
 			v.open(samlLogin(t, application, e2e.Object{"ash": directory.Href()}))
 			v.submit(nil)
-			_, account := redeem(t, application, v.arrived())
+			_, account := redeem(t, application, v.callbackQuery())
 			if account.Text("email") != email || account.Text("surname") != "Ōe" {
 				t.Errorf("the account is %v", account)
 			}
@@ -180,20 +180,20 @@ func TestPySAML2IsASAMLIdentityProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			idp.Start(t, metadata, user, options)
-			v := newVisitor(t)
+			v := newHTMLBrowser(t)
 			v.open(samlLogin(t, application, nil))
 			v.submit(nil)
-			if refused := refusal(t, v.arrived()); refused["code"] != 10101.0 {
+			if refused := refusal(t, v.callbackQuery()); refused["code"] != 10101.0 {
 				t.Errorf("it brings %v", refused)
 			}
 		})
 	}
 	t.Run("a login may begin there, also without a relay state", func(t *testing.T) {
 		idp.Start(t, metadata, user, connectors.SAMLOptions{SignAssertion: true})
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.open(idp.URL + "/idp/start?sp=" + url.QueryEscape(object.Text("entityId")))
 		v.submit(nil)
-		if _, account := redeem(t, application, v.arrived()); account.Text("email") != email {
+		if _, account := redeem(t, application, v.callbackQuery()); account.Text("email") != email {
 			t.Errorf("the account is %v", account)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // identityProvider is an application as a SAML identity provider, whose assertions
-// say mail, first, last and roles, and its metadata.
+// have the attributes mail, first, last and roles, and its metadata.
 func identityProvider(t *testing.T, application e2e.Object) (provider e2e.Object, metadata []byte) {
 	t.Helper()
 	provider = client.Get(t, client.Get(t, application.Link(t, "samlPolicy")).Link(t, "identityProvider"))
@@ -27,7 +27,7 @@ func identityProvider(t *testing.T, application e2e.Object) (provider e2e.Object
 	return provider, document(t, provider.Link(t, "metadata"), "application/samlmetadata+xml")
 }
 
-// register makes a service provider known to the identity provider.
+// register registers a service provider with the identity provider.
 func register(t *testing.T, provider e2e.Object, fields e2e.Object) e2e.Object {
 	t.Helper()
 	service := client.Create(t, "/registeredSamlServiceProviders", fields)
@@ -37,11 +37,11 @@ func register(t *testing.T, provider e2e.Object, fields e2e.Object) e2e.Object {
 }
 
 func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
-	site := client.NewSite(t)
-	provider, metadata := identityProvider(t, site.Application)
+	fixture := client.NewFixture(t)
+	provider, metadata := identityProvider(t, fixture.Application)
 	sp := connectors.NewPySAML(t, authority)
 	sp.Start(t, metadata, connectors.SAMLUser{}, connectors.SAMLOptions{SignAssertion: true})
-	account := client.Register(t, site.Directory.Link(t, "accounts"))
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
 	client.Update(t, account.Link(t, "customData"), e2e.Object{"roles": []string{"reader", "a <b> & \"c\""}})
 	service := register(t, provider, e2e.Object{
 		"assertionConsumerServiceUrl": sp.URL + "/sp/acs", "entityId": sp.URL + "/sp/metadata", "encodedX509Certificate": sp.Certificate,
@@ -50,7 +50,7 @@ func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
 	// The application's own login page stands in the place of the hosted one.
 	login := func(t *testing.T) e2e.Object {
 		t.Helper()
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		response, err := v.http.Get(sp.URL + "/sp/login?relay=" + url.QueryEscape("back to ü"))
 		if err != nil {
@@ -60,7 +60,7 @@ func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
 		location := response.Header.Get("Location")
 		target, err := url.Parse(location)
 		if err != nil || !strings.HasPrefix(location, provider.Link(t, "ssoLoginEndpoint")) {
-			t.Fatalf("the service provider sends its visitor to %q", location)
+			t.Fatalf("the service provider redirects its user to %q", location)
 		}
 		query := target.Query()
 		verified := client.WantObject(t, http.StatusOK, post(provider.Href()+"/authnVerifications", e2e.Object{
@@ -118,7 +118,7 @@ func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
 		}
 	})
 	t.Run("a request that was changed is refused", func(t *testing.T) {
-		v := newVisitor(t)
+		v := newHTMLBrowser(t)
 		v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		response, err := v.http.Get(sp.URL + "/sp/login?relay=here")
 		if err != nil {
@@ -145,7 +145,7 @@ func entityID(t *testing.T, provider e2e.Object) string {
 	}).Text("entityId")
 }
 
-// brokered lets Keycloak sign visitors in at our identity provider and returns where
+// brokered lets Keycloak sign users in at our identity provider and returns where
 // such a login begins.
 func brokered(t *testing.T, k *connectors.Keycloak, application e2e.Object, callback string) string {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// stopLimit bounds the orderly end of a server.
+// stopLimit bounds the graceful shutdown of a server.
 const stopLimit = 20 * time.Second
 
 // must fails the test on an error.
@@ -34,7 +34,7 @@ func serve(t testing.TB, server *harness.Daemon) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), stopLimit)
 		defer cancel()
-		// How a server of others ends is not what is tried here; that it is gone is.
+		// The exit status of the foreign servers does not matter; that they have ended does.
 		if err := server.Stop(ctx); err != nil && server.PID() != 0 {
 			t.Error(err)
 		}
@@ -58,8 +58,8 @@ func command(ctx context.Context, env []string, input, name string, args ...stri
 	return string(out), nil
 }
 
-// trusting is a client without a key for servers with certificates of the authority.
-func trusting(a *harness.Authority) (*e2e.Client, error) {
+// clientTrusting is a client without an API key for servers with certificates of the authority.
+func clientTrusting(a *harness.Authority) (*e2e.Client, error) {
 	client, err := e2e.NewClient(e2e.Key{CAFile: a.CAFile})
 	if err != nil {
 		return nil, err

@@ -83,14 +83,14 @@ func TestAProvidersTokensAndCodesSignIn(t *testing.T) {
 // code signs in at Keycloak as an application does and returns the code.
 func code(t *testing.T, k *connectors.Keycloak, id, email string) string {
 	t.Helper()
-	v := newVisitor(t)
+	v := newHTMLBrowser(t)
 	v.open(k.OpenID("auth") + "?" + url.Values{
 		"client_id": {id}, "response_type": {"code"}, "redirect_uri": {shopCallback}, "scope": {"openid email profile"}, "state": {"x"},
 	}.Encode())
 	keycloakSignIn(v, email)
-	found := v.arrived().Get("code")
+	found := v.callbackQuery().Get("code")
 	if found == "" {
-		t.Fatalf("no code came back: %v", v.arrived())
+		t.Fatalf("no code came back: %v", v.callbackQuery())
 	}
 	return found
 }
@@ -107,7 +107,7 @@ func userID(t *testing.T, k *connectors.Keycloak, email string) string {
 	return id
 }
 
-func keycloakSignIn(v *visitor, login string) {
+func keycloakSignIn(v *htmlBrowser, login string) {
 	v.Helper()
 	if !strings.Contains(v.body, "kc-form-login") {
 		v.Fatalf("this is not Keycloak's login: %s", v.page())

@@ -1,4 +1,4 @@
-// Package distributed tries what can only be tried on many processes of one's
-// own: replicas and the servers they share are killed while accounts register, and the
-// end of a token is looked for at every replica.
+// Package distributed has the tests that start a distributed deployment of their own: they
+// kill replicas, Kafka and Redis while accounts register (crash_test.go), and measure how
+// long a revoked token is still accepted by each replica (staleness_test.go).
 package distributed

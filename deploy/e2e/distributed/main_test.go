@@ -25,8 +25,8 @@ const (
 
 // All tests share one deployment and heal what they break.
 var (
-	shape  *harness.Distributed
-	client *e2e.Client
+	deployment *harness.Distributed
+	client     *e2e.Client
 )
 
 func TestMain(m *testing.M) {
@@ -36,19 +36,19 @@ func TestMain(m *testing.M) {
 func run(m *testing.M, dir string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	config := harness.Config{Dir: filepath.Join(dir, "shape"), Own: true, Settings: []string{mailTimeout}}
-	if shape, err = harness.StartDistributed(ctx, config); err != nil {
+	config := harness.Config{Dir: filepath.Join(dir, "deployment"), OwnServers: true, Settings: []string{mailTimeout}}
+	if deployment, err = harness.StartDistributed(ctx, config); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, shape.Stop(context.Background())) }()
-	for _, lap := range shape.Started() {
-		fmt.Printf("started %s in %s\n", lap.Part, lap.Took)
+	defer func() { err = errors.Join(err, deployment.Stop(context.Background())) }()
+	for _, step := range deployment.StartSteps() {
+		fmt.Printf("started %s in %s\n", step.Name, step.Took)
 	}
-	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {
+	if client, err = e2e.OpenClient(deployment.KeyFile()); err != nil {
 		return 1, err
 	}
 	if status = m.Run(); status != 0 {
-		shape.Logs(os.Stderr)
+		deployment.Logs(os.Stderr)
 	}
 	return status, nil
 }

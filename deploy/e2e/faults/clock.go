@@ -19,9 +19,9 @@ import (
 )
 
 // clockCode replaces the function of the kernel's shared object (vDSO) by which a
-// process reads its clocks, on amd64: it asks the kernel, and adds seconds to the
-// answer where the clock is CLOCK_REALTIME. Go programs are linked statically, so
-// no library of another clock can be loaded into them.
+// process reads its clocks, on amd64: it makes the system call, and adds seconds to the
+// result where the clock is CLOCK_REALTIME. Go programs are linked statically, so that a
+// library such as libfaketime cannot be loaded into them.
 var clockCode = []byte{
 	0xb8, 0xe4, 0x00, 0x00, 0x00, // mov  eax, SYS_clock_gettime
 	0x0f, 0x05, //                   syscall
@@ -31,18 +31,18 @@ var clockCode = []byte{
 	0xc3, //                         ret
 }
 
-// clockSeconds is where the seconds stand in clockCode.
-const clockSeconds = 14
+// clockSecondsOffset is the offset of the seconds in clockCode.
+const clockSecondsOffset = 14
 
-// setClock lets the wall clock of a running process, and of no other, differ from
-// the machine's by a time; the clock that measures durations goes on.
+// setClock sets the wall clock of one running process off from the machine's by a duration
+// (clock skew). The monotonic clock of the process stays as it is.
 func setClock(pid int, by time.Duration) error {
 	function, err := clockFunction(pid)
 	if err != nil {
 		return fmt.Errorf("find the clock of process %d: %w", pid, err)
 	}
 	code := bytes.Clone(clockCode)
-	binary.LittleEndian.PutUint32(code[clockSeconds:], uint32(int32(by/time.Second)))
+	binary.LittleEndian.PutUint32(code[clockSecondsOffset:], uint32(int32(by/time.Second)))
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -56,10 +56,10 @@ func setClock(pid int, by time.Duration) error {
 		if err := process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
-		busy, err := within(pid, function, function+int64(len(code)))
-		for tries := 0; errors.Is(err, errRuns) && tries < 1000; tries++ { // a busy machine takes its time
+		busy, err := executesIn(pid, function, function+int64(len(code)))
+		for tries := 0; errors.Is(err, errRunning) && tries < 1000; tries++ { // a busy machine takes its time
 			<-time.After(5 * time.Millisecond)
-			busy, err = within(pid, function, function+int64(len(code)))
+			busy, err = executesIn(pid, function, function+int64(len(code)))
 		}
 		if err == nil && !busy {
 			_, err = memory.WriteAt(code, function)
@@ -110,12 +110,11 @@ func clockFunction(pid int) (int64, error) {
 	return 0, errors.New("its vDSO has no __vdso_clock_gettime")
 }
 
-// errRuns is the error for a process of which a thread has not stopped yet.
-var errRuns = errors.New("a thread still runs")
+// errRunning is the error of executesIn for a process with a thread that has not stopped yet.
+var errRunning = errors.New("a thread still runs")
 
-// within reports whether a thread of a stopped process is at an address from one to
-// another.
-func within(pid int, from, end int64) (bool, error) {
+// executesIn reports whether a thread of a stopped process is between two addresses.
+func executesIn(pid int, from, end int64) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	if err != nil {
 		return false, err
@@ -130,7 +129,7 @@ func within(pid int, from, end int64) (bool, error) {
 		}
 		fields := strings.Fields(string(raw))
 		if len(fields) < 2 { // "running"
-			return false, errRuns
+			return false, errRunning
 		}
 		at, err := strconv.ParseInt(strings.TrimPrefix(fields[len(fields)-1], "0x"), 16, 64)
 		if err != nil {

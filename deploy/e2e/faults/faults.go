@@ -22,14 +22,14 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// fault is one way in which something breaks. draw chooses what breaks and for how
-// long, by the random numbers of the schedule alone.
+// fault is one kind of fault that is injected (chaos test). draw chooses what breaks and
+// for how long, by the random numbers of the schedule alone.
 type fault struct {
 	name string
 	draw func(*suite, *rand.Rand) event
 }
 
-// event is one fault of a schedule: begin breaks something, and end repairs it.
+// event is one fault of a schedule: begin injects it, and end repairs it.
 type event struct {
 	fault  string
 	target string
@@ -38,7 +38,7 @@ type event struct {
 	end    func(context.Context) error
 }
 
-// allFaults are those that a schedule draws from.
+// allFaults are the faults that a schedule draws from.
 var allFaults = []fault{
 	{"process killed (kill -9), started again", killedProcess},
 	{"process stopped (SIGSTOP), continued", stoppedProcess},
@@ -52,20 +52,20 @@ var allFaults = []fault{
 		return event{target: "redis", begin: s.flushRedis, end: func(context.Context) error { return nil }}
 	}},
 	{"Redis killed, started again empty", func(s *suite, r *rand.Rand) event {
-		return killed(s, r, "redis", s.shape.Redis)
+		return killed(s, r, "redis", s.deployment.Redis)
 	}},
 	{"Kafka killed, started again", func(s *suite, r *rand.Rand) event {
-		return killed(s, r, "kafka", s.shape.Kafka)
+		return killed(s, r, "kafka", s.deployment.Kafka)
 	}},
 	{"Kafka stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event {
-		return stopped(r, "kafka", s.shape.Kafka)
+		return stopped(r, "kafka", s.deployment.Kafka)
 	}},
 	{"PostgreSQL killed, started again", func(s *suite, r *rand.Rand) event { return killed(s, r, "postgres", s.database) }},
 	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", s.database) }},
 	{"PostgreSQL killed, its standby promoted", promotedStandby},
 	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", s.database) }},
 	{"tenant moved to another database", movedTenant},
-	{"disk of Kafka full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "kafka", s.shape.Kafka) }},
+	{"disk of Kafka full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "kafka", s.deployment.Kafka) }},
 }
 
 // seconds draws a time.
@@ -84,84 +84,84 @@ type server interface {
 // process draws one of the product's processes.
 func (s *suite) process(r *rand.Rand) *harness.Daemon {
 	services := append(slices.Clone(deployment.Services), "gateway")
-	return s.shape.Replica(services[r.IntN(len(services))], r.IntN(2))
+	return s.deployment.Replica(services[r.IntN(len(services))], r.IntN(2))
 }
 
-// link draws one of the ways between two parts.
+// link draws one of the links between two parts.
 func (s *suite) link(r *rand.Rand) link {
 	s.network.mu.Lock()
 	defer s.network.mu.Unlock()
-	ways := slices.SortedFunc(maps.Keys(s.network.proxies), func(a, b link) int {
+	links := slices.SortedFunc(maps.Keys(s.network.proxies), func(a, b link) int {
 		return strings.Compare(a.from+" "+a.to, b.from+" "+b.to)
 	})
-	return ways[r.IntN(len(ways))]
+	return links[r.IntN(len(links))]
 }
 
 func killedProcess(s *suite, r *rand.Rand) event {
-	victim := s.process(r)
-	return killed(s, r, victim.Name, victim)
+	process := s.process(r)
+	return killed(s, r, process.Name, process)
 }
 
-// killed lets no port answer while the process is down, which a proxy's would.
-func killed(s *suite, r *rand.Rand, name string, victim server) event {
+// killed kills a process and starts it again. Meanwhile the ports of its proxies are closed too.
+func killed(s *suite, r *rand.Rand, name string, process server) event {
 	return event{
 		target: name, lasts: seconds(r, 2, 8),
-		begin: func(context.Context) error { return errors.Join(s.network.refuse(to(name)), victim.Kill()) },
+		begin: func(context.Context) error { return errors.Join(s.network.refuse(to(name)), process.Kill()) },
 		end: func(ctx context.Context) error {
-			return errors.Join(victim.Start(ctx), s.network.accept(to(name)))
+			return errors.Join(process.Start(ctx), s.network.accept(to(name)))
 		},
 	}
 }
 
 func stoppedProcess(s *suite, r *rand.Rand) event {
-	victim := s.process(r)
-	return stopped(r, victim.Name, victim)
+	process := s.process(r)
+	return stopped(r, process.Name, process)
 }
 
-func stopped(r *rand.Rand, name string, victim server) event {
+func stopped(r *rand.Rand, name string, process server) event {
 	return event{
 		target: name, lasts: seconds(r, 5, 15),
-		begin: func(context.Context) error { return victim.Signal(syscall.SIGSTOP) },
-		end:   func(context.Context) error { return victim.Signal(syscall.SIGCONT) },
+		begin: func(context.Context) error { return process.Signal(syscall.SIGSTOP) },
+		end:   func(context.Context) error { return process.Signal(syscall.SIGCONT) },
 	}
 }
 
 func slowLink(s *suite, r *rand.Rand) event {
-	way := s.link(r)
-	slow := func(ways func(link) bool) error { return s.network.slow(ways, 200, 100) }
-	return s.onNetwork(r, way.from+" to "+way.to, between(way.from, way.to), slow)
+	l := s.link(r)
+	slow := func(match func(link) bool) error { return s.network.slow(match, 200, 100) }
+	return s.onNetwork(r, l.from+" to "+l.to, between(l.from, l.to), slow)
 }
 
 func cutLink(s *suite, r *rand.Rand) event {
-	way := s.link(r)
-	return s.onNetwork(r, way.from+" to "+way.to, between(way.from, way.to), s.network.cut)
+	l := s.link(r)
+	return s.onNetwork(r, l.from+" to "+l.to, between(l.from, l.to), s.network.cut)
 }
 
 func isolatedProcess(s *suite, r *rand.Rand) event {
 	name := s.process(r).Name
-	return s.onNetwork(r, name, of(name), s.network.cut)
+	return s.onNetwork(r, name, allOf(name), s.network.cut)
 }
 
-func (s *suite) onNetwork(r *rand.Rand, target string, ways func(link) bool, begin func(func(link) bool) error) event {
+func (s *suite) onNetwork(r *rand.Rand, target string, match func(link) bool, begin func(func(link) bool) error) event {
 	return event{
 		target: target, lasts: seconds(r, 8, 15),
-		begin: func(context.Context) error { return begin(ways) },
-		end:   func(ctx context.Context) error { return s.network.restore(ctx, ways) },
+		begin: func(context.Context) error { return begin(match) },
+		end:   func(ctx context.Context) error { return s.network.restore(ctx, match) },
 	}
 }
 
 func jumpedClock(s *suite, r *rand.Rand) event {
-	victim, by := s.process(r), 10*time.Minute
+	process, by := s.process(r), 10*time.Minute
 	if r.IntN(2) == 0 {
 		by = -by
 	}
 	return event{
-		target: fmt.Sprintf("%s by %s", victim.Name, by), lasts: seconds(r, 8, 15),
+		target: fmt.Sprintf("%s by %s", process.Name, by), lasts: seconds(r, 8, 15),
 		begin: func(context.Context) error {
-			s.load.jumped()
-			return setClock(victim.PID(), by)
+			s.load.countClockJump()
+			return setClock(process.PID(), by)
 		},
-		end: func(context.Context) error { return setClock(victim.PID(), 0) },
+		end: func(context.Context) error { return setClock(process.PID(), 0) },
 	}
 }
 
@@ -171,22 +171,22 @@ const memoryAllowed = "7M"
 // memoryLimit starts a process again with less memory than it needs, and starts it
 // again as often as it is killed for it.
 func memoryLimit(s *suite, r *rand.Rand) event {
-	victim := s.process(r)
+	process := s.process(r)
 	var undo func()
 	var killed int
 	restart := func() error {
-		return errors.Join(s.network.refuse(to(victim.Name)), victim.Kill(), victim.Launch(), s.network.accept(to(victim.Name)))
+		return errors.Join(s.network.refuse(to(process.Name)), process.Kill(), process.Launch(), s.network.accept(to(process.Name)))
 	}
 	return event{
-		target: victim.Name, lasts: seconds(r, 8, 12),
+		target: process.Name, lasts: seconds(r, 8, 12),
 		begin: func(ctx context.Context) error {
-			killed = kills(s.memory)
-			undo = victim.Wrap(s.memory.Wrapper()...)
+			killed = oomKills(s.memory)
+			undo = process.Wrap(s.memory.Wrapper()...)
 			if err := restart(); err != nil {
 				return err
 			}
-			s.meanwhile = func() error {
-				if victim.Ended() {
+			s.duringFault = func() error {
+				if process.Ended() {
 					return restart()
 				}
 				return nil
@@ -194,41 +194,41 @@ func memoryLimit(s *suite, r *rand.Rand) event {
 			return nil
 		},
 		end: func(ctx context.Context) error {
-			s.meanwhile = nil
+			s.duringFault = nil
 			undo()
-			s.t.Logf("the kernel killed %s %d times", victim.Name, kills(s.memory)-killed)
-			return errors.Join(s.network.refuse(to(victim.Name)), victim.Kill(), victim.Start(ctx), s.network.accept(to(victim.Name)))
+			s.t.Logf("the kernel killed %s %d times", process.Name, oomKills(s.memory)-killed)
+			return errors.Join(s.network.refuse(to(process.Name)), process.Kill(), process.Start(ctx), s.network.accept(to(process.Name)))
 		},
 	}
 }
 
 // expiredCertificate lets the certificate of a running gateway expire.
 func expiredCertificate(s *suite, r *rand.Rand) event {
-	victim := s.shape.Replica("gateway", r.IntN(2))
+	process := s.deployment.Replica("gateway", r.IntN(2))
 	begin := func(ctx context.Context, expires time.Time) error {
 		dir := filepath.Join(s.dir, e2e.Unique("certificate"))
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		cert, key, err := s.shape.Authority().IssueUntil(expires, dir, harness.GatewayHosts...)
+		cert, key, err := s.deployment.Authority().IssueUntil(expires, dir, harness.GatewayHosts...)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(s.network.refuse(to(victim.Name)), victim.Stop(ctx)); err != nil {
+		if err := errors.Join(s.network.refuse(to(process.Name)), process.Stop(ctx)); err != nil {
 			return err
 		}
-		victim.Setenv("DOORWARD_TLS_CERT_FILE="+cert, "DOORWARD_TLS_KEY_FILE="+key)
-		return errors.Join(victim.Start(ctx), s.network.accept(to(victim.Name)))
+		process.Setenv("DOORWARD_TLS_CERT_FILE="+cert, "DOORWARD_TLS_KEY_FILE="+key)
+		return errors.Join(process.Start(ctx), s.network.accept(to(process.Name)))
 	}
 	return event{
-		target: victim.Name, lasts: seconds(r, 10, 15),
+		target: process.Name, lasts: seconds(r, 10, 15),
 		begin: func(ctx context.Context) error { return begin(ctx, time.Now().Add(3*time.Second)) },
 		end:   func(ctx context.Context) error { return begin(ctx, time.Now().Add(24*time.Hour)) },
 	}
 }
 
-// promotedStandby kills the primary when a standby has all that it has
-// acknowledged, and leads the product's connections to the standby.
+// promotedStandby kills the primary when a standby has all acknowledged commits, and
+// redirects the product's connections to the standby (failover).
 func promotedStandby(s *suite, r *rand.Rand) event {
 	var standby *harness.Postgres
 	return event{
@@ -255,12 +255,12 @@ func promotedStandby(s *suite, r *rand.Rand) event {
 	}
 }
 
-// movedTenant is no fault, and none may be noticed.
+// movedTenant moves the tenant while it is used. No request may fail.
 func movedTenant(s *suite, _ *rand.Rand) event {
 	return event{
 		target: "back and forth",
-		begin:  func(ctx context.Context) error { return s.shape.MoveTenant(ctx, harness.Shard) },
-		end:    func(ctx context.Context) error { return s.shape.MoveTenant(ctx, pg.Main) },
+		begin:  func(ctx context.Context) error { return s.deployment.MoveTenant(ctx, harness.Shard) },
+		end:    func(ctx context.Context) error { return s.deployment.MoveTenant(ctx, pg.Main) },
 	}
 }
 
@@ -272,9 +272,9 @@ func (s *suite) flushRedis(ctx context.Context) error {
 	return harness.InRedis(address, func(client kv.Client) error { return client.FlushAll(ctx).Err() })
 }
 
-// fullDisk leaves no space to the server. What ends for it is started again, and
-// Kafka always: it ends for a failed write, which may be a moment after there is space.
-func fullDisk(s *suite, r *rand.Rand, name string, victim server) event {
+// fullDisk fills the disk of a server. A server that ends because of that is started again,
+// and Kafka always: it ends after a failed write, possibly a moment after the disk has space.
+func fullDisk(s *suite, r *rand.Rand, name string, process server) event {
 	return event{
 		target: name, lasts: seconds(r, 8, 15),
 		begin: func(context.Context) error { return fillDisk(s.disks[name]) },
@@ -282,12 +282,12 @@ func fullDisk(s *suite, r *rand.Rand, name string, victim server) event {
 			if err := emptyDisk(s.disks[name]); err != nil {
 				return err
 			}
-			if ended := victim.Ended(); ended {
+			if ended := process.Ended(); ended {
 				s.t.Logf("%s ended when its disk was full", name)
 			} else if name != "kafka" {
 				return nil
 			}
-			return errors.Join(victim.Kill(), victim.Start(ctx))
+			return errors.Join(process.Kill(), process.Start(ctx))
 		},
 	}
 }

@@ -16,7 +16,7 @@ func TestEveryFault(t *testing.T) {
 	s := start(t, seed, 6, 0)
 	s.run(seed, lasts)
 	s.load.Stop()
-	s.load.check(t, s.client, s.site)
+	s.load.check(t, s.client, s.fixture)
 	t.Logf("\n%s", s.table())
 }
 
@@ -30,6 +30,6 @@ func TestAFewFaults(t *testing.T) {
 	s := start(t, seed, 2, 20*time.Second)
 	s.runFew(seed, "process killed", "process stopped", "cut network", "Redis wiped")
 	s.load.Stop()
-	s.load.check(t, s.client, s.site)
+	s.load.check(t, s.client, s.fixture)
 	t.Logf("\n%s", s.table())
 }

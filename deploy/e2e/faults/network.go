@@ -13,16 +13,16 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// link is the way from one part of the deployment to another.
+// link is the connection from one part of the deployment to another.
 type link struct{ from, to string }
 
-// network is a proxy on each way between two parts.
+// network has a proxy (toxiproxy) on each link.
 type network struct {
 	server *toxiproxy.ApiServer
 
 	mu         sync.Mutex
 	proxies    map[link]*toxiproxy.Proxy
-	redirected map[string]string // address of a part that is elsewhere than at first
+	redirected map[string]string // new address of a part that has moved
 }
 
 func newNetwork() *network {
@@ -37,8 +37,8 @@ func newNetwork() *network {
 func (n *network) route(from, to, address string) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	way := link{from, to}
-	if proxy, ok := n.proxies[way]; ok {
+	l := link{from, to}
+	if proxy, ok := n.proxies[l]; ok {
 		return proxy.Listen, nil
 	}
 	if now, ok := n.redirected[to]; ok {
@@ -49,34 +49,35 @@ func (n *network) route(from, to, address string) (string, error) {
 	if err := proxy.Start(); err != nil {
 		return "", fmt.Errorf("start the proxy from %s to %s: %w", from, to, err)
 	}
-	n.proxies[way] = proxy
+	n.proxies[l] = proxy
 	return proxy.Listen, nil
 }
 
-// each does something to the proxies of the ways that match.
+// each calls do for the proxies of the links that match.
 func (n *network) each(match func(link) bool, do func(*toxiproxy.Proxy) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var errs []error
-	for way, proxy := range n.proxies {
-		if match(way) {
+	for l, proxy := range n.proxies {
+		if match(l) {
 			errs = append(errs, do(proxy))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// between matches the ways between two parts, in both directions.
+// between matches the links between two parts, in both directions.
 func between(a, b string) func(link) bool {
-	return func(way link) bool { return way == link{a, b} || way == link{b, a} }
+	return func(l link) bool { return l == link{a, b} || l == link{b, a} }
 }
 
-// of matches all ways of a part.
-func of(part string) func(link) bool {
-	return func(way link) bool { return way.from == part || way.to == part }
+// allOf matches all links of a part.
+func allOf(part string) func(link) bool {
+	return func(l link) bool { return l.from == part || l.to == part }
 }
 
-func to(part string) func(link) bool { return func(way link) bool { return way.to == part } }
+// to matches the links to a part.
+func to(part string) func(link) bool { return func(l link) bool { return l.to == part } }
 
 // addToxic adds a fault of toxiproxy's to links, in both directions.
 func (n *network) addToxic(match func(link) bool, kind, attributes string) error {
@@ -91,17 +92,17 @@ func (n *network) addToxic(match func(link) bool, kind, attributes string) error
 	})
 }
 
-// slow delays what passes by so many milliseconds, more or less.
+// slow delays all traffic by so many milliseconds, give or take the jitter.
 func (n *network) slow(match func(link) bool, milliseconds, jitter int) error {
 	return n.addToxic(match, "latency", fmt.Sprintf(`{"latency": %d, "jitter": %d}`, milliseconds, jitter))
 }
 
-// cut lets nothing pass, and answers nothing: connections hang, new ones too.
+// cut drops all traffic: existing and new connections hang.
 func (n *network) cut(match func(link) bool) error {
 	return n.addToxic(match, "timeout", `{"timeout": 0}`)
 }
 
-// restore removes the faults. Connections that were cut are closed by it.
+// restore removes the faults. It closes connections that were cut.
 func (n *network) restore(ctx context.Context, match func(link) bool) error {
 	return n.each(match, func(proxy *toxiproxy.Proxy) error {
 		proxy.Toxics.ResetToxics(ctx)
@@ -109,8 +110,8 @@ func (n *network) restore(ctx context.Context, match func(link) bool) error {
 	})
 }
 
-// refuse closes the ports of ways, as those of a process that has ended are, and
-// its connections; accept opens them again.
+// refuse closes the ports and the connections of links, as if the process there had ended.
+// accept opens the ports again.
 func (n *network) refuse(match func(link) bool) error {
 	return n.each(match, func(proxy *toxiproxy.Proxy) error {
 		proxy.Stop()
@@ -127,7 +128,7 @@ func (n *network) accept(match func(link) bool) error {
 	})
 }
 
-// redirect leads the ways to a part to another address, later ones too.
+// redirect connects the links to a part, also later ones, to another address.
 func (n *network) redirect(part, address string) error {
 	n.mu.Lock()
 	n.redirected[part] = address

@@ -19,37 +19,37 @@ import (
 )
 
 const (
-	// recoverLimit bounds how long requests may fail after a fault has ended.
+	// recoverLimit bounds how long requests may fail after a fault has ended (recovery time).
 	recoverLimit = 2 * time.Minute
-	// quiet is how long no request may fail for the deployment to have recovered.
-	quiet = 4 * time.Second
+	// stableFor is how long no request may fail for the deployment to count as recovered.
+	stableFor = 4 * time.Second
 )
 
 // suite is a deployment under faults, with its load.
 type suite struct {
-	t         *testing.T
-	dir       string
-	network   *network
-	shape     *harness.Distributed
-	database  *harness.Postgres
-	databases int
-	disks     map[string]string    // by the server whose data is there; empty where none can be made
-	memory    harness.ControlGroup // with memoryAllowed; "" where none can be made
-	client    *e2e.Client
-	site      e2e.Site
-	load      *load
-	meanwhile func() error // repeated while a fault lasts
-	results   []result
+	t           *testing.T
+	dir         string
+	network     *network
+	deployment  *harness.Distributed
+	database    *harness.Postgres
+	databases   int
+	disks       map[string]string    // by the server whose data is there; empty where none can be made
+	memory      harness.ControlGroup // with memoryAllowed; "" where none can be made
+	client      *e2e.Client
+	fixture     e2e.Fixture
+	load        *load
+	duringFault func() error // repeated while a fault lasts; nil: nothing
+	results     []result
 }
 
-// result is what clients saw of one fault.
+// result is what clients saw during one fault and after it.
 type result struct {
 	event
 
 	requests, failed int
-	why              map[string]int
-	failing          int           // seconds in which requests failed
-	after            time.Duration // how long requests failed after the end
+	failures         map[string]int // by kind and error
+	failingSeconds   int            // in which requests failed
+	recovery         time.Duration  // how long requests failed after the end of the fault
 	slowest          time.Duration
 }
 
@@ -70,13 +70,13 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 		t.Fatal(err)
 	}
 	harness.AtEnd(t, func() error { return s.database.Kill() }) // whichever it is then
-	s.shape, s.client = harness.TestDistributed(t, harness.Config{
-		Dir: filepath.Join(dir, "shape"), Own: true, Database: s.database.URL(private.Database), Route: s.network.route, Shards: true,
+	s.deployment, s.client = harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "deployment"), OwnServers: true, Database: s.database.URL(private.Database), Route: s.network.route, Shards: true,
 	})
-	s.site = s.client.NewVerificationSite(t)
-	victim := s.client.Register(t, s.site.Directory.Link(t, "accounts"))
+	s.fixture = s.client.NewVerificationFixture(t)
+	lockout := s.client.Register(t, s.fixture.Directory.Link(t, "accounts"))
 	owner := s.client.Get(t, "/apiKeys/"+s.client.Key.ID).Link(t, "account")
-	s.load = startLoad(ctx, newPromises(victim.Text("email"), slack), s.client, s.site, owner, seed, workers)
+	s.load = startLoad(ctx, newChecker(lockout.Text("email"), slack), s.client, s.fixture, owner, seed, workers)
 	t.Cleanup(func() { s.load.Stop() })
 	return s
 }
@@ -91,7 +91,8 @@ func (s *suite) disk(name string) string {
 
 // prepareHost prepares what faults of the host need, which takes root.
 func (s *suite) prepareHost() {
-	for name, dir := range map[string]string{"postgres": filepath.Join(s.dir, "postgres"), "kafka": filepath.Join(s.dir, "shape", "kafka")} {
+	kafka := filepath.Join(s.dir, "deployment", "kafka")
+	for name, dir := range map[string]string{"postgres": filepath.Join(s.dir, "postgres"), "kafka": kafka} {
 		if err := mountDisk(dir); err != nil {
 			s.t.Logf("no disk can be filled here: %v", err)
 			return
@@ -108,7 +109,7 @@ func (s *suite) prepareHost() {
 	harness.AtEnd(s.t, s.memory.Remove)
 }
 
-// possible leaves out what this machine does not allow, and what only does not name.
+// possible returns the faults that this machine allows and whose names contain only.
 func (s *suite) possible(faults []fault, only string) []fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
 		if !strings.Contains(f.name, only) {
@@ -122,16 +123,16 @@ func (s *suite) possible(faults []fault, only string) []fault {
 	})
 }
 
-// run does one fault after the other for a time: each once, in a random order, then
-// each once more in another.
+// run injects one fault after the other for a time: each once, in a random order, then
+// each once more in another order.
 func (s *suite) run(seed uint64, lasts time.Duration) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	faults := s.possible(allFaults, os.Getenv("FAULTS_ONLY"))
 	for end := time.Now().Add(lasts); ; {
 		random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 		for _, f := range faults {
-			// Drawn before it is known whether there is time, so that a seed means the
-			// same whatever time there is.
+			// The fault is drawn before the time is checked, so that a seed gives the same
+			// schedule whatever the length of the run.
 			e := f.draw(s, random)
 			if time.Now().After(end) {
 				return
@@ -145,7 +146,7 @@ func (s *suite) run(seed uint64, lasts time.Duration) {
 	}
 }
 
-// runFew does each of some faults once.
+// runFew injects each of some faults once.
 func (s *suite) runFew(seed uint64, names ...string) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, name := range names {
@@ -159,7 +160,7 @@ func (s *suite) runFew(seed uint64, names ...string) {
 	}
 }
 
-// do begins a fault, ends it, and waits until no request fails any more.
+// do injects a fault, ends it, and waits until no request fails any more.
 func (s *suite) do(e event) error {
 	ctx := s.t.Context()
 	began := time.Now()
@@ -167,8 +168,8 @@ func (s *suite) do(e event) error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	for until := time.Now().Add(e.lasts); time.Now().Before(until); {
-		if s.meanwhile != nil {
-			if err := s.meanwhile(); err != nil {
+		if s.duringFault != nil {
+			if err := s.duringFault(); err != nil {
 				return err
 			}
 		}
@@ -182,11 +183,11 @@ func (s *suite) do(e event) error {
 		if err := s.ready(ctx); err != nil {
 			return err
 		}
-		if time.Since(ended) < quiet {
-			return errors.New("it has just ended")
+		if time.Since(ended) < stableFor {
+			return errors.New("the fault has just ended")
 		}
-		if failed := s.load.FailedSince(time.Now().Add(-quiet)); len(failed) > 0 {
-			return fmt.Errorf("it has not: %s", failed[0])
+		if failed := s.load.FailedSince(time.Now().Add(-stableFor)); len(failed) > 0 {
+			return fmt.Errorf("a request failed: %s", failed[0])
 		}
 		return nil
 	})
@@ -196,14 +197,14 @@ func (s *suite) do(e event) error {
 	return err
 }
 
-// ready starts processes again that have ended by themselves, as a supervisor does,
-// and returns nil when all serve.
+// ready restarts processes that have ended by themselves, as a supervisor does, and
+// returns nil when all processes are ready.
 func (s *suite) ready(ctx context.Context) error {
 	for _, service := range append(slices.Clone(deployment.Services), "gateway") {
 		for i := range 2 {
-			process := s.shape.Replica(service, i)
+			process := s.deployment.Replica(service, i)
 			if process.Ended() {
-				s.load.broken("%s has ended by itself:\n%s", process.Name, process.Tail())
+				s.load.violation("%s has ended by itself:\n%s", process.Name, process.Tail())
 				if err := errors.Join(process.Kill(), process.Start(ctx)); err != nil {
 					return err
 				}
@@ -217,7 +218,7 @@ func (s *suite) ready(ctx context.Context) error {
 }
 
 func (s *suite) result(e event, began, ended time.Time) result {
-	r := result{event: e, why: map[string]int{}}
+	r := result{event: e, failures: map[string]int{}}
 	failing := map[int64]bool{}
 	for _, c := range s.load.Since(began) {
 		r.requests++
@@ -226,21 +227,21 @@ func (s *suite) result(e event, began, ended time.Time) result {
 			continue
 		}
 		r.failed++
-		r.why[c.Kind+": "+c.Err.Error()]++
+		r.failures[c.Kind+": "+c.Err.Error()]++
 		failing[c.Ended().Unix()] = true
-		r.after = max(r.after, c.Ended().Sub(ended))
+		r.recovery = max(r.recovery, c.Ended().Sub(ended))
 	}
-	r.failing = len(failing)
+	r.failingSeconds = len(failing)
 	return r
 }
 
 // String is the result as one line.
 func (r result) String() string {
 	return fmt.Sprintf("%4d requests, %3d failed %v, errors in %d s and until %.1f s after its end, slowest %.1f s",
-		r.requests, r.failed, r.why, r.failing, r.after.Seconds(), r.slowest.Seconds())
+		r.requests, r.failed, r.failures, r.failingSeconds, r.recovery.Seconds(), r.slowest.Seconds())
 }
 
-// table is what was seen of each fault, in the form of docs/faults.md.
+// table is the results of each fault, in the form of docs/faults.md.
 func (s *suite) table() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "| Fault | Times | Requests | Failed | Errors, longest | After the end, longest | Slowest answer |")
@@ -252,12 +253,13 @@ func (s *suite) table() string {
 			if r.fault == f.name {
 				times++
 				sum.requests, sum.failed = sum.requests+r.requests, sum.failed+r.failed
-				sum.failing, sum.after, sum.slowest = max(sum.failing, r.failing), max(sum.after, r.after), max(sum.slowest, r.slowest)
+				sum.failingSeconds, sum.recovery = max(sum.failingSeconds, r.failingSeconds), max(sum.recovery, r.recovery)
+				sum.slowest = max(sum.slowest, r.slowest)
 			}
 		}
 		if times > 0 {
 			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d s | %.1f s | %.1f s |\n",
-				f.name, times, sum.requests, sum.failed, sum.failing, sum.after.Seconds(), sum.slowest.Seconds())
+				f.name, times, sum.requests, sum.failed, sum.failingSeconds, sum.recovery.Seconds(), sum.slowest.Seconds())
 		}
 	}
 	return b.String()

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// balancer hands every TCP connection to one of several addresses in turn, and
-// to the next one when that refuses: the load balancer that stands before the
-// gateways of a deployment. TLS passes through it untouched.
+// balancer is the TCP load balancer in front of the gateways of a deployment. It
+// connects every client to one of several addresses in turn (round robin), and to the
+// next address when that refuses. It does not terminate TLS.
 type balancer struct {
-	listener net.Listener
-	targets  []string
-	turn     atomic.Uint32
-	leftOut  atomic.Value // the address that gets no new connection; ""
-	carrying sync.WaitGroup
-	open     context.Context // until cut ends all connections
-	cut      context.CancelFunc
+	listener   net.Listener
+	targets    []string
+	next       atomic.Uint32
+	excluded   atomic.Value // the address that gets no new connection; "" for none
+	forwarding sync.WaitGroup
+	open       context.Context // until closeAll ends all connections
+	closeAll   context.CancelFunc
 }
 
 func startBalancer(listen string, targets []string) (*balancer, error) {
@@ -29,13 +29,13 @@ func startBalancer(listen string, targets []string) (*balancer, error) {
 		return nil, fmt.Errorf("start the load balancer: %w", err)
 	}
 	b := &balancer{listener: listener, targets: targets}
-	b.open, b.cut = context.WithCancel(context.Background())
-	b.carrying.Go(b.accept)
+	b.open, b.closeAll = context.WithCancel(context.Background())
+	b.forwarding.Go(b.accept)
 	return b, nil
 }
 
-// leaveOut makes new connections go past an address, or past none.
-func (b *balancer) leaveOut(address string) { b.leftOut.Store(address) }
+// exclude sends no new connections to an address; "" excludes none.
+func (b *balancer) exclude(address string) { b.excluded.Store(address) }
 
 func (b *balancer) accept() {
 	for {
@@ -43,16 +43,16 @@ func (b *balancer) accept() {
 		if err != nil { // closed
 			return
 		}
-		b.carrying.Go(func() { b.carry(client) })
+		b.forwarding.Go(func() { b.forward(client) })
 	}
 }
 
-func (b *balancer) carry(client net.Conn) {
+func (b *balancer) forward(client net.Conn) {
 	defer client.Close()
-	first := int(b.turn.Add(1))
+	first := int(b.next.Add(1))
 	for i := range b.targets {
 		target := b.targets[(first+i)%len(b.targets)]
-		if target == b.leftOut.Load() {
+		if target == b.excluded.Load() {
 			continue
 		}
 		server, err := net.DialTimeout("tcp", target, 2*time.Second)
@@ -62,16 +62,16 @@ func (b *balancer) carry(client net.Conn) {
 		defer server.Close()
 		defer context.AfterFunc(b.open, func() { client.Close(); server.Close() })()
 		var back sync.WaitGroup
-		back.Go(func() { pass(client, server) })
-		pass(server, client)
+		back.Go(func() { copyToEnd(client, server) })
+		copyToEnd(server, client)
 		back.Wait()
 		return
 	}
 }
 
-// pass copies until the source ends, and then closes the other side for writing. A connection
-// that broke is closed whole, so that the other direction ends too.
-func pass(to, from net.Conn) {
+// copyToEnd copies until the source ends, and then closes the destination for writing. After an
+// error it closes both connections, so that the copy in the other direction ends too.
+func copyToEnd(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		to.Close()
 		from.Close()
@@ -82,10 +82,10 @@ func pass(to, from net.Conn) {
 	}
 }
 
-// close cuts all connections and returns when nothing is carried any more.
+// close closes all connections and returns when their goroutines have ended.
 func (b *balancer) close() error {
 	err := b.listener.Close()
-	b.cut()
-	b.carrying.Wait()
+	b.closeAll()
+	b.forwarding.Wait()
 	return err
 }

@@ -16,7 +16,7 @@ import (
 // Build builds nothing.
 const BinEnv = "DOORWARD_E2E_BIN"
 
-// Packages of the two shapes.
+// Packages of the two deployment modes.
 var (
 	StandalonePackages  = []string{"./deploy/standalone/cmd/doorward"}
 	DistributedPackages = distributedPackages()

@@ -15,12 +15,12 @@ import (
 	"github.com/doorward/doorward/pkg/deployment"
 )
 
-// chart is what the Helm chart renders of the processes; .ci/chart prints it.
+// chart is the processes and Services that the Helm chart renders, as .ci/chart prints them.
 type chart struct {
 	Processes []chartProcess
 	Services  []struct{ Address, Component string }
 
-	fronts    []*balancer       // one for each Service
+	balancers []*balancer       // one for each Service
 	addresses *strings.Replacer // of names of Services by addresses of their balancers
 }
 
@@ -49,12 +49,12 @@ func (d *Distributed) startChart(ctx context.Context, p *plan) error {
 		if service.Component == "gateway" {
 			continue
 		}
-		front, err := startBalancer("127.0.0.1:0", p.peers[service.Component])
+		balancer, err := startBalancer("127.0.0.1:0", p.peers[service.Component])
 		if err != nil {
 			return err
 		}
-		d.chart.fronts = append(d.chart.fronts, front)
-		addresses = append(addresses, "//"+service.Address, "//"+front.listener.Addr().String())
+		d.chart.balancers = append(d.chart.balancers, balancer)
+		addresses = append(addresses, "//"+service.Address, "//"+balancer.listener.Addr().String())
 	}
 	d.chart.addresses = strings.NewReplacer(addresses...)
 	for _, name := range []string{"migrate", "toolbox"} {
@@ -75,12 +75,12 @@ func (d *Distributed) startChart(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// chartValues are those of an operator, and for each process the variables that
-// only these tests need.
+// chartValues are the values of the chart as an operator sets them, and for each process the
+// variables that only tests need.
 func (d *Distributed) chartValues(ctx context.Context, p *plan) (map[string]any, error) {
 	processes := map[string]any{}
 	for _, name := range append([]string{"gateway"}, deployment.Services...) {
-		known, err := known(ctx, filepath.Join(d.config.Bin, name), d.testSettings(p))
+		known, err := knownSettings(ctx, filepath.Join(d.config.Bin, name), d.testSettings(p))
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func (d *Distributed) chartValues(ctx context.Context, p *plan) (map[string]any,
 	}, nil
 }
 
-// secrets are the Secrets of the cluster, by name and key.
+// secrets are the values of the cluster's Secrets, by name and key.
 func (p *plan) secrets() (map[string]string, error) {
 	secrets := map[string]string{
 		"doorward/internal-secret": p.Internal,
@@ -130,7 +130,7 @@ func (p *plan) secrets() (map[string]string, error) {
 	return secrets, nil
 }
 
-// render runs Helm's engine, which is outside the workspace.
+// render runs Helm's engine (.ci/chart), which is a module outside the workspace.
 func render(ctx context.Context, file string, values any) (*chart, error) {
 	if err := e2e.WriteJSON(file, values); err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func (c *chart) process(name string) (*chartProcess, error) {
 }
 
 // chartEnvironment is the environment of a container on this machine: names of
-// Services become addresses, and mounted Secrets files in the folder of the shape.
-// All else stays as the chart has it.
+// Services become addresses, and mounted Secrets become files in the folder of the
+// deployment. Everything else stays as the chart renders it.
 func (d *Distributed) chartEnvironment(p *plan, process *chartProcess) ([]string, error) {
 	secrets, err := p.secrets()
 	if err != nil {
@@ -172,9 +172,9 @@ func (d *Distributed) chartEnvironment(p *plan, process *chartProcess) ([]string
 	}
 	files := map[string]string{}
 	for _, file := range process.Files {
-		content, there := secrets[file.Secret+"/"+file.Key]
-		if !there {
-			return nil, fmt.Errorf("%s mounts the key %s of Secret %s, which nobody makes", process.Name, file.Key, file.Secret)
+		content, exists := secrets[file.Secret+"/"+file.Key]
+		if !exists {
+			return nil, fmt.Errorf("%s mounts the key %s of Secret %s, which is not defined", process.Name, file.Key, file.Secret)
 		}
 		path := d.config.path("secrets", process.Name, filepath.Base(file.Path))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {

@@ -20,15 +20,14 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// Limits of a daemon's life. They are generous, for two cores that are shared;
-// nothing waits this long when all is well.
+// Timeouts of the start and the stop of a daemon. They are generous, for busy machines.
 const (
 	readyLimit = 5 * time.Minute
 	stopLimit  = 2 * time.Minute
 )
 
-// Daemon is one long-running child process that can be killed and started
-// again with the same command and the same data. A nil one does not run.
+// Daemon is one long-running child process (server) that can be killed and started
+// again with the same command and the same data. A nil Daemon does not run.
 type Daemon struct {
 	// Name is for messages and for the log file.
 	Name string
@@ -49,16 +48,16 @@ type Daemon struct {
 	running *child
 }
 
-// child is one life of a daemon.
+// child is one run of a daemon's process.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has been reaped
-	err  error         // how it ended; read only after done
+	err  error         // of its end; read only after done
 }
 
-// NewDaemon is a server of the test's own, with the environment that all
-// children get. It is started by its Start, and ends with this process at the
-// latest. The log is appended to the file; ready returns nil once it serves.
+// NewDaemon returns a daemon that is not started. Its process gets the environment of all
+// children, appends its output to the file log, and ends with this process at the latest.
+// ready is the readiness probe: it returns nil once the daemon serves.
 func NewDaemon(name, log string, ready func(ctx context.Context) error, path string, args ...string) *Daemon {
 	return &Daemon{Name: name, path: path, args: args, env: environment(), log: log, ready: ready}
 }
@@ -66,14 +65,14 @@ func NewDaemon(name, log string, ready func(ctx context.Context) error, path str
 // Setenv adds variables to the environment of the next start.
 func (d *Daemon) Setenv(variables ...string) { d.env = append(d.env, variables...) }
 
-// SetOps chooses the private port of a process of the product, which has its metrics.
+// SetOps chooses the private port (health, metrics) of a process of the product.
 func (d *Daemon) SetOps() {
 	d.ops = FreeAddress()
 	d.Setenv("DOORWARD_OPS_LISTEN=" + d.ops)
 }
 
 // Start starts the process and returns when it is ready. When the process ends
-// before that, or is too slow, the error holds the end of its log.
+// before that, or the wait times out, the error has the end of its log.
 func (d *Daemon) Start(ctx context.Context) error {
 	running, err := d.launch()
 	if err != nil {
@@ -95,7 +94,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 	return nil
 }
 
-// Launch starts the process and does not wait for it to serve.
+// Launch starts the process and does not wait until it is ready.
 func (d *Daemon) Launch() error {
 	_, err := d.launch()
 	return err
@@ -164,13 +163,13 @@ func (d *Daemon) Metric(ctx context.Context, name string, labels ...string) (sum
 	return sum, nil
 }
 
-// AnswersOK asks an address for a 200.
+// AnswersOK returns nil where a GET of an address answers 200.
 func AnswersOK(ctx context.Context, client *http.Client, address string) error {
 	_, err := read(ctx, client, address)
 	return err
 }
 
-// read is the body of a 200.
+// read returns the body of a GET that answers 200.
 func read(ctx context.Context, client *http.Client, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -188,7 +187,7 @@ func read(ctx context.Context, client *http.Client, address string) ([]byte, err
 	return body, err
 }
 
-// Ended reports whether the process has ended by itself since it was started.
+// Ended reports whether the process has ended by itself since its last start (crash).
 func (d *Daemon) Ended() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,16 +212,16 @@ func (d *Daemon) Signal(signal os.Signal) error {
 	return d.running.cmd.Process.Signal(signal)
 }
 
-// Wrap lets the next starts run the program by a command that is followed by the
-// program and its arguments. It returns what undoes that.
+// Wrap lets the next starts run a command with the program and its arguments appended, such as
+// that of a ControlGroup. It returns the function that undoes that.
 func (d *Daemon) Wrap(command ...string) (undo func()) {
 	path, args := d.path, d.args
 	d.path, d.args = command[0], slices.Concat(command[1:], []string{path}, args)
 	return func() { d.path, d.args = path, args }
 }
 
-// Kill ends the process without a chance to clean up, as kill -9 does, and
-// returns when it is gone. Its children are its own business.
+// Kill ends the process without a clean-up, as kill -9 does, and returns when the process
+// has ended. Kill sends no signal to its children.
 func (d *Daemon) Kill() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -238,9 +237,9 @@ func (d *Daemon) Kill() error {
 	return nil
 }
 
-// Stop asks the process to end with SIGTERM, waits for it, and returns an error
-// unless it ended with status 0, or another that it is known for. A process that does
-// not end in time is killed, and that is an error too.
+// Stop sends SIGTERM, waits for the end of the process, and returns an error unless the
+// exit status is 0 or stopStatus. A process that does not end in time is killed, and that
+// is an error too.
 func (d *Daemon) Stop(ctx context.Context) error {
 	if d == nil {
 		return nil
@@ -302,9 +301,9 @@ func tail(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, from, most))
 }
 
-// environment is what a child gets from ours: enough to find programs and
-// places, and no DOORWARD_ variable, because the product refuses those it does
-// not know.
+// environment is the environment of a child process: a few variables of this process and
+// more. It has no DOORWARD_ variable of this process, because the product refuses those
+// that it does not know.
 func environment(more ...string) []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "LANG", "TMPDIR", "USER", "GOMAXPROCS", "OTEL_EXPORTER_OTLP_ENDPOINT"} {

@@ -17,20 +17,20 @@ import (
 	"github.com/doorward/doorward/pkg/pg/private"
 )
 
-// Distributed is the shape of many processes: two replicas of each service and
-// of the gateway, behind one address, and the servers they share.
+// Distributed is a deployment of separate processes: two replicas of each service and
+// of the gateway, behind one load balancer, and the servers that they share.
 type Distributed struct {
 	// Kafka and Redis are nil when the environment named others.
 	Kafka, Redis *Daemon
 
-	laps      []Lap
-	config    Config
-	wired     *plan
-	postgres  *private.Server
-	mailbox   *Daemon
-	balancer  *balancer
-	chart     *chart               // with Config.Chart
-	processes map[string][]*Daemon // by the name of the service, or "gateway"
+	startSteps []StartStep
+	config     Config
+	plan       *plan
+	postgres   *private.Server
+	mailbox    *Daemon
+	balancer   *balancer
+	chart      *chart               // with Config.Chart
+	processes  map[string][]*Daemon // by the name of the service, or "gateway"
 }
 
 // StartDistributed starts everything and returns when the gateway answers. When
@@ -46,21 +46,21 @@ func StartDistributed(ctx context.Context, config Config) (*Distributed, error) 
 	return d, nil
 }
 
-// start begins with what depends on nothing. Within one part all processes
-// start together, as they would on a cluster.
+// start starts what depends on nothing first. The processes of one step start
+// concurrently, as they would on a cluster.
 func (d *Distributed) start(ctx context.Context) error {
-	plan, err := d.plan()
+	plan, err := d.newPlan()
 	if err != nil {
 		return err
 	}
-	d.wired = plan
-	parts := []struct {
-		name  string
-		asked bool
-		start func() error
+	d.plan = plan
+	steps := []struct {
+		name    string
+		enabled bool
+		start   func() error
 	}{
 		{"PostgreSQL, Redis, Kafka and the mailbox", true, func() error {
-			return together(
+			return concurrently(
 				func() error { return d.startPostgres(ctx, plan) },
 				func() error { return d.startRedis(ctx, plan) },
 				func() error { return d.startKafka(ctx, plan) },
@@ -75,36 +75,36 @@ func (d *Distributed) start(ctx context.Context) error {
 		{"two replicas of each service", true, func() error { return d.startReplicas(ctx, deployment.Services...) }},
 		{"two gateways", true, func() error { return d.startGateways(ctx) }},
 	}
-	for _, part := range parts {
-		if !part.asked {
+	for _, step := range steps {
+		if !step.enabled {
 			continue
 		}
 		began := time.Now()
-		if err := part.start(); err != nil {
+		if err := step.start(); err != nil {
 			return err
 		}
-		d.laps = append(d.laps, Lap{part.name, time.Since(began).Round(time.Millisecond)})
+		d.startSteps = append(d.startSteps, StartStep{step.name, time.Since(began).Round(time.Millisecond)})
 	}
 	return nil
 }
 
-// given is the address of a server that the environment names, where it may be used.
-func (d *Distributed) given(variable string) string {
-	if d.config.Own {
+// fromEnvironment is the address of a server that the environment names, unless OwnServers is set.
+func (d *Distributed) fromEnvironment(variable string) string {
+	if d.config.OwnServers {
 		return ""
 	}
 	return os.Getenv(variable)
 }
 
 func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
-	if p.database = cmp.Or(d.config.Database, d.given("DATABASE_URL")); p.database != "" {
+	if p.database = cmp.Or(d.config.Database, d.fromEnvironment("DATABASE_URL")); p.database != "" {
 		return nil
 	}
 	server, err := private.Start(ctx, private.Config{
 		Dir: d.config.path("postgres"),
 		Bin: os.Getenv("DOORWARD_POSTGRES_BIN"),
-		// A test that kills processes keeps its data without it: only a crash
-		// of the machine would lose any.
+		// Killed processes lose no data without fsync: only a crash of the
+		// machine would.
 		Durable: false,
 		// Every replica brings a pool of its own.
 		MaxConnections: 400,
@@ -117,7 +117,7 @@ func (d *Distributed) startPostgres(ctx context.Context, p *plan) error {
 }
 
 func (d *Distributed) startRedis(ctx context.Context, p *plan) error {
-	if p.redis = d.given("REDIS_URL"); p.redis != "" {
+	if p.redis = d.fromEnvironment("REDIS_URL"); p.redis != "" {
 		return nil
 	}
 	server, address, err := startRedis(ctx, d.config)
@@ -126,7 +126,7 @@ func (d *Distributed) startRedis(ctx context.Context, p *plan) error {
 }
 
 func (d *Distributed) startKafka(ctx context.Context, p *plan) error {
-	if p.kafka = d.given("KAFKA_BROKERS"); p.kafka != "" {
+	if p.kafka = d.fromEnvironment("KAFKA_BROKERS"); p.kafka != "" {
 		return nil
 	}
 	var err error
@@ -134,8 +134,8 @@ func (d *Distributed) startKafka(ctx context.Context, p *plan) error {
 	return err
 }
 
-// together runs the functions at the same time and gathers their errors.
-func together(functions ...func() error) error {
+// concurrently runs the functions at the same time and joins their errors.
+func concurrently(functions ...func() error) error {
 	errs := make([]error, len(functions))
 	var group sync.WaitGroup
 	for i, function := range functions {
@@ -146,32 +146,32 @@ func together(functions ...func() error) error {
 }
 
 // Authority signed the gateways' certificate, and can sign others.
-func (d *Distributed) Authority() *Authority { return d.wired.authority }
+func (d *Distributed) Authority() *Authority { return d.plan.authority }
 
 // Replica is one process of a service, or of the "gateway", counted from 0.
 func (d *Distributed) Replica(service string, i int) *Daemon { return d.processes[service][i] }
 
 // Address is the host and port at which a process of a service, or of the "gateway",
 // listens.
-func (d *Distributed) Address(service string, i int) string { return d.wired.peers[service][i] }
+func (d *Distributed) Address(service string, i int) string { return d.plan.peers[service][i] }
 
-// Settings are the environment of an operator's commands.
+// Settings is the environment for the subcommands of doorward.
 func (d *Distributed) Settings() []string {
-	return environment("DATABASE_URL="+d.wired.database, "DATABASE_URLS="+namedShard(d.wired.shard), "DOORWARD_MASTER_KEY="+d.wired.Master,
-		"DOORWARD_INTERNAL_SECRET="+d.wired.Internal, "KAFKA_BROKERS="+d.wired.kafka)
+	return environment("DATABASE_URL="+d.plan.database, "DATABASE_URLS="+namedShard(d.plan.shard), "DOORWARD_MASTER_KEY="+d.plan.Master,
+		"DOORWARD_INTERNAL_SECRET="+d.plan.Internal, "KAFKA_BROKERS="+d.plan.kafka)
 }
 
 // InternalSecret is the secret that the processes share.
-func (d *Distributed) InternalSecret() string { return d.wired.Internal }
+func (d *Distributed) InternalSecret() string { return d.plan.Internal }
 
 // SetInternalSecret sets the secrets of processes that are replaced from now on; accepted
 // may be empty.
 func (d *Distributed) SetInternalSecret(secret, accepted string) {
-	d.wired.Internal, d.wired.accepted = secret, accepted
+	d.plan.Internal, d.plan.accepted = secret, accepted
 }
 
-// StopProcesses stops the gateways and then the services. The servers that they
-// stand on go on.
+// StopProcesses stops the gateways and then the services. PostgreSQL, Redis, Kafka and
+// the mailbox keep running.
 func (d *Distributed) StopProcesses(ctx context.Context) error {
 	var gateways, replicas []func() error
 	for name, list := range d.processes {
@@ -184,10 +184,10 @@ func (d *Distributed) StopProcesses(ctx context.Context) error {
 			}
 		}
 	}
-	return errors.Join(together(gateways...), together(replicas...))
+	return errors.Join(concurrently(gateways...), concurrently(replicas...))
 }
 
-// StartProcesses starts them again.
+// StartProcesses starts the gateways and the services again.
 func (d *Distributed) StartProcesses(ctx context.Context) error {
 	var starts []func() error
 	for _, list := range d.processes {
@@ -195,25 +195,25 @@ func (d *Distributed) StartProcesses(ctx context.Context) error {
 			starts = append(starts, func() error { return process.Start(ctx) })
 		}
 	}
-	return together(starts...)
+	return concurrently(starts...)
 }
 
-// Replace stops one process in an orderly way and starts the program of the same
-// name from another folder in its place. New connections go to the other gateway
-// meanwhile, as a load balancer sends them where a process is unready.
+// Replace stops one process with SIGTERM and starts the program of the same name from
+// another folder in its place (rolling upgrade). Meanwhile new connections go to the other
+// gateway, as with a load balancer that leaves out a process that is not ready.
 func (d *Distributed) Replace(ctx context.Context, service string, i int, bin string) error {
 	process := d.Replica(service, i)
-	address := d.wired.peers[service][i]
+	address := d.plan.peers[service][i]
 	if service == "gateway" {
-		d.balancer.leaveOut(d.balancer.targets[i])
-		defer d.balancer.leaveOut("")
+		d.balancer.exclude(d.balancer.targets[i])
+		defer d.balancer.exclude("")
 	}
 	program := filepath.Join(bin, service)
-	settings, err := d.settings(d.wired, process.Name)
+	settings, err := d.settings(d.plan, process.Name)
 	if err != nil {
 		return err
 	}
-	variables, err := known(ctx, program, append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+process.ops))
+	variables, err := knownSettings(ctx, program, append(settings, "DOORWARD_LISTEN="+address, "DOORWARD_OPS_LISTEN="+process.ops))
 	if err != nil {
 		return err
 	}
@@ -224,18 +224,18 @@ func (d *Distributed) Replace(ctx context.Context, service string, i int, bin st
 	return process.Start(ctx)
 }
 
-// Started says how long each part of the start took, in order.
-func (d *Distributed) Started() []Lap { return d.laps }
+// StartSteps are the steps of the start with their durations, in order.
+func (d *Distributed) StartSteps() []StartStep { return d.startSteps }
 
-// Database is the address of PostgreSQL, and the key that seals what is in it.
+// Database is the address of PostgreSQL, and the master key under which secrets in it are sealed.
 func (d *Distributed) Database() (address, masterKey string, err error) {
-	return d.wired.database, d.wired.Master, nil
+	return d.plan.database, d.plan.Master, nil
 }
 
 // KeyFile is where the harness has written the bootstrap key.
 func (d *Distributed) KeyFile() string { return d.config.path("apikey.json") }
 
-// Stop ends the gateways, then the services, then what they stood on.
+// Stop ends the gateways, then the services, then the servers that they use.
 func (d *Distributed) Stop(ctx context.Context) error {
 	var errs []error
 	if d.balancer != nil {
@@ -243,11 +243,11 @@ func (d *Distributed) Stop(ctx context.Context) error {
 	}
 	errs = append(errs, d.StopProcesses(ctx))
 	if d.chart != nil {
-		for _, front := range d.chart.fronts {
-			errs = append(errs, front.close())
+		for _, b := range d.chart.balancers {
+			errs = append(errs, b.close())
 		}
 	}
-	return errors.Join(append(errs, together(
+	return errors.Join(append(errs, concurrently(
 		func() error { return d.mailbox.Stop(ctx) },
 		func() error { return d.Redis.Stop(ctx) },
 		func() error { return d.Kafka.Stop(ctx) },

@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// Folder makes a temporary folder that other users can pass through, as Config
-// asks for, and returns it with the function that deletes it.
+// TempFolder makes a temporary folder that other users can pass through, as Config.Dir
+// requires, and returns its path with the function that deletes it.
 //
-// A failed run should keep it, and say where it is: it holds whole logs and the
-// data as it was.
-func Folder() (dir string, remove func() error, err error) {
+// A failed run should keep the folder and print its path: it has the whole logs and
+// the data.
+func TempFolder() (dir string, remove func() error, err error) {
 	if dir, err = os.MkdirTemp("", "doorward-e2e-"); err != nil {
 		return "", nil, fmt.Errorf("make a folder: %w", err)
 	}
@@ -20,8 +20,8 @@ func Folder() (dir string, remove func() error, err error) {
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }
 
-// Main is the TestMain of a package whose tests share a folder: run starts what they
-// need there, runs them and returns their status. The folder of a failed run is
+// Main is the TestMain of a package whose tests share a folder: run starts what the tests
+// need there, runs the tests and returns their status. The folder of a failed run is
 // kept.
 func Main(run func(dir string) (status int, err error)) {
 	status, err := inFolder(run)
@@ -33,7 +33,7 @@ func Main(run func(dir string) (status int, err error)) {
 }
 
 func inFolder(run func(dir string) (int, error)) (status int, err error) {
-	dir, remove, err := Folder()
+	dir, remove, err := TempFolder()
 	if err != nil {
 		return 1, err
 	}

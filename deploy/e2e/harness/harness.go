@@ -1,14 +1,14 @@
-// Package harness starts the product in either of its shapes, out of the
-// repository it lies in, for tests and for developers:
+// Package harness starts the product in one of its two deployment modes (also called
+// shapes) from the sources of this repository, for tests and for developers:
 //
-//   - StartStandalone runs the one-process shape (standalone.go).
+//   - StartStandalone runs the whole product as one process (standalone.go).
 //   - StartDistributed runs two gateways, two replicas of each of the six
 //     services, PostgreSQL, Redis, Kafka and the mailbox (distributed.go).
 //
-// Either writes the same apikey.json, so that a client of the deployment
-// cannot know the difference. Everything that is started is a child that dies
-// with its parent, however the parent dies, on Linux; elsewhere it dies with an
-// orderly Stop. Every wait has a limit and says what it waited for.
+// Both write the same apikey.json, so that a client of the deployment cannot tell
+// the difference. Everything that is started is a child process (daemon.go). On Linux
+// children end with their parent, however the parent ends; elsewhere they end with an
+// orderly Stop. Every wait has a timeout, and its error says what was waited for.
 package harness
 
 import (
@@ -24,15 +24,15 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// Config says where a shape lives.
+// Config is how a deployment is started. Only Dir is needed.
 type Config struct {
 	// Dir receives data, configuration and logs. It is created, and made
-	// passable for other users: PostgreSQL refuses to run as root and is then
-	// run as somebody else, who must be able to reach its data.
+	// passable for other users: PostgreSQL refuses to run as root and then runs
+	// under another account, which must be able to open its data.
 	Dir string
 
-	// Bin is the folder that Build has filled. Where it is empty, the start of a shape
-	// builds what it needs, below Dir.
+	// Bin is the folder that Build has filled. Where it is empty, the start of a
+	// deployment builds what it needs, below Dir.
 	Bin string
 
 	// Wrap is a command that runs the program of standalone, which follows it with its
@@ -47,29 +47,29 @@ type Config struct {
 	// that list them in their --help.
 	Settings []string
 
-	// Database is a PostgreSQL of the test's own for the distributed shape.
+	// Database is the address of a PostgreSQL for the distributed mode that the caller has started.
 	Database string
 
-	// Route returns the address at which one part of the distributed shape, such
+	// Route returns the address at which one part of a distributed deployment, such
 	// as "gateway-1" or "clients", is to find another, such as "oauth-2",
 	// "postgres", "redis", "kafka" or "mailbox", that listens on an address. Nil
 	// leaves all addresses as they are.
 	Route Route
 
-	// Chart starts the distributed shape with what the Helm chart renders: its
+	// Chart starts the distributed mode with what the Helm chart renders: its
 	// environments, its names of services and its migrations.
 	Chart bool
 
-	// Shards gives the distributed shape a second database, Shard.
+	// Shards gives a distributed deployment a second database, Shard.
 	Shards bool
 
-	// InternalTLS encrypts what the processes of the distributed shape send each other.
+	// InternalTLS encrypts the calls between the processes of a distributed deployment.
 	InternalTLS bool
 
-	// Own starts PostgreSQL, Redis and Kafka for the distributed shape also
-	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, because
-	// somebody means to kill them.
-	Own bool
+	// OwnServers starts PostgreSQL, Redis and Kafka for the distributed mode even
+	// when DATABASE_URL, REDIS_URL or KAFKA_BROKERS name others, for tests that
+	// kill these servers.
+	OwnServers bool
 }
 
 // Route is a Config.Route.
@@ -77,7 +77,7 @@ type Route func(from, to, address string) (string, error)
 
 func (c *Config) prepare(ctx context.Context, packages ...string) (err error) {
 	if err := errors.Join(os.MkdirAll(c.Dir, 0o755), os.Chmod(c.Dir, 0o755)); err != nil {
-		return fmt.Errorf("make the folder of the shape: %w", err)
+		return fmt.Errorf("make the folder of the deployment: %w", err)
 	}
 	if c.Bin == "" {
 		c.Bin, err = Build(ctx, c.Dir, packages...)
@@ -85,39 +85,39 @@ func (c *Config) prepare(ctx context.Context, packages ...string) (err error) {
 	return err
 }
 
-// path is a place below the shape's folder.
+// path is a path below the deployment's folder.
 func (c Config) path(elements ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elements...)...)
 }
 
-// Shape is a deployment that the harness has started.
-type Shape interface {
+// Deployment is a deployment that the harness has started, in either mode.
+type Deployment interface {
 	// KeyFile is the path of the deployment's apikey.json.
 	KeyFile() string
 
-	// Started says how long each part of the last start took, in order.
-	Started() []Lap
+	// StartSteps are the steps of the last start with their durations, in order.
+	StartSteps() []StartStep
 
-	// Database is the address of PostgreSQL, and the key that seals what is in it.
+	// Database is the address of PostgreSQL, and the master key under which secrets in it are sealed.
 	Database() (address, masterKey string, err error)
 
-	// Stop ends every process in an orderly way and reports those that did
-	// not end well. Nothing is left running, also when it reports an error.
+	// Stop ends every process with SIGTERM and reports those that ended with an
+	// error or too late. No process is left, also when Stop reports an error.
 	Stop(ctx context.Context) error
 
 	// Logs writes the ends of the processes' logs, for a failed test.
 	Logs(w io.Writer)
 }
 
-// Lap is one part of a start and how long it took.
-type Lap struct {
-	Part string
+// StartStep is one step of a start.
+type StartStep struct {
+	Name string
 	Took time.Duration
 }
 
-// answering is the probe of a whole deployment: the key is there and the
-// service answers it over TLS.
-func answering(ctx context.Context, keyFile string) error {
+// probeDeployment is the readiness probe of a whole deployment: apikey.json exists, and
+// a request with that API key is answered over TLS.
+func probeDeployment(ctx context.Context, keyFile string) error {
 	client, err := e2e.OpenClient(keyFile)
 	if err != nil {
 		return err

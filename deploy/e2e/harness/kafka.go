@@ -14,8 +14,8 @@ import (
 )
 
 // brokerSettings are those of every broker, which is a controller too (KRaft): a new
-// group is balanced at once, topics exist only because the product made them, and a
-// broker that was killed is let in again after 4 s instead of 9.
+// group is balanced at once, topics exist only when the product creates them, and a
+// broker that was killed can join again after 4 s instead of 9.
 const brokerSettings = `process.roles=broker,controller
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=BROKER
@@ -25,7 +25,7 @@ broker.session.timeout.ms=4000
 group.initial.rebalance.delay.ms=0
 `
 
-// kafkaSettings are those of the broker of a shape, for one machine: nothing is replicated.
+// kafkaSettings are the settings of a deployment's single broker, without replication.
 const kafkaSettings = `node.id=1
 controller.quorum.voters=1@%[2]s
 listeners=BROKER://%[1]s,CONTROLLER://%[2]s%[4]s
@@ -42,8 +42,8 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 `
 
-// kafkaListener is a listener of one process's own: where the broker listens, and
-// where it says that it does.
+// kafkaListener is the listener of the broker for one process: the address on which the broker
+// listens, and the one that it advertises.
 type kafkaListener struct{ process, address, advertised string }
 
 // Broker is one process of Kafka, from the jars that deploy/setup/setup.sh has fetched.
@@ -54,8 +54,8 @@ type Broker struct {
 	Format   []string // further arguments of the command that formats its storage
 	Memory   string   // such as 512m
 
-	// It is ready when it answers at the address, counts so many members of the cluster,
-	// and knows their controller.
+	// The broker is ready when it answers at Address, knows so many Members of the cluster,
+	// and their controller.
 	Address string
 	Dialer  kafka.Dialer
 	Members int
@@ -65,7 +65,7 @@ type Broker struct {
 // formatted again without harm.
 const clusterID = "ZG9vcndhcmQgZTJlIG9uZQ"
 
-// Prepare writes the settings, formats the storage, and returns what starts.
+// Prepare writes the settings, formats the storage, and returns the process, which is not started.
 func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
 	java, err := Program("java", "kafka")
 	if err != nil {
@@ -92,12 +92,12 @@ func (b Broker) Prepare(ctx context.Context) (*Daemon, error) {
 	if out, err := format.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("format the broker's storage: %w\n%s", err, out)
 	}
-	broker := NewDaemon(b.Name, filepath.Join(b.Dir, b.Name+".log"), b.answers, java, append(flags, "kafka.Kafka", settings)...)
+	broker := NewDaemon(b.Name, filepath.Join(b.Dir, b.Name+".log"), b.probe, java, append(flags, "kafka.Kafka", settings)...)
 	broker.stopStatus = 143 // of Java
 	return broker, nil
 }
 
-// startKafka starts the broker of a shape, with its log in the shape's folder. It
+// startKafka starts the broker of a deployment, with its log in the deployment's folder. It
 // returns the broker and its address.
 func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) (*Daemon, string, error) {
 	address := FreeAddress()
@@ -121,8 +121,8 @@ func startKafka(ctx context.Context, config Config, listeners ...kafkaListener) 
 	return daemon, address, daemon.Start(ctx)
 }
 
-// answers asks the broker for the cluster.
-func (b Broker) answers(ctx context.Context) error {
+// probe is the readiness probe of the broker.
+func (b Broker) probe(ctx context.Context) error {
 	conn, err := b.Dialer.DialContext(ctx, "tcp", b.Address)
 	if err != nil {
 		return fmt.Errorf("dial the broker: %w", err)

@@ -11,8 +11,8 @@ import (
 // the terminal reaches only us and we stop our children in order, and has the
 // kernel kill it when we die without having stopped it.
 //
-// The kernel ties that promise to the operating-system thread that started the
-// child, not to the process: all children start on one thread that never ends.
+// The kernel kills the child when the operating-system thread that started it ends, not
+// when the process does: all children start on one thread that never ends.
 func launch(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	result := make(chan error)

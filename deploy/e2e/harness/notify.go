@@ -14,7 +14,7 @@ import (
 // restore lets those go on too.
 func (d *Distributed) FreezeNotifications(ctx context.Context) (restore func() error, err error) {
 	var frozen []int
-	err = InDatabase(ctx, d.wired.database, func(db *pgx.Conn) (err error) {
+	err = InDatabase(ctx, d.plan.database, func(db *pgx.Conn) (err error) {
 		// An error of the query comes with its rows.
 		rows, _ := db.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'doorward-listen'`)
 		frozen, err = pgx.CollectRows(rows, pgx.RowTo[int])

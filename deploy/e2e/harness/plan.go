@@ -12,7 +12,8 @@ import (
 	"github.com/doorward/doorward/pkg/deployment"
 )
 
-// plan holds what the processes must agree on before any of them runs.
+// plan is the addresses, keys and certificates that the processes must agree on before
+// any of them runs.
 type plan struct {
 	identity
 
@@ -26,13 +27,13 @@ type plan struct {
 	kafka     string
 	peers     map[string][]string // addresses by service, and of the gateways
 
-	// Where Config.Route is set, each process finds the broker at a listener of its
-	// own, because a broker tells its clients where to find it.
+	// With Config.Route the broker has one listener for each process, because a broker
+	// tells its clients the address at which it is reached (advertised listener).
 	kafkaListeners []kafkaListener
 }
 
-// identity is what the data is bound to. It is kept beside the data, so that a
-// folder can be started again.
+// identity is the address, the first API key and the secrets that the data of a deployment depends on. It is
+// a file beside the data (identity.json), so that a later start can use the same folder.
 type identity struct {
 	Key      e2e.Key
 	Listen   string // of the load balancer
@@ -41,12 +42,12 @@ type identity struct {
 	Master   string // key that seals what the database holds
 }
 
-func (d *Distributed) plan() (*plan, error) {
-	own, err := d.identity()
+func (d *Distributed) newPlan() (*plan, error) {
+	known, err := d.loadIdentity()
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{identity: own, smtp: FreeAddress(), mailbox: FreeAddress(), peers: map[string][]string{}}
+	p := &plan{identity: known, smtp: FreeAddress(), mailbox: FreeAddress(), peers: map[string][]string{}}
 	if p.authority, err = NewAuthority(d.config.Dir); err != nil {
 		return nil, err
 	}
@@ -76,8 +77,8 @@ func (d *Distributed) plan() (*plan, error) {
 	return p, nil
 }
 
-// identity reads the identity of the folder, or makes one.
-func (d *Distributed) identity() (identity, error) {
+// loadIdentity reads the identity of the folder, or makes one.
+func (d *Distributed) loadIdentity() (identity, error) {
 	var own identity
 	path := d.config.path("identity.json")
 	if err := e2e.ReadJSON(path, &own); !errors.Is(err, os.ErrNotExist) {

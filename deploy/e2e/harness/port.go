@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// Ports are taken from below the range that the kernel uses for outgoing
-// connections: a daemon that is killed must find its port free when it starts
-// again.
+// Ports are chosen below the range that the kernel uses for outgoing connections
+// (ephemeral ports), so that the port of a killed daemon is still free at its next start.
 const (
 	firstPort = 20000
 	lastPort  = 31999

@@ -20,8 +20,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg/private"
 )
 
-// Postgres is a PostgreSQL on a port of loopback, for tests that kill it, promote a
-// standby in its place, or lead its clients through a proxy.
+// Postgres is a PostgreSQL on a port of loopback, for tests that kill the server, promote a
+// standby in its place (failover), or connect its clients through a proxy.
 type Postgres struct {
 	*Daemon
 
@@ -32,7 +32,7 @@ type Postgres struct {
 	bin    string
 }
 
-// PostgresConfig says what a Postgres is like.
+// PostgresConfig is the configuration of a Postgres.
 type PostgresConfig struct {
 	// Dir is its folder; its log is beside it.
 	Dir string
@@ -57,7 +57,7 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	options := []string{"--auth", "trust"}
 	if config.Authority != nil {
 		password := filepath.Join(config.Dir, "password")
-		if err := errors.Join(os.WriteFile(password, []byte(config.Password), 0o600), Give(password)); err != nil {
+		if err := errors.Join(os.WriteFile(password, []byte(config.Password), 0o600), ChownToServers(password)); err != nil {
 			return nil, fmt.Errorf("write the password of PostgreSQL: %w", err)
 		}
 		options = []string{"--auth", "scram-sha-256", "--pwfile", password}
@@ -74,12 +74,12 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	return p, p.Query(ctx, "postgres", "CREATE DATABASE "+private.Database)
 }
 
-// configure adds the settings to those of initdb. A standby copies them.
+// configure adds the settings to the configuration files of initdb. A standby copies these files.
 func (p *Postgres) configure() error {
 	settings := p.config.Settings
 	if authority := p.config.Authority; authority != nil {
 		cert, key, err := authority.Issue(p.config.Dir, "localhost")
-		err = errors.Join(err, os.Chmod(authority.CAFile, 0o644), Give(cert, key),
+		err = errors.Join(err, os.Chmod(authority.CAFile, 0o644), ChownToServers(cert, key),
 			os.WriteFile(filepath.Join(p.data(), "pg_hba.conf"), []byte("hostssl all,replication all 127.0.0.1/32 scram-sha-256\n"), 0))
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (p *Postgres) Query(ctx context.Context, database, statement string, args .
 	})
 }
 
-// InDatabase does something over a connection of its own.
+// InDatabase calls do with a connection of its own.
 func InDatabase(ctx context.Context, address string, do func(db *pgx.Conn) error) error {
 	db, err := pgx.Connect(ctx, address)
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *Postgres) Kill() error {
 	return errors.Join(err, signalAll(children, syscall.SIGKILL))
 }
 
-// Start starts it again, when what a crash left behind is gone.
+// Start starts the server again. It retries until the files of a crashed server do not prevent the start.
 func (p *Postgres) Start(ctx context.Context) error {
 	return e2e.AwaitFor(ctx, postgresLimit, p.Name+" to start", p.Daemon.Start)
 }
@@ -176,7 +176,7 @@ func newPostgres(config PostgresConfig) (*Postgres, error) {
 		return nil, err
 	}
 	port := strconv.Itoa(FreePort())
-	if err := errors.Join(os.MkdirAll(config.Dir, 0o755), Give(config.Dir)); err != nil {
+	if err := errors.Join(os.MkdirAll(config.Dir, 0o755), ChownToServers(config.Dir)); err != nil {
 		return nil, fmt.Errorf("make the folder of PostgreSQL: %w", err)
 	}
 	p := &Postgres{Address: net.JoinHostPort("127.0.0.1", port), config: config, bin: bin}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Processes returns those with these ids and all processes below them; none where
+// Processes returns the processes with these ids and all their descendants; none where
 // there is no /proc.
 func Processes(roots ...int) (found []procfs.ProcStat) {
 	children := map[int][]procfs.ProcStat{}
@@ -56,37 +56,37 @@ func processesNaming(folder string) (found []string, err error) {
 	}
 	running, _ := procfs.AllProcs()
 	for _, p := range running {
-		// A process may end while we look at it; then it is not one of ours.
+		// A process that ends meanwhile has no command line.
 		words, _ := p.CmdLine()
-		place, _ := p.Cwd()
+		workingDir, _ := p.Cwd()
 		command := strings.Join(words, " ")
-		if place == folder || strings.HasPrefix(place, folder+"/") || strings.Contains(command, folder) {
+		if workingDir == folder || strings.HasPrefix(workingDir, folder+"/") || strings.Contains(command, folder) {
 			found = append(found, strconv.Itoa(p.PID)+": "+command)
 		}
 	}
 	return found, nil
 }
 
-// account runs servers such as PostgreSQL, which refuse to run as root.
-const account = "postgres"
+// serverAccount runs servers such as PostgreSQL, which refuse to run as root.
+const serverAccount = "postgres"
 
-// Unprivileged returns the command that runs a program as the account of servers that
-// refuse to run as root.
+// Unprivileged returns the command that runs a program as serverAccount where this process
+// is root.
 func Unprivileged(program string, args ...string) (string, []string) {
 	if os.Geteuid() != 0 {
 		return program, args
 	}
 	return "setpriv", append([]string{
-		"--reuid", account, "--regid", account, "--init-groups", "--pdeathsig", "KILL", "--", program,
+		"--reuid", serverAccount, "--regid", serverAccount, "--init-groups", "--pdeathsig", "KILL", "--", program,
 	}, args...)
 }
 
-// Give makes that account the owner of files or folders.
-func Give(paths ...string) error {
+// ChownToServers makes serverAccount the owner of files or folders where this process is root.
+func ChownToServers(paths ...string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	if out, err := exec.Command("chown", append([]string{account}, paths...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("chown", append([]string{serverAccount}, paths...)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("chown %v: %w\n%s", paths, err, out)
 	}
 	return nil
@@ -95,15 +95,15 @@ func Give(paths ...string) error {
 // ControlGroup is a folder by which the kernel limits the processes in it.
 type ControlGroup string
 
-// Limit is a file of a control group and what is written into it.
+// Limit is a file of a control group and the value that is written into it.
 type Limit struct{ File, Value string }
 
 // NewControlGroup makes a group with a limit: in version 1 of control groups below a
 // controller, in version 2 below the root. Only root may.
-func NewControlGroup(controller string, one, two Limit) (g ControlGroup, err error) {
-	root, limit := "/sys/fs/cgroup", two
+func NewControlGroup(controller string, v1, v2 Limit) (g ControlGroup, err error) {
+	root, limit := "/sys/fs/cgroup", v2
 	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
-		root, limit = filepath.Join(root, controller), one
+		root, limit = filepath.Join(root, controller), v1
 	}
 	g = ControlGroup(filepath.Join(root, "doorward-"+controller+"-"+strconv.Itoa(os.Getpid())))
 	if err := os.Mkdir(string(g), 0o755); err != nil {

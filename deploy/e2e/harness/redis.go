@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// startRedis starts a real Redis server that keeps nothing on disk, as the
-// product keeps nothing in it that may not be lost. It returns the server and
+// startRedis starts a real Redis server without persistence, because the product stores
+// nothing in Redis that may not be lost. It returns the server and
 // its address.
 func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
 	path, err := Program("redis-server", "redis")
@@ -32,7 +32,7 @@ func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
 	return server, address, server.Start(ctx)
 }
 
-// InRedis does something over a connection of its own to a server without a password.
+// InRedis calls do with a connection of its own to a server without a password.
 func InRedis(address string, do func(kv.Client) error) error {
 	client, err := kv.Open(kv.Config{URL: secure.Secret("redis://" + address)})
 	if err != nil {

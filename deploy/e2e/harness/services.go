@@ -24,15 +24,15 @@ const loopback = "DOORWARD_SMTP_PRIVATE_NETWORKS=127.0.0.0/8"
 // processName is the name of one process of a service, or of the gateway.
 func processName(service string, i int) string { return fmt.Sprintf("%s-%d", service, i+1) }
 
-// path is where one process finds the others: at their own addresses, or where
-// Config.Route leads it.
-type path struct {
+// router returns the addresses at which one process reaches the others: their own, or
+// those of Config.Route.
+type router struct {
 	from  string
 	route Route
 	err   error
 }
 
-func (r *path) to(name, address string) string {
+func (r *router) address(name, address string) string {
 	if r.route == nil {
 		return address
 	}
@@ -41,8 +41,8 @@ func (r *path) to(name, address string) string {
 	return routed
 }
 
-// toURL is to for an address in a URL.
-func (r *path) toURL(name, address string) string {
+// url is address for a URL.
+func (r *router) url(name, address string) string {
 	if r.route == nil || address == "" {
 		return address
 	}
@@ -51,24 +51,24 @@ func (r *path) toURL(name, address string) string {
 		r.err = errors.Join(r.err, err)
 		return address
 	}
-	target.Host = r.to(name, target.Host)
+	target.Host = r.address(name, target.Host)
 	return target.String()
 }
 
-// settings are the variables of all processes, as one of them needs them. A process
-// is given those that it lists in its --help, because it refuses others.
+// settings are the environment variables of all processes, with the addresses that one of them
+// needs. knownSettings selects those of a process.
 func (d *Distributed) settings(p *plan, process string) ([]string, error) {
-	r := &path{from: process, route: d.config.Route}
+	r := &router{from: process, route: d.config.Route}
 	broker := p.kafka
-	for _, own := range p.kafkaListeners {
-		if own.process == process {
-			broker = own.advertised
+	for _, listener := range p.kafkaListeners {
+		if listener.process == process {
+			broker = listener.advertised
 		}
 	}
 	settings := []string{
-		"DATABASE_URL=" + r.toURL("postgres", p.database),
-		"DATABASE_URLS=" + namedShard(r.toURL("postgres", p.shard)),
-		"REDIS_URL=" + r.toURL("redis", p.redis),
+		"DATABASE_URL=" + r.url("postgres", p.database),
+		"DATABASE_URLS=" + namedShard(r.url("postgres", p.shard)),
+		"REDIS_URL=" + r.url("redis", p.redis),
 		"KAFKA_BROKERS=" + broker,
 		"DOORWARD_BASE_URL=" + p.Key.BaseURL,
 		"DOORWARD_INTERNAL_SECRET=" + p.Internal,
@@ -78,7 +78,7 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 		"DOORWARD_TLS_KEY_FILE=" + p.key,
 		"DOORWARD_MAIL_FROM=no-reply@example.test",
 		"DOORWARD_MAIL_FROM_NAME=Doorward",
-		"DOORWARD_SMTP_URL=smtp://" + r.to("mailbox", p.smtp),
+		"DOORWARD_SMTP_URL=smtp://" + r.address("mailbox", p.smtp),
 		"DOORWARD_BOOTSTRAP_KEY_ID=" + p.Key.ID,
 		"DOORWARD_BOOTSTRAP_KEY_SECRET=" + p.Key.Secret,
 		"DOORWARD_BOOTSTRAP_OWNER_EMAIL=owner@example.test",
@@ -91,14 +91,14 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 	for _, name := range deployment.Services {
 		var addresses []string
 		for i, address := range p.peers[name] {
-			addresses = append(addresses, scheme+r.to(processName(name, i), address))
+			addresses = append(addresses, scheme+r.address(processName(name, i), address))
 		}
 		settings = append(settings, deployment.AddressVariable(name)+"="+strings.Join(addresses, ","))
 	}
 	return append(settings, d.testSettings(p)...), r.err
 }
 
-// testSettings are those of settings that only tests need.
+// testSettings are the variables that only tests need.
 func (d *Distributed) testSettings(p *plan) []string {
 	settings := []string{
 		loopback,
@@ -112,7 +112,7 @@ func (d *Distributed) testSettings(p *plan) []string {
 
 // startReplicas starts the replicas of some services, or of the gateway, all at once.
 func (d *Distributed) startReplicas(ctx context.Context, names ...string) error {
-	p := d.wired
+	p := d.plan
 	var starts []func() error
 	for _, name := range names {
 		for i, address := range p.peers[name] {
@@ -134,17 +134,17 @@ func (d *Distributed) startReplicas(ctx context.Context, names ...string) error 
 			starts = append(starts, func() error { return process.Start(ctx) })
 		}
 	}
-	return together(starts...)
+	return concurrently(starts...)
 }
 
-// environment returns what a process of a service, or of the gateway, is given.
+// environment returns the environment variables of a process of a service, or of the gateway.
 func (d *Distributed) environment(ctx context.Context, p *plan, name string, i int) ([]string, error) {
 	if d.chart == nil {
 		settings, err := d.settings(p, processName(name, i))
 		if err != nil {
 			return nil, err
 		}
-		return known(ctx, filepath.Join(d.config.Bin, name), settings)
+		return knownSettings(ctx, filepath.Join(d.config.Bin, name), settings)
 	}
 	process, err := d.chart.process(name)
 	if err != nil {
@@ -156,45 +156,46 @@ func (d *Distributed) environment(ctx context.Context, p *plan, name string, i i
 	return d.chartEnvironment(p, process)
 }
 
-// known returns the settings that a program lists in its --help.
-func known(ctx context.Context, program string, settings []string) (known []string, err error) {
+// knownSettings returns the settings that a program lists in its --help. The program would
+// refuse others.
+func knownSettings(ctx context.Context, program string, settings []string) (known []string, err error) {
 	help, err := exec.CommandContext(ctx, program, "--help").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for its variables: %w", program, err)
 	}
 	for _, setting := range settings {
 		variable, _, _ := strings.Cut(setting, "=")
-		if slices.Contains(strings.FieldsFunc(string(help), notOfName), strings.TrimSuffix(variable, "_FILE")) {
+		if slices.Contains(strings.FieldsFunc(string(help), isNoNameCharacter), strings.TrimSuffix(variable, "_FILE")) {
 			known = append(known, setting)
 		}
 	}
 	return known, nil
 }
 
-// notOfName reports whether a character is none of a variable's name.
-func notOfName(r rune) bool { return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
+// isNoNameCharacter reports whether a character cannot be in the name of a variable.
+func isNoNameCharacter(r rune) bool { return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
 
-// startGateways starts two gateways behind a load balancer. The key is handed out
-// before they run: that it works is how the whole deployment shows that it is ready.
+// startGateways starts two gateways behind a load balancer. It writes apikey.json before
+// they run: the deployment is ready when that API key works.
 func (d *Distributed) startGateways(ctx context.Context) (err error) {
-	if err := d.wired.Key.Write(d.KeyFile()); err != nil {
+	if err := d.plan.Key.Write(d.KeyFile()); err != nil {
 		return err
 	}
-	r := &path{from: "clients", route: d.config.Route}
+	r := &router{from: "clients", route: d.config.Route}
 	var addresses []string
-	for i, address := range d.wired.peers["gateway"] {
-		addresses = append(addresses, r.to(processName("gateway", i), address))
+	for i, address := range d.plan.peers["gateway"] {
+		addresses = append(addresses, r.address(processName("gateway", i), address))
 	}
 	if r.err != nil {
 		return r.err
 	}
-	if d.balancer, err = startBalancer(d.wired.Listen, addresses); err != nil {
+	if d.balancer, err = startBalancer(d.plan.Listen, addresses); err != nil {
 		return err
 	}
 	if err := d.startReplicas(ctx, "gateway"); err != nil {
 		return err
 	}
 	return e2e.AwaitFor(ctx, readyLimit, "the deployment to answer", func(ctx context.Context) error {
-		return answering(ctx, d.KeyFile())
+		return probeDeployment(ctx, d.KeyFile())
 	})
 }

@@ -20,14 +20,14 @@ const Shard = "east"
 
 // addShard makes the second database, on the server of the first.
 func (d *Distributed) addShard(ctx context.Context) error {
-	at, err := url.Parse(d.wired.database)
+	address, err := url.Parse(d.plan.database)
 	if err != nil {
 		return err
 	}
-	at.Path += "_" + Shard
-	name := pgx.Identifier{strings.TrimPrefix(at.Path, "/")}.Sanitize()
-	d.wired.shard = at.String()
-	return InDatabase(ctx, d.wired.database, func(db *pgx.Conn) error {
+	address.Path += "_" + Shard
+	name := pgx.Identifier{strings.TrimPrefix(address.Path, "/")}.Sanitize()
+	d.plan.shard = address.String()
+	return InDatabase(ctx, d.plan.database, func(db *pgx.Conn) error {
 		for _, statement := range []string{"DROP DATABASE IF EXISTS " + name, "CREATE DATABASE " + name} {
 			if _, err := db.Exec(ctx, statement); err != nil {
 				return fmt.Errorf("make a second database: %w", err)
@@ -45,8 +45,8 @@ func namedShard(address string) string {
 	return Shard + "=" + address
 }
 
-// MoveTenant moves the tenant of KeyFile to another database, by the command that an
-// operator types.
+// MoveTenant moves the tenant of KeyFile to another database, by the command doorward tenant
+// move.
 func (d *Distributed) MoveTenant(ctx context.Context, to string) error {
 	command, err := d.MoveCommand(ctx, to)
 	if err != nil {
@@ -74,14 +74,14 @@ func (d *Distributed) MoveCommand(ctx context.Context, to string) (*exec.Cmd, er
 		return nil, err
 	}
 	command := exec.CommandContext(ctx, filepath.Join(d.config.Bin, "doorward"), "tenant", "move", "--tenant", tenant, "--to", to)
-	r := &path{from: "operator", route: d.config.Route}
-	command.Env = append(d.Settings(), "DATABASE_URL="+r.toURL("postgres", d.wired.database),
-		"DATABASE_URLS="+namedShard(r.toURL("postgres", d.wired.shard)))
+	r := &router{from: "operator", route: d.config.Route}
+	command.Env = append(d.Settings(), "DATABASE_URL="+r.url("postgres", d.plan.database),
+		"DATABASE_URLS="+namedShard(r.url("postgres", d.plan.shard)))
 	return command, r.err
 }
 
-// rowsOutside are tables in which a tenant may have rows in a database that it is not in.
-var rowsOutside = []string{
+// tablesOfAllDatabases are the tables in which a tenant may have rows in a database that is not its own.
+var tablesOfAllDatabases = []string{
 	"application.dns_label_routes", "idsite.id_site_domains", "oauth.api_key_routes", // names that lead to the tenant
 	"directory.tenants",               // with its key
 	"directory.sign_ups",              // of no tenant yet
@@ -92,9 +92,9 @@ var rowsOutside = []string{
 // CheckShards returns an error that names each table of a database with rows of a tenant
 // that is in the other one: a query went to the wrong database.
 func (d *Distributed) CheckShards(ctx context.Context) error {
-	return InDatabase(ctx, d.wired.database, func(main *pgx.Conn) error { // errors of queries come with their rows
+	return InDatabase(ctx, d.plan.database, func(main *pgx.Conn) error { // errors of queries come with their rows
 		rows, _ := main.Query(ctx, `SELECT table_schema || '.' || table_name FROM information_schema.columns
-			WHERE column_name = 'tenant_id' AND table_schema || '.' || table_name <> ALL ($1) AND table_name <> ALL ($1)`, rowsOutside)
+			WHERE column_name = 'tenant_id' AND table_schema || '.' || table_name <> ALL ($1) AND table_name <> ALL ($1)`, tablesOfAllDatabases)
 		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			return err

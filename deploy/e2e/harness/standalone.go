@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg/private"
 )
 
-// Standalone is the one-process shape.
+// Standalone is a deployment in one process.
 type Standalone struct {
 	daemon  *Daemon
 	dataDir string
@@ -42,12 +42,12 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 	if bin := os.Getenv("DOORWARD_POSTGRES_BIN"); bin != "" {
 		env = append(env, "DOORWARD_POSTGRES_BIN="+bin)
 	}
-	settings, err := known(ctx, filepath.Join(config.Bin, "doorward"), config.Settings)
+	settings, err := knownSettings(ctx, filepath.Join(config.Bin, "doorward"), config.Settings)
 	if err != nil {
 		return nil, err
 	}
 	s.daemon = NewDaemon("standalone", config.path("standalone.log"), func(ctx context.Context) error {
-		return answering(ctx, s.KeyFile())
+		return probeDeployment(ctx, s.KeyFile())
 	}, filepath.Join(config.Bin, "doorward"))
 	s.daemon.env = slices.Concat(env, settings, config.Env)
 	if len(config.Wrap) > 0 {
@@ -59,13 +59,14 @@ func StartStandalone(ctx context.Context, config Config) (*Standalone, error) {
 // KeyFile is where the process writes its first API key.
 func (s *Standalone) KeyFile() string { return filepath.Join(s.dataDir, "apikey.json") }
 
-// Started says how long the last start took.
-func (s *Standalone) Started() []Lap { return []Lap{{"standalone", s.Boot}} }
+// StartSteps has one step, the whole start.
+func (s *Standalone) StartSteps() []StartStep { return []StartStep{{"standalone", s.Boot}} }
 
 // DataDir is the folder with everything the process keeps.
 func (s *Standalone) DataDir() string { return s.dataDir }
 
-// Database is the address of the private PostgreSQL, and the key that seals what is in it.
+// Database is the address of the private PostgreSQL, and the master key under which
+// secrets in it are sealed.
 func (s *Standalone) Database() (address, masterKey string, err error) {
 	var secrets struct {
 		Master string `json:"masterKey"`
@@ -90,7 +91,7 @@ func (s *Standalone) Start(ctx context.Context) error {
 	return e2e.AwaitFor(ctx, readyLimit, "standalone to write that it is ready", func(context.Context) error {
 		written, err := os.ReadFile(s.daemon.log)
 		if err == nil && !bytes.Contains(written[len(earlier):], []byte("Doorward is ready.")) {
-			err = errors.New("it has not")
+			err = errors.New("its log does not have that line")
 		}
 		return err
 	})
@@ -104,7 +105,7 @@ func (s *Standalone) Restart(ctx context.Context) error {
 	return s.Start(ctx)
 }
 
-// Kill is kill -9 of the process; what becomes of its children is up to it.
+// Kill ends the process as kill -9 does. It sends no signal to the children of the process.
 func (s *Standalone) Kill() error { return s.daemon.Kill() }
 
 // Stop sends SIGTERM and returns nil when the process ended with status 0 and

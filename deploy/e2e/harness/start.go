@@ -11,36 +11,36 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// startLimit bounds building and starting a shape, on a machine that has nothing in
+// startLimit bounds the build and the start of a deployment, on a machine that has nothing in
 // its build cache.
 const startLimit = 10 * time.Minute
 
-// Start starts a shape by its name: standalone (also ""), distributed, chart, the
-// distributed shape as the chart configures it, or shards, that with the tenant in a
-// second database and TLS between the processes.
-func Start(ctx context.Context, name string, config Config) (Shape, error) {
+// Start starts a deployment by the name of its mode: standalone (also ""), distributed,
+// chart (distributed, with the configuration that the Helm chart renders), or shards
+// (distributed, with the tenant in a second database and TLS between the processes).
+func Start(ctx context.Context, mode string, config Config) (Deployment, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	switch name {
+	switch mode {
 	case "", "standalone":
 		return StartStandalone(ctx, config)
 	case "distributed", "chart", "shards":
-		config.Chart, config.Shards = name == "chart", name == "shards"
+		config.Chart, config.Shards = mode == "chart", mode == "shards"
 		config.InternalTLS = config.Shards
-		shape, err := StartDistributed(ctx, config)
+		distributed, err := StartDistributed(ctx, config)
 		if err != nil || !config.Shards {
-			return shape, err
+			return distributed, err
 		}
-		if err := shape.MoveTenant(ctx, Shard); err != nil {
-			return nil, errors.Join(err, shape.Stop(context.WithoutCancel(ctx)))
+		if err := distributed.MoveTenant(ctx, Shard); err != nil {
+			return nil, errors.Join(err, distributed.Stop(context.WithoutCancel(ctx)))
 		}
-		return shape, nil
+		return distributed, nil
 	default:
-		return nil, fmt.Errorf("the shape is %q; it can be standalone, distributed, chart or shards", name)
+		return nil, fmt.Errorf("the deployment mode is %q; it can be standalone, distributed, chart or shards", mode)
 	}
 }
 
-// AtEnd does something when the test ends, and fails it on an error.
+// AtEnd calls end when the test ends, and fails the test on an error.
 func AtEnd(t testing.TB, end func() error) {
 	t.Cleanup(func() {
 		if err := end(); err != nil {
@@ -49,10 +49,10 @@ func AtEnd(t testing.TB, end func() error) {
 	})
 }
 
-// TestFolder is a Folder for one test, which is kept when the test fails.
+// TestFolder is a TempFolder for one test, which is kept when the test fails.
 func TestFolder(t testing.TB) string {
 	t.Helper()
-	dir, remove, err := Folder()
+	dir, remove, err := TempFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,23 +66,23 @@ func TestFolder(t testing.TB) string {
 	return dir
 }
 
-// TestDistributed starts the distributed shape for one test.
+// TestDistributed starts a distributed deployment for one test.
 func TestDistributed(t testing.TB, config Config) (*Distributed, *e2e.Client) {
 	t.Helper()
 	ctx := t.Context()
-	shape, err := StartDistributed(ctx, config)
+	distributed, err := StartDistributed(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	AtEnd(t, func() error {
 		if t.Failed() {
-			shape.Logs(os.Stderr)
+			distributed.Logs(os.Stderr)
 		}
-		return shape.Stop(context.WithoutCancel(ctx))
+		return distributed.Stop(context.WithoutCancel(ctx))
 	})
-	client, err := e2e.OpenClient(shape.KeyFile())
+	client, err := e2e.OpenClient(distributed.KeyFile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shape, client
+	return distributed, client
 }

@@ -1,12 +1,13 @@
-// Command load puts the load of many tenants on the product, in either shape, and
-// prints what they saw. It asserts nothing; docs/sizing.md has figures.
+// Command load is a load test with many tenants, standalone or distributed. It prints what
+// the tenants saw and asserts nothing; docs/sizing.md has figures. deploy/bench measures
+// one tenant.
 //
-//	make load                                        one tenant at 50 times its share beside 50 others
+//	make load                                        a noisy neighbour: one tenant at 50 times its share beside 50 others
 //	make load LOAD=tenants LOAD_ARGS='-tenants 10000' one tenant alone, and beside 10,000 others
 //	make load LOAD=soak LOAD_FOR=6h                  the same load for a long time: memory, tables, latencies
 //
-// traffic.go sends requests at a rate, tenants.go copies a tenant in the database,
-// noisy.go, many.go and soak.go are the measurements.
+// traffic.go sends requests at a rate, tenantcopies.go copies a tenant in the database;
+// noisy.go, tenants.go and soak.go are the measurements.
 package main
 
 import (
@@ -37,7 +38,7 @@ func main() {
 
 // options are the flags of the command.
 type options struct {
-	shape   string
+	mode    string
 	tenants int
 	share   float64 // requests of a tenant in a second
 	times   float64 // how many shares the noisy tenant sends
@@ -51,14 +52,14 @@ func run(ctx context.Context, args []string) (err error) {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return errors.New("usage: load noisy|tenants|soak [flags]")
 	}
-	measurements := map[string]func(context.Context, *site, options) error{"noisy": noisy, "tenants": many, "soak": soak}
+	measurements := map[string]func(context.Context, *system, options) error{"noisy": noisy, "tenants": manyTenants, "soak": soak}
 	measure, known := measurements[args[0]]
 	if !known {
 		return fmt.Errorf("there is no measurement %q", args[0])
 	}
 	var o options
 	flags := flag.NewFlagSet("load "+args[0], flag.ContinueOnError)
-	flags.StringVar(&o.shape, "shape", "standalone", "standalone, or distributed, which needs redis-server and Kafka")
+	flags.StringVar(&o.mode, "shape", "standalone", "standalone, or distributed, which needs redis-server and Kafka")
 	flags.IntVar(&o.tenants, "tenants", map[string]int{"noisy": 50, "tenants": 10_000, "soak": 50}[args[0]], "tenants beside the first")
 	flags.Float64Var(&o.share, "share", 1, "requests of a tenant in a second")
 	flags.Float64Var(&o.times, "times", 50, "shares that the noisy tenant sends")
@@ -71,56 +72,56 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	o.kinds = strings.Split(*kinds, ",")
-	dir, remove, err := harness.Folder()
+	dir, remove, err := harness.TempFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	s, err := start(ctx, o.shape, dir)
+	s, err := start(ctx, o.mode, dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.shape.Stop(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, s.deployment.Stop(context.WithoutCancel(ctx))) }()
 	return measure(ctx, s, o)
 }
 
-// site is a deployment that the command has started.
-type site struct {
-	shape    harness.Shape
-	client   *e2e.Client
-	database string
-	master   string
-	template *tenant // the first, which the others are copies of
+// system is the system under test: a deployment that the command has started.
+type system struct {
+	deployment harness.Deployment
+	client     *e2e.Client
+	database   string
+	master     string
+	template   *tenant // the first tenant, of which the others are copies
 }
 
-// start starts a deployment with an application, a directory and an account. All
-// load comes from one address, so that its limit is off.
-func start(ctx context.Context, shape, dir string) (s *site, err error) {
-	s = &site{}
-	if s.shape, err = harness.Start(ctx, shape, harness.Config{
-		Dir: dir, Own: true, Settings: []string{"DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=1000"},
+// start starts a deployment with an application, a directory and an account. The rate
+// limit of an address is off, because all load comes from one address.
+func start(ctx context.Context, mode, dir string) (s *system, err error) {
+	s = &system{}
+	if s.deployment, err = harness.Start(ctx, mode, harness.Config{
+		Dir: dir, OwnServers: true, Settings: []string{"DOORWARD_ADDRESS_RATE=0", "DOORWARD_ADDRESS_CONCURRENCY=1000"},
 	}); err != nil {
 		return nil, err
 	}
-	if s.database, s.master, err = s.shape.Database(); err == nil {
-		s.client, err = e2e.OpenClient(s.shape.KeyFile())
+	if s.database, s.master, err = s.deployment.Database(); err == nil {
+		s.client, err = e2e.OpenClient(s.deployment.KeyFile())
 	}
 	if err == nil {
 		s.client = s.client.Unchecked()
-		s.template, err = s.fill(ctx)
+		s.template, err = s.makeTemplate(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.shape.Stop(ctx))
+		return nil, errors.Join(err, s.deployment.Stop(ctx))
 	}
 	return s, nil
 }
 
-// spread is the median of rounds with the lowest and the highest.
-func spread(values []float64) string {
+// medianAndRange is the median of rounds with the lowest and the highest value.
+func medianAndRange(values []float64) string {
 	return fmt.Sprintf("%.3g (%.3g to %.3g)", percentile(values, 0.5), percentile(values, 0), percentile(values, 1))
 }
 
-// loadAverage says what else the machine does.
+// loadAverage is the load average of the machine.
 func loadAverage() string {
 	raw, _ := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(raw))

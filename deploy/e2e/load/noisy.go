@@ -9,36 +9,36 @@ import (
 	"sync"
 )
 
-// noisy sends the shares of many tenants, without and with one that sends many times
-// its share of one kind, in turns.
-func noisy(ctx context.Context, s *site, o options) error {
-	quiet, err := s.copies(ctx, 1, o.tenants)
+// noisy measures the noisy neighbour: it sends the shares of many tenants, without and
+// with one tenant that sends many times its share of one kind, in turns.
+func noisy(ctx context.Context, s *system, o options) error {
+	others, err := s.copyTenants(ctx, 1, o.tenants)
 	if err != nil {
 		return err
 	}
-	for _, t := range quiet {
-		if err := s.token(ctx, t); err != nil {
+	for _, t := range others {
+		if err := s.getToken(ctx, t); err != nil {
 			return err
 		}
 	}
-	loud := s.template
-	if err := s.grow(ctx, loud, o.large); err != nil {
+	noisyTenant := s.template
+	if err := s.addAccounts(ctx, noisyTenant, o.large); err != nil {
 		return err
 	}
 	log.Printf("%d tenants at %.3g requests a second, one at %.3g with %d accounts", o.tenants, o.share, o.share*o.times, o.large)
-	all := stream{tenants: quiet, mix: share, rate: o.share * float64(o.tenants), most: 500}
+	all := stream{tenants: others, mix: share, rate: o.share * float64(o.tenants), maxInFlight: 500}
 	s.send(ctx, o.length/2, all) // fills caches and pools
 	for _, kind := range o.kinds {
 		if kind == "render" {
-			if err := s.growTemplate(ctx, loud); err != nil {
+			if err := s.enlargeTemplate(ctx, noisyTenant); err != nil {
 				return fmt.Errorf("change the template of the noisy tenant: %w", err)
 			}
 		}
 		var kept, slower, alone, beside []float64
-		var failed, noise string
+		var failed, noiseText string
 		byKind := map[string][]float64{}
 		for round := range o.rounds {
-			var without, with, of *outcome
+			var without, with, noise *outcome
 			for turn := range 2 {
 				if (turn+round)%2 == 0 { // neither is always the first
 					without = s.send(ctx, o.length, all)
@@ -47,7 +47,9 @@ func noisy(ctx context.Context, s *site, o options) error {
 				var both sync.WaitGroup
 				both.Go(func() { with = s.send(ctx, o.length, all) })
 				both.Go(func() {
-					of = s.send(ctx, o.length, stream{tenants: []*tenant{loud}, mix: []string{kind}, rate: o.share * o.times, most: 100})
+					noise = s.send(ctx, o.length, stream{
+						tenants: []*tenant{noisyTenant}, mix: []string{kind}, rate: o.share * o.times, maxInFlight: 100,
+					})
 				})
 				both.Wait()
 			}
@@ -60,21 +62,22 @@ func noisy(ctx context.Context, s *site, o options) error {
 			for kind, took := range with.latencies {
 				byKind[kind] = append(byKind[kind], percentile(took, 0.99)/percentile(without.latencies[kind], 0.99))
 			}
-			failed = with.failed()
-			noise = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s", 100*of.throughput(), of.due, percentile(of.all(), 0.5), of.failed())
+			failed = with.failuresText()
+			noiseText = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s",
+				100*noise.throughput(), noise.due, percentile(noise.all(), 0.5), noise.failuresText())
 			log.Printf("%s, round %d: throughput %.3f, p99 %.0f ms alone, %.0f ms beside", kind, round+1, kept[round], alone[round], beside[round])
 		}
 		fmt.Printf("noise %-8s throughput kept %s; p99 ratio %s, alone %s ms, beside %s ms; failures: %s\n",
-			kind, spread(kept), spread(slower), spread(alone), spread(beside), failed)
-		fmt.Printf("    p99 ratio of%s\n    noisy tenant: %s; load average %s\n", ratios(byKind), noise, loadAverage())
+			kind, medianAndRange(kept), medianAndRange(slower), medianAndRange(alone), medianAndRange(beside), failed)
+		fmt.Printf("    p99 ratio of%s\n    noisy tenant: %s; load average %s\n", ratios(byKind), noiseText, loadAverage())
 	}
 	return nil
 }
 
-// ratios are those of each kind of request.
+// ratios lists the ratios of each kind of request.
 func ratios(byKind map[string][]float64) (text string) {
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		text += " " + kind + " " + spread(byKind[kind])
+		text += " " + kind + " " + medianAndRange(byKind[kind])
 	}
 	return text
 }

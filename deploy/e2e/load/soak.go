@@ -14,21 +14,21 @@ import (
 	"github.com/doorward/doorward/pkg/deployment"
 )
 
-// soak sends the shares of the tenants for a long time and prints, twenty times, what
-// should stay flat.
-func soak(ctx context.Context, s *site, o options) error {
-	tenants, err := s.copies(ctx, 1, o.tenants)
+// soak sends the shares of the tenants for a long time (endurance test) and prints, twenty
+// times, the figures that should not grow: latencies, memory and tables (leaks).
+func soak(ctx context.Context, s *system, o options) error {
+	tenants, err := s.copyTenants(ctx, 1, o.tenants)
 	if err != nil {
 		return err
 	}
 	for n, began := 1, time.Now(); n <= 20; n++ {
-		// The token of the part before may expire in this one.
+		// A token of the last interval may expire in this one.
 		for _, t := range tenants {
-			if err := s.token(ctx, t); err != nil {
+			if err := s.getToken(ctx, t); err != nil {
 				return err
 			}
 		}
-		found := s.send(ctx, o.length/20, stream{tenants: tenants, mix: share, rate: o.share * float64(o.tenants), most: 500})
+		found := s.send(ctx, o.length/20, stream{tenants: tenants, mix: share, rate: o.share * float64(o.tenants), maxInFlight: 500})
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -37,14 +37,14 @@ func soak(ctx context.Context, s *site, o options) error {
 			return err
 		}
 		fmt.Printf("%4.0f s: %d requests, p50 %.1f ms, p99 %.1f ms, failures %s; load average %s\n    memory in MiB: %s\n    tables in MiB: %s\n",
-			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), found.failed(),
+			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), found.failuresText(),
 			loadAverage(), listed(s.memory(), "%.0f"), listed(tables, "%.2f"))
 	}
 	return nil
 }
 
 // tables are the sizes of the six largest tables in MiB.
-func (s *site) tables(ctx context.Context) (map[string]float64, error) {
+func (s *system) tables(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	err := harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
 		// An error of the query comes with its rows.

@@ -2,215 +2,93 @@ package main
 
 import (
 	"context"
-	"crypto/md5"
+	"errors"
 	"fmt"
+	"log"
+	"os"
 	"slices"
-	"strconv"
-	"strings"
+	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/procfs"
 
-	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/pkg/deployment"
-	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
-// fill makes an application with a directory and an account in the first tenant.
-func (s *site) fill(ctx context.Context) (*tenant, error) {
-	const email = "jo@example.test"
-	setup := s.client.Setup(ctx)
-	made := setup.Site(e2e.Object{"name": "load"})
-	account := setup.Post(made.Directory.Href()+"/accounts?registrationWorkflowEnabled=false", e2e.NewAccount(email))
-	t := &tenant{
-		id: s.client.Key.ID, secret: s.client.Key.Secret,
-		application: made.Application.Href(), directory: made.Directory.Href(), account: account.Href(), email: email,
+// manyTenants measures one tenant alone, then beside many other tenants that exist, and again after
+// each of those has sent a request.
+func manyTenants(ctx context.Context, s *system, o options) error {
+	report := func(when string) error {
+		for kind, rate := range map[string]float64{"validate": 50, "get": 50, "login": 5} {
+			var p50, p99, used []float64
+			for range o.rounds {
+				before := s.processorTime()
+				found := s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: []string{kind}, rate: rate, maxInFlight: 100})
+				used = append(used, 1e6*(s.processorTime()-before)/float64(found.due))
+				p50, p99 = append(p50, percentile(found.all(), 0.5)), append(p99, percentile(found.all(), 0.99))
+				if failed := found.failuresText(); failed != "none" {
+					fmt.Println("    failures:", failed)
+				}
+			}
+			fmt.Printf("%s: %-8s processor time %s µs, p50 %s ms, p99 %s ms; load average %s\n",
+				when, kind, medianAndRange(used), medianAndRange(p50), medianAndRange(p99), loadAverage())
+		}
+		fmt.Printf("%s: memory in MiB, resident: %s\n", when, listed(s.memory(), "%.0f"))
+		return ctx.Err()
 	}
-	if setup.Err != nil {
-		return nil, setup.Err
-	}
-	return t, s.token(ctx, t)
-}
-
-// growTemplate makes the mail of a reset in the directory of the first tenant as large
-// as a template can be, and full of what has to be rendered.
-func (s *site) growTemplate(ctx context.Context, t *tenant) error {
-	const largest = 64_000 // characters of a body (docs/interface/limits.md)
-	setup := s.client.Setup(ctx)
-	directory := setup.Get(t.directory + "?expand=passwordPolicy")
-	list := setup.Get(directory.Object("passwordPolicy").Object("resetEmailTemplates").Href()).Objects("items")
-	if setup.Err == nil && len(list) != 1 {
-		return fmt.Errorf("want one template, not %v", list)
-	}
-	const macros = "${url} ${account.fullName} $!{account.customData.none} "
-	body := strings.Repeat(macros, largest/len(macros))
-	for _, template := range list {
-		setup.Post(template.Href(), e2e.Object{"textBody": body, "htmlBody": body, "mimeType": "multipart/alternative"})
-	}
-	return setup.Err
-}
-
-// token gets an access token of the account of a tenant.
-func (s *site) token(ctx context.Context, t *tenant) error {
-	setup := s.client.With(t.id, t.secret).Setup(ctx)
-	t.token = setup.Post(t.application+"/oauth/token", e2e.PasswordGrant(t.email)).Text("access_token")
-	return setup.Err
-}
-
-// copied are the texts that are unique in the deployment, by column.
-var copied = map[string]bool{
-	"directory.tenants.key": true, "oauth.api_keys.id": true, "oauth.api_key_routes.id": true,
-	"application.dns_label_routes.label": true, "idsite.id_site_domains.domain": true, "idsite.id_sites.domain_name": true,
-	"application.applications.dns_label": true, "oauth.web_configs.dns_label": true, "application.dns_labels.label": true,
-}
-
-// column is one of a table with rows of tenants.
-type column struct {
-	Table, Name, Type string // Table with its schema
-}
-
-// columns are those of all such tables, but for what is on its way.
-func columns(ctx context.Context, db *pgx.Conn) ([]column, error) {
-	rows, _ := db.Query(ctx, `SELECT c.relnamespace::regnamespace || '.' || c.relname, a.attname::text, a.atttypid::regtype::text
-		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-		WHERE c.relkind = 'r' AND c.relnamespace::regnamespace::text = ANY($1) AND c.relname NOT IN ('outbox', 'seen_events', 'deliveries')
-		AND EXISTS (SELECT FROM pg_attribute t WHERE t.attrelid = c.oid AND t.attname = 'tenant_id')
-		ORDER BY c.oid, a.attnum`, deployment.Services) // its error comes with the rows
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[column])
-}
-
-// copyRows copies rows of a table with the numbers from first to last, a value by the
-// expression of its column.
-func copyRows(ctx context.Context, tx pgx.Tx, columns []column, expression func(column) string, where, of string, first, last int) error {
-	var names, values []string
-	for _, c := range columns {
-		names, values = append(names, pgx.Identifier{c.Name}.Sanitize()), append(values, expression(c))
-	}
-	if _, err := tx.Exec(ctx, `SET LOCAL session_replication_role = replica`); err != nil { // no triggers
+	s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: share, rate: 20, maxInFlight: 100})
+	if err := errors.Join(s.restart(ctx, "one tenant"), report("one tenant")); err != nil {
 		return err
 	}
-	table := columns[0].Table
-	_, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM %s t CROSS JOIN generate_series($2::int, $3::int) AS copies (number)
-		WHERE t.%s = $1`, table, strings.Join(names, ", "), strings.Join(values, ", "), table, where), of, first, last)
+	began := time.Now()
+	others, err := s.copyTenants(ctx, 1, o.tenants)
 	if err != nil {
-		return fmt.Errorf("copy %s: %w", table, err)
+		return err
 	}
+	log.Printf("made %d tenants in %.1f s", o.tenants, time.Since(began).Seconds())
+	when := fmt.Sprintf("%d tenants", o.tenants)
+	if err := errors.Join(s.restart(ctx, when), report(when)); err != nil {
+		return err
+	}
+	const rate = 200
+	warmUp := s.send(ctx, time.Duration(float64(o.tenants)/rate*float64(time.Second)),
+		stream{tenants: others, mix: []string{"get"}, rate: rate, maxInFlight: 100})
+	log.Printf("each tenant has sent a request: %d of %d; failures: %s", len(warmUp.all()), warmUp.due, warmUp.failuresText())
+	return report(when + ", each seen")
+}
+
+// restart starts standalone again and says how long it took.
+func (s *system) restart(ctx context.Context, when string) error {
+	standalone, ok := s.deployment.(*harness.Standalone)
+	if !ok {
+		return nil
+	}
+	if err := standalone.Restart(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%s: start %.2f s\n", when, standalone.Boot.Seconds())
 	return nil
 }
 
-// copies copies the rows of the first tenant so many times, from the given number
-// on: what it has, and nothing that is on its way. A copy has the ids of the
-// first, hashed with its number.
-func (s *site) copies(ctx context.Context, first, count int) ([]*tenant, error) {
-	err := harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
-		var of string
-		if err := db.QueryRow(ctx, `SELECT tenant_id::text FROM oauth.api_key_routes WHERE id = $1`, s.template.id).Scan(&of); err != nil {
-			return err
-		}
-		all, err := columns(ctx, db)
-		if err != nil {
-			return err
-		}
-		err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-			for from, i := 0, 1; i <= len(all); i++ {
-				if i < len(all) && all[i].Table == all[from].Table {
-					continue
-				}
-				if err := copyRows(ctx, tx, all[from:i], ofCopy, "tenant_id", of, first, first+count-1); err != nil {
-					return err
-				}
-				from = i
-			}
-			return s.seal(ctx, tx, first, count)
-		})
-		if err != nil {
-			return err
-		}
-		_, err = db.Exec(ctx, `ANALYZE`)
-		return err
-	})
-	if err != nil {
-		return nil, err
+// memory is the resident memory (RSS) of the product's processes in MiB, by name. Shared
+// pages count for each process.
+func (s *system) memory() map[string]float64 {
+	found := map[string]float64{}
+	for _, stat := range processes() {
+		found[stat.Comm] += float64(stat.ResidentMemory()) / (1 << 20)
 	}
-	tenants := make([]*tenant, count)
-	for i := range tenants {
-		tenants[i] = s.copyOf(first + i)
-	}
-	return tenants, nil
+	return found
 }
 
-// ofCopy is the expression of a column of a tenant's copy.
-func ofCopy(c column) string {
-	name := "t." + pgx.Identifier{c.Name}.Sanitize()
-	switch {
-	case c.Type == "uuid":
-		return "md5(" + name + "::text || ':' || copies.number)::uuid"
-	case copied[c.Table+"."+c.Name]:
-		return name + " || '-' || copies.number"
+// processorTime is the processor time of the product's processes until now, in seconds.
+func (s *system) processorTime() (seconds float64) {
+	for _, stat := range processes() {
+		seconds += stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/100
 	}
-	return name
+	return seconds
 }
 
-// seal gives the API keys of copies the secret of the first, sealed for their ids.
-func (s *site) seal(ctx context.Context, tx pgx.Tx, first, count int) error {
-	ring, err := secure.ParseKeyring(secure.Secret(s.master))
-	if err != nil {
-		return err
-	}
-	ids, sealed := make([]string, count), make([][]byte, count)
-	for i := range count {
-		ids[i] = s.template.id + "-" + strconv.Itoa(first+i)
-		sealed[i] = ring.Seal(secure.Secret(s.template.secret), "oauth.apikey/"+ids[i])
-	}
-	_, err = tx.Exec(ctx, `UPDATE oauth.api_keys k SET secret_sealed = v.sealed FROM unnest($1::text[], $2::bytea[]) AS v (id, sealed)
-		WHERE k.id = v.id`, ids, sealed)
-	return err
-}
-
-// copyOf is the n-th copy of the first tenant.
-func (s *site) copyOf(n int) *tenant {
-	address := func(of string) string {
-		at := strings.LastIndex(of, "/") + 1
-		original, err := id.Parse(of[at:])
-		if err != nil {
-			panic(err) // the product's own address
-		}
-		raw := fmt.Sprintf("%x-%x-%x-%x-%x", original[:4], original[4:6], original[6:8], original[8:10], original[10:])
-		return of[:at] + id.ID(md5.Sum([]byte(raw+":"+strconv.Itoa(n)))).String()
-	}
-	t := *s.template
-	t.id += "-" + strconv.Itoa(n)
-	t.application, t.directory, t.account = address(t.application), address(t.directory), address(t.account)
-	return &t
-}
-
-// grow copies the account of a tenant so many times, so that searches find many.
-func (s *site) grow(ctx context.Context, t *tenant, accounts int) error {
-	account, err := id.Parse(t.account[strings.LastIndex(t.account, "/")+1:])
-	if err != nil {
-		return err
-	}
-	expression := func(c column) string {
-		name := "t." + pgx.Identifier{c.Name}.Sanitize()
-		switch c.Name {
-		case "id":
-			return "md5(t.id::text || ':' || copies.number)::uuid"
-		case "username", "username_folded", "email", "email_folded":
-			return "copies.number || " + name
-		case "search", "surname", "surname_folded":
-			return name + " || md5(copies.number::text)"
-		}
-		return name
-	}
-	return harness.InDatabase(ctx, s.database, func(db *pgx.Conn) error {
-		all, err := columns(ctx, db)
-		if err != nil {
-			return err
-		}
-		all = slices.DeleteFunc(all, func(c column) bool { return c.Table != "directory.accounts" })
-		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-			return copyRows(ctx, tx, all, expression, "id", fmt.Sprintf("%x", account[:]), 1, accounts)
-		})
-	})
+// processes are the descendants of this process.
+func processes() []procfs.ProcStat {
+	own := os.Getpid()
+	return slices.DeleteFunc(harness.Processes(own), func(p procfs.ProcStat) bool { return p.PID == own })
 }

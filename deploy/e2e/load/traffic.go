@@ -17,17 +17,17 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// tenant is what requests for a tenant need.
+// tenant is the API key, the addresses and the token with which requests of a tenant are made.
 type tenant struct {
 	id, secret                      string // of its API key
 	application, directory, account string // addresses
 	email, token                    string
 }
 
-// largeText is below the size of which a gateway reads two bodies of a tenant at a time.
+// largeText is smaller than the bodies of which a gateway admits only two of a tenant at a time.
 var largeText = strings.Repeat("doorward ", 100_000)
 
-// manyKeys is a body that is refused for its number of keys, as large as one may be.
+// manyKeys is a body of the largest size that is refused for its number of keys.
 var manyKeys = sync.OnceValue(func() []byte {
 	var text bytes.Buffer
 	for i := range 600_000 {
@@ -44,7 +44,7 @@ type kind struct {
 	request func(*tenant) e2e.Request
 }
 
-// kinds are what tenants ask for.
+// kinds are the requests of tenants, by the names of the flag -noise.
 var kinds = map[string]kind{
 	"login": {http.StatusOK, func(t *tenant) e2e.Request {
 		return e2e.Login(e2e.Object{"href": t.application}, t.email, e2e.Password)
@@ -66,10 +66,10 @@ func mail(t *tenant) e2e.Request {
 	return e2e.Post(t.application+"/passwordResetTokens", e2e.Object{"email": t.email})
 }
 
-// share is the mix of a tenant: of 20 requests so many of a kind.
+// share is the mix of requests of a tenant: of 20 requests so many of each kind.
 var share = strings.Fields(strings.Repeat("validate ", 10) + strings.Repeat("get ", 5) + "search search login login mail")
 
-// outcome is what the requests of a run saw.
+// outcome is the latencies and failures of the requests of a run.
 type outcome struct {
 	mu        sync.Mutex
 	due       int
@@ -89,11 +89,11 @@ func (o *outcome) count(kind string, took time.Duration, failure string) {
 
 func (o *outcome) all() []float64 { return slices.Concat(slices.Collect(maps.Values(o.latencies))...) }
 
-// throughput is the part of the requests that succeeded.
+// throughput is the fraction of the requests that succeeded.
 func (o *outcome) throughput() float64 { return float64(len(o.all())) / float64(max(o.due, 1)) }
 
-// failed lists the failures by kind and status.
-func (o *outcome) failed() string {
+// failuresText lists the failures by kind and status.
+func (o *outcome) failuresText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(o.failures)) {
 		parts = append(parts, fmt.Sprintf("%s: %d", name, o.failures[name]))
@@ -101,7 +101,7 @@ func (o *outcome) failed() string {
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-// percentile is that of values, of which there may be none.
+// percentile is that of values; NaN where there are none.
 func percentile(values []float64, of float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -110,19 +110,19 @@ func percentile(values []float64, of float64) float64 {
 	return values[min(len(values)-1, int(of*float64(len(values))))]
 }
 
-// stream is requests at a rate: those of the tenants in turns, and of each the kinds
-// of its mix in turns.
+// stream is requests at a rate (open loop): the tenants take turns, and for each tenant
+// the kinds of its mix take turns.
 type stream struct {
-	tenants []*tenant
-	mix     []string
-	rate    float64 // in a second
-	most    int     // requests in flight; further ones wait, and their time counts
+	tenants     []*tenant
+	mix         []string
+	rate        float64 // in a second
+	maxInFlight int     // further requests wait, and their waiting counts as latency
 }
 
-// send sends for a length of time and waits for the answers.
-func (s *site) send(ctx context.Context, length time.Duration, st stream) *outcome {
+// send sends a stream for a length of time and waits for the answers.
+func (s *system) send(ctx context.Context, length time.Duration, st stream) *outcome {
 	o := &outcome{latencies: map[string][]float64{}, failures: map[string]int{}}
-	began, slots := time.Now(), make(chan struct{}, st.most)
+	began, slots := time.Now(), make(chan struct{}, st.maxInFlight)
 	var inFlight sync.WaitGroup
 	for n := 0; ctx.Err() == nil; n++ {
 		due := began.Add(time.Duration(float64(n) / st.rate * float64(time.Second)))
@@ -149,8 +149,9 @@ func (s *site) send(ctx context.Context, length time.Duration, st stream) *outco
 	return o
 }
 
-// do sends a request and returns what was wrong with its answer.
-func (s *site) do(ctx context.Context, t *tenant, k kind) (failure string) {
+// do sends a request. It returns "" or the kind of failure: the status with the error code, or
+// "connection".
+func (s *system) do(ctx context.Context, t *tenant, k kind) (failure string) {
 	answer, err := s.client.With(t.id, t.secret).Do(ctx, k.request(t))
 	switch {
 	case err != nil:

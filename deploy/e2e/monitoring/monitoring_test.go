@@ -25,8 +25,8 @@ import (
 // dataLimit bounds the wait for each query to have an answer.
 const dataLimit = 90 * time.Second
 
-// inFaultsOnly are selectors that find something only while something is wrong, with
-// what would have to be. Each other selector of a dashboard or an alert finds data
+// inFaultsOnly are selectors that have series only while there is a fault, with that
+// fault. Each other selector of a dashboard or an alert finds data
 // while the product is used.
 var inFaultsOnly = map[string]string{
 	`{status=~"5.."}`:              "a service fails, or PostgreSQL is away",
@@ -38,9 +38,9 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, bin, shape, client := startProduct(t)
+	ops, bin, deployment, client := startProduct(t)
 	prometheus := startPrometheus(t, root, ops)
-	use := newUse(t, client)
+	use := newUsage(t, client)
 	queries := slices.Concat(dashboardQueries(t, root), ruleQueries(t, prometheus), runbookQueries(t, root))
 	var missing []string
 	for began := time.Now(); ; {
@@ -69,16 +69,16 @@ func TestEveryQueryOfDashboardsAlertsAndRunbooksFindsData(t *testing.T) {
 			t.Errorf("the histogram of doorward_%s_duration_seconds has no exemplar", histogram)
 		}
 	}
-	runRunbooks(t, root, bin, prometheus, shape)
+	runRunbooks(t, root, bin, prometheus, deployment)
 }
 
-// newUse prepares a tenant and returns what uses every part of the product once.
-func newUse(t *testing.T, client *e2e.Client) func() {
+// newUsage prepares a tenant and returns a function that uses every part of the product once.
+func newUsage(t *testing.T, client *e2e.Client) func() {
 	t.Helper()
-	site := client.NewVerificationSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewVerificationFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	client.AwaitMail(t, account.Text("email"))
-	ordinary := client.NewSite(t)
+	ordinary := client.NewFixture(t)
 	account = client.Register(t, ordinary.Application.Link(t, "accounts"))
 	var factor e2e.Object
 	uses := 0
@@ -92,7 +92,7 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 		if uses++; uses%10 == 1 { // a number receives 20 messages an hour
 			number := fmt.Sprintf("+1267555%04d", uses)
 			factor = client.Create(t, account.Link(t, "factors"), e2e.Object{"type": "SMS", "phone": e2e.Object{"number": number}})
-			client.Register(t, site.Application.Link(t, "accounts")) // which sends a mail
+			client.Register(t, fixture.Application.Link(t, "accounts")) // which sends a mail
 		}
 		client.Want(t, http.StatusOK, e2e.Login(ordinary.Application, account.Text("email"), e2e.Password))
 		client.Refused(t, http.StatusBadRequest, 7100, e2e.Login(ordinary.Application, account.Text("email"), "wrong"+e2e.Unique("")))
@@ -111,9 +111,9 @@ func newUse(t *testing.T, client *e2e.Client) func() {
 }
 
 // startProduct returns the address of the private port, and a client.
-func startProduct(t *testing.T) (ops, bin string, shape *harness.Standalone, client *e2e.Client) {
+func startProduct(t *testing.T) (ops, bin string, deployment *harness.Standalone, client *e2e.Client) {
 	t.Helper()
-	dir, remove, err := harness.Folder()
+	dir, remove, err := harness.TempFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func startProduct(t *testing.T) (ops, bin string, shape *harness.Standalone, cli
 		t.Fatal(err)
 	}
 	ops = freeAddress(t)
-	shape, err = harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(dir, "shape"), Bin: bin, Env: []string{
+	deployment, err = harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(dir, "deployment"), Bin: bin, Env: []string{
 		"DOORWARD_OPS_LISTEN=" + ops, "DOORWARD_LOG_LEVEL=error",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + freeAddress(t), // nobody listens there: spans are recorded, and dropped
 	}})
@@ -130,17 +130,17 @@ func startProduct(t *testing.T) (ops, bin string, shape *harness.Standalone, cli
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			shape.Logs(t.Output())
+			deployment.Logs(t.Output())
 		}
-		if err := errors.Join(shape.Stop(context.WithoutCancel(t.Context())), remove()); err != nil {
+		if err := errors.Join(deployment.Stop(context.WithoutCancel(t.Context())), remove()); err != nil {
 			t.Error(err)
 		}
 	})
-	if client, err = e2e.OpenClient(shape.KeyFile()); err != nil {
+	if client, err = e2e.OpenClient(deployment.KeyFile()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.HTTP.CloseIdleConnections)
-	return ops, bin, shape, client
+	return ops, bin, deployment, client
 }
 
 // startPrometheus runs Prometheus with the rules of the repository and returns

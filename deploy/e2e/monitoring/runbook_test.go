@@ -20,16 +20,16 @@ var statement = regexp.MustCompile("`(SELECT [^`]+)`")
 // running product. Left out are those of kubectl, whose names deploy/grafana compares
 // with the chart, and of dead letters, which need a broker outside of standalone;
 // pkg/events/outbox tests what they do.
-func runRunbooks(t *testing.T, root, bin, prometheus string, shape *harness.Standalone) {
+func runRunbooks(t *testing.T, root, bin, prometheus string, deployment *harness.Standalone) {
 	t.Helper()
-	database, err := private.Running(filepath.Join(shape.DataDir(), "postgres"))
+	database, err := private.Running(filepath.Join(deployment.DataDir(), "postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	environment := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "DOORWARD_") // doctor refuses those of the tests
 	})
-	environment = append(environment, "DOORWARD_DATA_DIR="+shape.DataDir(), // where doorward finds a standalone
+	environment = append(environment, "DOORWARD_DATA_DIR="+deployment.DataDir(), // where doorward finds a standalone
 		"PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	pages, err := filepath.Glob(filepath.Join(root, "docs/runbooks/*.md"))
 	if err != nil {

@@ -19,22 +19,22 @@ func TestRotatingTheInternalSecretFailsNoRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, client := harness.TestDistributed(t, harness.Config{
-		Dir: filepath.Join(dir, "shape"), Bin: bin, Own: true, Settings: []string{"DOORWARD_DRAIN=2s"},
+	deployed, client := harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "deployment"), Bin: bin, OwnServers: true, Settings: []string{"DOORWARD_DRAIN=2s"},
 	})
-	site := client.NewVerificationSite(t)
-	load := client.StartVisits(ctx, site, 4)
-	first, second := shape.InternalSecret(), strings.Repeat("0123456789abcdef", 2)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartUsers(ctx, fixture, 4)
+	first, second := deployed.InternalSecret(), strings.Repeat("0123456789abcdef", 2)
 	for _, state := range []struct{ what, secret, accepted string }{
 		{"the new secret is accepted", first, second},
 		{"the new secret is used", second, first},
 		{"the former secret is dropped", second, ""},
 	} {
 		began := time.Now()
-		shape.SetInternalSecret(state.secret, state.accepted)
+		deployed.SetInternalSecret(state.secret, state.accepted)
 		for i := range 2 {
 			for _, service := range slices.Concat(deployment.Services, []string{"gateway"}) {
-				if err := shape.Replace(ctx, service, i, bin); err != nil {
+				if err := deployed.Replace(ctx, service, i, bin); err != nil {
 					t.Fatalf("%s: %v\n%s", state.what, err, load)
 				}
 			}
@@ -42,5 +42,5 @@ func TestRotatingTheInternalSecretFailsNoRequest(t *testing.T) {
 		}
 		t.Logf("%-30s %4.0f s  %s", state.what, time.Since(began).Seconds(), load)
 	}
-	client.CheckPromises(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopWithoutFailure(t), mailLimit)
 }

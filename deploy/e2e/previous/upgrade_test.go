@@ -33,11 +33,11 @@ func TestARollingUpgradeFailsNoRequest(t *testing.T) {
 	dir := harness.TestFolder(t)
 	ctx := t.Context()
 	before, now := build(t, dir)
-	shape, client := harness.TestDistributed(t, harness.Config{
-		Dir: filepath.Join(dir, "shape"), Bin: before, Own: true, Settings: []string{"DOORWARD_DRAIN=2s"},
+	deployed, client := harness.TestDistributed(t, harness.Config{
+		Dir: filepath.Join(dir, "deployment"), Bin: before, OwnServers: true, Settings: []string{"DOORWARD_DRAIN=2s"},
 	})
-	site := client.NewVerificationSite(t)
-	load := client.StartVisits(ctx, site, 4)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartUsers(ctx, fixture, 4)
 	during := func(state string, do func() error) {
 		t.Helper()
 		began := time.Now()
@@ -50,7 +50,7 @@ func TestARollingUpgradeFailsNoRequest(t *testing.T) {
 	replace := func(replica int, bin string) func() error {
 		return func() error {
 			for _, service := range slices.Concat(deployment.Services, []string{"gateway"}) {
-				if err := shape.Replace(ctx, service, replica, bin); err != nil {
+				if err := deployed.Replace(ctx, service, replica, bin); err != nil {
 					return err
 				}
 			}
@@ -60,7 +60,7 @@ func TestARollingUpgradeFailsNoRequest(t *testing.T) {
 	during("the release before", func() error { return nil })
 	during("its processes on the new schema", func() error {
 		migrate := exec.CommandContext(ctx, filepath.Join(now, "doorward"), "migrate")
-		migrate.Env = shape.Settings()
+		migrate.Env = deployed.Settings()
 		out, err := migrate.CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, out)
@@ -71,7 +71,7 @@ func TestARollingUpgradeFailsNoRequest(t *testing.T) {
 	during("both replicas of each are this release", replace(0, now))
 	during("the first replica of each is the one before", replace(0, before))
 	during("all are the release before again", replace(1, before))
-	client.CheckPromises(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopWithoutFailure(t), mailLimit)
 }
 
 // build builds the release before and this one.

@@ -28,25 +28,25 @@ func TestMain(m *testing.M) { harness.Main(func(string) (int, error) { return m.
 // fails, no account is lost, and each mail goes out.
 func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	ctx := t.Context()
-	shape, err := harness.Start(ctx, "shards", harness.Config{Dir: harness.TestFolder(t), Own: true})
+	deployment, err := harness.Start(ctx, "shards", harness.Config{Dir: harness.TestFolder(t), OwnServers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	distributed := shape.(*harness.Distributed)
+	distributed := deployment.(*harness.Distributed)
 	t.Cleanup(func() {
 		if t.Failed() {
-			shape.Logs(t.Output())
+			deployment.Logs(t.Output())
 		}
-		if err := shape.Stop(context.WithoutCancel(ctx)); err != nil {
+		if err := deployment.Stop(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)
 		}
 	})
-	client, err := e2e.OpenClient(shape.KeyFile())
+	client, err := e2e.OpenClient(deployment.KeyFile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := client.NewVerificationSite(t)
-	load := client.StartVisits(ctx, site, 4)
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartUsers(ctx, fixture, 4)
 	during := func(state string, do func() error) {
 		t.Helper()
 		began := time.Now()
@@ -61,15 +61,15 @@ func TestATenantIsMovedWhileItIsUsed(t *testing.T) {
 	during("a move killed, and repeated", func() error {
 		return errors.Join(killedMove(ctx, distributed, killAfter), distributed.MoveTenant(ctx, harness.Shard))
 	})
-	client.CheckPromises(t, site.Directory, load.StopWithoutFailure(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopWithoutFailure(t), mailLimit)
 	if err := distributed.CheckShards(ctx); err != nil {
 		t.Error(err)
 	}
 }
 
 // killedMove kills the command that moves the tenant to the second database.
-func killedMove(ctx context.Context, shape *harness.Distributed, after time.Duration) error {
-	command, err := shape.MoveCommand(ctx, harness.Shard)
+func killedMove(ctx context.Context, deployment *harness.Distributed, after time.Duration) error {
+	command, err := deployment.MoveCommand(ctx, harness.Shard)
 	if err != nil {
 		return err
 	}

@@ -6,20 +6,20 @@ import (
 )
 
 func TestAKillLosesNoRegistrationAndNoMail(t *testing.T) {
-	shape, client := start(t, "killed")
-	t.Logf("ready %s after the first start", shape.Boot.Round(time.Millisecond))
-	site := client.NewVerificationSite(t)
-	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
+	deployment, client := start(t, "killed")
+	t.Logf("ready %s after the first start", deployment.Boot.Round(time.Millisecond))
+	fixture := client.NewVerificationFixture(t)
+	load := client.StartRegistrations(t, fixture.Application.Link(t, "accounts"), 4)
 	for range 3 {
 		load.AwaitMore(t, 25, time.Minute)
-		if err := shape.Kill(); err != nil {
+		if err := deployment.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := shape.Start(t.Context()); err != nil {
+		if err := deployment.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("ready %s after kill -9", shape.Boot.Round(time.Millisecond))
+		t.Logf("ready %s after kill -9", deployment.Boot.Round(time.Millisecond))
 	}
 	load.AwaitMore(t, 25, time.Minute)
-	client.CheckPromises(t, site.Directory, load.StopAfterCrash(t), mailLimit)
+	client.CheckAcknowledged(t, fixture.Directory, load.StopAfterCrash(t), mailLimit)
 }

@@ -1,3 +1,3 @@
-// Package standalone tries what can only be tried on a standalone process of
-// one's own: that it is killed, that it stops, that several run side by side.
+// Package standalone has the tests that start standalone processes of their own: kill -9,
+// graceful shutdown, several processes side by side.
 package standalone

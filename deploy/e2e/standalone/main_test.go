@@ -46,27 +46,27 @@ func run(m *testing.M, dir string) (status int, err error) {
 func start(t *testing.T, name string, env ...string) (*harness.Standalone, *e2e.Client) {
 	t.Helper()
 	dir := filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+"-"+name)
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin, Settings: []string{mailTimeout}, Env: env})
+	deployment, err := harness.StartStandalone(t.Context(), harness.Config{Dir: dir, Bin: bin, Settings: []string{mailTimeout}, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			shape.Logs(t.Output())
+			deployment.Logs(t.Output())
 		}
 		began := time.Now()
-		if err := shape.Stop(context.WithoutCancel(t.Context())); err != nil {
+		if err := deployment.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 		t.Logf("%s stopped after %s", name, time.Since(began).Round(time.Millisecond))
 	})
-	return shape, clientOf(t, shape)
+	return deployment, clientOf(t, deployment)
 }
 
 // clientOf reads the key that the process has written.
-func clientOf(t *testing.T, shape *harness.Standalone) *e2e.Client {
+func clientOf(t *testing.T, deployment *harness.Standalone) *e2e.Client {
 	t.Helper()
-	client, err := e2e.OpenClient(shape.KeyFile())
+	client, err := e2e.OpenClient(deployment.KeyFile())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,32 +9,32 @@ import (
 )
 
 func TestAStopIsCleanAndKeepsEverything(t *testing.T) {
-	shape, client := start(t, "stopped")
+	deployment, client := start(t, "stopped")
 	before := client.Key
-	site := client.NewVerificationSite(t)
-	other := client.NewSite(t)
+	fixture := client.NewVerificationFixture(t)
+	other := client.NewFixture(t)
 	account := client.Register(t, other.Application.Link(t, "accounts"))
 	login := e2e.Login(other.Application, account.Text("email"), e2e.Password)
 	client.Want(t, http.StatusOK, login)
 
 	// It is stopped while it has work: what was acknowledged counts.
-	load := client.StartRegistrations(t, site.Application.Link(t, "accounts"), 4)
+	load := client.StartRegistrations(t, fixture.Application.Link(t, "accounts"), 4)
 	load.AwaitMore(t, 20, time.Minute)
 	began := time.Now()
-	if err := shape.Stop(t.Context()); err != nil { // status 0, and no process left
+	if err := deployment.Stop(t.Context()); err != nil { // status 0, and no process left
 		t.Fatal(err)
 	}
 	t.Logf("stopped under load after %s", time.Since(began).Round(time.Millisecond))
-	promised := load.StopAfterCrash(t)
+	acknowledged := load.StopAfterCrash(t)
 
-	if err := shape.Start(t.Context()); err != nil {
+	if err := deployment.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("ready %s after the second start", shape.Boot.Round(time.Millisecond))
-	after := clientOf(t, shape)
+	t.Logf("ready %s after the second start", deployment.Boot.Round(time.Millisecond))
+	after := clientOf(t, deployment)
 	if after.Key != before {
 		t.Errorf("the key was %s at %s and is %s at %s", before.ID, before.BaseURL, after.Key.ID, after.Key.BaseURL)
 	}
 	after.Want(t, http.StatusOK, login)
-	after.CheckPromises(t, site.Directory, promised, mailLimit)
+	after.CheckAcknowledged(t, fixture.Directory, acknowledged, mailLimit)
 }

@@ -19,7 +19,7 @@ import (
 	tokens "github.com/doorward/doorward/services/oauth/store"
 )
 
-// adminKeyConfig says where the data is.
+// adminKeyConfig is what AdminKey reads.
 type adminKeyConfig struct {
 	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the directory service"`
 	OAuth     secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the oauth service"`
@@ -29,11 +29,11 @@ type adminKeyConfig struct {
 // AdminKeyVariables declares what AdminKey reads.
 func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig)) }
 
-// AdminKey creates an API key of the owner of a tenant and writes it to out as
-// JSON. It works on the database, whether the product runs or not: it is for a
-// tenant that is locked out: no usable administrator's key is left (break-glass access).
-func AdminKey(ctx context.Context, source *env.Source, tenant string, out io.Writer) (err error) {
-	stop, err := openData(ctx, source)
+// AdminKey creates an API key of the owner of the tenant with a tenant key and writes
+// the API key to out as JSON. It works on the database, whether the product runs or not,
+// for a tenant without a usable API key of an administrator (locked out; break-glass access).
+func AdminKey(ctx context.Context, source *env.Source, tenantKey string, out io.Writer) (err error) {
+	stop, err := resolveDatabase(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -44,9 +44,9 @@ func AdminKey(ctx context.Context, source *env.Source, tenant string, out io.Wri
 	if err != nil {
 		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	owner, err := cfg.owner(ctx, tenant)
+	owner, err := cfg.owner(ctx, tenantKey)
 	if errors.Is(err, apierr.NotFound) {
-		return fmt.Errorf("no tenant has the key %q", tenant)
+		return fmt.Errorf("no tenant has the key %q", tenantKey)
 	}
 	if err != nil {
 		return err
@@ -66,15 +66,15 @@ func AdminKey(ctx context.Context, source *env.Source, tenant string, out io.Wri
 	return answer.Encode(map[string]string{"id": made.ID, "secret": made.Secret.Reveal()})
 }
 
-// owner returns the account of the owner of the tenant with a key.
-func (cfg *adminKeyConfig) owner(ctx context.Context, key string) (directoryapi.Account, error) {
+// owner returns the account of the owner of the tenant with a tenant key.
+func (cfg *adminKeyConfig) owner(ctx context.Context, tenantKey string) (directoryapi.Account, error) {
 	db, err := pg.Open(ctx, directory.Config(cfg.Directory))
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
 	defer db.Close()
 	data := directory.New(db, time.Now)
-	tenant, err := data.TenantByKey(ctx, key)
+	tenant, err := data.TenantByKey(ctx, tenantKey)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}

@@ -1,7 +1,12 @@
-// Package app runs the whole product as one process: it starts small private
-// servers (postgres.go, redis.go, kafka.go), keeps its secrets and certificates
-// in the data folder (folder.go, certificate.go), and wires the services and
-// the gateway to each other in memory (wiring.go). The services cannot know.
+// Package app runs the whole product as one process (standalone). It starts private
+// servers of its own (postgres.go, redis.go, kafka.go, mailbox.go), keeps its secrets and
+// certificates in the data folder (folder.go, secrets.go, certificate.go), and wires the
+// services and the gateway to each other in memory (wiring.go). No service behaves
+// differently for it.
+//
+// The other files are the subcommands of doorward, which work on the data of a deployment
+// (databases.go): doctor.go, migrate.go, rotate.go (key rotation), tenantexport.go,
+// tenantimport.go, tenantmove.go, deadletters.go, eventrewind.go and adminkey.go.
 package app
 
 import (
@@ -105,7 +110,7 @@ func FromEnv(source *env.Source) Config {
 	return cfg
 }
 
-// Run opens everything and prints what to do next.
+// Run starts the whole process and prints its addresses and the first steps.
 func Run(ctx context.Context, p *run.Process, cfg Config) error { return runTo(ctx, p, cfg, os.Stdout) }
 
 func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error {
@@ -114,19 +119,19 @@ func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error
 		return err
 	}
 	p.OnClose("listener", func(context.Context) error { return ignoreClosed(listener.Close()) })
-	folder, err := openFolder(cfg.DataDir)
+	folder, err := lockFolder(cfg.DataDir)
 	if err != nil {
 		return err
 	}
 	p.OnClose("data folder", func(context.Context) error { return folder.Close() })
 	s := &standalone{process: p, source: cfg.source, folder: folder, listener: listener}
-	if err := s.servers(ctx, cfg); err != nil {
+	if err := s.startServers(ctx, cfg); err != nil {
 		return err
 	}
-	if err := s.secrets(); err != nil {
+	if err := s.loadSecrets(); err != nil {
 		return err
 	}
-	if err := s.wire(ctx); err != nil {
+	if err := s.openServices(ctx); err != nil {
 		return err
 	}
 	returnMemory(p)
@@ -134,13 +139,13 @@ func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error
 	return nil
 }
 
-// standalone is the process while it is put together.
+// standalone is the process while it starts.
 type standalone struct {
 	process  *run.Process
 	source   *env.Source
 	folder   *folder
 	listener net.Listener
-	key      key
+	key      apiKeyFile
 	mailbox  http.Handler // the mailbox's pages; nil where mail goes to a real server
 }
 
@@ -179,8 +184,8 @@ func listen(source *env.Source) (net.Listener, error) {
 // are new at every start.
 const passwordLength = 32
 
-// servers starts what the environment does not name.
-func (s *standalone) servers(ctx context.Context, cfg Config) error {
+// startServers starts a private server in place of each that the environment does not name.
+func (s *standalone) startServers(ctx context.Context, cfg Config) error {
 	if !s.source.Has("DATABASE_URL") {
 		url, err := startPostgres(ctx, s.process, s.folder.join("postgres"), cfg.PostgresBin)
 		if err != nil {
@@ -201,23 +206,23 @@ func (s *standalone) servers(ctx context.Context, cfg Config) error {
 		if err != nil {
 			return err
 		}
-		own := broker{address, password.Reveal()}
-		own.use(s.source)
-		if err := s.folder.writeJSON(brokerFile, own); err != nil {
+		private := broker{address, password.Reveal()}
+		private.setVariables(s.source)
+		if err := s.folder.writeJSON(brokerFile, private); err != nil {
 			return err
 		}
 		s.process.OnClose(brokerFile, func(context.Context) error { return os.Remove(s.folder.join(brokerFile)) })
 	}
 	if !s.source.Has("DOORWARD_SMTP_URL") {
-		pages, at, err := startMailbox(s.process, s.folder.join("mailbox"))
+		pages, addresses, err := startMailbox(s.process, s.folder.join("mailbox"))
 		if err != nil {
 			return err
 		}
 		s.mailbox = pages
-		s.source.Set("DOORWARD_SMTP_URL", at.smtp)
+		s.source.Set("DOORWARD_SMTP_URL", addresses.smtp)
 		if !s.source.Has("DOORWARD_SMS_PROVIDER") {
 			s.source.Set("DOORWARD_SMS_PROVIDER", "mailbox")
-			s.source.Set("DOORWARD_SMS_MAILBOX_URL", at.texts)
+			s.source.Set("DOORWARD_SMS_MAILBOX_URL", addresses.texts)
 		}
 	}
 	return nil

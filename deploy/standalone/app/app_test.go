@@ -38,7 +38,7 @@ type product struct {
 	*testing.T
 	dir    string
 	source *env.Source
-	key    key
+	key    apiKeyFile
 	spans  *tracetest.InMemoryExporter
 	client *http.Client
 	stop   func()
@@ -354,7 +354,7 @@ func secretsAreReadableByTheirOwnerAlone(p *product) {
 }
 
 func dataFolderServesOneProcess(p *product) {
-	if _, err := openFolder(p.dir); err == nil || !strings.Contains(err.Error(), "DOORWARD_DATA_DIR") {
+	if _, err := lockFolder(p.dir); err == nil || !strings.Contains(err.Error(), "DOORWARD_DATA_DIR") {
 		p.Fatalf("a second process opens the folder: %v", err)
 	}
 }
@@ -380,7 +380,7 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 }
 
 // administratorKey makes another key of the tenant's owner.
-func (p *product) administratorKey(tenant string) key {
+func (p *product) administratorKey(tenant string) apiKeyFile {
 	p.Helper()
 	var out bytes.Buffer
 	if err := AdminKey(p.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")}), tenant, &out); err != nil {

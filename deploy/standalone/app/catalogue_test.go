@@ -27,7 +27,7 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, migrated)
 	unused, keys := maps.Clone(keysOfTheDeployment), 0
-	for _, schema := range inOne(url).configs() {
+	for _, schema := range allInOneDatabase(url).configs() {
 		db, err := pg.OpenAsIs(t.Context(), schema)
 		if err != nil {
 			t.Fatal(err)
@@ -69,8 +69,8 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	}
 }
 
-// inOne are the databases of services that share one.
-func inOne(url string) databases {
+// allInOneDatabase are the databases of services that share one.
+func allInOneDatabase(url string) databases {
 	all := secure.Secret(url)
 	return databases{Directory: all, Application: all, OAuth: all, MFA: all, Notification: all, IDSite: all}
 }

@@ -17,18 +17,19 @@ import (
 	"time"
 )
 
-// How long certificates are good, and how long before their end a start makes
-// new ones.
+// How long certificates are valid, and how long before they expire a start renews them.
 const (
 	authorityYears = 10
 	serverDays     = 397
-	renewal        = 30 * 24 * time.Hour
+	renewBefore    = 30 * 24 * time.Hour
 )
 
-// certify makes the certificate authority at the first start, and a server
-// certificate for the host of the base URL whenever there is none that will
-// do. The environment's own certificate has precedence.
-func (s *standalone) certify(baseURL string) error {
+// ensureCertificates makes the certificate authority (development CA, ca.pem) at the
+// first start, and a server certificate (self-signed by that CA) for the host of the base
+// URL whenever there is none that is valid for it. With DOORWARD_TLS_CERT or
+// DOORWARD_TLS_KEY it makes nothing. The gateway loads the certificate:
+// gateway/certificate.go.
+func (s *standalone) ensureCertificates(baseURL string) error {
 	if s.source.Has("DOORWARD_TLS_CERT") || s.source.Has("DOORWARD_TLS_KEY") {
 		return nil
 	}
@@ -47,7 +48,7 @@ func (s *standalone) certify(baseURL string) error {
 	}
 	s.source.Load(&domains)
 	hosts = append(hosts, "*.id."+domains.IDSite, "*."+domains.ClientAPI)
-	authority, authorityKey, err := s.pair("ca", func(c *x509.Certificate) bool { return time.Until(c.NotAfter) > renewal })
+	authority, authorityKey, err := s.loadCertificate("ca", func(c *x509.Certificate) bool { return time.Until(c.NotAfter) > renewBefore })
 	if err != nil {
 		return err
 	}
@@ -62,8 +63,8 @@ func (s *standalone) certify(baseURL string) error {
 			return err
 		}
 	}
-	server, _, err := s.pair("server", func(c *x509.Certificate) bool {
-		if time.Until(c.NotAfter) < renewal || c.CheckSignatureFrom(authority) != nil {
+	server, _, err := s.loadCertificate("server", func(c *x509.Certificate) bool {
+		if time.Until(c.NotAfter) < renewBefore || c.CheckSignatureFrom(authority) != nil {
 			return false
 		}
 		for _, host := range hosts {
@@ -98,9 +99,9 @@ func (s *standalone) certify(baseURL string) error {
 	return nil
 }
 
-// pair reads a certificate and its key from the folder. None that good accepts
-// is no error: the certificate is nil.
-func (s *standalone) pair(name string, good func(*x509.Certificate) bool) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+// loadCertificate reads a certificate and its key from the data folder. Where there is
+// none, or accept refuses it, the certificate is nil and there is no error.
+func (s *standalone) loadCertificate(name string, accept func(*x509.Certificate) bool) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	certPEM, err := os.ReadFile(s.folder.join(name + ".pem"))
 	keyPEM, err2 := os.ReadFile(s.folder.join(name + "-key.pem"))
 	if err := errors.Join(err, err2); errors.Is(err, os.ErrNotExist) {
@@ -114,7 +115,7 @@ func (s *standalone) pair(name string, good func(*x509.Certificate) bool) (*x509
 		return nil, nil, nil
 	}
 	cert, err := x509.ParseCertificate(certBlock.Bytes)
-	if err != nil || !good(cert) {
+	if err != nil || !accept(cert) {
 		return nil, nil, nil //nolint:nilerr // what cannot be read is made again
 	}
 	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
@@ -124,8 +125,8 @@ func (s *standalone) pair(name string, good func(*x509.Certificate) bool) (*x509
 	return cert, key, nil
 }
 
-// issue makes a key pair and its certificate, signed by the authority or by
-// itself, and keeps both in the folder.
+// issue makes a key pair and its certificate, signed by the authority or, without one,
+// by itself, and writes both into the data folder.
 func (s *standalone) issue(
 	name string, template, authority *x509.Certificate, authorityKey *ecdsa.PrivateKey,
 ) (*x509.Certificate, *ecdsa.PrivateKey, error) {

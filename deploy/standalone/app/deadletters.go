@@ -10,18 +10,19 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 )
 
-// Selection chooses dead letters; an empty field chooses all.
-type Selection struct{ Topic, Group, ID string }
+// DeadLetterSelection selects dead letters; an empty field selects all.
+type DeadLetterSelection struct{ Topic, Group, ID string }
 
-func (s Selection) has(letter outbox.DeadLetter) bool {
+func (s DeadLetterSelection) matches(letter outbox.DeadLetter) bool {
 	return (s.Topic == "" || s.Topic == letter.Topic) && (s.Group == "" || s.Group == letter.Group) && (s.ID == "" || s.ID == letter.ID)
 }
 
 // DeadLetterVariables declares what the commands for dead letters read.
 func DeadLetterVariables(source *env.Source) { source.Declare(new(outbox.Config)) }
 
-func inspector(source *env.Source) (*outbox.Inspector, error) {
-	if err := findBroker(source); err != nil {
+// openInspector connects to Kafka.
+func openInspector(source *env.Source) (*outbox.Inspector, error) {
+	if err := resolveBroker(source); err != nil {
 		return nil, err
 	}
 	var cfg outbox.Config
@@ -29,9 +30,9 @@ func inspector(source *env.Source) (*outbox.Inspector, error) {
 	return outbox.NewInspector(cfg)
 }
 
-// ListDeadLetters writes the chosen dead letters to out, as one JSON object a line.
-func ListDeadLetters(ctx context.Context, source *env.Source, chosen Selection, out io.Writer) error {
-	kafka, err := inspector(source)
+// ListDeadLetters writes the selected dead letters to out, as one JSON object a line.
+func ListDeadLetters(ctx context.Context, source *env.Source, selection DeadLetterSelection, out io.Writer) error {
+	kafka, err := openInspector(source)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func ListDeadLetters(ctx context.Context, source *env.Source, chosen Selection, 
 	}
 	lines := json.NewEncoder(out)
 	for _, letter := range letters {
-		if !chosen.has(letter) {
+		if !selection.matches(letter) {
 			continue
 		}
 		if err := lines.Encode(letter); err != nil {
@@ -52,15 +53,15 @@ func ListDeadLetters(ctx context.Context, source *env.Source, chosen Selection, 
 	return nil
 }
 
-// ResolveDeadLetters sends the chosen dead letters to their consumers once more, or
+// ResolveDeadLetters sends the selected dead letters to their consumers once more, or
 // drops them, and takes them off the list.
-func ResolveDeadLetters(ctx context.Context, source *env.Source, retry bool, chosen Selection, out io.Writer) error {
-	kafka, err := inspector(source)
+func ResolveDeadLetters(ctx context.Context, source *env.Source, retry bool, selection DeadLetterSelection, out io.Writer) error {
+	kafka, err := openInspector(source)
 	if err != nil {
 		return err
 	}
 	defer kafka.Close()
-	n, err := kafka.Resolve(ctx, retry, chosen.has)
+	n, err := kafka.Resolve(ctx, retry, selection.matches)
 	_, _ = fmt.Fprintf(out, "%d dead letters were %s\n", n, map[bool]string{true: "sent again", false: "dropped"}[retry])
 	return err
 }

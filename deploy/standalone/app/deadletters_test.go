@@ -25,7 +25,7 @@ func deadLettersAreResolved(p *product) {
 		var out bytes.Buffer
 		for {
 			out.Reset()
-			if err := ListDeadLetters(p.Context(), source(), Selection{}, &out); err != nil {
+			if err := ListDeadLetters(p.Context(), source(), DeadLetterSelection{}, &out); err != nil {
 				p.Fatal(err)
 			}
 			if strings.Count(out.String(), "\n") == n {
@@ -55,18 +55,19 @@ func deadLettersAreResolved(p *product) {
 	p.send("DELETE", href(made), "", 204)
 	list(4) // of application, oauth, mfa and notification
 	var out bytes.Buffer
-	if err := ResolveDeadLetters(p.Context(), source(), true, Selection{Group: "doorward.mfa"}, &out); err != nil || out.String() != "1 dead letters were sent again\n" {
+	only := DeadLetterSelection{Group: "doorward.mfa"}
+	if err := ResolveDeadLetters(p.Context(), source(), true, only, &out); err != nil || out.String() != "1 dead letters were sent again\n" {
 		p.Fatalf("%s, %v", out.String(), err)
 	}
 	list(7) // each group reads it again
-	if err := ResolveDeadLetters(p.Context(), source(), false, Selection{}, io.Discard); err != nil {
+	if err := ResolveDeadLetters(p.Context(), source(), false, DeadLetterSelection{}, io.Discard); err != nil {
 		p.Fatal(err)
 	}
 	list(0)
 }
 
 func TestWithoutABrokerThereAreNoDeadLetters(t *testing.T) {
-	err := ListDeadLetters(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + t.TempDir()}), Selection{}, io.Discard)
+	err := ListDeadLetters(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + t.TempDir()}), DeadLetterSelection{}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "KAFKA_BROKERS") {
 		t.Errorf("the error is %v", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// What Doctor finds too much.
+// Limits of the checks of Doctor.
 const (
 	doctorTimeout   = 10 * time.Second    // of one check
 	clockWarning    = time.Second         // between this machine and PostgreSQL
@@ -36,7 +36,7 @@ type doctorConfig struct {
 	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM"`
 }
 
-// serversConfig is read apart from doctorConfig: standalone has servers of its own.
+// serversConfig is separate from doctorConfig, because standalone has Redis and Kafka of its own.
 type serversConfig struct {
 	Redis kv.Config
 	Kafka outbox.Config
@@ -56,8 +56,8 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// ErrUnwell is returned by Doctor when a check failed.
-var ErrUnwell = errors.New("at least one check failed")
+// ErrCheckFailed is returned by Doctor when a check failed.
+var ErrCheckFailed = errors.New("at least one check failed")
 
 type doctor struct {
 	now      func() time.Time
@@ -71,10 +71,11 @@ func (d *doctor) add(check, status, advice, detail string, args ...any) {
 	d.findings = append(d.findings, finding{check, status, fmt.Sprintf(detail, args...), advice})
 }
 
-// Doctor checks a deployment from outside its processes and writes what it found
-// to out, with what to do. It changes nothing.
+// Doctor checks a deployment from outside its processes (diagnosis) and writes its
+// findings to out, with advice. It changes nothing. When a check failed it returns
+// ErrCheckFailed.
 func Doctor(ctx context.Context, source *env.Source, asJSON bool, out io.Writer) (err error) {
-	stop, err := openData(ctx, source)
+	stop, err := resolveDatabase(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -84,16 +85,16 @@ func Doctor(ctx context.Context, source *env.Source, asJSON bool, out io.Writer)
 	d := &doctor{now: time.Now}
 	d.configuration(source, cfg)
 	for _, schema := range cfg.Databases.configs() {
-		d.bounded(ctx, func(ctx context.Context) { d.database(ctx, schema) })
+		d.withTimeout(ctx, func(ctx context.Context) { d.database(ctx, schema) })
 	}
 	var servers serversConfig
 	if source.Has("REDIS_URL") {
 		source.Load(&servers.Redis)
-		d.bounded(ctx, func(ctx context.Context) { d.redis(ctx, servers.Redis) })
+		d.withTimeout(ctx, func(ctx context.Context) { d.redis(ctx, servers.Redis) })
 	}
 	if source.Has("KAFKA_BROKERS") {
 		source.Load(&servers.Kafka)
-		d.bounded(ctx, func(ctx context.Context) { d.kafka(ctx, servers.Kafka) })
+		d.withTimeout(ctx, func(ctx context.Context) { d.kafka(ctx, servers.Kafka) })
 	}
 	if cfg.Certificate != "" {
 		d.certificate(cfg.Certificate)
@@ -101,7 +102,8 @@ func Doctor(ctx context.Context, source *env.Source, asJSON bool, out io.Writer)
 	return d.report(asJSON, out)
 }
 
-func (d *doctor) bounded(ctx context.Context, check func(context.Context)) {
+// withTimeout runs a check with the time limit of one check.
+func (d *doctor) withTimeout(ctx context.Context, check func(context.Context)) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	check(ctx)
@@ -148,19 +150,19 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 			return
 		}
 		before := d.now()
-		at, err := pg.Value[time.Time](on, db, `SELECT clock_timestamp()`)
+		theirs, err := pg.Value[time.Time](on, db, `SELECT clock_timestamp()`)
 		if err != nil {
 			d.add(name, "failed", "see what PostgreSQL logs", "%s: %v", db.ShardNames()[i], err)
 			return
 		}
-		off := at.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
+		difference := theirs.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
 		switch {
-		case off > clockLimit:
+		case difference > clockLimit:
 			d.add("clock", "failed", "synchronise the clocks of both machines by NTP",
-				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], off)
-		case off > clockWarning:
+				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], difference)
+		case difference > clockWarning:
 			d.add("clock", "warning", "synchronise the clocks of both machines by NTP",
-				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], off)
+				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], difference)
 		}
 	}
 	if has, err := pg.Value[bool](db.OnMain(ctx), db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
@@ -227,7 +229,7 @@ func (d *doctor) kafka(ctx context.Context, cfg outbox.Config) {
 // certificate checks each certificate of a chain.
 func (d *doctor) certificate(chain string) {
 	rest := []byte(chain)
-	var first time.Time
+	var firstExpiry time.Time
 	for {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
@@ -238,23 +240,23 @@ func (d *doctor) certificate(chain string) {
 			d.add("certificate", "failed", "set DOORWARD_TLS_CERT to a chain in PEM", "%v", err)
 			return
 		}
-		if first.IsZero() || certificate.NotAfter.Before(first) {
-			first = certificate.NotAfter
+		if firstExpiry.IsZero() || certificate.NotAfter.Before(firstExpiry) {
+			firstExpiry = certificate.NotAfter
 		}
 	}
-	if first.IsZero() {
+	if firstExpiry.IsZero() {
 		d.add("certificate", "failed", "set DOORWARD_TLS_CERT to a chain in PEM", "it holds no certificate")
 		return
 	}
-	left := first.Sub(d.now())
+	remaining := firstExpiry.Sub(d.now())
 	status := "ok"
 	switch {
-	case left <= 0:
+	case remaining <= 0:
 		status = "failed"
-	case left < expiryWarning:
+	case remaining < expiryWarning:
 		status = "warning"
 	}
-	d.add("certificate", status, "renew it: docs/runbooks/certificate-ends.md", "good until %s", first.UTC().Format(time.DateOnly))
+	d.add("certificate", status, "renew it: docs/runbooks/certificate-ends.md", "good until %s", firstExpiry.UTC().Format(time.DateOnly))
 }
 
 func (d *doctor) report(asJSON bool, out io.Writer) error {
@@ -277,7 +279,7 @@ func (d *doctor) report(asJSON bool, out io.Writer) error {
 		}
 	}
 	if failed {
-		return ErrUnwell
+		return ErrCheckFailed
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 	}
 	want := func(said string, err error, failed bool, parts ...string) {
 		t.Helper()
-		if errors.Is(err, ErrUnwell) != failed {
+		if errors.Is(err, ErrCheckFailed) != failed {
 			t.Errorf("%v\n%s", err, said)
 		}
 		for _, part := range parts {

@@ -16,8 +16,8 @@ func RewindVariables(source *env.Source) {
 	DeadLetterVariables(source)
 }
 
-// RewindEvents makes the consumer groups fit databases that were restored as they
-// were at a time (docs/backup.md).
+// RewindEvents sets the offsets of the consumer groups to what fits databases that were
+// restored as they were at a time (point-in-time recovery, docs/backup.md).
 func RewindEvents(ctx context.Context, source *env.Source, to string, out io.Writer) (err error) {
 	at, err := time.Parse(time.RFC3339Nano, to)
 	if err != nil {
@@ -28,12 +28,12 @@ func RewindEvents(ctx context.Context, source *env.Source, to string, out io.Wri
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	kafka, err := inspector(source)
+	kafka, err := openInspector(source)
 	if err != nil {
 		return err
 	}
 	defer kafka.Close()
-	again, passed, err := kafka.Rewind(ctx, at, d.dbs)
-	_, _ = fmt.Fprintf(out, "%d events are read again, %d are passed over\n", again, passed)
+	reread, skipped, err := kafka.Rewind(ctx, at, d.dbs)
+	_, _ = fmt.Fprintf(out, "%d events are read again, %d are passed over\n", reread, skipped)
 	return err
 }

@@ -10,13 +10,14 @@ import (
 	"syscall"
 )
 
-// folder is the data folder. One process at a time uses it.
+// folder is the data folder. One process at a time uses it (lock file).
 type folder struct {
 	path string
 	lock *os.File
 }
 
-func openFolder(path string) (*folder, error) {
+// lockFolder makes the data folder, unless it exists, and locks it until Close.
+func lockFolder(path string) (*folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -37,13 +38,13 @@ func openFolder(path string) (*folder, error) {
 	return &folder{path, lock}, nil
 }
 
-// Close lets another process use the folder.
+// Close releases the lock.
 func (f *folder) Close() error { return f.lock.Close() }
 
 func (f *folder) join(name string) string { return filepath.Join(f.path, name) }
 
-// readJSON reads a file of the folder; false means that there is none.
-func (f *folder) readJSON(name string, into any) (bool, error) {
+// readJSON reads a file of the folder.
+func (f *folder) readJSON(name string, into any) (exists bool, err error) {
 	content, err := os.ReadFile(f.join(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -65,8 +66,8 @@ func (f *folder) writeJSON(name string, value any) error {
 	return f.write(name, append(content, '\n'))
 }
 
-// write replaces a file of the folder whole, readable by its owner alone, so
-// that a crash leaves the former or the new one.
+// write replaces a file of the folder atomically, readable by its owner alone: a crash
+// leaves the former content or the new one.
 func (f *folder) write(name string, content []byte) error {
 	temporary, err := os.CreateTemp(f.path, "."+name+"-") // mode 0600
 	if err != nil {

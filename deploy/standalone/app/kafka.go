@@ -23,38 +23,39 @@ const (
 // reach the embedded broker while the process runs.
 const brokerFile = "broker.json"
 
+// broker is the content of brokerFile.
 type broker struct {
 	Address  string `json:"address"`
 	Password string `json:"password"`
 }
 
-// use makes it the Kafka of the source.
-func (b broker) use(source *env.Source) {
+// setVariables makes the broker the Kafka of the source.
+func (b broker) setVariables(source *env.Source) {
 	source.Set("KAFKA_BROKERS", b.Address)
 	source.Set("KAFKA_USERNAME", kafkaUsername)
 	source.Set("KAFKA_PASSWORD", b.Password)
 	source.Set("KAFKA_SASL_MECHANISM", kafkaMechanism)
 }
 
-// findBroker makes the broker of the standalone that runs on the data folder that of the
-// source, unless the environment names one.
-func findBroker(source *env.Source) error {
+// resolveBroker sets the variables KAFKA_… of the source: unless the environment names
+// brokers, to the embedded broker of the standalone process that runs on the data folder.
+func resolveBroker(source *env.Source) error {
 	if source.Has("KAFKA_BROKERS") {
 		return nil
 	}
 	var cfg Config
 	source.Load(&cfg)
-	var own broker
-	at := folder{path: cfg.DataDir}
-	known, err := at.readJSON(brokerFile, &own)
+	var private broker
+	data := folder{path: cfg.DataDir}
+	exists, err := data.readJSON(brokerFile, &private)
 	if err != nil {
 		return err
 	}
-	if !known || namesDatabase(source) { // of another deployment
+	if !exists || namesADatabase(source) { // of another deployment
 		return fmt.Errorf("KAFKA_BROKERS is missing, and no standalone with a broker of its own runs on %s; set it, or DOORWARD_DATA_DIR",
 			cfg.DataDir)
 	}
-	own.use(source)
+	private.setVariables(source)
 	return nil
 }
 

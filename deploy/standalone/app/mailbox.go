@@ -12,27 +12,27 @@ import (
 	"github.com/doorward/doorward/pkg/run"
 )
 
-// addresses are where the mailbox takes messages.
-type addresses struct{ smtp, texts string }
+// mailboxAddresses are where the mailbox takes mails and text messages.
+type mailboxAddresses struct{ smtp, texts string }
 
 // startMailbox runs the development mail server, and the intake of text
 // messages, on loopback and serves its pages, which the gateway shows.
-func startMailbox(p *run.Process, dir string) (pages http.Handler, at addresses, err error) {
+func startMailbox(p *run.Process, dir string) (pages http.Handler, addresses mailboxAddresses, err error) {
 	box, err := mailbox.Open(dir, mailbox.Config{})
 	if err != nil {
-		return nil, at, fmt.Errorf("open the mailbox: %w", err)
+		return nil, addresses, fmt.Errorf("open the mailbox: %w", err)
 	}
 	smtp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, at, err
+		return nil, addresses, err
 	}
 	p.Go("mailbox SMTP", func(context.Context) error { return box.ServeSMTP(smtp) })
 	p.OnClose("mailbox", box.Close)
 	texts, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, at, err
+		return nil, addresses, err
 	}
-	server := &http.Server{Handler: box.Intake(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
+	server := &http.Server{Handler: box.SMSHandler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
 	p.Go("mailbox texts", func(context.Context) error {
 		if err := server.Serve(texts); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -40,5 +40,5 @@ func startMailbox(p *run.Process, dir string) (pages http.Handler, at addresses,
 		return nil
 	})
 	p.OnClose("mailbox texts", server.Shutdown)
-	return box.Handler(), addresses{smtp: "smtp://" + smtp.Addr().String(), texts: "http://" + texts.Addr().String()}, nil
+	return box.Handler(), mailboxAddresses{smtp: "smtp://" + smtp.Addr().String(), texts: "http://" + texts.Addr().String()}, nil
 }

@@ -12,16 +12,16 @@ import (
 	directory "github.com/doorward/doorward/services/directory/app"
 )
 
-// resting is what the process needs besides the password hashes that it computes at
-// once, in bytes, with room for the memory of some ten hashes that are done. With
-// 72 MiB the process collected after every third login, which cost a third of a hash
-// (docs/performance.md); returnMemory returns what a quiet process does not need.
-const resting = 192 << 20
+// idleMemory is what the process needs without the password hashes that it is computing,
+// in bytes, with room for the garbage of some ten finished hashes. With 72 MiB the
+// garbage collector ran after every third login, which cost a third of a hash
+// (docs/performance.md); returnMemory returns what an idle process does not need.
+const idleMemory = 192 << 20
 
-// boundMemory sets a soft limit, unless the environment sets one: what the
-// process needs at rest, and the password hashes that it computes at once. Without
-// it the memory of hashes that are done piles up between two collections.
-func boundMemory(hashes directory.Config) {
+// setMemoryLimit sets the soft memory limit of the runtime, unless GOMEMLIMIT sets one:
+// idleMemory and the memory of the password hashes that are computed at the same time.
+// Without the limit the garbage of finished hashes piles up between two collections.
+func setMemoryLimit(hashes directory.Config) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
@@ -29,19 +29,19 @@ func boundMemory(hashes directory.Config) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	debug.SetMemoryLimit(resting + int64(workers)*int64(hashes.Argon2Memory)<<10)
+	debug.SetMemoryLimit(idleMemory + int64(workers)*int64(hashes.Argon2Memory)<<10)
 }
 
 // returnMemory returns the memory of the start, and later that of password hashes
-// and requests, to the operating system as soon as the process has been quiet for
-// quietFor. By itself the runtime keeps it until its next collection, for two minutes
-// where little is allocated.
+// and requests, to the operating system as soon as the process has been idle for
+// idleInterval. By itself the runtime keeps that memory until its next collection, for
+// two minutes where little is allocated.
 func returnMemory(p *run.Process) {
 	p.Go("return memory", func(ctx context.Context) error {
-		ticker := time.NewTicker(quietFor)
+		ticker := time.NewTicker(idleInterval)
 		defer ticker.Stop()
 		allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-		var g garbage
+		var a allocations
 		for {
 			select {
 			case <-ctx.Done():
@@ -49,7 +49,7 @@ func returnMemory(p *run.Process) {
 			case <-ticker.C:
 			}
 			metrics.Read(allocated)
-			if g.worthReturning(allocated[0].Value.Uint64()) {
+			if a.shouldReturn(allocated[0].Value.Uint64()) {
 				debug.FreeOSMemory()
 			}
 		}
@@ -57,26 +57,26 @@ func returnMemory(p *run.Process) {
 }
 
 const (
-	quietFor   = 5 * time.Second
-	quietBytes = 4 << 20 // a quiet process allocates less in this time; one login allocates more
-	worthwhile = 6 << 20 // less garbage than this is not worth a collection
+	idleInterval = 5 * time.Second
+	idleBytes    = 4 << 20 // an idle process allocates less than this in idleInterval; one login allocates more
+	minAllocated = 6 << 20 // a collection is worth its cost when so much was allocated since the last one
 )
 
-// garbage knows how much the process had allocated, in bytes since its start.
-type garbage struct {
-	earlier  uint64 // at the last look
-	returned uint64 // when memory was returned last
+// allocations are bytes that the process had allocated since its start.
+type allocations struct {
+	atLastCall   uint64 // of shouldReturn
+	atLastReturn uint64 // of memory to the operating system
 }
 
-// worthReturning reports whether the process has been quiet since the last call, and
-// has allocated enough before to make a collection worthwhile. It is called once in
-// quietFor.
-func (g *garbage) worthReturning(allocated uint64) bool {
-	quiet := allocated-g.earlier < quietBytes
-	g.earlier = allocated
-	if !quiet || allocated-g.returned < worthwhile {
+// shouldReturn reports whether the process has been idle since the last call, and has
+// allocated enough before that to make a collection worth its cost. The caller calls it
+// once in idleInterval.
+func (a *allocations) shouldReturn(allocated uint64) bool {
+	idle := allocated-a.atLastCall < idleBytes
+	a.atLastCall = allocated
+	if !idle || allocated-a.atLastReturn < minAllocated {
 		return false
 	}
-	g.returned = allocated
+	a.atLastReturn = allocated
 	return true
 }

@@ -13,10 +13,10 @@ import (
 // MigrateVariables declares what Migrate reads.
 func MigrateVariables(source *env.Source) { source.Declare(new(databases)) }
 
-// Migrate brings the schema of every service up to date and ends. Each is migrated
-// under an advisory lock, so that a second command, and a service that starts, wait.
+// Migrate runs the schema migrations of every service (pkg/pg/migrate.go). Each schema is
+// migrated under an advisory lock, so that a second command, and a service that starts, wait.
 func Migrate(ctx context.Context, source *env.Source, out io.Writer) (err error) {
-	stop, err := openData(ctx, source)
+	stop, err := resolveDatabase(ctx, source)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func migrated(ctx context.Context, url string) error {
 func TestMigrationsRunOnceWhenTwoCommandsStartTogether(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, nil)
-	schemas := inOne(url).configs()
+	schemas := allInOneDatabase(url).configs()
 	if _, err := pg.Pending(t.Context(), schemas[0]); err == nil {
 		t.Error("an empty database lacks no migration")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/run"
 )
 
-// startPostgres runs a private PostgreSQL. When it ends by itself the process
-// ends too, and says why.
+// startPostgres runs a private PostgreSQL. When that server ends by itself, the process
+// ends too, with the reason as its error.
 func startPostgres(ctx context.Context, p *run.Process, dir, bin string) (url string, err error) {
 	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: bin, Durable: true})
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// startRedis runs an embedded server of the Redis protocol on loopback, for its
-// publish and subscribe: no key is kept in it, so its clock, which expires keys,
-// stands still. It asks for the password.
+// startRedis runs an embedded server of the Redis protocol on loopback, which requires the
+// password. Doorward only publishes and subscribes and keeps no key in Redis, so nothing
+// moves this server's clock, by which keys would expire.
 func startRedis(p *run.Process, password secure.Secret) (url string, err error) {
 	server := miniredis.NewMiniRedis()
 	server.RequireAuth(password.Reveal())

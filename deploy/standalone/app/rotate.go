@@ -31,28 +31,29 @@ type rotateConfig struct {
 // RotateVariables declares what RotateKeys reads.
 func RotateVariables(source *env.Source) { source.Declare(new(rotateConfig)) }
 
-// sealedSchema is what a service keeps sealed.
+// sealedSchema is the schema of a service with its sealed columns: those whose values are
+// encrypted under the master key.
 type sealedSchema struct {
-	config pg.Config
-	left   func(context.Context, *pg.DB, *secure.Keyring) (int64, error)
-	reseal func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64)) error
+	config    pg.Config
+	remaining func(context.Context, *pg.DB, *secure.Keyring) (int64, error) // values under a former master key
+	reseal    func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64)) error
 
 	columns map[[2]string]sealedColumn // by table and column
 }
 
-// sealedColumn is a column of sealed values: the column of the key of its rows, and
-// what the value in the row of a key is sealed for. The key is as PostgreSQL writes it.
+// sealedColumn is a column of sealed values. A value is sealed for a purpose, which follows
+// from the id of its row: the text, as PostgreSQL writes it, of the column idColumn.
 type sealedColumn struct {
-	key     string
-	purpose func(key string) (string, error)
+	idColumn string
+	purpose  func(id string) (string, error)
 }
 
-func sealed[K any](config pg.Config, columns []secure.SealedColumn[K]) sealedSchema {
+func newSealedSchema[K any](config pg.Config, columns []secure.SealedColumn[K]) sealedSchema {
 	byName := map[[2]string]sealedColumn{}
 	for _, c := range columns {
-		byName[[2]string{c.Table, c.Column}] = sealedColumn{key: c.Key, purpose: func(text string) (string, error) {
-			var key K
-			switch to := any(&key).(type) {
+		byName[[2]string{c.Table, c.Column}] = sealedColumn{idColumn: c.Key, purpose: func(text string) (string, error) {
+			var rowID K
+			switch to := any(&rowID).(type) {
 			case *string:
 				*to = text
 			case *id.ID:
@@ -60,12 +61,12 @@ func sealed[K any](config pg.Config, columns []secure.SealedColumn[K]) sealedSch
 					return "", err
 				}
 			}
-			return c.Purpose(key), nil
+			return c.Purpose(rowID), nil
 		}}
 	}
 	return sealedSchema{
 		config: config, columns: byName,
-		left: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) (int64, error) {
+		remaining: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) (int64, error) {
 			return reseal.Left(ctx, db, ring, columns...)
 		},
 		reseal: func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(int64)) error {
@@ -84,31 +85,36 @@ func readUUID(text string, into *id.ID) error {
 	return nil
 }
 
-// sealed returns the schemas, with what each keeps sealed.
-func (d databases) sealed() []sealedSchema {
-	all := d.configs()
+// sealedSchemas returns the schemas of all services.
+func (d databases) sealedSchemas() []sealedSchema {
+	configs := d.configs()
 	return []sealedSchema{
-		sealed(all[0], directory.Sealed), sealed(all[1], application.Sealed), sealed(all[2], oauth.Sealed),
-		sealed(all[3], mfa.Sealed), sealed(all[4], notification.Sealed), sealed(all[5], idsite.Sealed),
+		newSealedSchema(configs[0], directory.Sealed), newSealedSchema(configs[1], application.Sealed),
+		newSealedSchema(configs[2], oauth.Sealed), newSealedSchema(configs[3], mfa.Sealed),
+		newSealedSchema(configs[4], notification.Sealed), newSealedSchema(configs[5], idsite.Sealed),
 	}
 }
 
-// RotateKeys is the key rotation. It seals what is sealed under a former master key again, under the first
-// one of DOORWARD_MASTER_KEY, and writes its progress to out. When it is cut short,
-// the next call does the rest. In a data folder, which no process may use meanwhile,
-// it first makes a new key, unless there is a rest to do.
+// RotateKeys rotates the master key (key rotation): it encrypts every value that is sealed
+// under a former master key again under the first key of DOORWARD_MASTER_KEY, and writes
+// its progress to out. After an interruption another call continues. pkg/reseal does the
+// work on the rows.
+//
+// Without a database in the environment RotateKeys works on the data folder, which no
+// process may use meanwhile. There it first makes a new master key itself, unless values
+// of an interrupted call remain under a former key.
 func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err error) {
-	if !namesDatabase(source) {
+	if !namesADatabase(source) {
 		var cfg Config
 		source.Load(&cfg)
-		locked, err := openFolder(cfg.DataDir)
+		data, err := lockFolder(cfg.DataDir)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, locked.Close()) }()
+		defer func() { err = errors.Join(err, data.Close()) }()
 	}
-	inFolder := !namesDatabase(source)
-	stop, err := openData(ctx, source)
+	inFolder := !namesADatabase(source)
+	stop, err := resolveDatabase(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -128,14 +134,14 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 			db.Close()
 		}
 	}()
-	schemas := cfg.Databases.sealed()
-	lefts := make([]int64, len(schemas))
-	count := func() (total int64, err error) {
+	schemas := cfg.Databases.sealedSchemas()
+	remaining := make([]int64, len(schemas))
+	countRemaining := func() (total int64, err error) {
 		for i, schema := range schemas {
-			if lefts[i], err = schema.left(ctx, dbs[i], ring); err != nil {
+			if remaining[i], err = schema.remaining(ctx, dbs[i], ring); err != nil {
 				return 0, fmt.Errorf("%s: %w", schema.config.Schema, err)
 			}
-			total += lefts[i]
+			total += remaining[i]
 		}
 		return total, nil
 	}
@@ -146,28 +152,28 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 		}
 		dbs = append(dbs, db)
 	}
-	total, err := count()
+	total, err := countRemaining()
 	if err != nil {
 		return err
 	}
 	if inFolder && total == 0 {
-		if ring, err = newKeyInFolder(source, cfg.MasterKey, out); err != nil {
+		if ring, err = addMasterKey(source, cfg.MasterKey, out); err != nil {
 			return err
 		}
-		if _, err = count(); err != nil { // the new key leaves all to be sealed
+		if _, err = countRemaining(); err != nil { // all values, now that there is a new key
 			return err
 		}
 	}
 	for i, schema := range schemas {
-		of := lefts[i]
+		expected := remaining[i]
 		err := schema.reseal(ctx, dbs[i], ring, func(done int64) {
-			_, _ = fmt.Fprintf(out, "%s: %d of %d\n", schema.config.Schema, done, max(done, of))
+			_, _ = fmt.Fprintf(out, "%s: %d of %d\n", schema.config.Schema, done, max(done, expected))
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w; run the command again to go on", schema.config.Schema, err)
 		}
 	}
-	if total, err = count(); err != nil {
+	if total, err = countRemaining(); err != nil {
 		return err
 	}
 	if total > 0 {
@@ -179,24 +185,24 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 	return nil
 }
 
-// newKeyInFolder puts a new master key in front of the active one, and drops those
-// before it, under which nothing is sealed.
-func newKeyInFolder(source *env.Source, current secure.Secret, out io.Writer) (*secure.Keyring, error) {
+// addMasterKey puts a new master key before the active one in secrets.json, and drops the
+// former keys, under which nothing is sealed any more.
+func addMasterKey(source *env.Source, current secure.Secret, out io.Writer) (*secure.Keyring, error) {
 	var cfg Config
 	source.Load(&cfg)
-	at := folder{path: cfg.DataDir}
-	var own shared
-	if _, err := at.readJSON("secrets.json", &own); err != nil {
+	data := folder{path: cfg.DataDir}
+	var secrets secretsFile
+	if _, err := data.readJSON("secrets.json", &secrets); err != nil {
 		return nil, err
 	}
 	active, _, _ := strings.Cut(current.Reveal(), ",")
 	made := secure.NewMasterKey(time.Now().UTC().Format("k20060102150405"))
-	own.Master = made.Reveal() + "," + active
-	ring, err := secure.ParseKeyring(secure.Secret(own.Master))
+	secrets.Master = made.Reveal() + "," + active
+	ring, err := secure.ParseKeyring(secure.Secret(secrets.Master))
 	if err != nil {
 		return nil, err
 	}
-	if err := at.writeJSON("secrets.json", own); err != nil {
+	if err := data.writeJSON("secrets.json", secrets); err != nil {
 		return nil, err
 	}
 	name, _, _ := strings.Cut(made.Reveal(), ":")

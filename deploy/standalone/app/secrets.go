@@ -6,57 +6,57 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// key is apikey.json: the first API key of the first tenant.
-type key struct {
+// apiKeyFile is apikey.json: the first API key of the first tenant (bootstrap key).
+type apiKeyFile struct {
 	ID      string `json:"id"`
 	Secret  string `json:"secret"`
 	BaseURL string `json:"baseUrl"`
 	CAFile  string `json:"caFile"`
 }
 
-// shared is secrets.json: what the processes of a deployment share.
-type shared struct {
+// secretsFile is secrets.json: the secrets that the processes of a deployment share.
+type secretsFile struct {
 	Internal string `json:"internalSecret"`
 	Master   string `json:"masterKey"`
 }
 
-// secrets makes the secrets at the first start and hands them to the services.
-// They are on disk before anything is made with them.
-func (s *standalone) secrets() error {
-	var own shared
-	known, err := s.folder.readJSON("secrets.json", &own)
+// loadSecrets makes the secrets at the first start, reads them at later ones, and sets
+// them for the services. They are on disk before anything is made with them.
+func (s *standalone) loadSecrets() error {
+	var secrets secretsFile
+	exists, err := s.folder.readJSON("secrets.json", &secrets)
 	if err != nil {
 		return err
 	}
-	if !known {
-		own = shared{Internal: secure.Token(43).Reveal(), Master: secure.NewMasterKey("k1").Reveal()}
-		if err := s.folder.writeJSON("secrets.json", own); err != nil {
+	if !exists {
+		secrets = secretsFile{Internal: secure.Token(43).Reveal(), Master: secure.NewMasterKey("k1").Reveal()}
+		if err := s.folder.writeJSON("secrets.json", secrets); err != nil {
 			return err
 		}
 	}
-	s.source.Set("DOORWARD_INTERNAL_SECRET", own.Internal)
-	s.source.Set("DOORWARD_MASTER_KEY", own.Master)
+	s.source.Set("DOORWARD_INTERNAL_SECRET", secrets.Internal)
+	s.source.Set("DOORWARD_MASTER_KEY", secrets.Master)
 
 	var base struct {
 		URL string `env:"DOORWARD_BASE_URL" help:"public address of the management API with its version"`
 	}
 	s.source.Load(&base)
-	if known, err = s.folder.readJSON("apikey.json", &s.key); err != nil {
+	if exists, err = s.folder.readJSON("apikey.json", &s.key); err != nil {
 		return err
 	}
-	if !known {
+	if !exists {
 		s.key.ID, s.key.Secret = secure.KeyID(), secure.Token(43).Reveal()
 	}
 	former := s.key
 	s.key.BaseURL, s.key.CAFile = base.URL, s.folder.join("ca.pem")
-	if !known || s.key != former {
+	if !exists || s.key != former {
 		if err := s.writeKey(); err != nil {
 			return err
 		}
 	}
 	s.source.Set("DOORWARD_BOOTSTRAP_KEY_ID", s.key.ID)
 	s.source.Set("DOORWARD_BOOTSTRAP_KEY_SECRET", s.key.Secret)
-	return s.certify(base.URL)
+	return s.ensureCertificates(base.URL)
 }
 
 // writeKey writes the key in the forms that clients read: JSON, the properties

@@ -18,15 +18,16 @@ import (
 	directory "github.com/doorward/doorward/services/directory/store"
 )
 
-// TenantVariables declares what ExportTenant and ImportTenant read.
+// TenantVariables declares what ExportTenant, ImportTenant and MoveTenant read.
 func TenantVariables(source *env.Source) { RotateVariables(source) }
 
-// manifest lists what an export holds, in the order in which it is imported. While
-// it is written it is progress.json, and manifest.json when the export is complete.
+// manifest lists the tables and files of an export, in the order in which they are
+// imported. It is the file progress.json as long as the export is incomplete, and
+// manifest.json after that.
 type manifest struct {
 	Format int              `json:"format"`
 	Tenant string           `json:"tenant"` // UUID
-	Key    string           `json:"key"`
+	Key    string           `json:"key"`    // tenant key, such as clever-otter
 	Tables []*exportedTable `json:"tables"`
 }
 
@@ -44,37 +45,41 @@ type exportedTable struct {
 	Columns []string        `json:"columns"`
 	Rows    int             `json:"rows"`
 	Files   []string        `json:"files"`
-	Last    json.RawMessage `json:"last,omitempty"` // key of the last row, while rows are missing
+	Last    json.RawMessage `json:"last,omitempty"` // primary key of the last exported row, as long as the table is incomplete
 	Done    bool            `json:"done"`
 }
 
+// name is the table's name with its schema.
 func (t *exportedTable) name() string { return t.Schema + "." + t.Table }
 
-// leftOut of an export is what is no resource and has no use in another deployment.
-var leftOut = map[string]string{
-	"outbox":                     "events on their way to the consumers of this deployment",
+// excludedTables are tables that an export leaves out, with the reason: their rows are no
+// resources and have no use in another deployment.
+var excludedTables = map[string]string{
+	"outbox":                     "events that are not yet sent to the consumers of this deployment",
 	"seen_events":                "events that this deployment has handled",
 	"tenant_shards":              "in which database of this deployment the tenant is",
-	"closed_tenants":             "whether it is being moved to another one",
+	"closed_tenants":             "whether the tenant is being moved to another database",
 	"directory.login_names":      "written by a trigger of accounts",
-	"directory.agent_checks":     "password checks of logins that wait",
-	"application.login_counters": "login throttle; its keys come from a secret of the deployment",
-	"notification.deliveries":    "mails and texts, which this deployment sends",
+	"directory.agent_checks":     "password checks that logins wait for",
+	"application.login_counters": "counters of failed logins (lockout); their ids come from a secret of the deployment",
+	"notification.deliveries":    "mails and text messages, which this deployment sends",
 	"idsite.login_flows":         "logins of browsers that have a cookie of this deployment",
 	"idsite.provider_logins":     "logins of browsers that have a cookie of this deployment",
 	"idsite.sso_sessions":        "sessions of browsers that have a cookie of this deployment",
 }
 
-// lastTables make a tenant reachable, so they are imported after all others. The
-// domains come before their site, whose trigger would add one.
-var lastTables = []string{"application.dns_label_routes", "idsite.id_site_domains", "idsite.id_sites", "oauth.api_key_routes"}
+// importedLast are the tables whose rows make a tenant reachable, imported after all other
+// tables. The domains come before their site, whose trigger would add a domain.
+var importedLast = []string{"application.dns_label_routes", "idsite.id_site_domains", "idsite.id_sites", "oauth.api_key_routes"}
 
-// keyOf returns the columns that tell the rows of one tenant apart.
-func keyOf(t pg.TenantTable) []string {
+// primaryKeyWithoutTenant returns the columns of the primary key but for tenant_id: they
+// identify a row among those of one tenant.
+func primaryKeyWithoutTenant(t pg.TenantTable) []string {
 	return slices.DeleteFunc(slices.Clone(t.Primary), func(column string) bool { return column == "tenant_id" })
 }
 
-// deploymentData is the databases of all services and the key of what they seal.
+// deploymentData is the databases of all services, and the master keys under which values
+// in them are sealed.
 type deploymentData struct {
 	ring    *secure.Keyring
 	schemas []sealedSchema
@@ -84,7 +89,7 @@ type deploymentData struct {
 
 func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData, err error) {
 	d = &deploymentData{dbs: map[string]*pg.DB{}}
-	if d.stop, err = openData(ctx, source); err != nil {
+	if d.stop, err = resolveDatabase(ctx, source); err != nil {
 		return nil, err
 	}
 	var cfg rotateConfig
@@ -96,7 +101,7 @@ func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData,
 		}
 	}
 	if err == nil {
-		d.schemas = cfg.Databases.sealed()
+		d.schemas = cfg.Databases.sealedSchemas()
 		for _, schema := range d.schemas {
 			var db *pg.DB
 			if db, err = pg.Open(ctx, schema.config); err != nil {
@@ -118,16 +123,16 @@ func (d *deploymentData) close() error {
 	return d.stop()
 }
 
-// tenantByKey returns the tenant with a key.
-func (d *deploymentData) tenantByKey(ctx context.Context, key string) (id.ID, error) {
-	tenant, err := directory.New(d.dbs["directory"], nil).TenantByKey(ctx, key)
+// tenantByKey returns the id of the tenant with a tenant key, such as clever-otter.
+func (d *deploymentData) tenantByKey(ctx context.Context, tenantKey string) (id.ID, error) {
+	tenant, err := directory.New(d.dbs["directory"], nil).TenantByKey(ctx, tenantKey)
 	if errors.Is(err, apierr.NotFound) {
-		return id.ID{}, fmt.Errorf("no tenant has the key %q", key)
+		return id.ID{}, fmt.Errorf("no tenant has the key %q", tenantKey)
 	}
 	return tenant.ID, err
 }
 
-// schema returns what a service keeps sealed.
+// schema returns the schema of a service by its name.
 func (d *deploymentData) schema(name string) sealedSchema {
 	for _, s := range d.schemas {
 		if s.config.Schema == name {
@@ -137,8 +142,8 @@ func (d *deploymentData) schema(name string) sealedSchema {
 	return sealedSchema{}
 }
 
-// quoted makes a list of columns for a statement.
-func quoted(prefix string, columns []string) string {
+// columnList quotes columns for a statement, each with a prefix such as "t.".
+func columnList(prefix string, columns []string) string {
 	parts := make([]string, len(columns))
 	for i, c := range columns {
 		parts[i] = prefix + `"` + c + `"`
@@ -146,8 +151,8 @@ func quoted(prefix string, columns []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// readManifest reads a manifest; ok is false where there is none.
-func readManifest(path string) (m manifest, ok bool, err error) {
+// readManifest reads a manifest.
+func readManifest(path string) (m manifest, exists bool, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return m, false, nil
@@ -164,7 +169,7 @@ func readManifest(path string) (m manifest, ok bool, err error) {
 	return m, true, nil
 }
 
-// write replaces a file of the folder in one step.
+// write replaces a file of the folder atomically.
 func (m *manifest) write(folder, name string) error {
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -70,7 +70,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	}
 
 	var pair bytes.Buffer
-	if err := TenantKey(&pair); err != nil {
+	if err := NewExportKeyPair(&pair); err != nil {
 		t.Fatal(err)
 	}
 	comment, _, _ := strings.Cut(pair.String(), "\n")
@@ -98,7 +98,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		t.Error("a complete export is written over")
 	}
 	var other bytes.Buffer
-	if err := errors.Join(TenantKey(&other), os.Mkdir(filepath.Join(t.TempDir(), "none"), 0o700)); err != nil {
+	if err := errors.Join(NewExportKeyPair(&other), os.Mkdir(filepath.Join(t.TempDir(), "none"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if err := ImportTenant(t.Context(), source(to), folder, other.String(), new(bytes.Buffer)); err == nil {
@@ -205,7 +205,7 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 			}
 			for _, table := range tables {
 				name := schema.config.Schema + "." + table.Name
-				if (leftOut[table.Name] != "" || leftOut[name] != "") && table.Name != "login_names" {
+				if (excludedTables[table.Name] != "" || excludedTables[name] != "") && table.Name != "login_names" {
 					continue
 				}
 				at := there
@@ -252,7 +252,7 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 func TestAnExportKnowsEverySealedColumn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, migrated)
-	for _, schema := range inOne(url).sealed() {
+	for _, schema := range allInOneDatabase(url).sealedSchemas() {
 		db, err := pg.Open(t.Context(), schema.config)
 		if err != nil {
 			t.Fatal(err)
@@ -265,7 +265,7 @@ func TestAnExportKnowsEverySealedColumn(t *testing.T) {
 			name := schema.config.Schema + "." + table.Name
 			for _, column := range table.Columns {
 				_, known := schema.columns[[2]string{table.Name, column}]
-				if strings.HasSuffix(column, "_sealed") && !known && leftOut[name] == "" {
+				if strings.HasSuffix(column, "_sealed") && !known && excludedTables[name] == "" {
 					t.Errorf("%s.%s would be exported under the master key", name, column)
 				}
 			}

@@ -21,15 +21,16 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// exportFileSize is where a file of an export ends and the next begins.
+// exportFileSize is the size in bytes at which a file of an export ends and the next begins.
 const exportFileSize = 4 << 20
 
-// ExportTenant writes all resources of the tenant with a key into a folder, each
-// file encrypted for the recipients, which are public keys of age. Values that are
-// sealed under the master key are opened first, and password hashes stay what they
-// are. Cut short, the next call with the same folder goes on. The rows of a schema
-// are those of one moment, of each call.
-func ExportTenant(ctx context.Context, source *env.Source, key, recipients, folder string, out io.Writer) (err error) {
+// ExportTenant writes all resources of the tenant with a tenant key into a folder
+// (backup of one tenant, data portability). Each file is encrypted for the recipients,
+// which are public keys of age. Values that are sealed under the master key are decrypted
+// first; password hashes stay hashes. After an interruption another call with the same
+// folder continues. Each call reads the tables of a schema in one snapshot, so that they
+// are consistent with each other; tables that another call exports may be from a later time.
+func ExportTenant(ctx context.Context, source *env.Source, tenantKey, recipients, folder string, out io.Writer) (err error) {
 	to, err := age.ParseRecipients(strings.NewReader(recipients))
 	if err != nil {
 		return fmt.Errorf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %w", err)
@@ -39,16 +40,16 @@ func ExportTenant(ctx context.Context, source *env.Source, key, recipients, fold
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	tenant, err := d.tenantByKey(ctx, key)
+	tenant, err := d.tenantByKey(ctx, tenantKey)
 	if err != nil {
 		return err
 	}
-	e := &exporter{deploymentData: d, tenant: tenant, to: to, folder: folder, out: out}
-	if err := e.plan(ctx, key); err != nil {
+	e := &exporter{deploymentData: d, tenant: tenant, recipients: to, folder: folder, out: out}
+	if err := e.plan(ctx, tenantKey); err != nil {
 		return err
 	}
 	for _, schema := range d.schemas {
-		if err := e.schemaRows(ctx, schema); err != nil {
+		if err := e.exportSchema(ctx, schema); err != nil {
 			return fmt.Errorf("%s: %w; run the command again to go on", schema.config.Schema, err)
 		}
 	}
@@ -58,21 +59,21 @@ func ExportTenant(ctx context.Context, source *env.Source, key, recipients, fold
 	if err := e.write(folder, manifestFile); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "the export of %s is complete\n", key)
+	_, _ = fmt.Fprintf(out, "the export of %s is complete\n", tenantKey)
 	return os.Remove(filepath.Join(folder, progressFile))
 }
 
 type exporter struct {
 	*deploymentData
 	manifest
-	tenant id.ID
-	to     []age.Recipient
-	folder string
-	out    io.Writer
+	tenant     id.ID
+	recipients []age.Recipient
+	folder     string
+	out        io.Writer
 }
 
-// plan reads how far an export has come, or begins one.
-func (e *exporter) plan(ctx context.Context, key string) error {
+// plan reads the progress of an interrupted export, or lists the tables of a new one.
+func (e *exporter) plan(ctx context.Context, tenantKey string) error {
 	if err := os.MkdirAll(e.folder, 0o700); err != nil {
 		return err
 	}
@@ -80,17 +81,17 @@ func (e *exporter) plan(ctx context.Context, key string) error {
 		return errors.Join(err, fmt.Errorf("%s holds a complete export: choose another folder", e.folder))
 	}
 	uuid := hex.EncodeToString(e.tenant[:])
-	begun, ok, err := readManifest(filepath.Join(e.folder, progressFile))
+	interrupted, exists, err := readManifest(filepath.Join(e.folder, progressFile))
 	switch {
 	case err != nil:
 		return err
-	case ok && begun.Tenant != uuid:
-		return fmt.Errorf("%s holds a part of the tenant %s: choose another folder", e.folder, begun.Key)
-	case ok:
-		e.manifest = begun
+	case exists && interrupted.Tenant != uuid:
+		return fmt.Errorf("%s holds a part of the tenant %s: choose another folder", e.folder, interrupted.Key)
+	case exists:
+		e.manifest = interrupted
 		return nil
 	}
-	e.manifest = manifest{Format: manifestFormat, Tenant: uuid, Key: key}
+	e.manifest = manifest{Format: manifestFormat, Tenant: uuid, Key: tenantKey}
 	for _, schema := range e.schemas {
 		tables, err := e.dbs[schema.config.Schema].TenantTables(ctx)
 		if err != nil {
@@ -98,51 +99,51 @@ func (e *exporter) plan(ctx context.Context, key string) error {
 		}
 		for _, t := range tables {
 			table := &exportedTable{Schema: schema.config.Schema, Table: t.Name, Columns: t.Columns, Files: []string{}}
-			if leftOut[t.Name] == "" && leftOut[table.name()] == "" {
+			if excludedTables[t.Name] == "" && excludedTables[table.name()] == "" {
 				e.Tables = append(e.Tables, table)
 			}
 		}
 	}
 	slices.SortStableFunc(e.Tables, func(a, b *exportedTable) int {
-		return slices.Index(lastTables, a.name()) - slices.Index(lastTables, b.name())
+		return slices.Index(importedLast, a.name()) - slices.Index(importedLast, b.name())
 	})
 	return e.write(e.folder, progressFile)
 }
 
-// schemaRows exports what is missing of the tables of a schema, as they are at one
-// moment; those that are in another database than the tenant at another.
-func (e *exporter) schemaRows(ctx context.Context, schema sealedSchema) error {
+// exportSchema exports the rows that are missing of a schema's tables. The tables in the
+// tenant's database are of one snapshot, and those in the main database of another.
+func (e *exporter) exportSchema(ctx context.Context, schema sealedSchema) error {
 	db := e.dbs[schema.config.Schema]
 	tables, err := db.TenantTables(ctx)
 	if err != nil {
 		return err
 	}
-	of, err := db.OnShardOf(ctx, e.tenant)
+	shard, err := db.OnShardOf(ctx, e.tenant)
 	if err != nil {
 		return err
 	}
-	err = e.tableRows(of, schema, tables, func(t string) bool { return schema.config.Placements[t] != pg.OnMain })
+	err = e.exportTables(shard, schema, tables, func(t string) bool { return schema.config.Placements[t] != pg.OnMain })
 	if err != nil {
 		return err
 	}
-	return e.tableRows(db.OnMain(ctx), schema, tables, func(string) bool { return true })
+	return e.exportTables(db.OnMain(ctx), schema, tables, func(string) bool { return true })
 }
 
-// tableRows exports what is missing of those tables that chosen names.
-func (e *exporter) tableRows(ctx context.Context, schema sealedSchema, tables []pg.TenantTable, chosen func(string) bool) error {
+// exportTables exports the rows that are missing of the selected tables, in one snapshot.
+func (e *exporter) exportTables(ctx context.Context, schema sealedSchema, tables []pg.TenantTable, selected func(string) bool) error {
 	return e.dbs[schema.config.Schema].InTx(ctx, func(tx *pg.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`); err != nil {
 			return err
 		}
 		for _, t := range e.Tables {
-			if t.Schema != schema.config.Schema || t.Done || !chosen(t.Table) {
+			if t.Schema != schema.config.Schema || t.Done || !selected(t.Table) {
 				continue
 			}
 			at := slices.IndexFunc(tables, func(found pg.TenantTable) bool { return found.Name == t.Table })
 			if at < 0 {
 				return fmt.Errorf("the table %s is gone", t.Table)
 			}
-			if err := e.rows(ctx, tx, schema, t, keyOf(tables[at])); err != nil {
+			if err := e.exportRows(ctx, tx, schema, t, primaryKeyWithoutTenant(tables[at])); err != nil {
 				return fmt.Errorf("%s: %w", t.Table, err)
 			}
 		}
@@ -150,17 +151,17 @@ func (e *exporter) tableRows(ctx context.Context, schema sealedSchema, tables []
 	})
 }
 
-// rows exports what is missing of a table, in the order of its primary key.
-func (e *exporter) rows(ctx context.Context, tx *pg.Tx, schema sealedSchema, t *exportedTable, key []string) error {
-	query := `SELECT row_to_json(r)::text FROM (SELECT ` + quoted("t.", t.Columns) + ` FROM "` + t.Table + `" t WHERE t.tenant_id = $1`
+// exportRows exports the rows that are missing of a table, in the order of its primary key.
+func (e *exporter) exportRows(ctx context.Context, tx *pg.Tx, schema sealedSchema, t *exportedTable, primaryKey []string) error {
+	query := `SELECT row_to_json(r)::text FROM (SELECT ` + columnList("t.", t.Columns) + ` FROM "` + t.Table + `" t WHERE t.tenant_id = $1`
 	args := []any{e.tenant}
 	if t.Last != nil {
-		query = `SELECT row_to_json(r)::text FROM (SELECT ` + quoted("t.", t.Columns) + ` FROM "` + t.Table + `" t,
+		query = `SELECT row_to_json(r)::text FROM (SELECT ` + columnList("t.", t.Columns) + ` FROM "` + t.Table + `" t,
 			json_populate_record(NULL::"` + t.Table + `", $2::json) k
-			WHERE t.tenant_id = $1 AND (` + quoted("t.", key) + `) > (` + quoted("k.", key) + `)`
+			WHERE t.tenant_id = $1 AND (` + columnList("t.", primaryKey) + `) > (` + columnList("k.", primaryKey) + `)`
 		args = append(args, string(t.Last))
 	}
-	query += ` ORDER BY ` + quoted("t.", append([]string{"tenant_id"}, key...)) + `) r`
+	query += ` ORDER BY ` + columnList("t.", append([]string{"tenant_id"}, primaryKey...)) + `) r`
 	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return pg.Error(err)
@@ -172,7 +173,7 @@ func (e *exporter) rows(ctx context.Context, tx *pg.Tx, schema sealedSchema, t *
 			file.discard()
 		}
 	}()
-	end := func() error {
+	finishFile := func() error {
 		if err := file.close(); err != nil {
 			return err
 		}
@@ -194,11 +195,11 @@ func (e *exporter) rows(ctx context.Context, tx *pg.Tx, schema sealedSchema, t *
 				return err
 			}
 		}
-		if err := e.line(file, schema, t, key, line); err != nil {
+		if err := e.writeRow(file, schema, t, primaryKey, line); err != nil {
 			return err
 		}
-		if file.size >= exportFileSize && len(key) > 0 {
-			if err := end(); err != nil {
+		if file.size >= exportFileSize && len(primaryKey) > 0 {
+			if err := finishFile(); err != nil {
 				return err
 			}
 		}
@@ -210,16 +211,16 @@ func (e *exporter) rows(ctx context.Context, tx *pg.Tx, schema sealedSchema, t *
 	if file == nil {
 		return e.write(e.folder, progressFile)
 	}
-	return end()
+	return finishFile()
 }
 
-// line writes a row, with what is sealed in it opened.
-func (e *exporter) line(to *exportFile, schema sealedSchema, t *exportedTable, key []string, line string) error {
+// writeRow writes a row, with its sealed values decrypted.
+func (e *exporter) writeRow(to *exportFile, schema sealedSchema, t *exportedTable, primaryKey []string, line string) error {
 	row := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(line), &row); err != nil {
 		return err
 	}
-	to.last = pick(row, key)
+	to.last = pick(row, primaryKey)
 	changed, err := convertSealed(schema, t.Table, row, func(value, purpose string) (string, error) {
 		sealed, err := hex.DecodeString(strings.TrimPrefix(value, `\x`))
 		if err != nil {
@@ -244,7 +245,7 @@ func (e *exporter) line(to *exportFile, schema sealedSchema, t *exportedTable, k
 	return err
 }
 
-// convertSealed replaces the values of the sealed columns of a row.
+// convertSealed replaces the values of the sealed columns of a row, to decrypt or encrypt them.
 func convertSealed(schema sealedSchema, table string, row map[string]json.RawMessage,
 	convert func(value, purpose string) (string, error),
 ) (changed bool, err error) {
@@ -252,16 +253,16 @@ func convertSealed(schema sealedSchema, table string, row map[string]json.RawMes
 		if name[0] != table || string(row[name[1]]) == "null" {
 			continue
 		}
-		var value, key string
-		if err := errors.Join(json.Unmarshal(row[name[1]], &value), json.Unmarshal(row[column.key], &key)); err != nil {
+		var value, rowID string
+		if err := errors.Join(json.Unmarshal(row[name[1]], &value), json.Unmarshal(row[column.idColumn], &rowID)); err != nil {
 			return false, fmt.Errorf("%s: %w", name[1], err)
 		}
-		purpose, err := column.purpose(key)
+		purpose, err := column.purpose(rowID)
 		if err != nil {
 			return false, err
 		}
 		if value, err = convert(value, purpose); err != nil {
-			return false, fmt.Errorf("%s of %s: %w", name[1], key, err)
+			return false, fmt.Errorf("%s of %s: %w", name[1], rowID, err)
 		}
 		if row[name[1]], err = json.Marshal(value); err != nil {
 			return false, err
@@ -281,14 +282,14 @@ func pick(row map[string]json.RawMessage, names []string) json.RawMessage {
 	return raw
 }
 
-// exportFile is an encrypted file, which has its name when it is complete.
+// exportFile is an encrypted file that is being written. It gets its name when it is complete.
 type exportFile struct {
 	name, path string
 	file       *os.File
-	sealer     io.WriteCloser
+	encrypter  io.WriteCloser
 	buffer     *bufio.Writer
 	rows, size int
-	last       json.RawMessage
+	last       json.RawMessage // primary key of the last row
 }
 
 func (e *exporter) newFile(name string) (*exportFile, error) {
@@ -297,16 +298,16 @@ func (e *exporter) newFile(name string) (*exportFile, error) {
 	if f.file, err = os.OpenFile(f.path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
 		return nil, err
 	}
-	if f.sealer, err = age.Encrypt(f.file, e.to...); err != nil {
+	if f.encrypter, err = age.Encrypt(f.file, e.recipients...); err != nil {
 		f.discard()
 		return nil, err
 	}
-	f.buffer = bufio.NewWriter(f.sealer)
+	f.buffer = bufio.NewWriter(f.encrypter)
 	return f, nil
 }
 
 func (f *exportFile) close() error {
-	err := errors.Join(f.buffer.Flush(), f.sealer.Close(), f.file.Sync(), f.file.Close())
+	err := errors.Join(f.buffer.Flush(), f.encrypter.Close(), f.file.Sync(), f.file.Close())
 	if err != nil {
 		return err
 	}

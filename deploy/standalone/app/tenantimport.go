@@ -23,9 +23,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// TenantKey writes a new key pair of age: the identity file for ImportTenant, with
-// the public key for ExportTenant in a comment.
-func TenantKey(out io.Writer) error {
+// NewExportKeyPair writes a new age key pair for exports: the identity file, which is the
+// private key for ImportTenant, with the public key for ExportTenant in a comment.
+func NewExportKeyPair(out io.Writer) error {
 	pair, err := age.GenerateX25519Identity()
 	if err != nil {
 		return err
@@ -34,19 +34,19 @@ func TenantKey(out io.Writer) error {
 	return err
 }
 
-// ImportTenant reads a folder that ExportTenant has filled, and adds the tenant to
-// this deployment, with its secrets sealed under this deployment's master key. Its
-// API keys work when all else is there. Cut short, the next call does the rest. A
-// tenant whose API keys work is not imported again.
+// ImportTenant reads a folder that ExportTenant has filled, and adds the tenant to this
+// deployment (restore of one tenant), with its secrets sealed under this deployment's
+// master key. The API keys are imported last. After an interruption another call
+// continues. A tenant whose API keys are in this deployment is not imported again.
 func ImportTenant(ctx context.Context, source *env.Source, folder, identities string, out io.Writer) (err error) {
-	m, ok, err := readManifest(filepath.Join(folder, manifestFile))
+	m, exists, err := readManifest(filepath.Join(folder, manifestFile))
 	if err != nil {
 		return err
 	}
-	if !ok {
+	if !exists {
 		return fmt.Errorf("%s has no %s: it is no complete export", folder, manifestFile)
 	}
-	keys, err := age.ParseIdentities(strings.NewReader(identities))
+	privateKeys, err := age.ParseIdentities(strings.NewReader(identities))
 	if err != nil {
 		return fmt.Errorf("read the identity, a private key of age: %w", err)
 	}
@@ -55,7 +55,7 @@ func ImportTenant(ctx context.Context, source *env.Source, folder, identities st
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	i := &importer{deploymentData: d, manifest: m, folder: folder, keys: keys, out: out, tables: map[string]pg.TenantTable{}}
+	i := &importer{deploymentData: d, manifest: m, folder: folder, identities: privateKeys, out: out, tables: map[string]pg.TenantTable{}}
 	if i.tenant, err = m.tenantID(); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func ImportTenant(ctx context.Context, source *env.Source, folder, identities st
 	}
 	for _, t := range m.Tables {
 		for n, file := range t.Files {
-			added, err := i.file(ctx, t, file)
+			added, err := i.importFile(ctx, t, file)
 			if err != nil {
 				return fmt.Errorf("%s: %w; run the command again to go on", file, err)
 			}
@@ -81,14 +81,14 @@ func ImportTenant(ctx context.Context, source *env.Source, folder, identities st
 type importer struct {
 	*deploymentData
 	manifest
-	tenant id.ID
-	folder string
-	keys   []age.Identity
-	out    io.Writer
-	tables map[string]pg.TenantTable // by schema and name
+	tenant     id.ID
+	folder     string
+	identities []age.Identity
+	out        io.Writer
+	tables     map[string]pg.TenantTable // by schema and name
 }
 
-// check refuses an export of a newer release, and a tenant that is here already.
+// check refuses an export of a newer release, and a tenant that is in this deployment already.
 func (i *importer) check(ctx context.Context) error {
 	for schema, db := range i.dbs {
 		tables, err := db.TenantTables(ctx)
@@ -113,28 +113,28 @@ func (i *importer) check(ctx context.Context) error {
 	return err
 }
 
-// file adds the rows of one file in one transaction, unless a former call has. Rows
-// that are there are left alone; one that cannot be added fails the file.
-func (i *importer) file(ctx context.Context, t *exportedTable, name string) (added bool, err error) {
-	rows, last, err := i.read(t, name)
+// importFile adds the rows of one file in one transaction, unless a former call has. Rows
+// that exist stay as they are; a row that cannot be added is an error.
+func (i *importer) importFile(ctx context.Context, t *exportedTable, name string) (added bool, err error) {
+	rows, last, err := i.readFile(t, name)
 	if err != nil {
 		return false, err
 	}
-	key := append([]string{"tenant_id"}, keyOf(i.tables[t.name()])...)
-	given := ` FROM json_populate_recordset(NULL::"` + t.Table + `", $1::json)`
-	found := `SELECT count(*)` + given + ` r JOIN "` + t.Table + `" t USING (` + quoted("", key) + `)`
+	primaryKey := append([]string{"tenant_id"}, primaryKeyWithoutTenant(i.tables[t.name()])...)
+	fileRows := ` FROM json_populate_recordset(NULL::"` + t.Table + `", $1::json)`
+	countExisting := `SELECT count(*)` + fileRows + ` r JOIN "` + t.Table + `" t USING (` + columnList("", primaryKey) + `)`
 	db := i.dbs[t.Schema]
-	if n, err := pg.Value[int](ctx, db, found, "["+last+"]"); err != nil || n == 1 {
+	if n, err := pg.Value[int](ctx, db, countExisting, "["+last+"]"); err != nil || n == 1 {
 		return false, err
 	}
 	return true, db.InTx(ctx, func(tx *pg.Tx) error {
 		document := "[" + strings.Join(rows, ",") + "]"
-		columns := quoted("", t.Columns)
-		if _, err := pg.Exec(ctx, tx, `INSERT INTO "`+t.Table+`" (`+columns+`) SELECT `+columns+given+`
-			ON CONFLICT (`+quoted("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
+		columns := columnList("", t.Columns)
+		if _, err := pg.Exec(ctx, tx, `INSERT INTO "`+t.Table+`" (`+columns+`) SELECT `+columns+fileRows+`
+			ON CONFLICT (`+columnList("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
 			return err
 		}
-		n, err := pg.Value[int](ctx, tx, found, document)
+		n, err := pg.Value[int](ctx, tx, countExisting, document)
 		if err == nil && n != len(rows) {
 			err = fmt.Errorf("%d of %d rows have a unique value that another tenant has in this deployment", len(rows)-n, len(rows))
 		}
@@ -142,8 +142,8 @@ func (i *importer) file(ctx context.Context, t *exportedTable, name string) (add
 	})
 }
 
-// read decrypts a file, and seals what is sealed in its rows.
-func (i *importer) read(t *exportedTable, name string) (rows []string, last string, err error) {
+// readFile decrypts a file, and seals the values of the sealed columns of its rows.
+func (i *importer) readFile(t *exportedTable, name string) (rows []string, last string, err error) {
 	if filepath.Base(name) != name {
 		return nil, "", errors.New("the manifest names a file outside the folder")
 	}
@@ -152,7 +152,7 @@ func (i *importer) read(t *exportedTable, name string) (rows []string, last stri
 		return nil, "", err
 	}
 	defer func() { _ = file.Close() }()
-	plain, err := age.Decrypt(file, i.keys...)
+	plain, err := age.Decrypt(file, i.identities...)
 	if err != nil {
 		return nil, "", err
 	}

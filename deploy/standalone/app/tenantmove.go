@@ -11,20 +11,21 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// MoveTenant moves the rows of the tenant with a key to another database of this
-// deployment, service by service, while it is used (docs/sizing.md#several-databases).
-// Cut short, the next call goes on, to the same database or back to the former one.
-func MoveTenant(ctx context.Context, source *env.Source, key, to string, out io.Writer) (err error) {
+// MoveTenant moves the rows of the tenant with a tenant key to another database (shard)
+// of this deployment, service by service, while the tenant is used
+// (docs/sizing.md#several-databases); pkg/pg/move.go moves the rows of one service. After
+// an interruption another call continues, to the same database or back to the former one.
+func MoveTenant(ctx context.Context, source *env.Source, tenantKey, to string, out io.Writer) (err error) {
 	d, err := openDeployment(ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	tenant, err := d.tenantByKey(ctx, key)
+	tenant, err := d.tenantByKey(ctx, tenantKey)
 	if err != nil {
 		return err
 	}
-	left := false
+	stale := false
 	for _, schema := range d.schemas {
 		name := schema.config.Schema
 		db := d.dbs[name]
@@ -40,9 +41,9 @@ func MoveTenant(ctx context.Context, source *env.Source, key, to string, out io.
 		if err != nil {
 			return fmt.Errorf("%s: %w; run the command again to go on", name, err)
 		}
-		left = left || has
+		stale = stale || has
 	}
-	if left {
+	if stale {
 		_, _ = fmt.Fprintf(out, "waiting %s for requests that read the former rows\n", pg.RequestsEnd)
 		select {
 		case <-ctx.Done():
@@ -55,6 +56,6 @@ func MoveTenant(ctx context.Context, source *env.Source, key, to string, out io.
 			}
 		}
 	}
-	_, _ = fmt.Fprintf(out, "the tenant %s is in %s\n", key, to)
+	_, _ = fmt.Fprintf(out, "the tenant %s is in %s\n", tenantKey, to)
 	return nil
 }

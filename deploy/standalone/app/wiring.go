@@ -18,13 +18,14 @@ import (
 	oauth "github.com/doorward/doorward/services/oauth/app"
 )
 
-// wire opens the services from the bottom up and the gateway last. A service
-// that calls another is handed its Go value; the gateway sends each the requests
-// that it would send over the network.
-func (s *standalone) wire(ctx context.Context) error {
+// openServices wires the services to each other (dependency injection): it opens them
+// from the bottom up, and the gateway last. A service that calls another is given its Go
+// value; the gateway hands each service, in memory, the requests that it would send over
+// the network.
+func (s *standalone) openServices(ctx context.Context) error {
 	p := s.process
 	accounts := env.Load[directory.Config](s.source)
-	boundMemory(accounts)
+	setMemoryLimit(accounts)
 	directories, err := directory.Open(ctx, p, accounts)
 	if err != nil {
 		return fmt.Errorf("directory: %w", err)
@@ -65,9 +66,9 @@ func (s *standalone) wire(ctx context.Context) error {
 	if s.mailbox != nil {
 		upstreams["mailbox"] = rpc.LocalUpstream("mailbox", fasthttpadaptor.NewFastHTTPHandler(s.mailbox))
 	}
-	entrance := gateway.FromEnv(s.source)
-	entrance.Data = s.folder.join("")
-	front, err := gateway.Open(ctx, p, entrance, upstreams, tokens.API)
+	gatewayConfig := gateway.FromEnv(s.source)
+	gatewayConfig.Data = s.folder.join("")
+	publicGateway, err := gateway.Open(ctx, p, gatewayConfig, upstreams, tokens.API)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
@@ -83,6 +84,6 @@ func (s *standalone) wire(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	front.Serve(p, s.listener)
+	publicGateway.Serve(p, s.listener)
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // TestRedisCluster ends the node to which the subscriptions are bound, and expects
 // another one to deliver them.
 func TestRedisCluster(t *testing.T) {
-	s := backends.NewSite(t)
+	s := backends.NewServers(t)
 	nodes := map[string]*backends.Redis{}
 	var addresses []string
 	for _, name := range []string{"one", "two", "three", "four", "five", "six"} {

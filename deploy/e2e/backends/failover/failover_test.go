@@ -22,22 +22,22 @@ const (
 	step = 15
 )
 
-// product is a deployment on servers that fail.
+// product is a deployment whose servers are killed and replaced.
 type product struct {
 	*testing.T
-	site             *backends.Site
+	servers          *backends.Servers
 	primary, standby *backends.Postgres
 	master           *backends.Redis
 	sentinels        string // the address of the group
 	kafka            *backends.Kafka
 	client           *e2e.Client
-	clients          e2e.Site
+	clients          e2e.Fixture
 	load             *e2e.Load
 }
 
 func TestUsersGoOnWhileServersFail(t *testing.T) {
 	d := start(t)
-	d.load = d.client.StartVisits(t.Context(), d.clients, 2)
+	d.load = d.client.StartUsers(t.Context(), d.clients, 2)
 	d.during("all servers", 0, func() {})
 	d.during("the master of Redis is killed", 0, d.endMaster)
 	d.during("one of three brokers is killed", 0, func() {
@@ -55,45 +55,45 @@ func TestUsersGoOnWhileServersFail(t *testing.T) {
 	})
 	d.during("the primary is killed and the standby promoted", time.Minute, d.promote)
 	d.mail()
-	d.client.CheckPromises(t, d.clients.Directory, d.load.Stop(), mailLimit)
+	d.client.CheckAcknowledged(t, d.clients.Directory, d.load.Stop(), mailLimit)
 }
 
 func start(t *testing.T) *product {
-	d := &product{T: t, site: backends.NewSite(t)}
-	d.primary = d.site.StartPostgres("primary")
+	d := &product{T: t, servers: backends.NewServers(t)}
+	d.primary = d.servers.StartPostgres("primary")
 	d.standby = d.primary.StartStandby("standby")
 	d.must(d.primary.AwaitStandby(t.Context()))
-	d.master = d.site.StartRedis("redis-1")
-	d.site.StartReplica("redis-2", d.master)
+	d.master = d.servers.StartRedis("redis-1")
+	d.servers.StartReplica("redis-2", d.master)
 	var sentinels []string
 	for _, name := range []string{"sentinel-1", "sentinel-2", "sentinel-3"} {
-		sentinels = append(sentinels, "localhost:"+d.site.StartSentinel(name, d.master, 2))
+		sentinels = append(sentinels, "localhost:"+d.servers.StartSentinel(name, d.master, 2))
 	}
-	d.sentinels = "rediss+sentinel://" + d.site.User() + strings.Join(sentinels, ",") + "/" + backends.Group +
+	d.sentinels = "rediss+sentinel://" + d.servers.User() + strings.Join(sentinels, ",") + "/" + backends.Group +
 		"?sentinel_username=" + backends.User + "&sentinel_password=" + backends.Password
-	d.kafka = d.site.StartKafka()
+	d.kafka = d.servers.StartKafka()
 
 	t.Setenv("REDIS_URL", d.sentinels)
 	t.Setenv("KAFKA_BROKERS", strings.Join(d.kafka.Addresses, ","))
-	shape, err := harness.StartDistributed(t.Context(), harness.Config{
-		Dir: filepath.Join(d.site.Dir, "shape"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
+	deployment, err := harness.StartDistributed(t.Context(), harness.Config{
+		Dir: filepath.Join(d.servers.Dir, "deployment"), Database: d.primary.URL(backends.Database, d.standby.Postgres),
 		Settings: []string{
-			"REDIS_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_CA_FILE=" + d.site.Authority.CAFile, "KAFKA_TLS=true",
+			"REDIS_CA_FILE=" + d.servers.Authority.CAFile, "KAFKA_CA_FILE=" + d.servers.Authority.CAFile, "KAFKA_TLS=true",
 			"KAFKA_USERNAME=" + backends.User, "KAFKA_PASSWORD=" + backends.Password, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
 		},
 	})
 	d.must(err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			shape.Logs(os.Stderr)
+			deployment.Logs(os.Stderr)
 		}
-		if err := shape.Stop(context.WithoutCancel(t.Context())); err != nil {
+		if err := deployment.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	d.client, err = e2e.OpenClient(shape.KeyFile())
+	d.client, err = e2e.OpenClient(deployment.KeyFile())
 	d.must(err)
-	d.clients = d.client.NewVerificationSite(t)
+	d.clients = d.client.NewVerificationFixture(t)
 	return d
 }
 
@@ -104,8 +104,8 @@ func (d *product) must(err error) {
 	}
 }
 
-// during does something to the servers, and wants requests to fail no longer than
-// for a time afterwards; zero means none may fail.
+// during does something to the servers, and checks that requests fail no longer than for a
+// time afterwards; zero means that no request may fail.
 func (d *product) during(state string, most time.Duration, do func()) {
 	d.Helper()
 	began := time.Now()
@@ -126,7 +126,7 @@ func (d *product) during(state string, most time.Duration, do func()) {
 	}
 }
 
-// mail wants the mail of a new account.
+// mail checks that the mail of a new account arrives.
 func (d *product) mail() {
 	d.Helper()
 	began := time.Now()
@@ -140,9 +140,9 @@ func (d *product) mail() {
 func (d *product) endMaster() {
 	d.must(d.master.Kill())
 	began := time.Now()
-	client := d.site.Redis(d.sentinels)
+	client := d.servers.Redis(d.sentinels)
 	defer client.Close()
-	d.site.Await("reports of both gateways", func(ctx context.Context) error {
+	d.servers.Await("reports of both gateways", func(ctx context.Context) error {
 		subscription := client.Subscribe(ctx, "doorward:gateway:usage")
 		defer subscription.Close()
 		heard := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAPoolerThatSharesSessionsIsRefused(t *testing.T) {
-	s := backends.NewSite(t)
+	s := backends.NewServers(t)
 	server := s.StartPostgres("postgres")
 	for _, mode := range []string{"transaction", "session"} { // in the second it refuses search_path
 		pooler := s.StartPgBouncer("pgbouncer-"+mode, mode, server, false, "trial")
@@ -26,7 +26,7 @@ func TestAPoolerThatSharesSessionsIsRefused(t *testing.T) {
 }
 
 func TestAPoolerWorksBesideTheAddressOfTheServer(t *testing.T) {
-	s := backends.NewSite(t)
+	s := backends.NewServers(t)
 	server := s.StartPostgres("postgres")
 	if _, err := s.Open(server.URL(backends.Database), "trial"); err != nil {
 		t.Fatal(err)
@@ -43,8 +43,8 @@ func TestAPoolerWorksBesideTheAddressOfTheServer(t *testing.T) {
 	standalone(t, s, address, direct)
 }
 
-// pooled does through a pooler what fails where sessions are shared.
-func pooled(t *testing.T, s *backends.Site, address string) {
+// pooled does through a pooler what would fail where clients share sessions.
+func pooled(t *testing.T, s *backends.Servers, address string) {
 	db, err := s.Open(address, "trial")
 	s.Must(err)
 	notified := make(chan string, 10)
@@ -84,24 +84,24 @@ func pooled(t *testing.T, s *backends.Site, address string) {
 	}
 }
 
-// standalone lets users of the whole product in while all of its queries go through
+// standalone registers users and logs them in while all queries of the product go through
 // a pooler.
-func standalone(t *testing.T, s *backends.Site, pooler *backends.PgBouncer, direct url.Values) {
+func standalone(t *testing.T, s *backends.Servers, pooler *backends.PgBouncer, direct url.Values) {
 	settings := []string{"DATABASE_URL=postgres://127.0.0.1:1/none", "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal()}
 	for _, service := range deployment.Services {
 		settings = append(settings, strings.ToUpper(service)+"_DATABASE_URL="+pooler.URL(service, direct))
 	}
-	shape, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Env: settings})
+	deployed, err := harness.StartStandalone(t.Context(), harness.Config{Dir: filepath.Join(s.Dir, "standalone"), Env: settings})
 	s.Must(err)
-	t.Cleanup(func() { s.Must(shape.Stop(context.WithoutCancel(t.Context()))) }) // after what clears the site
-	client, err := e2e.OpenClient(shape.KeyFile())
+	t.Cleanup(func() { s.Must(deployed.Stop(context.WithoutCancel(t.Context()))) }) // runs before the servers end
+	client, err := e2e.OpenClient(deployed.KeyFile())
 	s.Must(err)
-	site := client.NewVerificationSite(t)
+	fixture := client.NewVerificationFixture(t)
 	for range 5 {
 		email := e2e.Unique("pooled") + "@example.test"
-		account := client.Create(t, site.Directory.Href()+"/accounts", e2e.Object{"email": email, "password": e2e.Password})
+		account := client.Create(t, fixture.Directory.Href()+"/accounts", e2e.Object{"email": email, "password": e2e.Password})
 		client.Want(t, http.StatusOK, e2e.Request{Method: http.MethodPost, URL: account.Href(), Body: e2e.Object{"status": "ENABLED"}})
-		client.Want(t, http.StatusOK, e2e.Login(site.Application, email, e2e.Password))
-		client.Want(t, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: site.Directory.Href() + "/accounts?q=pooled&orderBy=email"})
+		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, e2e.Password))
+		client.Want(t, http.StatusOK, e2e.Request{Method: http.MethodGet, URL: fixture.Directory.Href() + "/accounts?q=pooled&orderBy=email"})
 	}
 }

@@ -1,6 +1,7 @@
-// Shape starts Doorward in one of its shapes from the sources around it and
-// keeps it running until Ctrl-C: a developer's way to have the distributed
-// shape, with a real Redis and a real Kafka, without containers.
+// Command shape starts Doorward in one of its deployment modes, standalone or
+// distributed, from the sources around it and keeps it running until Ctrl-C. It gives
+// developers a distributed deployment, with a real Redis and a real Kafka, without
+// containers.
 //
 //	go run ./deploy/e2e/cmd/shape distributed
 //	go run ./deploy/e2e/cmd/shape standalone --dir /tmp/doorward
@@ -45,7 +46,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return errors.New(usage)
 	}
 	if *dir == "" {
-		folder, remove, failure := harness.Folder()
+		folder, remove, failure := harness.TempFolder()
 		if failure != nil {
 			return failure
 		}
@@ -56,24 +57,24 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return fmt.Errorf("find the folder: %w", err)
 	}
 	fmt.Fprintln(out, "building and starting")
-	shape, err := harness.Start(ctx, args[0], harness.Config{Dir: *dir})
+	deployment, err := harness.Start(ctx, args[0], harness.Config{Dir: *dir})
 	if err != nil {
 		return err
 	}
-	for _, lap := range shape.Started() {
-		fmt.Fprintf(out, "started %s in %s\n", lap.Part, lap.Took)
+	for _, step := range deployment.StartSteps() {
+		fmt.Fprintf(out, "started %s in %s\n", step.Name, step.Took)
 	}
-	if err := introduce(shape, *dir, out); err != nil {
-		return errors.Join(err, shape.Stop(context.WithoutCancel(ctx)))
+	if err := printAddresses(deployment, *dir, out); err != nil {
+		return errors.Join(err, deployment.Stop(context.WithoutCancel(ctx)))
 	}
 	<-ctx.Done()
 	fmt.Fprintln(out, "\nstopping")
-	return shape.Stop(context.WithoutCancel(ctx))
+	return deployment.Stop(context.WithoutCancel(ctx))
 }
 
-// introduce prints what a developer needs to begin.
-func introduce(shape harness.Shape, dir string, out io.Writer) error {
-	key, err := e2e.ReadKey(shape.KeyFile())
+// printAddresses prints the key file, the addresses and a first request.
+func printAddresses(deployment harness.Deployment, dir string, out io.Writer) error {
+	key, err := e2e.ReadKey(deployment.KeyFile())
 	if err != nil {
 		return err
 	}
@@ -89,6 +90,6 @@ Run the scenarios against it:
   DOORWARD_E2E_APIKEY=%s go test ./deploy/e2e
 
 Ctrl-C stops it.
-`, shape.KeyFile(), dir, key.HostURL(), key.CAFile, key.ID, key.Secret, key.BaseURL, shape.KeyFile())
+`, deployment.KeyFile(), dir, key.HostURL(), key.CAFile, key.ID, key.Secret, key.BaseURL, deployment.KeyFile())
 	return nil
 }

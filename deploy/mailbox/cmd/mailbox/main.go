@@ -21,7 +21,7 @@ import (
 const shutdownTimeout = 10 * time.Second
 
 func main() {
-	source := own(os.Environ())
+	source := mailboxVariables(os.Environ())
 	var s settings
 	source.Load(&s)
 	if len(os.Args) > 1 {
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends, then lets what is on its way arrive.
+// run serves until ctx ends, and then completes the mails and requests in progress.
 func run(ctx context.Context, s settings) (err error) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	box, err := mailbox.Open(s.Dir, mailbox.Config{Keep: s.Keep, Log: log})
@@ -89,13 +89,12 @@ func run(ctx context.Context, s settings) (err error) {
 	}
 }
 
-// routes are the pages, the way from the bare address to them, and the intake
-// of text messages.
+// routes are the pages, a redirect from / to them, and the API for text messages.
 func routes(box *mailbox.Mailbox) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(mailbox.Path, box.Handler())
 	mux.Handle(mailbox.Path+"/", box.Handler())
-	mux.Handle(mailbox.IntakePath, box.Intake())
+	mux.Handle(mailbox.SMSPath, box.SMSHandler())
 	mux.Handle("GET /{$}", http.RedirectHandler(mailbox.Path, http.StatusFound))
 	return mux
 }

@@ -21,13 +21,12 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// shopCallback is the address of an application to which visitors come back. Nothing
-// is asked of it.
+// shopCallback is the callback address of an application. No request is sent to it.
 const shopCallback = "https://shop.example.test/callback"
 
-// visitor is a browser without JavaScript: it keeps cookies, follows redirects until
+// htmlBrowser is a browser without JavaScript: it keeps cookies, follows redirects until
 // it is sent to shopCallback, and submits forms.
-type visitor struct {
+type htmlBrowser struct {
 	*testing.T
 	http *http.Client
 
@@ -36,7 +35,7 @@ type visitor struct {
 	body   string
 }
 
-func newVisitor(t *testing.T) *visitor {
+func newHTMLBrowser(t *testing.T) *htmlBrowser {
 	t.Helper()
 	roots := x509.NewCertPool()
 	for _, file := range []string{authority.CAFile, client.Key.CAFile} {
@@ -59,7 +58,7 @@ func newVisitor(t *testing.T) *visitor {
 	}
 	transport := &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &visitor{T: t, http: &http.Client{Timeout: time.Minute, Jar: jar, Transport: transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
+	return &htmlBrowser{T: t, http: &http.Client{Timeout: time.Minute, Jar: jar, Transport: transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
 		if strings.HasPrefix(next.URL.String(), shopCallback) || len(before) > 20 {
 			return http.ErrUseLastResponse
 		}
@@ -68,7 +67,7 @@ func newVisitor(t *testing.T) *visitor {
 }
 
 // open shows an address.
-func (v *visitor) open(address string) {
+func (v *htmlBrowser) open(address string) {
 	v.Helper()
 	request, err := http.NewRequestWithContext(v.Context(), http.MethodGet, address, nil)
 	if err != nil {
@@ -78,7 +77,7 @@ func (v *visitor) open(address string) {
 }
 
 // submit sends the page's first form with what it holds and these fields.
-func (v *visitor) submit(fields map[string]string) {
+func (v *htmlBrowser) submit(fields map[string]string) {
 	v.Helper()
 	form := v.form()
 	values := form.values
@@ -103,7 +102,7 @@ func (v *visitor) submit(fields map[string]string) {
 	v.follow(request)
 }
 
-func (v *visitor) follow(request *http.Request) {
+func (v *htmlBrowser) follow(request *http.Request) {
 	v.Helper()
 	response, err := v.http.Do(request)
 	if err != nil {
@@ -122,16 +121,16 @@ func (v *visitor) follow(request *http.Request) {
 	}
 }
 
-// page describes where the visitor is, for a failed test.
-func (v *visitor) page() string {
+// page describes the address and the page, for a failed test.
+func (v *htmlBrowser) page() string {
 	return fmt.Sprintf("%s with status %d: %.2000s", v.at, v.status, v.body)
 }
 
-// arrived returns the query with which the visitor came back to the application.
-func (v *visitor) arrived() url.Values {
+// callbackQuery returns the query with which the browser was redirected to the application.
+func (v *htmlBrowser) callbackQuery() url.Values {
 	v.Helper()
 	if !strings.HasPrefix(v.at.String(), shopCallback) {
-		v.Fatalf("the visitor is at %s", v.page())
+		v.Fatalf("the browser is at %s", v.page())
 	}
 	return v.at.Query()
 }
@@ -141,7 +140,7 @@ type pageForm struct {
 	values         url.Values
 }
 
-func (v *visitor) form() pageForm {
+func (v *htmlBrowser) form() pageForm {
 	v.Helper()
 	root, err := html.Parse(strings.NewReader(v.body))
 	if err != nil {
@@ -175,7 +174,7 @@ func attribute(node *html.Node, name string) string {
 	return ""
 }
 
-// newShop is an application without a directory that may send visitors to shopCallback.
+// newShop is an application without a directory, which allows redirects to shopCallback.
 func newShop(t *testing.T) e2e.Object {
 	t.Helper()
 	return client.Update(t, client.NewApplication(t).Href(), e2e.Object{"authorizedCallbackUris": []string{shopCallback}})
@@ -206,12 +205,12 @@ func clientAPI(t *testing.T, application e2e.Object) string {
 	return base.String()
 }
 
-// redeem exchanges the assertion that a visitor brought and returns its claims and the account.
+// redeem exchanges the assertion of a callback for a token, and returns its claims and the account.
 func redeem(t *testing.T, application e2e.Object, query url.Values) (claims, account e2e.Object) {
 	t.Helper()
 	assertion := query.Get("jwtResponse")
 	if assertion == "" {
-		t.Fatalf("the visitor brings %v", query)
+		t.Fatalf("the callback has %v", query)
 	}
 	claims = e2e.Claims(t, assertion)
 	if claims.Text("status") != "AUTHENTICATED" {

@@ -13,12 +13,12 @@ import (
 // configure another.
 const clientAPISuffix = ".apps.localhost"
 
-// described returns what of a call of the management API, of the Client API or of
-// a hosted page, or of its answer, the description of the interface (pkg/openapi)
-// does not have.
-func described(r Request, sent []byte, address string, answer Answer) error {
-	address, ok := inDescription(r, address)
-	if !ok || answer.Status == http.StatusRequestEntityTooLarge {
+// checkAgainstOpenAPI returns an error where a call of the management API, of the Client
+// API or of a hosted page, or its answer, is not as the OpenAPI description of the
+// interface has it (contract test). pkg/openapi has the description.
+func checkAgainstOpenAPI(r Request, sent []byte, address string, answer Answer) error {
+	address, described := openAPIAddress(r, address)
+	if !described || answer.Status == http.StatusRequestEntityTooLarge {
 		return nil
 	}
 	checker, err := openapitest.For("service")
@@ -33,10 +33,10 @@ func described(r Request, sent []byte, address string, answer Answer) error {
 	return nil
 }
 
-// inDescription returns the address under which the description has a call: it
-// names the Client API by its path, and what hosted pages call below /session
-// (docs/interface/id-site.md#browser-transport).
-func inDescription(r Request, address string) (string, bool) {
+// openAPIAddress returns the address under which the description has a call, if the call
+// is described: the description has the Client API by its path, and the calls of hosted
+// pages below /session (docs/interface/id-site.md#browser-transport).
+func openAPIAddress(r Request, address string) (inDescription string, described bool) {
 	target, err := url.Parse(address)
 	if err != nil || r.Method == http.MethodOptions || strings.Contains(target.RawQuery, "_method=") {
 		return "", false

@@ -6,26 +6,26 @@ import (
 	"testing"
 )
 
-// link passes TCP connections on to a server, and holds what they carry while a test
-// wants the network to be cut.
-type link struct {
+// tcpProxy forwards TCP connections to a server, and holds all bytes back while a test
+// simulates a network outage.
+type tcpProxy struct {
 	address string // where it listens, host:port
 	target  string
 
 	mu      sync.Mutex
-	open    chan struct{} // closed when the network is back; nil while nothing is held
-	arrived chan struct{} // closed at the first bytes that are held
+	open    chan struct{} // closed at restore; nil while nothing is held back
+	arrived chan struct{} // closed at the first bytes that are held back
 	conns   []net.Conn
 }
 
-// newLink listens until the test ends.
-func newLink(t *testing.T, target string) *link {
+// newTCPProxy listens until the test ends.
+func newTCPProxy(t *testing.T, target string) *tcpProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{address: listener.Addr().String(), target: target}
+	l := &tcpProxy{address: listener.Addr().String(), target: target}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -49,7 +49,7 @@ func newLink(t *testing.T, target string) *link {
 	return l
 }
 
-func (l *link) serve(from net.Conn) {
+func (l *tcpProxy) serve(from net.Conn) {
 	to, err := net.Dial("tcp", l.target)
 	if err != nil {
 		_ = from.Close()
@@ -65,7 +65,7 @@ func (l *link) serve(from net.Conn) {
 }
 
 // copy ends with the first of the two connections.
-func (l *link) copy(to, from net.Conn) {
+func (l *tcpProxy) copy(to, from net.Conn) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 32<<10)
 	for {
@@ -77,8 +77,8 @@ func (l *link) copy(to, from net.Conn) {
 	}
 }
 
-// pass returns when n bytes may go on.
-func (l *link) pass(n int) {
+// pass returns when n bytes may be forwarded.
+func (l *tcpProxy) pass(n int) {
 	l.mu.Lock()
 	open := l.open
 	if open != nil && n > 0 && l.arrived != nil {
@@ -91,17 +91,17 @@ func (l *link) pass(n int) {
 	}
 }
 
-// cut holds everything from now on, and returns a channel that is closed when there
-// is something to hold.
-func (l *link) cut() (arrived <-chan struct{}) {
+// cut holds all bytes back from now on, and returns a channel that is closed when the
+// first ones arrive.
+func (l *tcpProxy) cut() (arrived <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.arrived = make(chan struct{}), make(chan struct{})
 	return l.arrived
 }
 
-// restore lets everything go on.
-func (l *link) restore() {
+// restore forwards the bytes that were held back, and all later ones.
+func (l *tcpProxy) restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open != nil {

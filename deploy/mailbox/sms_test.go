@@ -34,7 +34,7 @@ const messages = "/2010-04-01/Accounts/AC1/Messages.json"
 
 func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
 	box := start(t, t.TempDir(), mailbox.Config{})
-	intake := box.Intake()
+	intake := box.SMSHandler()
 	for i, form := range []url.Values{
 		{"To": {"+18883910959"}, "From": {"+15005550006"}, "Body": {"Your verification code is 493817"}, "StatusCallback": {"https://id.example.test/x"}},
 		{"To": {"+12675555555"}, "MessagingServiceSid": {"MG1"}, "Body": {"<b>493818</b>"}},
@@ -59,7 +59,7 @@ func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
 
 func TestWhatIsNoTextIsRefused(t *testing.T) {
 	box := start(t, t.TempDir(), mailbox.Config{})
-	intake := box.Intake()
+	intake := box.SMSHandler()
 	whole := func() url.Values { return url.Values{"To": {"+18883910959"}, "From": {"Doorward"}, "Body": {"x"}} }
 	for field, code := range map[string]float64{"To": 21604, "From": 21603, "Body": 21602} {
 		form := whole()

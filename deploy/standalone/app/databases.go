@@ -20,7 +20,7 @@ import (
 	oauth "github.com/doorward/doorward/services/oauth/store"
 )
 
-// databases say where the data of each service is.
+// databases are the addresses of the PostgreSQL database of each service.
 type databases struct {
 	Directory    secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
 	Application  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the application service"`
@@ -32,7 +32,7 @@ type databases struct {
 	_            env.More      `help:"separated by spaces (docs/sizing.md)"`
 }
 
-// configs returns the schemas, of which none needs another.
+// configs returns the configuration of each service's schema. No schema needs another.
 func (d databases) configs() []pg.Config {
 	configs := []pg.Config{
 		directory.Config(d.Directory), application.Config(d.Application), oauth.Config(d.OAuth),
@@ -44,29 +44,30 @@ func (d databases) configs() []pg.Config {
 	return configs
 }
 
-// namesDatabase reports whether the environment names the database of any service.
-func namesDatabase(source *env.Source) bool {
+// namesADatabase reports whether the environment names the database of any service.
+func namesADatabase(source *env.Source) bool {
 	return slices.ContainsFunc([]string{"", "DIRECTORY_", "APPLICATION_", "OAUTH_", "MFA_", "NOTIFICATION_", "IDSITE_"},
 		func(service string) bool { return source.Has(service + "DATABASE_URL") })
 }
 
-// openData makes the database and the secrets of the data folder those of the
-// source, unless the environment names a database. Where no process runs the
-// folder's database it is started, and stop ends it.
-func openData(ctx context.Context, source *env.Source) (stop func() error, err error) {
+// resolveDatabase decides which database a subcommand works on: that of the environment,
+// if it names one (DATABASE_URL), or else that of the data folder, whose address and secrets it
+// then sets in the source. Where no process runs the PostgreSQL of the data folder,
+// resolveDatabase starts it, and stop ends it.
+func resolveDatabase(ctx context.Context, source *env.Source) (stop func() error, err error) {
 	stop = func() error { return nil }
 	cfg := FromEnv(source)
-	source.Declare(new(run.Config)) // as run.Main does: what the services know is no mistake here
-	if namesDatabase(source) {
+	source.Declare(new(run.Config)) // as run.Main does: the variables of the services are no unknown names here
+	if namesADatabase(source) {
 		return stop, nil
 	}
-	at := folder{path: cfg.DataDir}
-	var own shared
-	known, err := at.readJSON("secrets.json", &own)
+	data := folder{path: cfg.DataDir}
+	var secrets secretsFile
+	exists, err := data.readJSON("secrets.json", &secrets)
 	if err != nil {
 		return nil, err
 	}
-	if !known {
+	if !exists {
 		return nil, fmt.Errorf("%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir)
 	}
 	dir := filepath.Join(cfg.DataDir, "postgres")
@@ -84,7 +85,7 @@ func openData(ctx context.Context, source *env.Source) (stop func() error, err e
 		stop = func() error { return server.Stop(context.WithoutCancel(ctx)) }
 	}
 	source.Set("DATABASE_URL", url)
-	source.Set("DOORWARD_MASTER_KEY", own.Master)
-	source.Set("DOORWARD_INTERNAL_SECRET", own.Internal)
+	source.Set("DOORWARD_MASTER_KEY", secrets.Master)
+	source.Set("DOORWARD_INTERNAL_SECRET", secrets.Internal)
 	return stop, nil
 }

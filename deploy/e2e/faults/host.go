@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
 
-// diskSize is the size of a disk that can be filled.
+// diskSize is the size of the file system of mountDisk.
 const diskSize = "2g"
 
 // mountDisk mounts a file system in memory on a folder, which only root may do.
@@ -24,9 +24,9 @@ func mountDisk(dir string) error {
 
 func unmountDisk(dir string) error { return command("umount", "--lazy", dir) }
 
-// fillDisk makes the file system as small as what it holds; emptyDisk undoes that.
+// fillDisk shrinks the file system to the size of its content; emptyDisk makes it diskSize again.
 func fillDisk(dir string) (err error) {
-	for range 100 { // what it holds grows meanwhile
+	for range 100 { // the content grows meanwhile
 		var stat syscall.Statfs_t
 		if err = syscall.Statfs(dir, &stat); err != nil {
 			return err
@@ -48,8 +48,8 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-// kills is how many processes the kernel has killed in a group for their memory.
-func kills(group harness.ControlGroup) (kills int) {
+// oomKills is how many processes of a control group the kernel has killed for their memory (OOM).
+func oomKills(group harness.ControlGroup) (kills int) {
 	for _, file := range []string{"memory.oom_control", "memory.events"} { // of version 1 and 2
 		raw, _ := os.ReadFile(group.Path(file))
 		for line := range strings.Lines(string(raw)) {

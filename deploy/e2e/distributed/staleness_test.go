@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// feltLimit is how long after the answer to a change a validation may be sent that
-	// still succeeds (services/oauth/README.md#limits).
-	feltLimit = 100 * time.Millisecond
+	// stalenessLimit is how long after the answer to a change a validation may still
+	// succeed (services/oauth/README.md#limits).
+	stalenessLimit = 100 * time.Millisecond
 
 	// The caches are full when validations have succeeded for warmTime, of which the
 	// gateway marks the first ones because of the changes before, and warmHits look-ups
@@ -28,87 +28,87 @@ const (
 	warmHits = 5
 
 	// lateRefusals is how many validations of a client have to be refused after
-	// feltLimit: a few for each replica of the OAuth service.
+	// stalenessLimit: a few for each replica of the OAuth service.
 	lateRefusals = 8
 
 	// validators is how many clients validate.
 	validators = 4
 
-	// endedLimit bounds the validations before and after one change.
-	endedLimit = 2 * time.Minute
+	// validateLimit bounds the validations before and after one change.
+	validateLimit = 2 * time.Minute
 )
 
-// ending is one way in which a token ceases to be valid.
-type ending struct {
+// revocation is one way in which a token ceases to be valid: a request that changes something.
+type revocation struct {
 	validation e2e.Request
 	by         e2e.Key // of the client that validates
 	change     e2e.Request
 }
 
-// endings are all ways, by name. Each makes what it ends.
-var endings = []struct {
+// revocations are all ways in which a token ceases to be valid. make makes the token.
+var revocations = []struct {
 	name string
-	make func(t *testing.T) ending
+	make func(t *testing.T) revocation
 }{
-	{"the access token is deleted", func(t *testing.T) ending {
+	{"the access token is deleted", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(remove(l.token.Text("service_access_token_href")))
+		return l.revokedBy(remove(l.token.Text("service_access_token_href")))
 	}},
-	{"the token is revoked", func(t *testing.T) ending {
+	{"the token is revoked", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(post(l.site.Application.Href()+"/oauth/revoke", url.Values{"token": {l.token.Text("access_token")}}))
+		return l.revokedBy(post(l.fixture.Application.Href()+"/oauth/revoke", url.Values{"token": {l.token.Text("access_token")}}))
 	}},
-	{"the Client API logs out", loggedOut},
-	{"the account is disabled", func(t *testing.T) ending {
+	{"the Client API logs out", revokedByLogout},
+	{"the account is disabled", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(post(l.account.Href(), disabled))
+		return l.revokedBy(post(l.account.Href(), disabled))
 	}},
-	{"the account is deleted", func(t *testing.T) ending {
+	{"the account is deleted", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(remove(l.account.Href()))
+		return l.revokedBy(remove(l.account.Href()))
 	}},
-	{"the password is changed by an administrator", func(t *testing.T) ending {
+	{"the password is changed by an administrator", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(post(l.account.Href(), e2e.Object{"password": "Changeme2!"}))
+		return l.revokedBy(post(l.account.Href(), e2e.Object{"password": "Changeme2!"}))
 	}},
-	{"the directory is disabled", func(t *testing.T) ending {
+	{"the directory is disabled", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(post(l.site.Directory.Href(), disabled))
+		return l.revokedBy(post(l.fixture.Directory.Href(), disabled))
 	}},
-	{"the directory is deleted", func(t *testing.T) ending {
+	{"the directory is deleted", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(remove(l.site.Directory.Href()))
+		return l.revokedBy(remove(l.fixture.Directory.Href()))
 	}},
-	{"the mapping is removed", func(t *testing.T) ending {
+	{"the mapping is removed", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(remove(l.site.Application.Link(t, "defaultAccountStoreMapping")))
+		return l.revokedBy(remove(l.fixture.Application.Link(t, "defaultAccountStoreMapping")))
 	}},
-	{"the application is disabled", func(t *testing.T) ending {
+	{"the application is disabled", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(post(l.site.Application.Href(), disabled))
+		return l.revokedBy(post(l.fixture.Application.Href(), disabled))
 	}},
-	{"the application is deleted", func(t *testing.T) ending {
+	{"the application is deleted", func(t *testing.T) revocation {
 		l := logIn(t, client)
-		return l.endedBy(remove(l.site.Application.Href()))
+		return l.revokedBy(remove(l.fixture.Application.Href()))
 	}},
-	{"the API key that signed it is disabled", func(t *testing.T) ending {
-		key, holder := newKey(t)
-		return logIn(t, holder).endedBy(post(key, disabled))
+	{"the API key that signed it is disabled", func(t *testing.T) revocation {
+		key, keyClient := newKey(t)
+		return logIn(t, keyClient).revokedBy(post(key, disabled))
 	}},
-	{"the API key that signed it is deleted", func(t *testing.T) ending {
-		key, holder := newKey(t)
-		return logIn(t, holder).endedBy(remove(key))
+	{"the API key that signed it is deleted", func(t *testing.T) revocation {
+		key, keyClient := newKey(t)
+		return logIn(t, keyClient).revokedBy(remove(key))
 	}},
-	{"the API key that validates it is disabled", func(t *testing.T) ending {
-		key, holder := newKey(t)
-		e := logIn(t, client).endedBy(post(key, disabled))
-		e.by = holder.Key
+	{"the API key that validates it is disabled", func(t *testing.T) revocation {
+		key, keyClient := newKey(t)
+		e := logIn(t, client).revokedBy(post(key, disabled))
+		e.by = keyClient.Key
 		return e
 	}},
-	{"the API key that validates it is deleted", func(t *testing.T) ending {
-		key, holder := newKey(t)
-		e := logIn(t, client).endedBy(remove(key))
-		e.by = holder.Key
+	{"the API key that validates it is deleted", func(t *testing.T) revocation {
+		key, keyClient := newKey(t)
+		e := logIn(t, client).revokedBy(remove(key))
+		e.by = keyClient.Key
 		return e
 	}},
 }
@@ -129,42 +129,42 @@ func validation(application e2e.Object, token string) e2e.Request {
 	return e2e.Request{Method: http.MethodGet, URL: application.Href() + "/authTokens/" + token}
 }
 
-// login is the token of a new account of a new site.
+// login is the token of a new account of a new fixture.
 type login struct {
-	site    e2e.Site
+	fixture e2e.Fixture
 	account e2e.Object
 	token   e2e.Object
 }
 
-func logIn(t *testing.T, holder *e2e.Client) login {
+func logIn(t *testing.T, keyClient *e2e.Client) login {
 	t.Helper()
-	l := login{site: client.NewSite(t)}
-	l.account = client.Register(t, l.site.Application.Link(t, "accounts"))
-	l.token = holder.Token(t, l.site.Application.Href(), passwordGrant(l.account))
+	l := login{fixture: client.NewFixture(t)}
+	l.account = client.Register(t, l.fixture.Application.Link(t, "accounts"))
+	l.token = keyClient.Token(t, l.fixture.Application.Href(), passwordGrant(l.account))
 	return l
 }
 
-func (l login) endedBy(change e2e.Request) ending {
-	return ending{validation: validation(l.site.Application, l.token.Text("access_token")), by: client.Key, change: change}
+func (l login) revokedBy(change e2e.Request) revocation {
+	return revocation{validation: validation(l.fixture.Application, l.token.Text("access_token")), by: client.Key, change: change}
 }
 
-// loggedOut ends a token of the Client API.
-func loggedOut(t *testing.T) ending {
-	l := login{site: client.NewSite(t)}
-	l.account = client.Register(t, l.site.Application.Link(t, "accounts"))
-	config := client.Get(t, l.site.Application.Link(t, "webConfig"))
+// revokedByLogout ends a token of the Client API.
+func revokedByLogout(t *testing.T) revocation {
+	l := login{fixture: client.NewFixture(t)}
+	l.account = client.Register(t, l.fixture.Application.Link(t, "accounts"))
+	config := client.Get(t, l.fixture.Application.Link(t, "webConfig"))
 	at := client.Key.HostURL() + "/client/" + config.Text("dnsLabel")
 	l.token = client.WantObject(t, http.StatusOK, e2e.Request{
 		Method: http.MethodPost, URL: at + "/oauth/token", Body: passwordGrant(l.account), Anonymous: true,
 	})
-	return l.endedBy(e2e.Request{
+	return l.revokedBy(e2e.Request{
 		Method: http.MethodPost, URL: at + "/logout", Anonymous: true,
 		Header: http.Header{"Authorization": {"Bearer " + l.token.Text("access_token")}},
 	})
 }
 
 // newKey makes another API key of the client's account.
-func newKey(t *testing.T) (href string, holder *e2e.Client) {
+func newKey(t *testing.T) (href string, keyClient *e2e.Client) {
 	t.Helper()
 	own := client.Get(t, "/apiKeys/"+client.Key.ID)
 	key := client.Create(t, own.Link(t, "account")+"/apiKeys", e2e.Object{})
@@ -176,7 +176,7 @@ func newKey(t *testing.T) (href string, holder *e2e.Client) {
 func throughGateway(i int) *e2e.Client {
 	own, transport := *client, client.HTTP.Transport.(*http.Transport).Clone()
 	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, shape.Address("gateway", i))
+		return new(net.Dialer).DialContext(ctx, network, deployment.Address("gateway", i))
 	}
 	own.HTTP = &http.Client{Timeout: client.HTTP.Timeout, Transport: transport, CheckRedirect: client.HTTP.CheckRedirect}
 	return &own
@@ -184,20 +184,20 @@ func throughGateway(i int) *e2e.Client {
 
 // TestTheEndOfATokenTakesEffectOnEveryReplica changes something through one gateway while
 // clients validate in loops, so that every replica has it in its caches, and holds each
-// validation that is sent feltLimit after the answer to the change to be refused. All
-// times are the client's, so that a slow machine breaks no promise.
+// validation that is sent stalenessLimit after the answer to the change to be refused. All
+// times are the client's, so that a slow machine does not fail the test.
 func TestTheEndOfATokenTakesEffectOnEveryReplica(t *testing.T) {
 	gateways := []*e2e.Client{throughGateway(0), throughGateway(1)}
 	load := startLoad(t)
-	for _, each := range endings {
+	for _, each := range revocations {
 		t.Run(each.name, func(t *testing.T) {
 			e := each.make(t)
 			w := watch(t, e, gateways...)
 			w.end(gateways[0], e.change)
-			w.wantFelt()
+			w.wantRefusedInTime()
 		})
 	}
-	load.wantWork(t)
+	load.wantServed(t)
 }
 
 // No process is notified of a change: events wait for Kafka, marks of changes for Redis, and
@@ -207,7 +207,7 @@ func TestTheEndOfATokenTakesEffectOnEveryReplica(t *testing.T) {
 // then up to date.
 func TestTheEndOfATokenTakesEffectOnAReplicaWithoutNotifications(t *testing.T) {
 	gateways := []*e2e.Client{throughGateway(0), throughGateway(1)}
-	for _, server := range []interface{ Signal(os.Signal) error }{shape.Kafka, shape.Redis} {
+	for _, server := range []interface{ Signal(os.Signal) error }{deployment.Kafka, deployment.Redis} {
 		if err := server.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -218,11 +218,11 @@ func TestTheEndOfATokenTakesEffectOnAReplicaWithoutNotifications(t *testing.T) {
 		})
 	}
 	load := startLoad(t)
-	for _, each := range endings {
+	for _, each := range revocations {
 		t.Run(each.name, func(t *testing.T) {
 			e := each.make(t)
 			w, before := watch(t, e, gateways[1]), lookups(t, "stale")
-			restore, err := shape.FreezeNotifications(t.Context())
+			restore, err := deployment.FreezeNotifications(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +232,7 @@ func TestTheEndOfATokenTakesEffectOnAReplicaWithoutNotifications(t *testing.T) {
 				}
 			})
 			w.end(gateways[0], e.change)
-			w.wantFelt()
+			w.wantRefusedInTime()
 			asked := 0.0
 			for i, after := range lookups(t, "stale") {
 				asked += after - before[i]
@@ -242,11 +242,11 @@ func TestTheEndOfATokenTakesEffectOnAReplicaWithoutNotifications(t *testing.T) {
 			}
 		})
 	}
-	load.wantWork(t)
+	load.wantServed(t)
 }
 
 // load is clients that log in, validate and refresh, of another application than the
-// endings.
+// revocations.
 type load struct {
 	rounds, failures atomic.Int64
 }
@@ -255,7 +255,7 @@ const loadClients = 3
 
 func startLoad(t *testing.T) *load {
 	t.Helper()
-	l, site := &load{}, client.NewSite(t)
+	l, fixture := &load{}, client.NewFixture(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	t.Cleanup(func() {
@@ -263,10 +263,10 @@ func startLoad(t *testing.T) *load {
 		clients.Wait()
 	})
 	for range loadClients {
-		account := client.Register(t, site.Application.Link(t, "accounts"))
+		account := client.Register(t, fixture.Application.Link(t, "accounts"))
 		clients.Go(func() {
 			for ctx.Err() == nil {
-				if l.round(ctx, site.Application, account) {
+				if l.round(ctx, fixture.Application, account) {
 					l.rounds.Add(1)
 				} else if ctx.Err() == nil {
 					l.failures.Add(1)
@@ -301,8 +301,8 @@ func (l *load) round(ctx context.Context, application, account e2e.Object) bool 
 	return ok
 }
 
-// wantWork wants the clients to have been served.
-func (l *load) wantWork(t *testing.T) {
+// wantServed wants the clients to have been served.
+func (l *load) wantServed(t *testing.T) {
 	t.Helper()
 	t.Logf("beside it %d logins, each with 30 validations and 3 refreshes; %d failed", l.rounds.Load(), l.failures.Load())
 	if l.rounds.Load() <= l.failures.Load() {
@@ -318,7 +318,7 @@ func lookups(t *testing.T, result string) (counts []float64) {
 		{"oauth", "oauth.accessTokens"}, {"oauth", "oauth.accesses"},
 	} {
 		for i := range 2 {
-			count, err := shape.Replica(cache.service, i).Metric(t.Context(), "doorward_cache_requests_total",
+			count, err := deployment.Replica(cache.service, i).Metric(t.Context(), "doorward_cache_requests_total",
 				`cache="`+cache.name+`"`, `result="`+result+`"`)
 			if err != nil {
 				t.Fatal(err)
@@ -329,8 +329,8 @@ func lookups(t *testing.T, result string) (counts []float64) {
 	return counts
 }
 
-// watched is a token that clients validate in loops.
-type watched struct {
+// watchedToken is a token that clients validate in loops.
+type watchedToken struct {
 	t       *testing.T
 	ctx     context.Context
 	clients sync.WaitGroup
@@ -338,16 +338,16 @@ type watched struct {
 	mu       sync.Mutex
 	good     []time.Time     // when validations that succeeded were sent
 	ended    time.Time       // when the answer to the change was there; zero before that
-	refusals [validators]int // sent feltLimit after that, by client
+	refusals [validators]int // sent stalenessLimit after that, by client
 	failures map[string]int  // by status or error
 }
 
 // watch validates until the end of the token takes effect, and returns when the caches of
 // every replica are in use.
-func watch(t *testing.T, e ending, gateways ...*e2e.Client) *watched {
+func watch(t *testing.T, e revocation, gateways ...*e2e.Client) *watchedToken {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), endedLimit)
-	w := &watched{t: t, ctx: ctx, failures: map[string]int{}}
+	ctx, cancel := context.WithTimeout(t.Context(), validateLimit)
+	w := &watchedToken{t: t, ctx: ctx, failures: map[string]int{}}
 	t.Cleanup(func() {
 		cancel()
 		w.clients.Wait()
@@ -356,7 +356,7 @@ func watch(t *testing.T, e ending, gateways ...*e2e.Client) *watched {
 	for i := range validators {
 		validator := gateways[i%len(gateways)].With(e.by.ID, e.by.Secret)
 		w.clients.Go(func() {
-			for w.goesOn(i) {
+			for w.mustContinue(i) {
 				w.validate(i, validator, e.validation)
 			}
 		})
@@ -380,20 +380,20 @@ func watch(t *testing.T, e ending, gateways ...*e2e.Client) *watched {
 }
 
 // isWarm reports whether validations have succeeded for warmTime.
-func (w *watched) isWarm() bool {
+func (w *watchedToken) isWarm() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.good) > 0 && w.good[len(w.good)-1].Sub(w.good[0]) > warmTime
 }
 
-// goesOn reports whether a client has to validate once more.
-func (w *watched) goesOn(i int) bool {
+// mustContinue reports whether a client has to validate once more.
+func (w *watchedToken) mustContinue(i int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ctx.Err() == nil && w.refusals[i] < lateRefusals
 }
 
-func (w *watched) validate(i int, validator *e2e.Client, request e2e.Request) {
+func (w *watchedToken) validate(i int, validator *e2e.Client, request e2e.Request) {
 	sent := time.Now()
 	answer, err := validator.Do(w.ctx, request)
 	w.mu.Lock()
@@ -406,13 +406,13 @@ func (w *watched) validate(i int, validator *e2e.Client, request e2e.Request) {
 		w.good = append(w.good, sent)
 	case answer.Status == http.StatusTooManyRequests || answer.Status >= http.StatusInternalServerError:
 		w.failures[fmt.Sprint(answer.Status)]++
-	case !w.ended.IsZero() && sent.After(w.ended.Add(feltLimit)):
+	case !w.ended.IsZero() && sent.After(w.ended.Add(stalenessLimit)):
 		w.refusals[i]++
 	}
 }
 
 // end makes the change.
-func (w *watched) end(through *e2e.Client, change e2e.Request) {
+func (w *watchedToken) end(through *e2e.Client, change e2e.Request) {
 	w.t.Helper()
 	answer := through.Call(w.t, change)
 	ended := time.Now()
@@ -424,8 +424,8 @@ func (w *watched) end(through *e2e.Client, change e2e.Request) {
 	w.ended = ended
 }
 
-// wantFelt wants the validations that are sent feltLimit after the change to be refused.
-func (w *watched) wantFelt() {
+// wantRefusedInTime wants the validations that are sent stalenessLimit after the change to be refused.
+func (w *watchedToken) wantRefusedInTime() {
 	w.t.Helper()
 	w.clients.Wait()
 	var longest time.Duration
@@ -433,7 +433,7 @@ func (w *watched) wantFelt() {
 		longest = max(longest, sent.Sub(w.ended))
 	}
 	w.t.Logf("without effect for %s; %s", longest.Round(100*time.Microsecond), w)
-	if longest > feltLimit {
+	if longest > stalenessLimit {
 		w.t.Errorf("a validation that was sent %s after the answer to the change succeeded", longest)
 	}
 	for i := range validators {
@@ -443,7 +443,7 @@ func (w *watched) wantFelt() {
 	}
 }
 
-func (w *watched) String() string {
+func (w *watchedToken) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return fmt.Sprintf("%d validations succeeded, refused were %v, failed %v", len(w.good), w.refusals, w.failures)

@@ -27,8 +27,8 @@ func TestAReceiptOfTheProviderMovesItsChallenge(t *testing.T) {
 	t.Cleanup(provider.Close)
 	_, client := start(t, "texts", "DOORWARD_SMS_PROVIDER=twilio", "DOORWARD_SMS_TWILIO_URL="+provider.URL,
 		"DOORWARD_SMS_TWILIO_ACCOUNT_SID=AC0", "DOORWARD_SMS_TWILIO_AUTH_TOKEN="+token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
-	site := client.NewSite(t)
-	account := client.Register(t, site.Application.Link(t, "accounts"))
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	for _, c := range []struct{ number, status, want string }{
 		{"+12675555501", "delivered", "WAITING_FOR_VALIDATION"},
 		{"+12675555502", "undelivered", "UNDELIVERED"},

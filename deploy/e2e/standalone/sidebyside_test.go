@@ -7,20 +7,20 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-func TestTwoRunSideBySide(t *testing.T) {
+func TestTwoStandaloneProcessesRunSideBySide(t *testing.T) {
 	one, first := start(t, "one")
 	_, second := start(t, "two")
 	if first.Key.BaseURL == second.Key.BaseURL || first.Key.ID == second.Key.ID {
 		t.Fatalf("the two are one: %s and %s", first.Key.BaseURL, second.Key.BaseURL)
 	}
-	site := first.NewVerificationSite(t)
-	second.NewVerificationSite(t)
+	fixture := first.NewVerificationFixture(t)
+	second.NewVerificationFixture(t)
 
 	t.Run("neither knows the other's key, resources or mail", func(t *testing.T) {
 		stranger := second.With(first.Key.ID, first.Key.Secret)
 		stranger.Refused(t, http.StatusUnauthorized, 401, e2e.Request{Method: http.MethodGet, URL: "/tenants/current"})
-		second.Gone(t, "/applications/"+site.Application.ID())
-		account := first.Register(t, site.Application.Link(t, "accounts"))
+		second.NotFound(t, "/applications/"+fixture.Application.ID())
+		account := first.Register(t, fixture.Application.Link(t, "accounts"))
 		first.AwaitMail(t, account.Text("email"))
 		messages, err := second.Mailbox(t.Context(), nil)
 		if err != nil {
@@ -38,6 +38,6 @@ func TestTwoRunSideBySide(t *testing.T) {
 		if err := one.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		first.Get(t, site.Application.Href())
+		first.Get(t, fixture.Application.Href())
 	})
 }

@@ -6,26 +6,26 @@ import (
 	"net/http"
 )
 
-// IntakePath begins the addresses of Intake.
-const IntakePath = "/2010-04-01/"
+// SMSPath is the prefix of the addresses of SMSHandler.
+const SMSPath = "/2010-04-01/"
 
 // maxTextBytes bounds the form of a text message.
 const maxTextBytes = 64 << 10
 
-// Intake takes text messages as Twilio's Messages API does, so that a
-// client of that API can send texts here:
+// SMSHandler receives text messages (SMS) as Twilio's Messages API does, so that a
+// client of that API can send texts to the mailbox:
 //
 //	POST /2010-04-01/Accounts/{account}/Messages.json   form: To, Body, From or MessagingServiceSid
 //
 // Any account and any password are accepted. 201 means that the text is on
-// disk. It sends no receipts.
-func (m *Mailbox) Intake() http.Handler {
+// disk. No delivery receipts (status callbacks) are sent.
+func (m *Mailbox) SMSHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+IntakePath+"Accounts/{account}/Messages.json", m.takeText)
-	return guarded(http.NewCrossOriginProtection().Handler(mux))
+	mux.HandleFunc("POST "+SMSPath+"Accounts/{account}/Messages.json", m.receiveText)
+	return withSecurityHeaders(http.NewCrossOriginProtection().Handler(mux))
 }
 
-func (m *Mailbox) takeText(w http.ResponseWriter, r *http.Request) {
+func (m *Mailbox) receiveText(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxTextBytes)
 	if err := r.ParseForm(); err != nil {
 		refuseText(w, http.StatusBadRequest, 20001, "The body is not a form, or it is too large.")
@@ -58,7 +58,7 @@ func (m *Mailbox) takeText(w http.ResponseWriter, r *http.Request) {
 	answerText(w, http.StatusCreated, map[string]any{"sid": "SM" + id, "status": "queued", "to": to, "from": from})
 }
 
-// refuseText answers as Twilio does, whose codes clients look at.
+// refuseText answers with an error as Twilio does, with the codes that clients compare.
 func refuseText(w http.ResponseWriter, status, code int, message string) {
 	answerText(w, status, map[string]any{"status": status, "code": code, "message": message})
 }

@@ -49,7 +49,7 @@ func signIn(application e2e.Object, providerID string) e2e.Request {
 	return post(application.Href()+"/accounts", e2e.Object{"providerData": e2e.Object{"providerId": providerID, "accessToken": "token"}})
 }
 
-// answerLimit is the time that a provider has, and some more for a busy machine.
+// answerLimit is the timeout of requests to a provider, and some more time for a busy machine.
 const answerLimit = 20 * time.Second
 
 func TestAProviderThatMisbehavesIsRefused(t *testing.T) {
@@ -120,8 +120,8 @@ func TestAProviderThatMisbehavesIsRefused(t *testing.T) {
 	})
 }
 
-// A provider that does not answer holds up nothing but the logins that wait for it:
-// others in the same tenant succeed meanwhile, as fast as before.
+// A provider that does not answer delays only the logins that wait for it: other logins of
+// the same tenant succeed meanwhile, as fast as before.
 func TestADeadProviderHoldsUpNothingElse(t *testing.T) {
 	const waiting, tries = 200, 30
 	gate := make(chan struct{})
@@ -134,21 +134,21 @@ func TestADeadProviderHoldsUpNothingElse(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(gate) })
-	dead, application, site := newShop(t), newShop(t), client.NewSite(t)
+	dead, application, fixture := newShop(t), newShop(t), client.NewFixture(t)
 	providerID := generic(t, dead, server.URL)
 	working := providerServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"id":"8","email":"fay@example.test"}`)
 	})
 	other := generic(t, application, working.URL)
-	account := client.Register(t, site.Directory.Link(t, "accounts"))
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
 	client.Create(t, application.Href()+"/accounts", e2e.Object{"providerData": e2e.Object{"providerId": other, "accessToken": "token"}})
 	slowest := func() (longest time.Duration) {
 		t.Helper()
 		for range tries {
 			began := time.Now()
 			client.Want(t, http.StatusOK, signIn(application, other))
-			client.Want(t, http.StatusOK, e2e.Login(site.Application, account.Text("email"), e2e.Password))
+			client.Want(t, http.StatusOK, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
 			longest = max(longest, time.Since(began))
 		}
 		return longest
