@@ -24,13 +24,13 @@ func distributed(t *testing.T) (*oauthtest.Deployment, []*oauth.Service) {
 	t.Helper()
 	d := oauthtest.Open(t)
 	d.Remote = true
-	return d, []*oauth.Service{d.Under(t, d.Master), d.Under(t, d.Master)}
+	return d, []*oauth.Service{d.WithMasterKey(t, d.Master), d.WithMasterKey(t, d.Master)}
 }
 
 // clientCredentials returns a request with a new key of the site's account.
 func clientCredentials(t *testing.T, d *oauthtest.Deployment) oauth.TokenRequest {
 	t.Helper()
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,9 @@ func clientCredentials(t *testing.T, d *oauthtest.Deployment) oauth.TokenRequest
 }
 
 // users use what an account may do: each returns the error of one use.
-func users(d *oauthtest.Deployment, login oauth.Issued, grant oauth.TokenRequest) map[string]func(context.Context, *oauth.Service) error {
+func users(
+	d *oauthtest.Deployment, login oauth.IssuedTokens, grant oauth.TokenRequest,
+) map[string]func(context.Context, *oauth.Service) error {
 	return map[string]func(context.Context, *oauth.Service) error{
 		"a validation": func(ctx context.Context, s *oauth.Service) error {
 			_, err := s.Validate(ctx, d.Tenant, d.Application, login.Access)
@@ -115,13 +117,13 @@ func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *oauthtest.Deployment, string){
 		"disabled": func(t *testing.T, d *oauthtest.Deployment, key string) {
-			disabled := oauth.KeyChange{Status: field.Some(directoryapi.Disabled)}
-			if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key, disabled); err != nil {
+			disabled := oauth.APIKeyChange{Status: field.Some(directoryapi.Disabled)}
+			if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, key, disabled); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"deleted": func(t *testing.T, d *oauthtest.Deployment, key string) {
-			if err := d.Service.DeleteKey(t.Context(), d.Tenant, key); err != nil {
+			if err := d.Service.DeleteAPIKey(t.Context(), d.Tenant, key); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -130,7 +132,7 @@ func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 			t.Parallel()
 			d, replicas := distributed(t)
 			token := d.LogIn(t, d.Site).Access
-			key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+			key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func selfMade(d *oauthtest.Deployment, s oauthtest.Site) (header, claims object)
 }
 
 // exchange asks for tokens for an assertion.
-func exchange(ctx context.Context, svc *oauth.Service, s oauthtest.Site, assertion secure.Secret) (oauth.Issued, error) {
+func exchange(ctx context.Context, svc *oauth.Service, s oauthtest.Site, assertion secure.Secret) (oauth.IssuedTokens, error) {
 	return svc.Token(ctx, s.Request("grant_type", "service_token", "token", assertion.Reveal()))
 }
 
@@ -51,7 +51,7 @@ func exchanged(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, assertio
 func TestAnAssertionIsExchanged(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	second, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
+	second, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Administrator, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	foreign := d.NewSite(t)
 	login := d.LogIn(t, d.Site)
 	key := func(account id.ID) (string, secure.Secret) {
-		k, err := d.Service.CreateKey(t.Context(), d.Tenant, account, oauth.KeyText{})
+		k, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, account, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	}
 	endUser, endUserSecret := key(d.Account)
 	disabled, disabledSecret := key(d.Administrator)
-	if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, disabled, oauth.KeyChange{Status: field.Some(directoryapi.Disabled)}); err != nil {
+	disable := oauth.APIKeyChange{Status: field.Some(directoryapi.Disabled)}
+	if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, disabled, disable); err != nil {
 		t.Fatal(err)
 	}
 	former := d.NewAccount(d.Tenant, d.Administrators, "former@example.test", oauthtest.Password)
@@ -294,7 +295,7 @@ func TestAnAssertionIsRefused(t *testing.T) {
 func refusedAs(t *testing.T, d *oauthtest.Deployment, token secure.Secret, want *apierr.Error) {
 	t.Helper()
 	issued, err := exchange(t.Context(), d.Service, d.Site, token)
-	if !errors.Is(err, want) || issued != (oauth.Issued{}) {
+	if !errors.Is(err, want) || issued != (oauth.IssuedTokens{}) {
 		t.Fatalf("the answer is %v, %v; want %v", issued, err, want)
 	}
 	if apierr.From(err).Fields["error"] != "invalid_client" {
@@ -372,7 +373,7 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 		}
 	})
 	t.Run("of 50 tries at once, on two processes", func(t *testing.T) {
-		one, services := token(), []*oauth.Service{d.Service, d.Under(t, d.Master)}
+		one, services := token(), []*oauth.Service{d.Service, d.WithMasterKey(t, d.Master)}
 		before, done := count(t, d, "access"), 0
 		for _, err := range together(50, func(i int) error {
 			_, err := exchange(context.Background(), services[i%2], d.Site, one)
@@ -389,7 +390,7 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 			t.Errorf("%d tries gave tokens, %d more are there", done, after-before)
 		}
 		t.Run("also after a restart", func(t *testing.T) {
-			if _, err := exchange(t.Context(), d.Under(t, d.Master), d.Site, one); !errors.Is(err, apierr.TokenReplayed) {
+			if _, err := exchange(t.Context(), d.WithMasterKey(t, d.Master), d.Site, one); !errors.Is(err, apierr.TokenReplayed) {
 				t.Error(err)
 			}
 		})

@@ -85,7 +85,7 @@ func TestNeutral(t *testing.T) {
 		{"client_credentials", "client", "client_credentials"},
 		{"acme", "acme", "acme"},
 	} {
-		if got := neutral(c.grantType, c.alias); got != c.want {
+		if got := neutralGrantType(c.grantType, c.alias); got != c.want {
 			t.Errorf("%s under the alias %s is %s, want %s", c.grantType, c.alias, got, c.want)
 		}
 	}

@@ -45,7 +45,7 @@ func TestForgedTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	endUserKey, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	endUserKey, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}

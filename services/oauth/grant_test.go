@@ -21,7 +21,7 @@ import (
 )
 
 // count returns the number of live tokens of the site's account.
-func count(t testing.TB, d *oauthtest.Deployment, kind store.Kind) int {
+func count(t testing.TB, d *oauthtest.Deployment, kind store.TokenKind) int {
 	t.Helper()
 	page, err := d.Service.ListTokens(t.Context(), kind, d.Tenant, d.Account, list.First())
 	if err != nil {
@@ -70,7 +70,7 @@ func TestRefresh(t *testing.T) {
 	validate(t, d, d.Site, second.Access, nil)
 
 	t.Run("it is signed by the key of the caller, whichever key signed the refresh token", func(t *testing.T) {
-		key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
+		key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Administrator, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestParallelRefreshes(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	login := d.LogIn(t, d.Site)
-	tokens := make([]oauth.Issued, 50)
+	tokens := make([]oauth.IssuedTokens, 50)
 	errs := together(len(tokens), func(i int) (err error) {
 		tokens[i], err = d.Service.Token(context.Background(), refreshWith(d.Site, login.Refresh))
 		return err
@@ -226,7 +226,7 @@ func TestRevoke(t *testing.T) {
 		validate(t, d, d.Site, login.Access, apierr.TokenRevoked)
 	})
 	t.Run("one of client credentials ends alone", func(t *testing.T) {
-		key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+		key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func TestRowsOfTenantsInSeveralDatabasesAreWrittenAlone(t *testing.T) {
 	t.Parallel()
 	waits := make(chan struct{})
 	moved := id.New(time.Now())
-	add := oauth.Alone(func(ctx context.Context, rows []string) []error {
+	add := oauth.Ungrouped(func(ctx context.Context, rows []string) []error {
 		if caller.From(ctx).Tenant == moved {
 			<-waits
 		}

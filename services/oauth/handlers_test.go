@@ -36,7 +36,7 @@ func rows(t testing.TB, d *oauthtest.Deployment) (n [6]int) {
 func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 	t.Helper()
 	d.LogIn(t, s)
-	if _, err := d.Service.CreateKey(t.Context(), s.Tenant, s.Account, oauth.KeyText{}); err != nil {
+	if _, err := d.Service.CreateAPIKey(t.Context(), s.Tenant, s.Account, oauth.NewAPIKey{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: s.Tenant, ID: s.Application},

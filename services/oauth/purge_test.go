@@ -57,7 +57,7 @@ func TestPurge(t *testing.T) {
 func TestPurger(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	stop := worktest.Start(t, d.Service.Purger(time.Millisecond))
+	stop := worktest.Start(t, d.Service.PurgerEvery(time.Millisecond))
 	for range 2 {
 		d.LogIn(t, d.Site)
 		d.Clock.Move(61 * 24 * time.Hour)
@@ -95,15 +95,15 @@ func TestPurgingManyTokens(t *testing.T) {
 	}
 	d.Clock.Move(2 * time.Hour)
 	before := d.Clock.Now().Add(-time.Minute)
-	table := store.Expired[slices.Index(store.Kinds, store.Access)]
-	done, total := store.Purged{Rows: oauth.Batch}, int64(0)
+	table := store.ExpiringTables[slices.Index(store.TokenKinds, store.Access)]
+	done, total := store.PurgeResult{Rows: oauth.Batch}, int64(0)
 	for done.Rows == oauth.Batch {
 		err := d.Store.Tx(t.Context(), func(tx *store.Tx) (err error) {
 			begin, err := rowsRead(t.Context(), tx)
 			if err != nil {
 				return err
 			}
-			if done, err = tx.Purge(t.Context(), table, done.Last, before, oauth.Batch); err != nil {
+			if done, err = tx.DeleteExpired(t.Context(), table, done.Last, before, oauth.Batch); err != nil {
 				return err
 			}
 			total += done.Rows

@@ -38,7 +38,7 @@ func demanded(t *testing.T, d *oauthtest.Deployment, in oauth.TokenRequest, acti
 	access, refresh := count(t, d, store.Access), count(t, d, store.Refresh)
 	issued, err := d.Service.Token(t.Context(), in)
 	refusal := apierr.From(err)
-	if err == nil || refusal.Status != 400 || issued != (oauth.Issued{}) {
+	if err == nil || refusal.Status != 400 || issued != (oauth.IssuedTokens{}) {
 		t.Fatalf("the answer is %v, %v", issued, err)
 	}
 	if count(t, d, store.Access) != access || count(t, d, store.Refresh) != refresh {
@@ -136,7 +136,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		other := oauthtest.Open(t)
 		login := other.LogIn(t, other.Site)
 		requireFactor(t, other, mfaapi.SMS)
-		key, err := other.Service.CreateKey(t.Context(), other.Tenant, other.Account, oauth.KeyText{})
+		key, err := other.Service.CreateAPIKey(t.Context(), other.Tenant, other.Account, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		d.FailMFA(apierr.Unavailable)
 		defer d.FailMFA(nil)
 		for _, in := range []oauth.TokenRequest{logInTo(d), d.Request("grant_type", "service_token", "token", token.Reveal())} {
-			if issued, err := d.Service.Token(t.Context(), in); !errors.Is(err, apierr.Unavailable) || issued != (oauth.Issued{}) {
+			if issued, err := d.Service.Token(t.Context(), in); !errors.Is(err, apierr.Unavailable) || issued != (oauth.IssuedTokens{}) {
 				t.Errorf("the answer is %v, %v", issued, err)
 			}
 		}
@@ -202,14 +202,15 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 func TestTheGrantOfAFactor(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	grant := func(pairs ...string) (oauth.Issued, error) {
+	grant := func(pairs ...string) (oauth.IssuedTokens, error) {
 		return d.Service.Token(t.Context(), d.Request(append([]string{"grant_type", "service_factor_challenge"}, pairs...)...))
 	}
 	challenge := func() string { return d.Challenge(d.Tenant, d.Account) }
 	refusal := func(t *testing.T, want *apierr.Error, code string, pairs ...string) {
 		t.Helper()
 		issued, err := grant(pairs...)
-		if !errors.Is(err, want) || apierr.From(err).Fields["error"] != code || apierr.From(err).Status != 400 || issued != (oauth.Issued{}) {
+		refusal := apierr.From(err)
+		if !errors.Is(err, want) || refusal.Fields["error"] != code || refusal.Status != 400 || issued != (oauth.IssuedTokens{}) {
 			t.Errorf("%v returns %v with %v", pairs, err, apierr.From(err).Fields)
 		}
 	}

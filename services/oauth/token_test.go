@@ -257,7 +257,7 @@ func TestOrderOfValidation(t *testing.T) {
 func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Administrator, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 	validate(t, d, d.Site, issued.Access, nil)
 	status := func(status string) {
 		t.Helper()
-		if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key.ID, oauth.KeyChange{Status: field.Some(status)}); err != nil {
+		if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, key.ID, oauth.APIKeyChange{Status: field.Some(status)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 	status(directoryapi.Enabled)
 	validate(t, d, d.Site, issued.Access, nil)
 
-	if err := d.Service.DeleteKey(t.Context(), d.Tenant, key.ID); err != nil {
+	if err := d.Service.DeleteAPIKey(t.Context(), d.Tenant, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	validate(t, d, d.Site, issued.Access, apierr.TokenSignature)
@@ -318,7 +318,7 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Store = store.New(d.DB, d.Clock.Now)
-	other := d.Under(t, d.Master)
+	other := d.WithMasterKey(t, d.Master)
 	busy := d.LogIn(t, d.Site).Access
 	ended, end := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
@@ -450,7 +450,7 @@ func uuidOf(v id.ID) string {
 func TestCachedClientCredentialsDie(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,9 +489,9 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	insert := func() error {
-		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertPair(t.Context(), access, refresh) })
+		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertTokenPair(t.Context(), access, refresh) })
 	}
-	access.ID, access.Began = id.New(d.Clock.Now()), d.Clock.Now() // with a refresh token that is there already
+	access.ID, access.StartedAt = id.New(d.Clock.Now()), d.Clock.Now() // with a refresh token that is there already
 	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a second refresh token of the same id: %v", err)
 	}

@@ -113,7 +113,7 @@ func TestTheKeyOfAFormerAdministratorSignsNothing(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	former := d.NewAccount(d.Tenant, d.Administrators, "former@example.test", oauthtest.Password)
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, former, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, former, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func refused(t *testing.T, status, code int, answer oauthtest.Answer) object {
 }
 
 // notStored checks the headers of the token endpoints.
-func notStored(t *testing.T, answer oauthtest.Answer) {
+func noStore(t *testing.T, answer oauthtest.Answer) {
 	t.Helper()
 	if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Pragma") != "no-cache" {
 		t.Errorf("the headers are %v", answer.Header)
@@ -87,7 +87,7 @@ func TestTokenAnswers(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm()))
-	notStored(t, answer)
+	noStore(t, answer)
 	login := decode(t, answer)
 	access, refresh := login["access_token"].(string), login["refresh_token"].(string)
 	jti := strings.TrimPrefix(login["service_access_token_href"].(string), string(oauthtest.Base)+"/accessTokens/")
@@ -349,7 +349,7 @@ func TestGrantFailures(t *testing.T) {
 				defer c.undo()
 			}
 			answer := d.Do(t, d.Site, "POST", path, c.form)
-			notStored(t, answer)
+			noStore(t, answer)
 			if body := refused(t, c.status, c.code, answer); body["error"] != c.error {
 				t.Errorf("error is %v, want %v", body["error"], c.error)
 			}
@@ -382,7 +382,7 @@ func TestGrantFailures(t *testing.T) {
 			for _, factor := range factors {
 				names[factor.(object)["state"].(string)] = "<state>"
 			}
-			notStored(t, answer)
+			noStore(t, answer)
 			golden(t, name, d, answer.Body, names)
 		}
 		shown("error-enroll", d.Do(t, d.Site, "POST", path, form()))
@@ -426,7 +426,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 				request.Header.Set(fiber.HeaderContentType, kind)
 			}
 			answer := d.Send(t, d.Site, request)
-			notStored(t, answer)
+			noStore(t, answer)
 			if code == 0 {
 				want(t, 200, answer)
 				continue
@@ -441,7 +441,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 		query := "?" + refreshForm(login["refresh_token"].(string)).Encode()
 		answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site)+query, nil))
-		notStored(t, answer)
+		noStore(t, answer)
 		want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site)+query, url.Values{}))
 		refused(t, 400, 2000, d.Do(t, d.Site, "POST", tokens(d.Site)+query, url.Values{"scope": {"x"}}))
 		refused(t, 400, 2102, d.Do(t, d.Site, "POST", tokens(d.Site)+query+"&grant_type=password", nil))
@@ -468,7 +468,7 @@ func TestRevocationAnswers(t *testing.T) {
 	path := strings.Replace(tokens(d.Site), "token", "revoke", 1)
 	for range 2 {
 		answer := want(t, 200, d.Do(t, d.Site, "POST", path, url.Values{"token": {access}, "token_type_hint": {"access_token"}}))
-		notStored(t, answer)
+		noStore(t, answer)
 		if answer.Body != "" {
 			t.Errorf("the body is %q", answer.Body)
 		}
