@@ -53,7 +53,7 @@ func TestContract(t *testing.T) {
 func newApplication(t testing.TB, d *applicationtest.Deployment, tenant id.ID) id.ID {
 	t.Helper()
 	body := application.NewApplication{Name: field.Some("Shop " + d.NewID().String())}
-	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.FirstDirectory{})
+	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.DirectoryToCreate{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func mappingBody(to, directory id.ID) application.NewMapping {
 func newOrganization(t *testing.T, d *applicationtest.Deployment, tenant id.ID) id.ID {
 	t.Helper()
 	name := field.Some(d.NewID().String())
-	o, err := d.Service.CreateOrganization(t.Context(), tenant, application.NewOrganization{Name: name, NameKey: name}, application.FirstDirectory{})
+	o, err := d.Service.CreateOrganization(t.Context(), tenant, application.NewOrganization{Name: name, NameKey: name}, application.DirectoryToCreate{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestAnApplicationBeginsWithItsOwnOrigin(t *testing.T) {
 		"none":       {field.Some([]string{}), func(own string) []string { return []string{own} }},
 		"explicitly": {field.List{Present: true, Null: true}, func(own string) []string { return []string{own} }},
 	} {
-		a, err := d.Service.CreateApplication(t.Context(), tenant, application.NewApplication{Name: field.Some(name), AuthorizedOriginURIs: c.origins}, application.FirstDirectory{})
+		a, err := d.Service.CreateApplication(t.Context(), tenant, application.NewApplication{Name: field.Some(name), AuthorizedOriginURIs: c.origins}, application.DirectoryToCreate{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestAnApplicationRemembersTheKeyThatAskedForIt(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	ctx := caller.Into(t.Context(), caller.Caller{Tenant: tenant, Key: "THEKEY"})
-	a, err := d.Service.CreateApplication(ctx, tenant, application.NewApplication{Name: field.Some("Shop")}, application.FirstDirectory{})
+	a, err := d.Service.CreateApplication(ctx, tenant, application.NewApplication{Name: field.Some("Shop")}, application.DirectoryToCreate{})
 	if err != nil || a.CreatedBy != "THEKEY" || read(t, d, tenant, a.ID).CreatedBy != "THEKEY" {
 		t.Errorf("it was made by %q, %v", a.CreatedBy, err)
 	}
@@ -236,7 +236,7 @@ func TestALabelIsFreeAgain(t *testing.T) {
 		before := labels(t, d)
 		body := application.NewApplication{Name: field.Some("Twice")}
 		for _, want := range []error{nil, apierr.Exists} {
-			if _, err := d.Service.CreateApplication(t.Context(), tenant, body, application.FirstDirectory{}); !errors.Is(err, want) {
+			if _, err := d.Service.CreateApplication(t.Context(), tenant, body, application.DirectoryToCreate{}); !errors.Is(err, want) {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
 package application
 
-// HoldKeyPairs takes the place in which a key pair is made.
-func (s *Service) HoldKeyPairs() { s.keyPairs <- struct{}{} }
+// OccupyKeyPairSlot takes the place in which a key pair is made.
+func (s *Service) OccupyKeyPairSlot() { s.keyPairSlot <- struct{}{} }

@@ -102,11 +102,11 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 		t.Errorf("a browser makes %d verification tokens, want %d", len(tokens), directoryapi.MaxAnonymousMails)
 	}
 	for i := range 2 * directoryapi.MaxAnonymousMails {
-		asked(d.Service.AskVerification(t.Context(), ref, application.NewVerification{Login: field.Some(made.Email)}))
+		asked(d.Service.SendVerificationMail(t.Context(), ref, application.NewVerification{Login: field.Some(made.Email)}))
 		if len(tokens) != directoryapi.MaxAnonymousMails+i+1 {
 			t.Fatalf("an administrator's request %d makes no verification token", i)
 		}
-		reset, err := d.Service.AskReset(t.Context(), ref, application.NewReset{Email: field.Some(made.Email)})
+		reset, err := d.Service.CreatePasswordReset(t.Context(), ref, application.NewPasswordReset{Email: field.Some(made.Email)})
 		if err != nil || reset.Token == "" {
 			t.Fatalf("an administrator's reset %d is %+v, %v", i, reset, err)
 		}

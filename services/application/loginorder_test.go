@@ -137,7 +137,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			return err
 		}, nil},
 		{"the mapping of the directory is deleted", func() error {
-			return here.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping})
+			return here.MappingDeleter(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping})
 		}, nil}, // the organization still has it
 		{"the organization is disabled", func() error {
 			_, err := here.UpdateOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization}, application.NewOrganization{Status: disabled})
@@ -210,7 +210,7 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-hangs
-	if err := d.Service.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping}); err != nil {
+	if err := d.Service.MappingDeleter(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping}); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(true); !errors.Is(err, apierr.TokenAccountUnreachable) {
@@ -364,7 +364,7 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				trips, asked := count.trips.Load(), peer.asked
-				account, err := svc.Attempt(t.Context(), id.Ref{Tenant: tenant, ID: c.to}, c.in)
+				account, err := svc.AttemptLogin(t.Context(), id.Ref{Tenant: tenant, ID: c.to}, c.in)
 				if err != nil || account.ID.IsZero() == isLinked {
 					t.Fatalf("the account %s logged in, %v", account.ID, err)
 				}

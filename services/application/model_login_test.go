@@ -206,7 +206,7 @@ func (w *world) compareLogins(at id.Ref, o *modelOwner) {
 			listed[account] = true
 		}
 	}
-	page, err := w.Service.ListAccounts(store.ApplicationKind)(w.Context(), at, list.First())
+	page, err := w.Service.AccountLister(store.ApplicationKind)(w.Context(), at, list.First())
 	if err != nil || page.Size != len(listed) {
 		w.Fatalf("%d accounts are listed, want %d: %v", page.Size, len(listed), err)
 	}
@@ -245,7 +245,7 @@ func (w *world) compareLogin(at id.Ref, organization id.ID, login string) {
 	if !errors.Is(err, wantErr) || wantErr == nil && got.Account.ID != want {
 		w.Fatalf("%s logs in as %v, %v, want %v, %v", login, got.Account.ID, err, want, wantErr)
 	}
-	e, err := w.Service.Explain(w.Context(), at, body)
+	e, err := w.Service.ExplainLogin(w.Context(), at, body)
 	if err != nil {
 		w.Fatal(err)
 	}

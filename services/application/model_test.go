@@ -192,7 +192,7 @@ func (w *world) update() {
 		return
 	}
 	in := w.change()
-	_, err := w.Service.UpdateMapping(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}, in)
+	_, err := w.Service.MappingUpdater(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}, in)
 	if want := w.refusal(o, of, in, false); !errors.Is(err, want) {
 		w.Fatalf("the change returned %v, want %v", err, want)
 	}
@@ -206,7 +206,7 @@ func (w *world) unmap() {
 	if !ok {
 		return
 	}
-	if err := w.Service.DeleteMapping(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}); err != nil {
+	if err := w.Service.MappingDeleter(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}); err != nil {
 		w.Fatal(err)
 	}
 	o.drop(of)
@@ -298,9 +298,9 @@ func (w *world) compare() {
 	w.Helper()
 	for at, o := range w.owners {
 		ref := id.Ref{Tenant: w.tenant, ID: at}
-		read, flags := w.Service.ApplicationMappings, w.applicationFlags
+		read, flags := w.Service.ListApplicationMappings, w.applicationFlags
 		if o.kind == store.OrganizationKind {
-			read, flags = w.Service.OrganizationMappings, w.organizationFlags
+			read, flags = w.Service.ListOrganizationMappings, w.organizationFlags
 		}
 		got := orderOf(inOrder(w.T, read, w.tenant, at))
 		if !got.equal(o.order) {

@@ -94,7 +94,7 @@ func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting, _ := policy(t, d)
-	d.Service.HoldKeyPairs()
+	d.Service.OccupyKeyPairSlot()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := d.Service.SAMLIdentityProvider(ctx, made); err != nil {
@@ -114,7 +114,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Service.NewDefaultRelayState(t.Context(), at, application.NewRelayState{}); err != nil {
+	if _, err := d.Service.CreateDefaultRelayState(t.Context(), at, application.NewRelayState{}); err != nil {
 		t.Fatal(err)
 	}
 	ring := func(text secure.Secret) *secure.Keyring {

@@ -336,7 +336,7 @@ func TestWhatIsNoWrongPasswordIsNotCounted(t *testing.T) {
 	unmapped := x.Directory(t, x.tenant, "Unmapped")
 	at := func(to id.ID, where directoryapi.StoreName) func() error {
 		return func() error {
-			_, err := x.service.Attempt(t.Context(), id.Ref{Tenant: x.tenant, ID: to}, attempt(where))
+			_, err := x.service.AttemptLogin(t.Context(), id.Ref{Tenant: x.tenant, ID: to}, attempt(where))
 			return err
 		}
 	}
@@ -415,17 +415,17 @@ func TestAPasswordResetMakesTheAddressTrusted(t *testing.T) {
 		all(apierr.WrongPassword, elsewhere(i), wrong)
 	}
 	at := id.Ref{Tenant: x.tenant, ID: x.app}
-	reset, err := x.service.AskReset(t.Context(), at, application.NewReset{Email: field.Some("ann")})
+	reset, err := x.service.CreatePasswordReset(t.Context(), at, application.NewPasswordReset{Email: field.Some("ann")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all(apierr.TooMany, home, right)
 	ctx := caller.Into(t.Context(), caller.Caller{Tenant: x.tenant, Address: netip.MustParseAddr(home)})
-	if _, err := x.service.ConsumeReset(ctx, at, "no token", application.NewPassword{Password: field.Some("Another1!")}); !errors.Is(err, apierr.NotFound) {
+	if _, err := x.service.ConsumePasswordReset(ctx, at, "no token", application.NewPassword{Password: field.Some("Another1!")}); !errors.Is(err, apierr.NotFound) {
 		t.Fatal(err)
 	}
 	all(apierr.TooMany, home, right)
-	if _, err := x.service.ConsumeReset(ctx, at, reset.Token, application.NewPassword{Password: field.Some("Another1!")}); err != nil {
+	if _, err := x.service.ConsumePasswordReset(ctx, at, reset.Token, application.NewPassword{Password: field.Some("Another1!")}); err != nil {
 		t.Fatal(err)
 	}
 	all(nil, home, "Another1!")

@@ -207,7 +207,7 @@ func TestCountersArePurgedInBatches(t *testing.T) {
 	insert(7, x.Clock.Now().Add(time.Millisecond))
 	data := store.New(x.DB, x.Clock.Now)
 	err := data.Tx(t.Context(), func(tx *store.Tx) error {
-		n, err := tx.PurgeCounters(t.Context(), x.Clock.Now(), 1000)
+		n, err := tx.DeleteExpiredCounters(t.Context(), x.Clock.Now(), 1000)
 		if n != 1000 {
 			t.Errorf("a batch of 1000 deletes %d", n)
 		}

@@ -63,7 +63,7 @@ func refused(t *testing.T, status, code int, answer oauthtest.Answer) object {
 	return body
 }
 
-// notStored checks the headers of the token endpoints.
+// noStore checks the headers of the token endpoints.
 func noStore(t *testing.T, answer oauthtest.Answer) {
 	t.Helper()
 	if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Pragma") != "no-cache" {
