@@ -70,8 +70,8 @@ func newMapping(t testing.TB, d *applicationtest.Deployment, tenant, to, directo
 	return m.ID
 }
 
-// followLinks maps a directory as the default account store of an application
-// whose policy is on.
+// followLinks maps a directory as the default account store of an application, and enables the
+// application's account linking policy.
 func followLinks(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) {
 	t.Helper()
 	body := mappingBody(to, directory)
@@ -123,7 +123,7 @@ func mapToOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, 
 	}
 }
 
-// attempt is a login of Jo, in the store of that name.
+// attempt returns a login attempt of Jo, in the named store.
 func attempt(where directoryapi.StoreName) application.LoginAttempt {
 	in := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(secure.Secret("am86c2VjcmV0"))}
 	if where != (directoryapi.StoreName{}) {

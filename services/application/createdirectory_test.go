@@ -23,7 +23,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// named is the body of an application of that name.
+// named returns the body of an application with a name.
 func named(name string) application.NewApplication {
 	return application.NewApplication{Name: field.Some(name)}
 }
@@ -65,8 +65,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	known := d.Directories.Names(tenant)
-	// create makes an application, deletes it, and returns the name of the directory
-	// that it leaves.
+	// create creates an application, deletes it, and returns the name of the directory, which stays.
 	create := func(t *testing.T, name string) string {
 		t.Helper()
 		a, err := d.Service.CreateApplication(t.Context(), tenant, named(name), createDirectory(""))
@@ -299,7 +298,7 @@ func once(cause func() error) func() error {
 	}
 }
 
-// insert makes an application of that name.
+// insert inserts an application with a name.
 func insert(t *testing.T, d *applicationtest.Deployment, tenant id.ID, name string) {
 	t.Helper()
 	if _, err := d.Service.CreateApplication(t.Context(), tenant, named(name), application.DirectoryToCreate{}); err != nil {

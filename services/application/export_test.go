@@ -1,4 +1,4 @@
 package application
 
-// OccupyKeyPairSlot takes the place in which a key pair is made.
+// OccupyKeyPairSlot lets no key pair be created.
 func (s *Service) OccupyKeyPairSlot() { s.keyPairSlot <- struct{}{} }

@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// What only an administrator may say of an account has no effect on an account
-// that a browser registers, wherever it registers.
+// Members that only an administrator may set have no effect on an account that a browser registers,
+// in any account store.
 func TestARegistrationCannotSetItsOwnStatus(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -63,7 +63,7 @@ func TestLoginStoresLeaveOutTheDefaultOfABriefRequest(t *testing.T) {
 	}
 }
 
-// A browser has no API key, whatever mail it asks for; an administrator has one.
+// Requests of a browser for mails are anonymous; those of an administrator are not.
 func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)

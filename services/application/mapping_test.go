@@ -20,8 +20,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// inOrder returns an owner's mappings in the order of login, and wants it to be
-// without gaps.
+// inOrder returns an owner's mappings in the order of login, and checks that their listIndexes have
+// no gaps.
 func inOrder(t *testing.T, read func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error), tenant, of id.ID) []store.Mapping {
 	t.Helper()
 	query := list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
@@ -206,7 +206,7 @@ func TestOfParallelMappingsOfOneStoreOneIsMade(t *testing.T) {
 	}
 }
 
-// directoryDeleted delivers the event that a directory is gone.
+// directoryDeleted delivers the event of the deletion of a directory.
 func directoryDeleted(t *testing.T, d *applicationtest.Deployment, tenant, directory, event id.ID) error {
 	return d.Service.DirectoryDeleted(t.Context(), events.Envelope{ID: event, Tenant: tenant}, events.DirectoryDeleted{Tenant: tenant, Directory: directory})
 }
@@ -251,7 +251,7 @@ func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
 	})
 }
 
-// The event of a directory's end may be digested while a mapping to it is made.
+// The event of the deletion of a directory may be handled while a mapping of it is created.
 func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -271,8 +271,8 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	}
 }
 
-// An organization is deleted while it is mapped to applications and directories
-// to it: whatever comes first, nothing of it is left.
+// An organization is deleted while it is mapped to applications, and directories to it: in any
+// order, no mapping of it is left.
 func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)

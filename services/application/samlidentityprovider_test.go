@@ -106,7 +106,7 @@ func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 	}
 }
 
-// What is sealed goes under a new master key, and is good afterwards.
+// After a rotation of the master key the encrypted columns can still be decrypted.
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)

@@ -61,8 +61,7 @@ func TestRowsThatComeWhileAStatementRunsAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// With several databases a statement that waits, because its tenant is being moved, holds
-// up no other.
+// With several databases a statement that waits, because its tenant is being moved, delays no other.
 func TestRowsOfTenantsInSeveralDatabasesAreWrittenAlone(t *testing.T) {
 	t.Parallel()
 	waits := make(chan struct{})

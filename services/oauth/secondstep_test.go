@@ -113,7 +113,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, claims := open(t, issued.Refresh); claims["org"] != href {
+		if _, claims := decodeJWT(t, issued.Refresh); claims["org"] != href {
 			t.Errorf("the claims are %v", claims)
 		}
 	})
@@ -126,11 +126,11 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	})
 	t.Run("also of an assertion", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		demanded(t, d, d.Request("grant_type", "service_token", "token", forge(t, header, claims, d.Secret).Reveal()), mfaapi.Challenge)
+		demanded(t, d, d.Request("grant_type", "service_token", "token", signForgedJWT(t, header, claims, d.Secret).Reveal()), mfaapi.Challenge)
 	})
 	t.Run("but not of an assertion that says one was shown", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		exchanged(t, d, d.Site, forge(t, header, with(claims, "amr", []string{"pwd", "mfa"}), d.Secret))
+		exchanged(t, d, d.Site, signForgedJWT(t, header, with(claims, "amr", []string{"pwd", "mfa"}), d.Secret))
 	})
 	t.Run("never of a refresh or of client credentials", func(t *testing.T) {
 		other := oauthtest.Open(t)
@@ -152,7 +152,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	})
 	t.Run("a service that is away lets nobody in", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		token := forge(t, header, with(claims, "require_mfa", []string{"sms"}), d.Secret)
+		token := signForgedJWT(t, header, with(claims, "require_mfa", []string{"sms"}), d.Secret)
 		d.FailMFA(apierr.Unavailable)
 		defer d.FailMFA(nil)
 		for _, in := range []oauth.TokenRequest{logInTo(d), d.Request("grant_type", "service_token", "token", token.Reveal())} {
@@ -183,7 +183,7 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := oauthtest.Open(t)
 			header, claims := selfMade(d, d.Site)
-			token := forge(t, header, with(with(claims, "require_mfa", c.required), "amr", c.methods), d.Secret)
+			token := signForgedJWT(t, header, with(with(claims, "require_mfa", c.required), "amr", c.methods), d.Secret)
 			if c.none {
 				exchanged(t, d, d.Site, token)
 				if len(d.Factors.Demands()) != 0 {
@@ -219,7 +219,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		if err != nil || issued.Refresh == "" {
 			t.Fatal(err)
 		}
-		if _, claims := open(t, issued.Access); claims["sub"] != oauthtest.Base.To("accounts", d.Account) {
+		if _, claims := decodeJWT(t, issued.Access); claims["sub"] != oauthtest.Base.To("accounts", d.Account) {
 			t.Errorf("the claims are %v", claims)
 		}
 	})
@@ -266,7 +266,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 	})
 	t.Run("takes a code once, of 50 tries", func(t *testing.T) {
 		one, done := challenge(), 0
-		for _, err := range together(50, func(int) error {
+		for _, err := range runConcurrently(50, func(int) error {
 			_, err := d.Service.Token(context.Background(), d.Request("grant_type", "service_factor_challenge", "challenge", one, "code",
 				d.Code(d.Tenant, d.Account)))
 			return err

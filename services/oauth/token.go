@@ -72,9 +72,9 @@ type verifiedToken struct {
 // errTokenSignature refuses text that is not a JWT signed by an API key of the tenant.
 var errTokenSignature = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256")
 
-// verifiedJWT is a JWT whose signature is valid, with the API key of the tenant that has
+// signedRequest is a JWT whose signature is valid, with the API key of the tenant that has
 // signed it.
-type verifiedJWT struct {
+type signedRequest struct {
 	header map[string]any
 	claims secure.Claims
 	key    store.APIKey
@@ -84,7 +84,7 @@ type verifiedJWT struct {
 // tenant: VerifyJWT in hosted.go). keyIDOf returns the id of the key from the header and
 // the claims, which are not verified at that moment; its error refuses the JWT.
 func (s *Service) verifyTenantJWT(ctx context.Context, tenant id.ID, text secure.Secret,
-	keyIDOf func(map[string]any, secure.Claims) (string, error)) (jwt verifiedJWT, err error) {
+	keyIDOf func(map[string]any, secure.Claims) (string, error)) (jwt signedRequest, err error) {
 	var lookupErr error // more precise than errTokenSignature
 	jwt.header, jwt.claims, err = secure.ParseJWT(text.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
 		var keyID string
