@@ -84,9 +84,9 @@ func (w *model) hasAccount(of, account id.ID) bool {
 	return false
 }
 
-// loginView is what a login through an application, or one of its organizations, sees.
+// loginView has the stores that a login to an application, or to one of its organizations, uses.
 type loginView struct {
-	all, enabled []id.ID // stores, one after the other
+	all, enabled []id.ID // stores, in order; enabled: not those of disabled organizations
 	linking      bool
 	defaultStore id.ID // default account store
 }

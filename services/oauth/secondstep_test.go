@@ -18,8 +18,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// requireFactor lets the logins of the site's application need a second factor,
-// of these types.
+// requireFactor makes the logins of the site's application require a second factor, of these types.
 func requireFactor(t *testing.T, d *oauthtest.Deployment, types ...string) {
 	t.Helper()
 	_, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)},
@@ -31,8 +30,8 @@ func requireFactor(t *testing.T, d *oauthtest.Deployment, types ...string) {
 	}
 }
 
-// demanded wants a request answered by a demand, and returns the members of its
-// body.
+// demanded checks that the answer to a request demands a second factor, and returns the members of
+// its body.
 func demanded(t *testing.T, d *oauthtest.Deployment, in oauth.TokenRequest, action string) map[string]any {
 	t.Helper()
 	access, refresh := count(t, d, store.Access), count(t, d, store.Refresh)

@@ -161,14 +161,14 @@ func TestTokenAnswers(t *testing.T) {
 	})
 }
 
-// assertionForm exchanges an assertion that the holder of the site's key makes
-// for its account, with some claims changed.
+// assertionForm returns the form that exchanges an assertion for the site's account, signed with the
+// site's key, with some claims changed.
 func assertionForm(t *testing.T, s oauthtest.Site, changed object) url.Values {
 	t.Helper()
 	return signedForm(t, s, map[string]any{"typ": "JWT", "kid": s.Key}, changed)
 }
 
-// hostedForm exchanges an assertion that the service made, which is used once.
+// hostedForm returns the form that exchanges an assertion of the service (single use).
 func hostedForm(t *testing.T, s oauthtest.Site) url.Values {
 	t.Helper()
 	return signedForm(t, s, map[string]any{"typ": "JWT", "kid": s.Key, "stt": "assertion"}, nil)
@@ -482,7 +482,7 @@ func TestRevocationAnswers(t *testing.T) {
 		url.Values{"token_type_hint": {"access_token"}})); body["error"] != "invalid_request" {
 		t.Errorf("error is %v", body["error"])
 	}
-	// {"alg":"HS256"}.{} with a signature of nobody
+	// {"alg":"HS256"}.{} with a wrong signature
 	if body := refused(t, 400, 10024, d.Do(t, d.Site, "POST", path,
 		url.Values{"token": {"eyJhbGciOiJIUzI1NiJ9.e30.AAAA"}})); body["error"] != "unsupported_token_type" {
 		t.Errorf("error is %v", body["error"])
@@ -588,8 +588,8 @@ func TestDeletedTokensAreGone(t *testing.T) {
 	}
 }
 
-// The failures of docs/interface/errors.md#failed-validation, over HTTP and with no redirect. Their order is
-// held by the rules' own tests.
+// The failures of docs/interface/errors.md#failed-validation, over HTTP and without a redirect. Their
+// order is tested in ../token_test.go.
 func TestValidationFailures(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -638,8 +638,8 @@ func TestValidationFailures(t *testing.T) {
 	}
 }
 
-// The alias of a deployment stands for "service" in the grants of its own, both
-// words are understood, and nobody renames those of RFC 6749.
+// The alias of a deployment replaces "service" in the grant types of Doorward, both words are
+// accepted, and the grant types of RFC 6749 have no alias.
 func TestTheAliasNamesGrants(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
