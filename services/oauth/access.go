@@ -82,8 +82,8 @@ func newAccessCache(peers Peers, now func() time.Time) *accessCache {
 // check returns the account if it may act through the application, as of at most 100 ms
 // ago. Requests for the same account do not share one call: a shared call could have begun
 // before a change that the later request has to see.
-func (v *accessCache) check(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
-	key := accessKey{asked.Tenant, asked.Account, asked.Application, asked.Organization}
+func (v *accessCache) check(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
+	key := accessKey{request.Tenant, request.Account, request.Application, request.Organization}
 	current := v.changes.Current(ctx)
 	found, ok := v.answers.PeekCurrent(ctx, key, func(a accessAnswer) bool {
 		return current && len(a.DependsOn) > 0 || v.now().Sub(a.requestedAt) < unconfirmedAccessMaxAge
@@ -93,12 +93,12 @@ func (v *accessCache) check(ctx context.Context, asked applicationapi.CheckAcces
 	}
 	// An answer is cached from its second use on. An answer that may be cached (Keep) is read
 	// from the databases, which costs more than one from the caches of the services (Recent).
-	asked.Keep = current && !found.requestedAt.IsZero() && v.now().Sub(found.notCacheable) >= confirmedAccessMaxAge
-	asked.Recent = !asked.Keep
+	request.Keep = current && !found.requestedAt.IsZero() && v.now().Sub(found.notCacheable) >= confirmedAccessMaxAge
+	request.Recent = !request.Keep
 	answer, err := v.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
 		answer.requestedAt = v.now()
-		answer.Access, err = v.application.CheckAccess(ctx, asked)
-		if answer.notCacheable = found.notCacheable; asked.Keep && len(answer.DependsOn) == 0 {
+		answer.Access, err = v.application.CheckAccess(ctx, request)
+		if answer.notCacheable = found.notCacheable; request.Keep && len(answer.DependsOn) == 0 {
 			answer.notCacheable = answer.requestedAt
 		}
 		return answer, err
@@ -108,8 +108,8 @@ func (v *accessCache) check(ctx context.Context, asked applicationapi.CheckAcces
 
 // checkAccess returns the account if it may act through the application now. The rules
 // are in services/application/access.go.
-func (s *Service) checkAccess(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
-	access, err := s.peers.Application.CheckAccess(ctx, asked)
+func (s *Service) checkAccess(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
+	access, err := s.peers.Application.CheckAccess(ctx, request)
 	return access.Account, err
 }
 
@@ -117,13 +117,13 @@ func (s *Service) checkAccess(ctx context.Context, asked applicationapi.CheckAcc
 // accessCache, which saves two of the four hops of a validation. A client sees its own
 // changes at once: the gateway marks the requests that follow a change (caller.Changed).
 // The request must be Brief: cached answers have no other members of the account.
-func (s *Service) checkRecentAccess(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
+func (s *Service) checkRecentAccess(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
 	switch {
 	case caller.Changed(ctx):
-		return s.checkAccess(ctx, asked)
+		return s.checkAccess(ctx, request)
 	case s.peers.Remote:
-		return s.accessCache.check(ctx, asked)
+		return s.accessCache.check(ctx, request)
 	}
-	asked.Recent = true
-	return s.checkAccess(ctx, asked)
+	request.Recent = true
+	return s.checkAccess(ctx, request)
 }

@@ -68,8 +68,8 @@ func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteL
 		if err != nil {
 			return out, err
 		}
-		asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-		access, err := s.checkAccess(ctx, a, asked)
+		request := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+		access, err := s.checkAccess(ctx, a, request)
 		if err != nil {
 			return out, err
 		}
@@ -210,8 +210,8 @@ func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (c
 }
 
 func (s *Service) checkAccess(ctx context.Context, a *application, in applicationapi.CheckAccess) (directoryapi.Access, error) {
-	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.expandOrganizations(a, a.stores)}
-	access, err := s.directories.CheckAccess(ctx, asked)
+	request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.expandOrganizations(a, a.stores)}
+	access, err := s.directories.CheckAccess(ctx, request)
 	o := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]
 	switch {
 	case errors.Is(err, apierr.TokenAccountDisabled):
@@ -223,8 +223,8 @@ func (s *Service) checkAccess(ctx context.Context, a *application, in applicatio
 	case o.status != directoryapi.Enabled:
 		err = apierr.TokenStoreDisabled
 	default:
-		asked.Stores = o.stores
-		access, err = s.directories.CheckAccess(ctx, asked)
+		request.Stores = o.stores
+		access, err = s.directories.CheckAccess(ctx, request)
 	}
 	if err != nil {
 		return directoryapi.Access{}, err
@@ -237,8 +237,8 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return call(s, "Administrator", func() (directoryapi.Account, error) {
 		for _, a := range s.applications {
 			if a.TenantID == in.Tenant && a.Builtin {
-				asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.expandOrganizations(a, a.stores)}
-				access, err := s.directories.CheckAccess(ctx, asked)
+				request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.expandOrganizations(a, a.stores)}
+				access, err := s.directories.CheckAccess(ctx, request)
 				return access.Account, err
 			}
 		}
