@@ -20,7 +20,7 @@ func SAMLEntityID(name alias.Alias, application id.ID) string {
 	return name.Spell("urn:service:application:") + application.String() + ":provider:idp"
 }
 
-// SAMLApplication returns the application for a SAML login of a directory that names none: the
+// SAMLApplication returns the application of an IdP-initiated SAML login without a RelayState: the
 // oldest application that the directory is mapped to, or apierr.NotFound.
 func (s *Service) SAMLApplication(ctx context.Context, directory directoryapi.Ref) (applicationapi.Application, error) {
 	page, err := s.ListDirectoryApplications(ctx, directory, list.Query{Limit: 1, Order: []list.Order{{Attribute: "createdAt"}}})

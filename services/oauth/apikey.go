@@ -29,7 +29,7 @@ const (
 
 // apiKeyPurpose binds the encrypted secret of an API key to its id. The secret is not
 // hashed but encrypted, because it also signs JWTs with HS256 (token.go).
-func apiKeyPurpose(key string) string { return "oauth.apikey/" + key }
+func apiKeyPurpose(keyID string) string { return "oauth.apikey/" + keyID }
 
 // Sealed lists the columns that are encrypted under the master key, for the rotation of
 // that key (pkg/reseal/reseal.go).
@@ -43,11 +43,11 @@ func isAPIKeyID(text string) bool {
 }
 
 // APIKey returns an API key with its secret, or apierr.NotFound.
-func (s *Service) APIKey(ctx context.Context, tenant id.ID, key string) (store.APIKey, error) {
-	if !isAPIKeyID(key) {
+func (s *Service) APIKey(ctx context.Context, tenant id.ID, keyID string) (store.APIKey, error) {
+	if !isAPIKeyID(keyID) {
 		return store.APIKey{}, apierr.NotFound
 	}
-	return s.unsealSecret(s.store.APIKey(ctx, tenant, key))
+	return s.unsealSecret(s.store.APIKey(ctx, tenant, keyID))
 }
 
 // unsealSecret decrypts the secret of an API key that was read, unless err is set.
@@ -196,13 +196,13 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 // UpdateAPIKey changes the members that the body names. A key is revoked (disabled) by
 // the status DISABLED, which can be undone: it authenticates no request, and the tokens
 // that it signed are refused. Other processes learn of the change as keycache.go says.
-func (s *Service) UpdateAPIKey(ctx context.Context, tenant id.ID, key string, in APIKeyChange) (store.APIKey, error) {
+func (s *Service) UpdateAPIKey(ctx context.Context, tenant id.ID, keyID string, in APIKeyChange) (store.APIKey, error) {
 	var k store.APIKey
-	if !isAPIKeyID(key) {
+	if !isAPIKeyID(keyID) {
 		return k, apierr.NotFound
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		if k, err = tx.LockAPIKey(ctx, tenant, key); err != nil {
+		if k, err = tx.LockAPIKey(ctx, tenant, keyID); err != nil {
 			return err
 		}
 		k.Status, err = field.Enum(in.Status, "status", k.Status, directoryapi.Enabled, directoryapi.Disabled)
@@ -212,18 +212,18 @@ func (s *Service) UpdateAPIKey(ctx context.Context, tenant id.ID, key string, in
 		k.ModifiedAt = s.now()
 		return tx.UpdateAPIKey(ctx, k)
 	})
-	s.invalidateKey(tenant, key)
+	s.invalidateKey(tenant, keyID)
 	return s.unsealSecret(k, err)
 }
 
 // DeleteAPIKey revokes an API key for good, or returns apierr.NotFound. The tokens that
 // the key signed are invalid from then on. Other processes learn of the deletion as
 // keycache.go says.
-func (s *Service) DeleteAPIKey(ctx context.Context, tenant id.ID, key string) error {
-	if !isAPIKeyID(key) {
+func (s *Service) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) error {
+	if !isAPIKeyID(keyID) {
 		return apierr.NotFound
 	}
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAPIKey(ctx, tenant, key) })
-	s.invalidateKey(tenant, key)
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAPIKey(ctx, tenant, keyID) })
+	s.invalidateKey(tenant, keyID)
 	return err
 }

@@ -16,8 +16,9 @@ type SAML interface {
 	// apierr.SAMLMalformed.
 	SAMLRelayState(context.Context, SAMLRelayState) (SAMLDestination, error)
 
-	// SAMLApplication returns the application for a SAML login of a directory that names no
-	// application: the oldest one that the directory is mapped to, or apierr.NotFound.
+	// SAMLApplication returns the application of an IdP-initiated SAML login of a directory
+	// without a RelayState: the oldest application that the directory is mapped to, or
+	// apierr.NotFound.
 	SAMLApplication(context.Context, directoryapi.Ref) (Application, error)
 
 	// VerifySAMLRequest verifies the AuthnRequest of a service provider to the identity provider

@@ -36,21 +36,21 @@ type APIKey struct {
 
 // FindAPIKey returns an API key of any tenant, or apierr.NotFound. The tenant of a request is
 // that of its API key, so this look-up cannot name a tenant.
-func (s *Store) FindAPIKey(ctx context.Context, key string) (APIKey, error) {
+func (s *Store) FindAPIKey(ctx context.Context, keyID string) (APIKey, error) {
 	if !s.db.IsSharded() {
 		return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_key_routes r
-			JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, key)
+			JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, keyID)
 	}
-	tenant, err := pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM api_key_routes WHERE id = $1`, key)
+	tenant, err := pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM api_key_routes WHERE id = $1`, keyID)
 	if err != nil {
 		return APIKey{}, err
 	}
-	return s.APIKey(caller.WithTenant(ctx, tenant), tenant, key)
+	return s.APIKey(caller.WithTenant(ctx, tenant), tenant, keyID)
 }
 
 // APIKey returns an API key, or apierr.NotFound.
-func (s *Store) APIKey(ctx context.Context, tenant id.ID, key string) (APIKey, error) {
-	return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`, tenant, key)
+func (s *Store) APIKey(ctx context.Context, tenant id.ID, keyID string) (APIKey, error) {
+	return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`, tenant, keyID)
 }
 
 // ListAPIKeys returns a page of an account's API keys.
@@ -60,8 +60,8 @@ func (s *Store) ListAPIKeys(ctx context.Context, tenant, account id.ID, query li
 }
 
 // LockAPIKey reads and locks an API key that the transaction will change.
-func (tx *Tx) LockAPIKey(ctx context.Context, tenant id.ID, key string) (APIKey, error) {
-	return pg.One[APIKey](ctx, tx, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2 FOR UPDATE`, tenant, key)
+func (tx *Tx) LockAPIKey(ctx context.Context, tenant id.ID, keyID string) (APIKey, error) {
+	return pg.One[APIKey](ctx, tx, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2 FOR UPDATE`, tenant, keyID)
 }
 
 // InsertAPIKey adds an API key, and the route from its id to its tenant (api_key_routes). An
@@ -90,10 +90,10 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
 }
 
 // DeleteAPIKey deletes an API key, or returns apierr.NotFound.
-func (tx *Tx) DeleteAPIKey(ctx context.Context, tenant id.ID, key string) error {
-	err := pg.MustChange(ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2`, tenant, key)
+func (tx *Tx) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) error {
+	err := pg.MustChange(ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2`, tenant, keyID)
 	if err == nil {
-		tx.releaseAPIKeyRoutes(tenant, []string{key})
+		tx.releaseAPIKeyRoutes(tenant, []string{keyID})
 	}
 	return err
 }
