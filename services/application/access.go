@@ -12,44 +12,53 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// maxOrganizations is the most organizations of an application whose answers may be kept:
-// each answer depends on all of them.
-const maxOrganizations = 32
+// maxDependedOrganizations is the greatest number of organizations of an application whose
+// answers the caller may cache: each answer depends on all organizations.
+const maxDependedOrganizations = 32
 
-// CheckAccess is the check of an account's status at each use of a token: it reports whether
-// the account may act through the application now. A disabled application is reported after
-// the account's own state and before that of its store
-// (docs/interface/errors.md#failed-validation).
+// CheckAccess checks at each use of a token whether its account may act through the
+// application now. The tokens of a disabled account are not deleted: they are refused at
+// their next use, by this check, until the account is enabled again. So are those of a
+// disabled directory, group, organization or application, and after the removal of a mapping.
+// The check that the token itself is valid and not revoked is in services/oauth/token.go.
+//
+// A disabled application is reported after a disabled account and before a disabled account
+// store (docs/interface/errors.md#failed-validation).
 func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
-	read := s.store.CachedLoginOrder
+	readOrder := s.store.CachedLoginOrder
 	if in.Keep {
-		read = s.store.LoginOrder
+		readOrder = s.store.LoginOrder
 	}
-	order, err := read(ctx, in.Tenant, in.Application)
+	order, err := readOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.Access{}, err
 	}
-	found, err := s.checkAccessIn(ctx, in, order)
+	found, err := s.checkAccessInOrder(ctx, in, order)
 	access := applicationapi.Access{Account: found.Account}
-	if organizations := order.Organizations(); err == nil && in.Keep && found.Direct && len(organizations) <= maxOrganizations {
+	if organizations := order.Organizations(); err == nil && in.Keep && found.Direct && len(organizations) <= maxDependedOrganizations {
 		access.DependsOn = append(organizations, in.Application, found.ID, found.DirectoryID)
 	}
 	return access, err
 }
 
-// AccessChanges returns the applications and organizations that have changed.
+// AccessChanges is the changefeed of CheckAccess: it returns the applications and
+// organizations that have changed since a position. The OAuth service polls it to invalidate
+// its cache (services/oauth/access.go).
 func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
 	return s.store.LoginOrderChanges(after), nil
 }
 
-// checkAccessIn is CheckAccess for the application's login order. An account whose login
-// named an organization acts as one of it: that it is reached otherwise too does not count.
-func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Access, error) {
-	within := order
+// checkAccessInOrder is CheckAccess with the application's login order. For an account whose
+// login named an organization, only the account stores of that organization are searched,
+// though the account may be in other stores of the application.
+func (s *Service) checkAccessInOrder(
+	ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder,
+) (directoryapi.Access, error) {
+	searched := order
 	if !in.Organization.IsZero() {
-		within = order.Within(func(p store.MappedStore) bool { return p.OrganizationID == in.Organization })
+		searched = order.Filter(func(m store.MappedStore) bool { return m.OrganizationID == in.Organization })
 	}
-	account, err := s.checkAccess(ctx, in, within)
+	account, err := s.checkAccess(ctx, in, searched)
 	if errors.Is(err, apierr.TokenAccountUnreachable) && !in.Organization.IsZero() {
 		err = apierr.TokenAccountUnreachable.Because(
 			"the account is no longer in the organization that the login named, or the application no longer reaches that")
@@ -61,29 +70,30 @@ func (s *Service) checkAccessIn(ctx context.Context, in applicationapi.CheckAcce
 	return account, err
 }
 
-// checkAccess looks for the account in the stores that are open. One that only a
-// disabled organization reaches is in a disabled store.
+// checkAccess looks for the account in the account stores of enabled organizations and in those
+// that are mapped to the application itself. An account that only a disabled organization has
+// is apierr.TokenStoreDisabled.
 func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Access, error) {
-	open := order.Open()
-	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: open, Brief: in.Brief, Recent: in.Recent}
-	account, err := s.directories.CheckAccess(ctx, asked)
+	enabled := order.EnabledStores()
+	request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: enabled, Brief: in.Brief, Recent: in.Recent}
+	account, err := s.directories.CheckAccess(ctx, request)
 	if !errors.Is(err, apierr.TokenAccountUnreachable) {
 		return account, err
 	}
-	if asked.Stores = order.Stores(); len(open) == len(asked.Stores) {
+	if request.Stores = order.Stores(); len(enabled) == len(request.Stores) {
 		return account, err
 	}
-	asked.Brief = true
-	_, err = s.directories.CheckAccess(ctx, asked)
+	request.Brief = true
+	_, err = s.directories.CheckAccess(ctx, request)
 	if err == nil {
 		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")
 	}
 	return directoryapi.Access{}, err
 }
 
-// Administrator returns an account that administers its tenant
-// (docs/interface/authentication.md#what-a-key-may-do). It does not use the cache,
-// so that a change of the built-in application's mappings shows at once.
+// Administrator returns an account if it is an administrator of its tenant: an account of the
+// built-in application, the console (docs/interface/authentication.md#what-a-key-may-do). It
+// does not use the cache, so that a change of the console's mappings takes effect at once.
 func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	order, err := s.store.BuiltinLoginOrder(ctx, in.Tenant)
 	if err != nil {
@@ -93,17 +103,18 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return access.Account, err
 }
 
-// Reaches reports whether an account store of the application holds an account.
+// Reaches reports whether an account is in an account store of the application, whatever the
+// status of the account, the store and the application.
 func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
 	order, err := s.store.LoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.Reached{}, err
 	}
-	of, err := s.directories.StoresOf(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
+	storesOfAccount, err := s.directories.StoresOf(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
 	if errors.Is(err, apierr.NotFound) {
 		return applicationapi.Reached{}, nil
 	}
 	stores := order.Stores()
-	holds := func(store directoryapi.Store) bool { return slices.Contains(stores, store) }
-	return applicationapi.Reached{Reached: slices.ContainsFunc(of.Stores, holds)}, err
+	isMapped := func(store directoryapi.Store) bool { return slices.Contains(stores, store) }
+	return applicationapi.Reached{Reached: slices.ContainsFunc(storesOfAccount.Stores, isMapped)}, err
 }

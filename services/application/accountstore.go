@@ -13,22 +13,23 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// storeKinds are the kinds of account store, as they stand in an href.
-var storeKinds = []string{directoryapi.Directories, directoryapi.Groups, organizations.name()}
+// storeKinds are the kinds of account stores, as they stand in an href.
+var storeKinds = []string{directoryapi.Directories, directoryapi.Groups, organizations.hrefKind()}
 
-// accountStore is what a mapping leads to.
+// accountStore is the account store of a mapping: a directory, a group or an organization.
 type accountStore struct {
 	directoryapi.Store
-	directory directoryapi.Directory // that the store is or is in; none of an organization
-	enabled   bool                   // the store, and the directory that it is in
+	directory directoryapi.Directory // the directory, or that of the group; zero for an organization
+	enabled   bool                   // the store and, of a group, its directory are enabled
 }
 
 func (a accountStore) isGroup() bool { return a.Kind == directoryapi.Groups }
 
 func (a accountStore) isMirror() bool { return !a.directory.ID.IsZero() && a.directory.Mirror() }
 
-// socialProvider is that of a directory whose accounts log in elsewhere on the
-// web, or nil. There may be many directories of the other kinds.
+// socialProvider returns the social provider of a directory, such as google, or nil for any
+// other store. An owner may have one directory of each social provider, and any number of
+// other directories.
 func (a accountStore) socialProvider() *string {
 	if a.Kind != directoryapi.Directories || !directoryapi.IsSocial(a.directory.ProviderID) {
 		return nil
@@ -37,7 +38,7 @@ func (a accountStore) socialProvider() *string {
 	return &provider
 }
 
-// group is the group that the store is, or the zero id.
+// group returns the id of a group, or the zero id for any other store.
 func (a accountStore) group() id.ID {
 	if a.isGroup() {
 		return a.ID
@@ -45,17 +46,17 @@ func (a accountStore) group() id.ID {
 	return id.ID{}
 }
 
-// accountStore finds what a mapping leads to, or returns apierr.NotFound.
-func (s *Service) accountStore(ctx context.Context, tenant id.ID, at directoryapi.Store) (accountStore, error) {
-	found := accountStore{Store: at}
-	directory := at.ID
-	switch at.Kind {
-	case organizations.name():
-		o, err := s.store.Organization(ctx, tenant, at.ID)
+// findAccountStore reads an account store, or returns apierr.NotFound.
+func (s *Service) findAccountStore(ctx context.Context, tenant id.ID, ref directoryapi.Store) (accountStore, error) {
+	found := accountStore{Store: ref}
+	directory := ref.ID
+	switch ref.Kind {
+	case organizations.hrefKind():
+		o, err := s.store.Organization(ctx, tenant, ref.ID)
 		found.enabled = o.Status == directoryapi.Enabled
 		return found, err
 	case directoryapi.Groups:
-		g, err := s.directories.Group(ctx, directoryapi.Ref{Tenant: tenant, ID: at.ID})
+		g, err := s.directories.Group(ctx, directoryapi.Ref{Tenant: tenant, ID: ref.ID})
 		if err != nil {
 			return found, err
 		}
@@ -69,52 +70,56 @@ func (s *Service) accountStore(ctx context.Context, tenant id.ID, at directoryap
 	return found, err
 }
 
-// defaultStoreOf returns where the accounts or groups that are made through an owner
-// go. One that is an organization leads on to that of the organization.
-func (s *Service) defaultStoreOf(ctx context.Context, of id.Ref, kind defaultStore) (accountStore, error) {
-	m, err := s.store.DefaultMapping(ctx, of, kind.flag)
+// findDefaultStore returns the default account store, or default group store, of an owner:
+// the store in which accounts or groups are created through the owner. Where the default store
+// of an application is an organization, it is the default store of that organization.
+func (s *Service) findDefaultStore(ctx context.Context, owner id.Ref, rule defaultStoreRule) (accountStore, error) {
+	m, err := s.store.DefaultMapping(ctx, owner, rule.flag)
 	if errors.Is(err, apierr.NotFound) {
-		return accountStore{}, kind.none.Because("no default store of that kind is chosen")
+		return accountStore{}, rule.noneError.Because("no default store of that kind is chosen")
 	}
 	if err != nil {
 		return accountStore{}, err
 	}
-	at, err := s.accountStore(ctx, of.Tenant, m.Store())
+	found, err := s.findAccountStore(ctx, owner.Tenant, m.Store())
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return at, kind.gone()
+		return found, rule.deletedError()
 	case err != nil:
-		return at, err
-	case !at.enabled:
-		return at, kind.disabled.Because("the default store %q is disabled", s.base.To(at.Kind, at.ID))
-	case at.Kind == organizations.name():
-		return s.defaultStoreOf(ctx, id.Ref{Tenant: of.Tenant, ID: at.ID}, *kind.within)
+		return found, err
+	case !found.enabled:
+		return found, rule.disabledError.Because("the default store %q is disabled", s.base.To(found.Kind, found.ID))
+	case found.Kind == organizations.hrefKind():
+		return s.findDefaultStore(ctx, id.Ref{Tenant: owner.Tenant, ID: found.ID}, *rule.organizationRule)
 	}
-	return at, nil
+	return found, nil
 }
 
-// gone is the refusal of a default store that is not there any more.
-func (d defaultStore) gone() error { return d.none.Because("the default store was deleted") }
+// deletedError returns the error of a default store that was deleted.
+func (d defaultStoreRule) deletedError() error {
+	return d.noneError.Because("the default store was deleted")
+}
 
-// wantLink refuses a required link that is absent.
-func wantLink(in field.Link, name string) error {
+// requireLink returns apierr.Required for a link that is absent or null.
+func requireLink(in field.Link, name string) error {
 	if !in.Given() {
 		return apierr.Required.Because("%s is required; it cannot be null", name)
 	}
 	return nil
 }
 
-// wantAddress refuses a link whose href is no absolute address
+// requireAbsoluteURL returns apierr.Invalid for a link whose href is not an absolute URL
 // (docs/interface/applications.md#account-store-mappings).
-func wantAddress(in field.Link, name string) error {
+func requireAbsoluteURL(in field.Link, name string) error {
 	if u, err := url.Parse(in.Value.Href); err != nil || !u.IsAbs() || u.Host == "" {
 		return apierr.Invalid.Because("%s: %q is not an absolute address", name, in.Value.Href)
 	}
 	return nil
 }
 
-// reference reads a link to a resource of one of the kinds.
-func (s *Service) reference(in field.Link, name string, kinds ...string) (href.Ref, error) {
+// parseReference parses the href of a link, which must lead to a resource of one of the
+// kinds; otherwise it returns apierr.Reference. It does not check that the resource exists.
+func (s *Service) parseReference(in field.Link, name string, kinds ...string) (href.Ref, error) {
 	ref, ok := s.base.Parse(in.Value.Href)
 	if !ok || !slices.Contains(kinds, ref.Kind) {
 		return ref, apierr.Reference.Because("%s must be an href of the form %s/%s/{id}, as answers have it; it is %q", name, s.base,

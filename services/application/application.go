@@ -36,8 +36,8 @@ type NewApplication struct {
 	CustomData             customdata.Change `json:"customData"`
 }
 
-// isForCustomData reports whether a body names nothing of the application
-// itself: its customData is a resource of its own.
+// isForCustomData reports whether a body changes nothing but customData, which is a resource of
+// its own.
 func (in NewApplication) isForCustomData() bool {
 	in.CustomData = customdata.Change{}
 	return reflect.DeepEqual(in, NewApplication{})
@@ -46,14 +46,14 @@ func (in NewApplication) isForCustomData() bool {
 // Application returns an application, or apierr.NotFound.
 func (s *Service) Application(ctx context.Context, in id.Ref) (applicationapi.Application, error) {
 	a, err := s.store.Application(ctx, in.Tenant, in.ID)
-	return s.labelled(ctx, a, err)
+	return s.ensureDNSLabel(ctx, a, err)
 }
 
-// ApplicationOfWebConfig returns the application that has the web config of that id,
-// or apierr.NotFound.
+// ApplicationOfWebConfig returns the application whose web config has an id, or
+// apierr.NotFound.
 func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (applicationapi.Application, error) {
 	a, err := s.store.ApplicationOfWebConfig(ctx, config.Tenant, config.ID)
-	return s.labelled(ctx, a, err)
+	return s.ensureDNSLabel(ctx, a, err)
 }
 
 // ApplicationData returns the values of keys of an application's customData, or
@@ -63,8 +63,8 @@ func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf)
 	return applicationapi.Data{Values: data.Document.Printed(in.Keys)}, err
 }
 
-// ListApplications returns a page of the applications of a tenant. A caller's own
-// tenant is the only one that exists to it: any other is apierr.NotFound.
+// ListApplications returns a page of the applications of a tenant. Any tenant but the caller's
+// own is apierr.NotFound.
 func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
 	return list.PageOf(ctx, s.directories.Tenant, s.store.ListApplications, tenant, query)
 }
@@ -85,9 +85,9 @@ func (s *Service) ListGroupApplications(
 	return list.PageOf(ctx, s.directories.Group, s.store.ListStoreApplications, group, query)
 }
 
-// ListAccountApplications returns a page of the applications that reach an account
-// through its directory, a group or an organization, or apierr.NotFound for the
-// account.
+// ListAccountApplications returns a page of the applications that have an account in one of
+// their account stores: its directory, a group, or an organization with one of these. An
+// unknown account is apierr.NotFound.
 func (s *Service) ListAccountApplications(
 	ctx context.Context, account id.Ref, query list.Query,
 ) (list.Page[applicationapi.Application], error) {
@@ -100,53 +100,51 @@ func (s *Service) ListAccountApplications(
 		return list.Page[applicationapi.Application]{}, err
 	}
 	stores := make([]id.ID, len(of.Stores))
-	for i, at := range of.Stores {
-		stores[i] = at.ID
+	for i, accountStore := range of.Stores {
+		stores[i] = accountStore.ID
 	}
 	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query.Of(owner.CreatedAt, owner.ModifiedAt))
 }
 
-// CreateApplication makes an application from a client's body. It begins with the
-// directory that first asks for, or without an account store, and lets in the pages
-// of its own Client API unless the body lists other origins.
+// CreateApplication creates an application from a client's body, with a directory as its
+// account store where directory asks for one, and with the origin of its own Client API among
+// the authorized origins.
 func (s *Service) CreateApplication(
-	ctx context.Context, tenant id.ID, in NewApplication, first FirstDirectory,
+	ctx context.Context, tenant id.ID, in NewApplication, directory DirectoryToCreate,
 ) (applicationapi.Application, error) {
 	a := s.newApplication(tenant, id.New(s.now()), "")
 	a.CreatedBy = caller.From(ctx).Key
-	if err := apply(&a, in, true); err != nil {
+	if err := applyApplication(&a, in, true); err != nil {
 		return a, err
 	}
 	at := id.Ref{Tenant: tenant, ID: a.ID}
-	mapping, err := s.begin(ctx, beginning{
-		owner: applications, at: at, name: a.Name,
-		isTaken:  func() (bool, error) { return s.store.NameTaken(ctx, tenant, a.Name) },
-		insert:   func(tx *store.Tx) error { return s.insertApplication(ctx, tx, &a, in) },
-		readBack: func() error { _, err := s.Application(ctx, at); return err },
-	}, first)
+	mapping, err := s.createOwner(ctx, newOwner{
+		owner: applications, ref: at, name: a.Name,
+		nameTaken: func() (bool, error) { return s.store.NameTaken(ctx, tenant, a.Name) },
+		insert:    func(tx *store.Tx) error { return s.insertApplication(ctx, tx, &a, in) },
+		find:      func() error { _, err := s.Application(ctx, at); return err },
+	}, directory)
 	a.DefaultAccountStore, a.DefaultGroupStore = mapping, mapping
-	return a, nameTaken(a, err)
+	return a, explainNameTaken(a, err)
 }
 
-// insertApplication adds an application, whose body is in, with a label of its
-// own.
+// insertApplication inserts an application with a new DNS label and the customData of the body.
 func (s *Service) insertApplication(ctx context.Context, tx *store.Tx, a *applicationapi.Application, in NewApplication) error {
-	if err := takeLabel(ctx, tx, a); err != nil {
+	if err := assignDNSLabel(ctx, tx, a); err != nil {
 		return err
 	}
-	s.keepOwnOrigin(a)
+	s.ensureOwnOrigin(a)
 	return tx.InsertApplication(ctx, *a, in.CustomData.Value)
 }
 
-// keepOwnOrigin adds the origin of the application's own Client API to the
-// authorized origins, in which it is always, once
-// (docs/interface/applications.md#callbacks-and-origins). It stays where the list
-// has it already.
-func (s *Service) keepOwnOrigin(a *applicationapi.Application) {
+// ensureOwnOrigin adds the origin of the application's own Client API to the authorized origins
+// (CORS), unless the list has it already, and removes duplicates of it
+// (docs/interface/applications.md#callbacks-and-origins).
+func (s *Service) ensureOwnOrigin(a *applicationapi.Application) {
 	if a.Builtin {
 		return
 	}
-	own, list, isListed := s.origin(*a), []string{}, false
+	own, list, isListed := s.clientAPIOrigin(*a), []string{}, false
 	for _, origin := range a.AuthorizedOriginURIs {
 		isOwn := strings.EqualFold(origin, own)
 		if !isOwn || !isListed {
@@ -160,8 +158,8 @@ func (s *Service) keepOwnOrigin(a *applicationapi.Application) {
 	a.AuthorizedOriginURIs = list
 }
 
-// newApplication is an application as it is before a client says more, with the
-// addresses of its satellites.
+// newApplication returns an application with default values, and with new ids for its SAML
+// policy, web config and account linking policy.
 func (s *Service) newApplication(tenant, application id.ID, name string) applicationapi.Application {
 	now := s.now()
 	return applicationapi.Application{
@@ -172,16 +170,17 @@ func (s *Service) newApplication(tenant, application id.ID, name string) applica
 	}
 }
 
-// nameTaken explains a clash of a name that the tenant has.
-func nameTaken(a applicationapi.Application, err error) error {
+// explainNameTaken adds the texts to apierr.Exists, the error of a name that another
+// application of the tenant has. Other errors are returned unchanged.
+func explainNameTaken(a applicationapi.Application, err error) error {
 	if !errors.Is(err, apierr.Exists) {
 		return err
 	}
 	return apierr.Exists.Because("an application with the name %q exists", a.Name).Saying("An application of that name exists.")
 }
 
-// apply writes the members of a body into an application and checks them.
-func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err error) {
+// applyApplication writes the members of a body into an application and checks them.
+func applyApplication(a *applicationapi.Application, in NewApplication, isNew bool) (err error) {
 	var refused field.Refusals
 	refused.Required(&a.Name, in.Name, "name", maxName, isNew)
 	refused.Optional(&a.Description, in.Description, "description", maxDescription)
@@ -197,33 +196,33 @@ func apply(a *applicationapi.Application, in NewApplication, isNew bool) (err er
 	return refused.First()
 }
 
-// UpdateApplication changes what the body names. An application whose
-// customData alone changes stays as it is.
+// UpdateApplication changes the members that the body names. A change of customData alone does
+// not change the application and its modifiedAt.
 func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplication) (applicationapi.Application, error) {
 	var a applicationapi.Application
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if err := apply(&a, in, false); err != nil {
+		if err := applyApplication(&a, in, false); err != nil {
 			return err
 		}
 		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
 			return err
 		}
 		if in.AuthorizedOriginURIs.Present {
-			s.keepOwnOrigin(&a)
+			s.ensureOwnOrigin(&a)
 		}
 		a.ModifiedAt = s.now()
 		return tx.UpdateApplication(ctx, a)
 	})
-	return a, nameTaken(a, err)
+	return a, explainNameTaken(a, err)
 }
 
-// DeleteApplication removes an application with its mappings, its linking policy,
-// its identity provider and its customData, not the stores that the mappings lead
-// to, and lets the other services drop what they hold of it. The built-in
-// console is refused with apierr.BadRequest.
+// DeleteApplication deletes an application with its mappings, its linking policy, its SAML
+// identity provider and its customData; the account stores are not deleted. Other services
+// delete their data of the application, such as tokens, when they handle the event
+// ApplicationDeleted. The built-in console is refused with apierr.BadRequest.
 func (s *Service) DeleteApplication(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockApplication(ctx, at.Tenant, at.ID)

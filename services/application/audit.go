@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// auditLogin writes the line of the audit log that a login has
-// (docs/operations.md#audit-log). The login name is not in it: an end user may have
+// auditLogin writes the line of the audit log for a login, successful or not
+// (docs/operations.md#audit-log). The line does not have the login name: an end user may have
 // typed a password there.
 func auditLogin(ctx context.Context, by string, application directoryapi.Ref, logged applicationapi.LoggedIn, err error) {
 	attrs := []slog.Attr{slog.String("by", by), slog.String("application", application.ID.String())}

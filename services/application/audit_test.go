@@ -12,15 +12,15 @@ import (
 )
 
 func TestLoginsAreAudited(t *testing.T) {
-	x := openDoor(t)
+	x := openThrottled(t)
 	other := x.Account(t, x.tenant, x.people, "other@example.test")
 	found, err := x.Directories.Account(t.Context(), directoryapi.Ref{Tenant: x.tenant, ID: other})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := telemetrytest.NewLog(t)
-	x.want(apierr.WrongPassword, home, jo, wrong)
-	x.want(nil, home, "other@example.test", right)
+	x.expect(apierr.WrongPassword, home, jo, wrong)
+	x.expect(nil, home, "other@example.test", right)
 	complete := applicationapi.CompleteLogin{Tenant: x.tenant, Application: x.app, Account: found.ID}
 	if _, err := x.service.CompleteLogin(t.Context(), complete); err != nil {
 		t.Fatal(err)

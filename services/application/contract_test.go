@@ -53,7 +53,7 @@ func TestContract(t *testing.T) {
 func newApplication(t testing.TB, d *applicationtest.Deployment, tenant id.ID) id.ID {
 	t.Helper()
 	body := application.NewApplication{Name: field.Some("Shop " + d.NewID().String())}
-	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.FirstDirectory{})
+	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.DirectoryToCreate{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func newMapping(t testing.TB, d *applicationtest.Deployment, tenant, to, directo
 	return m.ID
 }
 
-// followLinks maps a directory as the default account store of an application
-// whose policy is on.
+// followLinks maps a directory as the default account store of an application, and enables the
+// application's account linking policy.
 func followLinks(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) {
 	t.Helper()
 	body := mappingBody(to, directory)
@@ -97,7 +97,7 @@ func mappingBody(to, directory id.ID) application.NewMapping {
 func newOrganization(t *testing.T, d *applicationtest.Deployment, tenant id.ID) id.ID {
 	t.Helper()
 	name := field.Some(d.NewID().String())
-	o, err := d.Service.CreateOrganization(t.Context(), tenant, application.NewOrganization{Name: name, NameKey: name}, application.FirstDirectory{})
+	o, err := d.Service.CreateOrganization(t.Context(), tenant, application.NewOrganization{Name: name, NameKey: name}, application.DirectoryToCreate{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func mapToOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, 
 	}
 }
 
-// attempt is a login of Jo, in the store of that name.
+// attempt returns a login attempt of Jo, in the named store.
 func attempt(where directoryapi.StoreName) application.LoginAttempt {
 	in := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(secure.Secret("am86c2VjcmV0"))}
 	if where != (directoryapi.StoreName{}) {

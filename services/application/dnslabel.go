@@ -17,13 +17,12 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// maxHostLabel is the most characters of a label of a host name (RFC 1035,
-// section 2.3.4).
+// maxHostLabel is the greatest length of a label of a host name (RFC 1035, section 2.3.4).
 const maxHostLabel = 63
 
 var hostLabelPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
 
-// hostLabel reads a member that is or may be a label of a host name
+// hostLabel checks a dnsLabel or a nameKey, which must be a label of a host name
 // (docs/interface/organizations.md#name-keys), and returns it in lower case.
 func hostLabel(in field.Text, name string) (string, error) {
 	label, err := field.Required(in, name, maxHostLabel)
@@ -38,19 +37,19 @@ func hostLabel(in field.Text, name string) (string, error) {
 	return strings.ToLower(label), nil
 }
 
-// pairs is how many pairs of words are tried for a new application. As many with
-// a number behind them follow: a deployment may have more applications than
-// there are pairs.
-const pairs = 4
+// maxWordPairs is how many pairs of words are tried as the label of a new application, and then
+// again with a random number appended: a deployment may have more applications than there are
+// pairs.
+const maxWordPairs = 4
 
-// takeLabel returns an application that has no label one that is free.
-func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application) error {
-	for attempt := range 2 * pairs {
+// assignDNSLabel gives a free label to an application that has none.
+func assignDNSLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application) error {
+	for attempt := range 2 * maxWordPairs {
 		label := words.Pair("doorward/dns label/" + a.ID.String() + "/" + strconv.Itoa(attempt))
-		if attempt >= pairs {
+		if attempt >= maxWordPairs {
 			label += "-" + strconv.Itoa(randomNumber(a.ID))
 		}
-		free, err := tx.TakeDNSLabel(ctx, *a, label)
+		free, err := tx.ClaimDNSLabel(ctx, *a, label)
 		if err != nil {
 			return err
 		}
@@ -59,17 +58,17 @@ func takeLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Application)
 			return nil
 		}
 	}
-	return fmt.Errorf("none of %d labels is free for the application %s", 2*pairs, a.ID)
+	return fmt.Errorf("none of %d labels is free for the application %s", 2*maxWordPairs, a.ID)
 }
 
-// origin is that of the application's own Client API.
-func (s *Service) origin(a applicationapi.Application) string {
+// clientAPIOrigin returns the web origin of the application's own Client API.
+func (s *Service) clientAPIOrigin(a applicationapi.Application) string {
 	return "https://" + a.DomainName(s.cfg.Suffix)
 }
 
-// labelled completes an application, as it was read, that was made by a release
-// without labels.
-func (s *Service) labelled(ctx context.Context, a applicationapi.Application, err error) (applicationapi.Application, error) {
+// ensureDNSLabel gives a label to an application that was created by a release without DNS
+// labels. a and err are the result of reading the application.
+func (s *Service) ensureDNSLabel(ctx context.Context, a applicationapi.Application, err error) (applicationapi.Application, error) {
 	if err != nil || a.Builtin || a.DNSLabel != "" {
 		return a, err
 	}
@@ -77,18 +76,18 @@ func (s *Service) labelled(ctx context.Context, a applicationapi.Application, er
 		if a, err = tx.LockApplication(ctx, a.TenantID, a.ID); err != nil || a.DNSLabel != "" {
 			return err
 		}
-		if err := takeLabel(ctx, tx, &a); err != nil {
+		if err := assignDNSLabel(ctx, tx, &a); err != nil {
 			return err
 		}
-		a.AuthorizedOriginURIs = append([]string{s.origin(a)}, a.AuthorizedOriginURIs...)
+		a.AuthorizedOriginURIs = append([]string{s.clientAPIOrigin(a)}, a.AuthorizedOriginURIs...)
 		return tx.UpdateApplication(ctx, a)
 	})
 	return a, err
 }
 
-// SetDNSLabel renames the Client API of an application. Where the origin of the
-// former name was let in, that of the new one takes its place: the former name is
-// free for any tenant from then on.
+// SetDNSLabel changes the DNS label of an application, which is the host name of its Client
+// API. The origin of the former label is replaced in the authorized origins: any tenant may
+// take the former label from then on.
 func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel) (applicationapi.Application, error) {
 	at := id.Ref{Tenant: in.Tenant, ID: in.Application}
 	a, err := s.Application(ctx, at)
@@ -109,10 +108,10 @@ func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel
 		if err := tx.ChangeDNSLabel(ctx, a, label); err != nil {
 			return err
 		}
-		place := slices.Index(a.AuthorizedOriginURIs, s.origin(a))
+		place := slices.Index(a.AuthorizedOriginURIs, s.clientAPIOrigin(a))
 		a.DNSLabel = label
 		if place >= 0 {
-			a.AuthorizedOriginURIs[place] = s.origin(a)
+			a.AuthorizedOriginURIs[place] = s.clientAPIOrigin(a)
 			a.ModifiedAt = s.now()
 		}
 		return tx.UpdateApplication(ctx, a)

@@ -40,8 +40,8 @@ func read(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID) applica
 	return a
 }
 
-// relabel names an application again.
-func relabel(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID, label string) (applicationapi.Application, error) {
+// changeLabel changes the DNS label of an application.
+func changeLabel(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID, label string) (applicationapi.Application, error) {
 	t.Helper()
 	return d.Service.SetDNSLabel(t.Context(), applicationapi.SetDNSLabel{Tenant: tenant, Application: at, Label: label})
 }
@@ -59,7 +59,7 @@ func TestAnApplicationBeginsWithItsOwnOrigin(t *testing.T) {
 		"none":       {field.Some([]string{}), func(own string) []string { return []string{own} }},
 		"explicitly": {field.List{Present: true, Null: true}, func(own string) []string { return []string{own} }},
 	} {
-		a, err := d.Service.CreateApplication(t.Context(), tenant, application.NewApplication{Name: field.Some(name), AuthorizedOriginURIs: c.origins}, application.FirstDirectory{})
+		a, err := d.Service.CreateApplication(t.Context(), tenant, application.NewApplication{Name: field.Some(name), AuthorizedOriginURIs: c.origins}, application.DirectoryToCreate{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,13 +75,13 @@ func TestAnApplicationRemembersTheKeyThatAskedForIt(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	ctx := caller.Into(t.Context(), caller.Caller{Tenant: tenant, Key: "THEKEY"})
-	a, err := d.Service.CreateApplication(ctx, tenant, application.NewApplication{Name: field.Some("Shop")}, application.FirstDirectory{})
+	a, err := d.Service.CreateApplication(ctx, tenant, application.NewApplication{Name: field.Some("Shop")}, application.DirectoryToCreate{})
 	if err != nil || a.CreatedBy != "THEKEY" || read(t, d, tenant, a.ID).CreatedBy != "THEKEY" {
 		t.Errorf("it was made by %q, %v", a.CreatedBy, err)
 	}
 }
 
-// The origin of a former name is anybody's, so that it is not let in any longer.
+// Any tenant may take a former label, so that its origin is no longer authorized.
 func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -94,7 +94,7 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Clock.Tick()
-	if _, err := relabel(t, d, tenant, shop, "quiet-heron"); err != nil {
+	if _, err := changeLabel(t, d, tenant, shop, "quiet-heron"); err != nil {
 		t.Fatal(err)
 	}
 	after := read(t, d, tenant, shop)
@@ -118,7 +118,7 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 		if _, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{AuthorizedOriginURIs: field.Some(only)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := relabel(t, d, tenant, shop, "loud-heron"); err != nil {
+		if _, err := changeLabel(t, d, tenant, shop, "loud-heron"); err != nil {
 			t.Fatal(err)
 		}
 		if got := read(t, d, tenant, shop); !slices.Equal(got.AuthorizedOriginURIs, []string{"https://loud-heron.apps.localhost", only[0]}) || got.DNSLabel != "loud-heron" {
@@ -140,7 +140,7 @@ func TestALabelIsGivenOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range many {
 		wg.Go(func() {
-			_, err := relabel(t, d, tenants[i], shops[i], "calm-otter")
+			_, err := changeLabel(t, d, tenants[i], shops[i], "calm-otter")
 			switch {
 			case err == nil:
 				given.Add(1)
@@ -174,7 +174,7 @@ func TestOneApplicationIsNamedManyTimesAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if _, err := relabel(t, d, tenant, shop, "shop-"+strconv.Itoa(i)); err != nil {
+			if _, err := changeLabel(t, d, tenant, shop, "shop-"+strconv.Itoa(i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -196,7 +196,7 @@ func TestTwoApplicationsExchangeTheirLabels(t *testing.T) {
 		var wg sync.WaitGroup
 		for at, label := range map[id.ID]string{one: second, two: first} {
 			wg.Go(func() {
-				if _, err := relabel(t, d, tenant, at, label); !errors.Is(err, apierr.Exists) {
+				if _, err := changeLabel(t, d, tenant, at, label); !errors.Is(err, apierr.Exists) {
 					t.Errorf("the error is %v", err)
 				}
 			})
@@ -214,21 +214,21 @@ func TestALabelIsFreeAgain(t *testing.T) {
 	label := read(t, d, tenant, shop).DNSLabel
 
 	t.Run("after its application was deleted", func(t *testing.T) {
-		if _, err := relabel(t, d, stranger, other, label); !errors.Is(err, apierr.Exists) {
+		if _, err := changeLabel(t, d, stranger, other, label); !errors.Is(err, apierr.Exists) {
 			t.Fatalf("the error is %v", err)
 		}
 		if err := d.Service.DeleteApplication(t.Context(), id.Ref{Tenant: tenant, ID: shop}); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := relabel(t, d, stranger, other, label); err != nil || a.DNSLabel != label {
+		if a, err := changeLabel(t, d, stranger, other, label); err != nil || a.DNSLabel != label {
 			t.Errorf("the other is named %q, %v", a.DNSLabel, err)
 		}
 	})
 	t.Run("after it was given up for another", func(t *testing.T) {
-		if _, err := relabel(t, d, stranger, other, "elsewhere"); err != nil {
+		if _, err := changeLabel(t, d, stranger, other, "elsewhere"); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := relabel(t, d, tenant, newApplication(t, d, tenant), label); err != nil || a.DNSLabel != label {
+		if a, err := changeLabel(t, d, tenant, newApplication(t, d, tenant), label); err != nil || a.DNSLabel != label {
 			t.Errorf("the third is named %q, %v", a.DNSLabel, err)
 		}
 	})
@@ -236,7 +236,7 @@ func TestALabelIsFreeAgain(t *testing.T) {
 		before := labels(t, d)
 		body := application.NewApplication{Name: field.Some("Twice")}
 		for _, want := range []error{nil, apierr.Exists} {
-			if _, err := d.Service.CreateApplication(t.Context(), tenant, body, application.FirstDirectory{}); !errors.Is(err, want) {
+			if _, err := d.Service.CreateApplication(t.Context(), tenant, body, application.DirectoryToCreate{}); !errors.Is(err, want) {
 				t.Fatal(err)
 			}
 		}
@@ -273,7 +273,7 @@ func TestANumberFollowsWhenThePairsAreTaken(t *testing.T) {
 	}
 }
 
-// What a release without labels made gets its label once, however many ask.
+// An application of a release without labels gets one label, also with concurrent requests.
 func TestAnApplicationOfBeforeLabels(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)

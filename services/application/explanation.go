@@ -10,66 +10,67 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Explanation is what a login attempt would do. It is for holders of an API key.
+// Explanation says what a login attempt would do, and why (explain=true, a dry run). It is only
+// for clients with an API key.
 type Explanation struct {
 	Login  string
 	Stores []ConsultedStore // in the order of login
-	// Found is the account whose password would be compared, and the store that decides; nil
-	// when the attempt is refused before.
+	// Found is the account whose password would be verified, with its account store; nil when
+	// the attempt is refused before.
 	Found *directoryapi.Authenticated
-	// Refusal is what the attempt fails with whatever its password is; nil when
-	// the password is compared.
+	// Refusal is the error of the attempt, whatever the password is; nil when the password is
+	// verified.
 	Refusal *apierr.Error
-	// AfterPassword is what the attempt fails with though its password is right.
+	// AfterPassword is the error of the attempt with the right password, or nil.
 	AfterPassword *apierr.Error
 	Linking       ExplainedLinking
 }
 
-// ConsultedStore is an account store on the way of a login. An organization
-// without account stores is one that is no store.
+// ConsultedStore is an account store in the order of login, with the outcome of the login in it.
+// For an organization without account stores, the id of the store is zero.
 type ConsultedStore struct {
 	store.MappedStore
 	Name   string
-	Status string // of the store; of a group, it says nothing of its directory
-	// Provider is that of the directory: accounts of another than Native log in
-	// there, and not with a password.
+	Status string // of the store: of a group, not of its directory
+	// Provider is the provider of the directory. The accounts of another provider than Native
+	// log in at the provider, not by a password.
 	Provider string
 	Outcome  StoreOutcome
 }
 
-// StoreOutcome is what becomes of a login in an account store.
+// StoreOutcome is the outcome of a login in an account store.
 type StoreOutcome string
 
 // The outcomes.
 const (
 	Decides    StoreOutcome = "DECIDES"
 	NoAccount  StoreOutcome = "NO_ACCOUNT"
-	NotReached StoreOutcome = "NOT_REACHED" // a store before it decides
-	Repeated   StoreOutcome = "REPEATED"    // it comes earlier too
+	NotReached StoreOutcome = "NOT_REACHED" // an earlier store has the account
+	Repeated   StoreOutcome = "REPEATED"    // the store is also mapped earlier in the order
 	Empty      StoreOutcome = "EMPTY"       // an organization without account stores
-	Deleted    StoreOutcome = "DELETED"     // it is gone, and its mapping is about to go
+	Deleted    StoreOutcome = "DELETED"     // the store was deleted, its mapping will be deleted
 )
 
-// ExplainedLinking is what account links would do after the right password.
+// ExplainedLinking says how account links would be followed after the right password.
 type ExplainedLinking struct {
 	Policy  store.LinkingPolicy
 	Default directoryapi.Store    // account store; none when its id is zero
-	Outcome string                // a directoryapi.LinkOutcome, or one of the two below
-	Account *directoryapi.Account // that would log in; a copy that would be made has no id
+	Outcome string                // a directoryapi.LinkOutcome, linksNotReached or linksRefused
+	Account *directoryapi.Account // that would log in; a copy that would be created has no id
 	Refusal *apierr.Error         // of the account that would log in
 	Reason  string
 }
 
 // The outcomes of links where no account would log in.
 const (
-	linksNotReached = "NOT_REACHED" // the attempt is refused before
-	linksRefused    = "REFUSED"     // they lead to an account that may not log in
+	linksNotReached = "NOT_REACHED" // the attempt is refused before links are followed
+	linksRefused    = "REFUSED"     // the linked account may not log in
 )
 
-// Explain explains what a login attempt would do. It reads the body as Attempt does
-// and refuses it with the same errors, but compares no password and changes nothing.
-func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (Explanation, error) {
-	a, err := in.read()
+// ExplainLogin explains what a login attempt would do. It refuses a body with the errors of
+// AttemptLogin, but verifies no password and changes nothing.
+func (s *Service) ExplainLogin(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (Explanation, error) {
+	c, err := in.parse()
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -77,13 +78,13 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 	if err != nil {
 		return Explanation{}, err
 	}
-	e := Explanation{Login: a.login}
+	e := Explanation{Login: c.login}
 	if order.Status != directoryapi.Enabled {
 		err = apierr.NoSuchAccount.Because("the application is disabled; the attempt itself answers as for an unknown login")
-	} else if order, err = s.narrowed(ctx, application, order, a.where); err == nil {
+	} else if order, err = s.narrowLoginOrder(ctx, application, order, c.where); err == nil {
 		err = s.explainPassword(ctx, &e, application, order)
 	}
-	if is(err, refusalsBefore) {
+	if isOneOf(err, refusalsBeforePassword) {
 		e.Refusal, err = apierr.From(err), nil
 	}
 	if err == nil {
@@ -92,22 +93,22 @@ func (s *Service) Explain(ctx context.Context, application directoryapi.Ref, in 
 	return e, err
 }
 
-// refusalsBefore are those of a login whose body is right, before its password is
-// compared. refusalsBehind are those of the account that links lead it to.
+// refusalsBeforePassword are the errors of a login before its password is verified.
+// refusalsOfLinkedAccount are the errors of an account that links lead to.
 var (
-	refusalsBefore = []error{
+	refusalsBeforePassword = []error{
 		apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled,
 	}
-	refusalsBehind = append(slices.Clip(afterPassword), apierr.NoSuchAccount)
+	refusalsOfLinkedAccount = append(slices.Clip(refusalsAfterPassword), apierr.NoSuchAccount)
 )
 
-func is(err error, one []error) bool {
-	return slices.ContainsFunc(one, func(refusal error) bool { return errors.Is(err, refusal) })
+func isOneOf(err error, refusals []error) bool {
+	return slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
-// explainPassword explains which store decides, and what the account there is
-// refused for after the password. It returns apierr.NoSuchAccount when none has the
-// login.
+// explainPassword explains in which store the account is found, and why the account would be
+// refused after the right password. It returns apierr.NoSuchAccount when no store has the login
+// name.
 func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, order store.LoginOrder) error {
 	found, err := s.directories.ExplainLogin(
 		ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: order.Stores(), Login: e.Login},
@@ -115,7 +116,7 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 	if err != nil {
 		return err
 	}
-	e.Stores, e.Found = consulted(order, found), found.Found
+	e.Stores, e.Found = consultedStores(order, found), found.Found
 	switch {
 	case found.Found == nil:
 		return found.Refusal
@@ -123,50 +124,50 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 		e.AfterPassword = found.Refusal
 		return nil
 	}
-	err = s.checkOpen(ctx, order.Open(), *found.Found)
+	err = s.checkStoreEnabled(ctx, order.EnabledStores(), *found.Found)
 	if errors.Is(err, apierr.OrganizationDisabled) {
 		e.AfterPassword, err = apierr.From(err), nil
 	}
 	return err
 }
 
-// consulted returns the account stores in the order of login, with what becomes of
-// the login in each.
-func consulted(order store.LoginOrder, found directoryapi.ExplainedLogin) []ConsultedStore {
+// consultedStores returns the account stores in the order of login, with the outcome of the
+// login in each.
+func consultedStores(order store.LoginOrder, found directoryapi.ExplainedLogin) []ConsultedStore {
 	named := map[directoryapi.Store]directoryapi.NamedStore{}
 	for _, store := range found.Stores {
 		named[store.Store] = store
 	}
 	stores, seen, isDecided := make([]ConsultedStore, len(order.Mapped)), map[directoryapi.Store]bool{}, false
 	for i, mapped := range order.Mapped {
-		at := mapped.Store()
-		facts, isThere := named[at]
+		accountStore := mapped.Store()
+		details, exists := named[accountStore]
 		stores[i] = ConsultedStore{
-			MappedStore: mapped, Name: facts.Name, Status: facts.Status, Provider: facts.ProviderID, Outcome: NoAccount,
+			MappedStore: mapped, Name: details.Name, Status: details.Status, Provider: details.ProviderID, Outcome: NoAccount,
 		}
 		switch {
-		case at.ID.IsZero():
+		case accountStore.ID.IsZero():
 			stores[i].Outcome = Empty
-		case seen[at]:
+		case seen[accountStore]:
 			stores[i].Outcome = Repeated
 		case isDecided:
 			stores[i].Outcome = NotReached
-		case !isThere:
+		case !exists:
 			stores[i].Outcome = Deleted
-		case found.Found != nil && found.Found.Store == at:
+		case found.Found != nil && found.Found.Store == accountStore:
 			stores[i].Outcome, isDecided = Decides, true
 		}
-		seen[at] = true
+		seen[accountStore] = true
 	}
 	return stores
 }
 
-// explainLinking explains what account links would do after the right password.
+// explainLinking explains how account links would be followed after the right password.
 func (s *Service) explainLinking(ctx context.Context, e *Explanation, application directoryapi.Ref, order store.LoginOrder) (err error) {
 	l := &e.Linking
 	owner := application.ID
-	if !order.Named.IsZero() {
-		owner = order.Named
+	if !order.NamedOrganization.IsZero() {
+		owner = order.NamedOrganization
 	}
 	if l.Policy, err = s.store.LinkingPolicyOf(ctx, application.Tenant, owner); err != nil {
 		return err
@@ -176,15 +177,15 @@ func (s *Service) explainLinking(ctx context.Context, e *Explanation, applicatio
 		l.Outcome, l.Reason = linksNotReached, "the attempt is refused before links are looked for"
 		return nil
 	}
-	if reason := asItself(order.Linking, *e.Found); reason != "" {
+	if reason := reasonLinksIgnored(order.Linking, *e.Found); reason != "" {
 		l.Outcome, l.Reason, l.Account = string(directoryapi.Unchanged), reason, &e.Found.Account
 		return nil
 	}
-	to, err := s.linkedAccount(ctx, order.Linking, e.Found.Account, true)
-	if is(err, refusalsBehind) {
+	linked, err := s.findLinkedAccount(ctx, order.Linking, e.Found.Account, true)
+	if isOneOf(err, refusalsOfLinkedAccount) {
 		l.Outcome, l.Refusal, l.Reason = linksRefused, apierr.From(err), "links lead to an account that may not log in"
 		return nil
 	}
-	l.Outcome, l.Account, l.Reason = string(to.Outcome), &to.Account, to.Reason
+	l.Outcome, l.Account, l.Reason = string(linked.Outcome), &linked.Account, linked.Reason
 	return err
 }

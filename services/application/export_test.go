@@ -1,4 +1,4 @@
 package application
 
-// HoldKeyPairs takes the place in which a key pair is made.
-func (s *Service) HoldKeyPairs() { s.keyPairs <- struct{}{} }
+// OccupyKeyPairSlot lets no key pair be created.
+func (s *Service) OccupyKeyPairSlot() { s.keyPairSlot <- struct{}{} }

@@ -8,31 +8,32 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Sources are the services whose events this one acts on.
-var Sources = []string{"directory"}
+// EventSources are the services whose events the application service handles.
+var EventSources = []string{"directory"}
 
-// Handlers handle the deletion of account stores.
+// Handlers returns the handlers of events of other services (event consumers).
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{events.On(s.DirectoryDeleted), events.On(s.GroupDeleted)}
 }
 
-// DirectoryDeleted drops the mappings of a directory that is gone, and of its
-// groups.
+// DirectoryDeleted deletes the mappings of a deleted directory and of its groups.
 func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
-	return s.storeDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Directory})
+	return s.handleStoreDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Directory})
 }
 
-// GroupDeleted drops the mappings of a group that is gone.
+// GroupDeleted deletes the mappings of a deleted group.
 func (s *Service) GroupDeleted(ctx context.Context, e events.Envelope, event events.GroupDeleted) error {
-	return s.storeDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Group})
+	return s.handleStoreDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Group})
 }
 
-func (s *Service) storeDeleted(ctx context.Context, e events.Envelope, gone id.Ref) error {
+// handleStoreDeleted deletes the mappings of an account store, unless an earlier delivery of
+// the event has done so (idempotent handler).
+func (s *Service) handleStoreDeleted(ctx context.Context, e events.Envelope, deleted id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		seen, err := tx.Seen(ctx, e)
 		if err != nil || seen {
 			return err
 		}
-		return dropStore(ctx, tx, gone.Tenant, gone.ID)
+		return deleteStoreMappings(ctx, tx, deleted.Tenant, deleted.ID)
 	})
 }

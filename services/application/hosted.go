@@ -20,8 +20,8 @@ func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.D
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))
 }
 
-// LoginStores returns the stores in which a login is looked for, and the default one
-// unless the request is brief.
+// LoginStores returns the directories in which a login name is looked up, in the order of
+// login, and, unless the request is Brief, the directory of the default account store.
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	application, where := refOf(in), storeName(in)
 	order, err := s.store.CachedLoginOrder(ctx, application.Tenant, application.ID)
@@ -30,111 +30,114 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 	}
 	out := applicationapi.LoginStores{Status: order.Status, HasOrganizations: slices.ContainsFunc(order.Mapped,
 		func(mapped store.MappedStore) bool { return !mapped.OrganizationID.IsZero() })}
-	order, err = s.searchable(ctx, application, order, where)
+	order, err = s.narrowIfEnabled(ctx, application, order, where)
 	if errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
 		return out, nil
 	}
 	if err != nil {
 		return applicationapi.LoginStores{}, err
 	}
-	out.Organization = order.Named
+	out.Organization = order.NamedOrganization
 	for _, mapped := range order.Mapped {
-		if mapped.OrganizationID == order.Named {
+		if mapped.OrganizationID == order.NamedOrganization {
 			out.NameKey = mapped.NameKey
 		}
 	}
-	for _, at := range order.Open() {
-		if at.Kind == directoryapi.Directories && !slices.Contains(out.Directories, at.ID) {
-			out.Directories = append(out.Directories, at.ID)
+	for _, accountStore := range order.EnabledStores() {
+		if accountStore.Kind == directoryapi.Directories && !slices.Contains(out.Directories, accountStore.ID) {
+			out.Directories = append(out.Directories, accountStore.ID)
 		}
 	}
 	if in.Brief {
 		return out, nil
 	}
 	owner := application
-	kind := applications.accounts
-	if !order.Named.IsZero() {
-		owner.ID, kind = order.Named, organizations.accounts
+	rule := applications.accounts
+	if !order.NamedOrganization.IsZero() {
+		owner.ID, rule = order.NamedOrganization, organizations.accounts
 	}
-	at, err := s.defaultStoreOf(ctx, owner, kind)
+	found, err := s.findDefaultStore(ctx, owner, rule)
 	switch refusal := apierr.From(err); {
 	case err == nil:
-		out.Default = at.directory.ID
+		out.Default = found.directory.ID
 	case refusal.Status >= 500:
 		return out, err
 	}
 	return out, nil
 }
 
-// Register creates an account for a browser.
+// Register creates an account for a user without an API key (self-service registration on the
+// hosted pages and the Client API).
 func (s *Service) Register(ctx context.Context, in applicationapi.Register) (directoryapi.Account, error) {
 	application, where := refOf(in.Where), storeName(in.Where)
-	if err := s.wantEnabled(ctx, application); err != nil {
+	if err := s.checkApplicationEnabled(ctx, application); err != nil {
 		return directoryapi.Account{}, err
 	}
 	in.Account.Status, in.Account.EmailVerificationStatus = field.Text{}, field.Text{}
 	account := directoryapi.CreateAccount{Application: application.ID, Account: in.Account, Workflow: true}
 	if where == (directoryapi.StoreName{}) {
-		return s.newAccount(ctx, application, applications.accounts, account)
+		return s.createAccount(ctx, application, applications.accounts, account)
 	}
 	order, err := s.loginOrder(ctx, application, where)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	if !order.Named.IsZero() {
-		return s.newAccount(ctx, id.Ref{Tenant: in.Tenant, ID: order.Named}, organizations.accounts, account)
+	if !order.NamedOrganization.IsZero() {
+		return s.createAccount(ctx, id.Ref{Tenant: in.Tenant, ID: order.NamedOrganization}, organizations.accounts, account)
 	}
-	at, err := s.accountStore(ctx, in.Tenant, order.Mapped[0].Store())
+	found, err := s.findAccountStore(ctx, in.Tenant, order.Mapped[0].Store())
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	if !at.enabled {
+	if !found.enabled {
 		return directoryapi.Account{}, apierr.AccountStoreDisabled.Because("the account store is disabled")
 	}
-	account.Tenant, account.ID, account.Directory, account.Group = in.Tenant, id.New(s.now()), at.directory.ID, at.group()
+	account.Tenant, account.ID, account.Directory, account.Group = in.Tenant, id.New(s.now()), found.directory.ID, found.group()
 	return s.directories.CreateAccount(ctx, account)
 }
 
-// RequestVerification sends another verification mail.
+// RequestVerification sends another verification mail, for a user without an API key.
 func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
-	return directoryapi.Empty{}, s.AskVerification(
-		ctx, refOf(in.Where), NewVerification{Login: field.Some(in.Login), AccountStore: optional(storeName(in.Where)), Anonymous: true},
+	return directoryapi.Empty{}, s.SendVerificationMail(
+		ctx, refOf(in.Where), NewVerification{Login: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.Where)), Anonymous: true},
 	)
 }
 
-// RequestReset sends a password reset mail.
+// RequestReset sends a password reset mail (forgot password), for a user without an API key.
 func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
-	_, err := s.AskReset(ctx, refOf(in.Where), NewReset{
-		Email: field.Some(in.Login), AccountStore: optional(storeName(in.Where)), Anonymous: true,
+	_, err := s.CreatePasswordReset(ctx, refOf(in.Where), NewPasswordReset{
+		Email: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.Where)), Anonymous: true,
 	})
 	return directoryapi.Empty{}, err
 }
 
-// CheckReset returns the reset of a token.
+// CheckReset returns the password reset of a token, which stays valid.
 func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) (directoryapi.PasswordReset, error) {
-	return s.Reset(ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token)
+	return s.PasswordReset(ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token)
 }
 
-// ResetPassword sets a new password, once.
+// ResetPassword sets a new password by a token, which is valid once.
 func (s *Service) ResetPassword(ctx context.Context, in applicationapi.ResetPassword) (directoryapi.PasswordReset, error) {
-	return s.ConsumeReset(
+	return s.ConsumePasswordReset(
 		ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token, NewPassword{Password: field.Some(in.Password.Reveal())},
 	)
 }
 
-// AccountApplications returns the applications that reach an account.
+// AccountApplications returns the applications that have an account in their account stores, at
+// most list.MaxLimit.
 func (s *Service) AccountApplications(ctx context.Context, account directoryapi.Ref) (applicationapi.Applications, error) {
 	page, err := s.ListAccountApplications(ctx, account, list.Query{Limit: list.MaxLimit})
 	return applicationapi.Applications{Items: page.Items}, err
 }
 
+// refOf returns the reference to the application.
 func refOf(in applicationapi.Where) id.Ref { return id.Ref{Tenant: in.Tenant, ID: in.Application} }
 
 func storeName(in applicationapi.Where) directoryapi.StoreName {
 	return directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
 }
 
-func optional(where directoryapi.StoreName) field.Of[directoryapi.StoreName] {
+func optionalStoreName(where directoryapi.StoreName) field.Of[directoryapi.StoreName] {
 	if where == (directoryapi.StoreName{}) {
 		return field.Of[directoryapi.StoreName]{}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// What only an administrator may say of an account has no effect on an account
-// that a browser registers, wherever it registers.
+// Members that only an administrator may set have no effect on an account that a browser registers,
+// in any account store.
 func TestARegistrationCannotSetItsOwnStatus(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -63,7 +63,7 @@ func TestLoginStoresLeaveOutTheDefaultOfABriefRequest(t *testing.T) {
 	}
 }
 
-// A browser has no API key, whatever mail it asks for; an administrator has one.
+// Requests of a browser for mails are anonymous; those of an administrator are not.
 func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -102,11 +102,11 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 		t.Errorf("a browser makes %d verification tokens, want %d", len(tokens), directoryapi.MaxAnonymousMails)
 	}
 	for i := range 2 * directoryapi.MaxAnonymousMails {
-		asked(d.Service.AskVerification(t.Context(), ref, application.NewVerification{Login: field.Some(made.Email)}))
+		asked(d.Service.SendVerificationMail(t.Context(), ref, application.NewVerification{Login: field.Some(made.Email)}))
 		if len(tokens) != directoryapi.MaxAnonymousMails+i+1 {
 			t.Fatalf("an administrator's request %d makes no verification token", i)
 		}
-		reset, err := d.Service.AskReset(t.Context(), ref, application.NewReset{Email: field.Some(made.Email)})
+		reset, err := d.Service.CreatePasswordReset(t.Context(), ref, application.NewPasswordReset{Email: field.Some(made.Email)})
 		if err != nil || reset.Token == "" {
 			t.Fatalf("an administrator's reset %d is %+v, %v", i, reset, err)
 		}

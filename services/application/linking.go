@@ -9,23 +9,27 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// linked returns the account that logs in when one is authenticated
-// (docs/interface/account-linking.md#outcome-at-login): under the policy of the
-// organization that the login names, otherwise of the application. The directory
-// service holds the links, finds and makes them.
-func (s *Service) linked(ctx context.Context, order store.LoginOrder, in directoryapi.Authenticated) (applicationapi.LoggedIn, error) {
-	logged := applicationapi.LoggedIn{Account: in.Account, Organization: order.Named}
-	if asItself(order.Linking, in) != "" {
+// followLinks follows the account links of an account that has authenticated (account linking
+// at login, docs/interface/account-linking.md#outcome-at-login): it returns the linked account
+// of the default account store, which logs in instead. The policy is that of the organization
+// that the login names, otherwise that of the application (linkingpolicy.go). The rules by
+// which the directory service finds a linked account, links an account by its email, or creates
+// a copy are in services/directory/linking.go (decideLink).
+func (s *Service) followLinks(
+	ctx context.Context, order store.LoginOrder, in directoryapi.Authenticated,
+) (applicationapi.LoggedIn, error) {
+	logged := applicationapi.LoggedIn{Account: in.Account, Organization: order.NamedOrganization}
+	if reasonLinksIgnored(order.Linking, in) != "" {
 		return logged, nil
 	}
-	to, err := s.linkedAccount(ctx, order.Linking, in.Account, false)
-	logged.Account = to.Account
+	linked, err := s.findLinkedAccount(ctx, order.Linking, in.Account, false)
+	logged.Account = linked.Account
 	return logged, err
 }
 
-// asItself returns why an account logs in as itself whatever it is linked to; empty
-// when its links have to be looked for.
-func asItself(linking store.Linking, in directoryapi.Authenticated) string {
+// reasonLinksIgnored returns why the links of an account are not followed, so that the account
+// itself logs in; empty when they are followed.
+func reasonLinksIgnored(linking store.LinkingRules, in directoryapi.Authenticated) string {
 	isDirectory := linking.Default.Kind == directoryapi.Directories
 	switch {
 	case !linking.Enabled:
@@ -38,21 +42,22 @@ func asItself(linking store.Linking, in directoryapi.Authenticated) string {
 	return ""
 }
 
-// linkedAccount asks which account logs in for another. A default store that only
-// disabled organizations lead to gets no new accounts, and an account that a link
-// leads to in it is refused.
-func (s *Service) linkedAccount(
-	ctx context.Context, linking store.Linking, account directoryapi.Account, dryRun bool,
+// findLinkedAccount returns the account that logs in for another one, and makes the link or
+// the copy that the policy asks for unless dryRun. While the default account store is mapped
+// through disabled organizations only, no link is made and no copy is created, and a linked
+// account in it is refused.
+func (s *Service) findLinkedAccount(
+	ctx context.Context, linking store.LinkingRules, account directoryapi.Account, dryRun bool,
 ) (directoryapi.LinkedAccount, error) {
-	to, err := s.directories.LinkedAccount(ctx, directoryapi.LinkAccount{
+	linked, err := s.directories.LinkedAccount(ctx, directoryapi.LinkAccount{
 		Tenant: account.TenantID, Account: account.ID, Store: linking.Default, DryRun: dryRun,
-		ByEmail: linking.ByEmail && !linking.Closed, Provision: linking.Provision && !linking.Closed,
+		ByEmail: linking.ByEmail && !linking.DefaultDisabled, Provision: linking.Provision && !linking.DefaultDisabled,
 	})
-	if err == nil && linking.Closed && to.Outcome != directoryapi.Unchanged {
+	if err == nil && linking.DefaultDisabled && linked.Outcome != directoryapi.Unchanged {
 		err = apierr.OrganizationDisabled.Because("the organization that is the default account store is disabled")
 	}
 	if err != nil {
 		return directoryapi.LinkedAccount{}, err
 	}
-	return to, nil
+	return linked, nil
 }

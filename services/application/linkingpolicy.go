@@ -18,14 +18,14 @@ type LinkingPolicyChange struct {
 	MatchingProperty      field.Text `json:"matchingProperty"`
 }
 
-// LinkingPolicy returns the policy of an application or an organization, or
-// apierr.NotFound.
+// LinkingPolicy returns the account linking policy of an application or an organization, or
+// apierr.NotFound. The policy is applied at a login in linking.go.
 func (s *Service) LinkingPolicy(ctx context.Context, at id.Ref) (store.LinkingPolicy, error) {
 	return s.store.LinkingPolicy(ctx, at.Tenant, at.ID)
 }
 
-// UpdateLinkingPolicy changes what the body names. The only property that
-// accounts can be matched by is "email"; null matches none.
+// UpdateLinkingPolicy changes the members that the body names. Accounts can be matched by
+// "email" only, or, with null, not at all.
 func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in LinkingPolicyChange) (store.LinkingPolicy, error) {
 	var p store.LinkingPolicy
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -48,7 +48,7 @@ func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in Linking
 	return p, err
 }
 
-// matchingProperty reads the name of a property, or nil for null.
+// matchingProperty parses the member matchingProperty; nil for null.
 func matchingProperty(in field.Text) (*string, error) {
 	if in.Null {
 		return nil, nil

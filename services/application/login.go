@@ -16,23 +16,23 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// LoginAttempt is the body that logs an account in.
+// LoginAttempt is the body of a login attempt, which logs an account in by its password.
 type LoginAttempt struct {
 	Type         field.Text                       `json:"type"`
 	Value        field.Of[secure.Secret]          `json:"value"` // Base64 of <login>:<password>
 	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
 }
 
-// credentials are the body of a login attempt that has been read.
+// credentials are the parsed body of a login attempt.
 type credentials struct {
 	where    directoryapi.StoreName
 	login    string
 	password secure.Secret
 }
 
-// read checks the body of a login attempt
+// parse checks and parses the body of a login attempt
 // (docs/interface/applications.md#login-attempts).
-func (in LoginAttempt) read() (c credentials, err error) {
+func (in LoginAttempt) parse() (c credentials, err error) {
 	var refused field.Refusals
 	if !in.Type.Present {
 		refused.Add(apierr.Required.Because("type is required: basic"))
@@ -46,16 +46,17 @@ func (in LoginAttempt) read() (c credentials, err error) {
 	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {
 		return c, err
 	}
-	if c.login, c.password, err = readBasic(in.Value.Value); err != nil {
+	if c.login, c.password, err = parseBasicValue(in.Value.Value); err != nil {
 		return c, err
 	}
 	c.where, err = directoryapi.ReadStoreName(in.AccountStore, "accountStore")
 	return c, err
 }
 
-// Attempt logs an account in with the body of a login attempt.
-func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (directoryapi.Account, error) {
-	c, err := in.read()
+// AttemptLogin logs an account in with the body of a login attempt. The checks are in
+// checkLogin.
+func (s *Service) AttemptLogin(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (directoryapi.Account, error) {
+	c, err := in.parse()
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
@@ -63,14 +64,14 @@ func (s *Service) Attempt(ctx context.Context, application directoryapi.Ref, in 
 	return logged.Account, err
 }
 
-// encodings are the forms of Base64 that clients send: the standard and the
-// URL-safe alphabet, with padding and without.
-var encodings = []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding}
+// base64Encodings are the forms of Base64 that clients send: the standard and the URL-safe
+// alphabet, with padding and without.
+var base64Encodings = []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding}
 
-// readBasic reads the value of an attempt. The login ends at the first colon,
-// so that a password may hold any number of them.
-func readBasic(value secure.Secret) (login string, password secure.Secret, err error) {
-	decoded, ok := decode(value)
+// parseBasicValue parses the value of a login attempt, the Base64 of <login>:<password>. The
+// login name ends at the first colon; the password may have colons.
+func parseBasicValue(value secure.Secret) (login string, password secure.Secret, err error) {
+	decoded, ok := decodeBase64(value)
 	if !ok {
 		return "", "", apierr.Format.Because("value is not Base64")
 	}
@@ -84,8 +85,8 @@ func readBasic(value secure.Secret) (login string, password secure.Secret, err e
 	return login, secure.Secret(rest), nil
 }
 
-func decode(value secure.Secret) ([]byte, bool) {
-	for _, encoding := range encodings {
+func decodeBase64(value secure.Secret) ([]byte, bool) {
+	for _, encoding := range base64Encodings {
 		if decoded, err := encoding.DecodeString(value.Reveal()); err == nil {
 			return decoded, true
 		}
@@ -93,13 +94,14 @@ func decode(value secure.Secret) ([]byte, bool) {
 	return nil, false
 }
 
-// Login checks a password for a peer.
+// Login logs an account in by its password, for another service: the password grant, the
+// hosted login and the Client API.
 func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
 	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
 	return s.login(ctx, application, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
 }
 
-// login logs in by a password.
+// login logs an account in by its password, and writes the audit log.
 func (s *Service) login(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
@@ -108,15 +110,16 @@ func (s *Service) login(
 	return logged, err
 }
 
-// checkLogin checks a password in the stores that are searched, unless too many have
-// been wrong (throttle.go), and follows the links of the account that has it.
+// checkLogin refuses a login after too many failures (lockout, throttle.go), looks the account
+// up and verifies its password (services/directory/login.go), counts the result, and follows
+// the account links (linking.go).
 func (s *Service) checkLogin(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
 	a := s.newAttempt(ctx, application.Tenant, login)
 	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.pair)
 	if err == nil {
-		order, err = s.searchable(ctx, application, order, where)
+		order, err = s.narrowIfEnabled(ctx, application, order, where)
 	}
 	if err == nil {
 		err = s.throttle(ctx, &a, counters)
@@ -124,20 +127,20 @@ func (s *Service) checkLogin(
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	in, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
+	authenticated, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
 		Tenant: application.Tenant, Stores: order.Stores(), Login: login, Password: password,
 	})
 	if err == nil {
-		err = s.checkOpen(ctx, order.Open(), in)
+		err = s.checkStoreEnabled(ctx, order.EnabledStores(), authenticated)
 	}
-	if err := s.record(ctx, a, err); err != nil {
+	if err := s.recordOutcome(ctx, a, err); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	return s.linked(ctx, order, in)
+	return s.followLinks(ctx, order, authenticated)
 }
 
-// CompleteLogin logs in an account that was authenticated otherwise than by its
-// password.
+// CompleteLogin logs in an account that was authenticated by an assertion, a provider or a
+// second factor, without a password.
 func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
 	logged, err := s.completeLogin(ctx, in)
 	auditLogin(ctx, "other", directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, logged, err)
@@ -149,119 +152,122 @@ func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteL
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-	account, ok := inDirectory(order, in)
+	request := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+	account, ok := accountInMappedDirectory(order, in)
 	if !ok {
-		access, err := s.checkAccessIn(ctx, asked, order)
+		access, err := s.checkAccessInOrder(ctx, request, order)
 		if err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
 		account = access.Account
 	}
 	if where := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
-		if order, err = s.narrowed(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, order, where); err != nil {
+		if order, err = s.narrowLoginOrder(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, order, where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
-		if account, ok = inDirectory(order, in); !ok {
-			access, err := s.checkAccess(ctx, asked, order)
+		if account, ok = accountInMappedDirectory(order, in); !ok {
+			access, err := s.checkAccess(ctx, request, order)
 			if err != nil {
 				return applicationapi.LoggedIn{}, err
 			}
 			account = access.Account
 		}
 	}
-	return s.linked(ctx, order, directoryapi.Authenticated{Account: account})
+	return s.followLinks(ctx, order, directoryapi.Authenticated{Account: account})
 }
 
-// inDirectory returns an account that was just read, where the directory of it is open to
-// logins of an enabled application.
-func inDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a directoryapi.Account, ok bool) {
+// accountInMappedDirectory returns the account that the caller has just read (in.Read), if its
+// directory is an enabled account store of an enabled application. Its access need not be
+// checked again then.
+func accountInMappedDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a directoryapi.Account, ok bool) {
 	if in.Read == nil || in.Read.ID != in.Account || order.Status != directoryapi.Enabled {
 		return a, false
 	}
-	return *in.Read, slices.Contains(order.Open(), directoryapi.Store{Kind: directoryapi.Directories, ID: in.Read.DirectoryID})
+	return *in.Read, slices.Contains(order.EnabledStores(), directoryapi.Store{Kind: directoryapi.Directories, ID: in.Read.DirectoryID})
 }
 
-// checkOpen refuses an account that is reached through disabled organizations alone.
-// Only a request with its password sees that.
-func (s *Service) checkOpen(ctx context.Context, open []directoryapi.Store, in directoryapi.Authenticated) error {
-	if slices.Contains(open, in.Store) {
+// checkStoreEnabled refuses an account all of whose account stores are mapped through disabled
+// organizations. It is called after the password was verified: without the right password a
+// client does not learn that the organization is disabled.
+func (s *Service) checkStoreEnabled(ctx context.Context, enabled []directoryapi.Store, in directoryapi.Authenticated) error {
+	if slices.Contains(enabled, in.Store) {
 		return nil
 	}
 	of, err := s.directories.StoresOf(ctx, directoryapi.Ref{Tenant: in.Account.TenantID, ID: in.Account.ID})
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(open, at) }) {
+	if slices.ContainsFunc(of.Stores, func(store directoryapi.Store) bool { return slices.Contains(enabled, store) }) {
 		return nil
 	}
 	return apierr.OrganizationDisabled.Because("the organization through which the account is reached is disabled")
 }
 
 // loginOrder returns the account store order of a login (the priority of account stores):
-// the account stores of the application by their listIndex, organizations expanded into
-// theirs, or the one account store that where names.
+// the account stores of the application by their listIndex, with each organization replaced
+// by its own account stores, or only the account store that where names.
 func (s *Service) loginOrder(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.LoginOrder, error) {
 	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return order, err
 	}
-	return s.searchable(ctx, application, order, where)
+	return s.narrowIfEnabled(ctx, application, order, where)
 }
 
-// searchable returns the part of an application's login order in which a login is looked
-// up. A disabled application reaches nothing: its answer, and the work for it, are those
-// of an unknown login.
-func (s *Service) searchable(
+// narrowIfEnabled is narrowLoginOrder for an enabled application. For a disabled application it
+// returns no account stores: a login gets the answer for an unknown user name, in the same
+// time.
+func (s *Service) narrowIfEnabled(
 	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, where directoryapi.StoreName,
 ) (store.LoginOrder, error) {
 	if order.Status != directoryapi.Enabled {
 		return store.LoginOrder{}, nil
 	}
-	return s.narrowed(ctx, application, order, where)
+	return s.narrowLoginOrder(ctx, application, order, where)
 }
 
-// narrowed returns the part of an application's login order that a login names. One
-// without stores is apierr.NoStores.
-func (s *Service) narrowed(
+// narrowLoginOrder returns the login order of the account store that where names, or the whole
+// login order where it names none. An application without account stores is apierr.NoStores.
+func (s *Service) narrowLoginOrder(
 	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, where directoryapi.StoreName,
 ) (store.LoginOrder, error) {
 	switch {
 	case where.Href != "":
-		return s.narrowedByHref(ctx, application, order, where.Href)
+		return s.narrowByHref(ctx, application, order, where.Href)
 	case where.NameKey != "":
-		return s.narrowedByKey(ctx, application, order, where.NameKey)
+		return s.narrowByNameKey(ctx, application, order, where.NameKey)
 	case len(order.Mapped) == 0:
 		return order, apierr.NoStores.Because("the application has no account stores")
 	}
 	return order, nil
 }
 
-// narrowedByHref narrows a login order to the store of an href. One that exists and is not mapped
-// to the application itself is apierr.NotMapped, any other Reference.
-func (s *Service) narrowedByHref(
-	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string,
+// narrowByHref narrows a login order to the account store of an href. A store that exists, but
+// is not mapped to the application itself, is apierr.NotMapped; an unknown one is
+// apierr.Reference.
+func (s *Service) narrowByHref(
+	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, storeHref string,
 ) (store.LoginOrder, error) {
-	unknown := apierr.Reference.Because("accountStore: there is no account store %q", named)
-	ref, ok := s.base.Parse(named)
+	unknown := apierr.Reference.Because("accountStore: there is no account store %q", storeHref)
+	ref, ok := s.base.Parse(storeHref)
 	if !ok || !slices.Contains(storeKinds, ref.Kind) {
 		return order, unknown
 	}
 	found := directoryapi.Store{Kind: ref.Kind, ID: ref.ID}
-	isOrganization := ref.Kind == organizations.name()
-	narrow := order.Within(func(p store.MappedStore) bool {
+	isOrganization := ref.Kind == organizations.hrefKind()
+	narrow := order.Filter(func(m store.MappedStore) bool {
 		if isOrganization {
-			return p.OrganizationID == ref.ID
+			return m.OrganizationID == ref.ID
 		}
-		return p.OrganizationID.IsZero() && p.Store() == found
+		return m.OrganizationID.IsZero() && m.Store() == found
 	})
 	switch {
 	case len(narrow.Mapped) > 0 && isOrganization:
-		return checkOrganization(narrow)
+		return narrowToOrganization(narrow)
 	case len(narrow.Mapped) > 0:
 		return narrow, nil
 	}
-	_, err := s.accountStore(ctx, application.Tenant, found)
+	_, err := s.findAccountStore(ctx, application.Tenant, found)
 	if errors.Is(err, apierr.NotFound) {
 		return narrow, unknown
 	}
@@ -271,21 +277,21 @@ func (s *Service) narrowedByHref(
 	return narrow, apierr.NotMapped
 }
 
-// narrowedByKey narrows a login order to the organization of a key, as narrowedByHref does
-// for an href.
-func (s *Service) narrowedByKey(
-	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, named string,
+// narrowByNameKey narrows a login order to the organization of a nameKey, with the errors of
+// narrowByHref.
+func (s *Service) narrowByNameKey(
+	ctx context.Context, application directoryapi.Ref, order store.LoginOrder, nameKey string,
 ) (store.LoginOrder, error) {
-	unknown := apierr.Reference.Because("accountStore: there is no organization with the nameKey %q", named)
-	key, err := hostLabel(field.Some(named), "nameKey")
+	unknown := apierr.Reference.Because("accountStore: there is no organization with the nameKey %q", nameKey)
+	key, err := hostLabel(field.Some(nameKey), "nameKey")
 	if err != nil {
 		return order, unknown
 	}
-	narrow := order.Within(func(p store.MappedStore) bool { return p.NameKey == key })
+	narrow := order.Filter(func(m store.MappedStore) bool { return m.NameKey == key })
 	if len(narrow.Mapped) > 0 {
-		return checkOrganization(narrow)
+		return narrowToOrganization(narrow)
 	}
-	_, err = s.store.OrganizationOfKey(ctx, application.Tenant, key)
+	_, err = s.store.OrganizationByNameKey(ctx, application.Tenant, key)
 	if errors.Is(err, apierr.NotFound) {
 		return narrow, unknown
 	}
@@ -295,10 +301,11 @@ func (s *Service) narrowedByKey(
 	return narrow, apierr.NotMapped
 }
 
-// checkOrganization returns the login order of an organization that a login names. It
-// refuses that of one that is disabled or has no stores.
-func checkOrganization(order store.LoginOrder) (store.LoginOrder, error) {
-	order = order.Organization()
+// narrowToOrganization returns the login order of the organization that a login names. order
+// must have the account stores of that organization only. An organization that is disabled, or
+// has no account stores, is refused.
+func narrowToOrganization(order store.LoginOrder) (store.LoginOrder, error) {
+	order = order.ForOrganization()
 	switch {
 	case order.Mapped[0].OrganizationStatus != directoryapi.Enabled:
 		return order, apierr.OrganizationDisabled.Because("the organization is disabled")

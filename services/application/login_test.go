@@ -102,6 +102,6 @@ func FuzzLoginValue(f *testing.F) {
 
 // readValue reads the value of a login attempt.
 func readValue(value field.Of[secure.Secret]) (login string, password secure.Secret, err error) {
-	c, err := LoginAttempt{Type: field.Some("basic"), Value: value}.read()
+	c, err := LoginAttempt{Type: field.Some("basic"), Value: value}.parse()
 	return c.login, c.password, err
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// counter counts the round trips of a pool: a query each, or a batch of them.
+// counter counts the round trips of a pool: queries and batches.
 type counter struct{ trips atomic.Int64 }
 
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -43,9 +43,8 @@ func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQuer
 
 func (c *counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// counted is a database like that of the deployment, whose round trips are
-// counted.
-func counted(t testing.TB, d *applicationtest.Deployment) (*pg.DB, *counter) {
+// withCountedTrips returns the database of the deployment with a pool whose round trips are counted.
+func withCountedTrips(t testing.TB, d *applicationtest.Deployment) (*pg.DB, *counter) {
 	t.Helper()
 	count := &counter{}
 	config := d.DB.Config()
@@ -58,48 +57,46 @@ func counted(t testing.TB, d *applicationtest.Deployment) (*pg.DB, *counter) {
 	return pg.Over(pool), count
 }
 
-// only is a directory service that knows the two questions of a login: any other
+// loginDirectory is a fake of the directory service with the two methods of a login; any other
 // panics.
-type only struct {
+type loginDirectory struct {
 	directoryapi.API
 	asked  int
 	answer func(directoryapi.Authenticate) directoryapi.Authenticated
 }
 
-func (o *only) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
+func (o *loginDirectory) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	o.asked++
 	return o.answer(in), nil
 }
 
-func (o *only) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
+func (o *loginDirectory) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
 	o.asked++
 	return directoryapi.LinkedAccount{Account: directoryapi.Account{ID: in.Store.ID}, Outcome: directoryapi.Followed}, nil
 }
 
-// member is a directory service in which an account stands where its directory is
-// a store.
-type member struct {
+// accessDirectory is a fake of the directory service in which all accounts are in one directory.
+type accessDirectory struct {
 	directoryapi.API
 	of id.ID
 }
 
-func (m member) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Access, error) {
+func (m accessDirectory) CheckAccess(_ context.Context, in directoryapi.CheckAccess) (directoryapi.Access, error) {
 	if !slices.Contains(in.Stores, directoryapi.Store{Kind: directoryapi.Directories, ID: m.of}) {
 		return directoryapi.Access{}, apierr.TokenAccountUnreachable
 	}
 	return directoryapi.Access{Account: directoryapi.Account{ID: in.Account}, Direct: true}, nil
 }
 
-// withMembers returns the service on a database, where all accounts are of one directory.
+// withMembers returns the service on a database, with accessDirectory.
 func withMembers(d *applicationtest.Deployment, db *pg.DB, directory id.ID) *application.Service {
-	return application.New(store.New(db, d.Clock.Now), member{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
+	return application.New(store.New(db, d.Clock.Now), accessDirectory{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
 		d.Clock.Now, applicationtest.Config)
 }
 
-// What an account may do is known without a query while nothing changes. A change
-// shows at once in the process that made it, and in the others as soon as
-// PostgreSQL has notified them: the test waits for as long as tests may take, and says
-// how long that was.
+// The access of an account is checked without a query while nothing changes (cache). A change takes
+// effect at once in the process that makes it, and in the others when PostgreSQL has notified
+// them: the test waits for that, and logs how long it took.
 func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -109,7 +106,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	mapOrganization(t, d, tenant, shop, organization)
 	mapToOrganization(t, d, tenant, organization, directory)
 
-	db, count := counted(t, d)
+	db, count := withCountedTrips(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
 		replica := pg.Over(db.Pool)
@@ -137,7 +134,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			return err
 		}, nil},
 		{"the mapping of the directory is deleted", func() error {
-			return here.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping})
+			return here.MappingDeleter(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping})
 		}, nil}, // the organization still has it
 		{"the organization is disabled", func() error {
 			_, err := here.UpdateOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization}, application.NewOrganization{Status: disabled})
@@ -182,8 +179,8 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Logf("elsewhere a change showed within %s", slowest)
 }
 
-// What may be kept does not come from a cache, whose notifications may be late: the change
-// may have been reported before.
+// An answer that the caller may cache does not come from a cache itself: the notification for that
+// cache may arrive after the changefeed has reported the change.
 func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -210,7 +207,7 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-hangs
-	if err := d.Service.DeleteMapping(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping}); err != nil {
+	if err := d.Service.MappingDeleter(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping}); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(true); !errors.Is(err, apierr.TokenAccountUnreachable) {
@@ -218,7 +215,7 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 	}
 }
 
-// An answer that depends on too many organizations may not be kept.
+// An answer that depends on too many organizations may not be cached by the caller.
 func TestAnAnswerOfAnApplicationWithManyOrganizationsMayNotBeKept(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -239,14 +236,15 @@ func TestAnAnswerOfAnApplicationWithManyOrganizationsMayNotBeKept(t *testing.T) 
 	}
 }
 
-// Of an account that was just read nothing is asked where its directory is a store.
+// The directory service is not called for an account that was just read, if its directory is an
+// account store.
 func TestAnAccountThatWasJustReadIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
 	newMapping(t, d, tenant, shop, directory)
-	svc := application.New(store.New(d.DB, d.Clock.Now), &only{}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	svc := application.New(store.New(d.DB, d.Clock.Now), &loginDirectory{}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	account := directoryapi.Account{TenantID: tenant, ID: d.NewID(), DirectoryID: directory, Email: "jo@example.test"}
 	in, err := svc.CompleteLogin(t.Context(), applicationapi.CompleteLogin{
 		Tenant: tenant, Application: shop, Account: account.ID, AccountStore: applicationtest.Base.Link("directories", directory), Read: &account,
@@ -256,16 +254,16 @@ func TestAnAccountThatWasJustReadIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// The application of a label is known without a query while nothing changes. A label
-// that changes hands leads to its new application at once in the process that made
-// the change, and in the others as soon as PostgreSQL has reported it.
+// The application of a DNS label is found without a query while nothing changes (cache). After a
+// label has moved to another application, that is found at once in the process that made the
+// change, and in the others when PostgreSQL has notified them.
 func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	first, second := newApplication(t, d, tenant), newApplication(t, d, tenant)
 
-	db, count := counted(t, d)
+	db, count := withCountedTrips(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
 		replica := pg.Over(db.Pool)
@@ -315,9 +313,8 @@ func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 }
 
-// A login at an address that is known for it takes two round trips here and one
-// question to the directory service, however many stores there are; one more
-// question where links are followed.
+// A login at a known address takes two round trips to the database and one call of the directory
+// service, for any number of stores, and one more call where links are followed.
 func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -342,8 +339,8 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	db, count := counted(t, d)
-	peer := &only{answer: func(in directoryapi.Authenticate) directoryapi.Authenticated {
+	db, count := withCountedTrips(t, d)
+	peer := &loginDirectory{answer: func(in directoryapi.Authenticate) directoryapi.Authenticated {
 		return directoryapi.Authenticated{Store: in.Stores[len(in.Stores)-1]}
 	}}
 	svc := application.New(store.New(db, d.Clock.Now), peer, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
@@ -364,7 +361,7 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				trips, asked := count.trips.Load(), peer.asked
-				account, err := svc.Attempt(t.Context(), id.Ref{Tenant: tenant, ID: c.to}, c.in)
+				account, err := svc.AttemptLogin(t.Context(), id.Ref{Tenant: tenant, ID: c.to}, c.in)
 				if err != nil || account.ID.IsZero() == isLinked {
 					t.Fatalf("the account %s logged in, %v", account.ID, err)
 				}

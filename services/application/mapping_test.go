@@ -20,8 +20,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// inOrder returns an owner's mappings in the order of login, and wants it to be
-// without gaps.
+// inOrder returns an owner's mappings in the order of login, and checks that their listIndexes have
+// no gaps.
 func inOrder(t *testing.T, read func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error), tenant, of id.ID) []store.Mapping {
 	t.Helper()
 	query := list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
@@ -93,7 +93,7 @@ func (o order) equal(other order) bool {
 // compareOrder wants an application to have the stores of a model.
 func compareOrder(t *testing.T, d *applicationtest.Deployment, tenant, of id.ID, want order) {
 	t.Helper()
-	if got := orderOf(inOrder(t, d.Service.ApplicationMappings, tenant, of)); !got.equal(want) {
+	if got := orderOf(inOrder(t, d.Service.ListApplicationMappings, tenant, of)); !got.equal(want) {
 		t.Fatalf("the order is %v, want %v", got, want)
 	}
 }
@@ -110,7 +110,7 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 				body.MappingChange = in
 				return d.Service.CreateMapping(t.Context(), tenant, body)
 			},
-			func() []store.Mapping { return inOrder(t, d.Service.ApplicationMappings, tenant, shop) })
+			func() []store.Mapping { return inOrder(t, d.Service.ListApplicationMappings, tenant, shop) })
 	})
 	t.Run("of an organization", func(t *testing.T) {
 		concurrentChanges(t, d, tenant, store.OrganizationKind,
@@ -118,7 +118,7 @@ func TestConcurrentChangesKeepTheOrderWithoutGaps(t *testing.T) {
 				return d.Service.CreateOrganizationMapping(t.Context(), tenant, application.NewOrganizationMapping{
 					Organization: link("organizations", bank), AccountStore: link("directories", directory), MappingChange: in})
 			},
-			func() []store.Mapping { return inOrder(t, d.Service.OrganizationMappings, tenant, bank) })
+			func() []store.Mapping { return inOrder(t, d.Service.ListOrganizationMappings, tenant, bank) })
 	})
 }
 
@@ -145,7 +145,7 @@ func concurrentChanges(t *testing.T, d *applicationtest.Deployment, tenant id.ID
 		all.Go(func() {
 			for range 10 {
 				in := application.MappingChange{ListIndex: field.Some(dice.IntN(kept + 2)), IsDefaultAccountStore: field.Some(true), IsDefaultGroupStore: field.Some(dice.IntN(2) == 0)}
-				if _, err := d.Service.UpdateMapping(kind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]}, in); err != nil {
+				if _, err := d.Service.MappingUpdater(kind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]}, in); err != nil {
 					t.Error(err)
 				}
 			}
@@ -157,7 +157,7 @@ func concurrentChanges(t *testing.T, d *applicationtest.Deployment, tenant id.ID
 				return
 			}
 			if worker%2 == 0 {
-				err = d.Service.DeleteMapping(kind)(t.Context(), id.Ref{Tenant: tenant, ID: m.ID})
+				err = d.Service.MappingDeleter(kind)(t.Context(), id.Ref{Tenant: tenant, ID: m.ID})
 			} else {
 				err = directoryDeleted(t, d, tenant, spare[worker], d.NewID())
 			}
@@ -201,12 +201,12 @@ func TestOfParallelMappingsOfOneStoreOneIsMade(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if made != 1 || len(inOrder(t, d.Service.ApplicationMappings, tenant, shop)) != 1 {
+	if made != 1 || len(inOrder(t, d.Service.ListApplicationMappings, tenant, shop)) != 1 {
 		t.Errorf("%d were made", made)
 	}
 }
 
-// directoryDeleted delivers the event that a directory is gone.
+// directoryDeleted delivers the event of the deletion of a directory.
 func directoryDeleted(t *testing.T, d *applicationtest.Deployment, tenant, directory, event id.ID) error {
 	return d.Service.DirectoryDeleted(t.Context(), events.Envelope{ID: event, Tenant: tenant}, events.DirectoryDeleted{Tenant: tenant, Directory: directory})
 }
@@ -231,7 +231,7 @@ func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
 		if err := directoryDeleted(t, d, stranger, gone, d.NewID()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(inOrder(t, d.Service.ApplicationMappings, tenant, first)); n != 2 {
+		if n := len(inOrder(t, d.Service.ListApplicationMappings, tenant, first)); n != 2 {
 			t.Errorf("%d mappings are left", n)
 		}
 	})
@@ -251,7 +251,7 @@ func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
 	})
 }
 
-// The event of a directory's end may be digested while a mapping to it is made.
+// The event of the deletion of a directory may be handled while a mapping of it is created.
 func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -266,13 +266,13 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	if _, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(shop, directory)); !errors.Is(err, apierr.Reference) {
 		t.Errorf("the error is %v", err)
 	}
-	if left := inOrder(t, d.Service.ApplicationMappings, tenant, shop); len(left) != 0 {
+	if left := inOrder(t, d.Service.ListApplicationMappings, tenant, shop); len(left) != 0 {
 		t.Errorf("the mapping %v is left", left)
 	}
 }
 
-// An organization is deleted while it is mapped to applications and directories
-// to it: whatever comes first, nothing of it is left.
+// An organization is deleted while it is mapped to applications, and directories to it: in any
+// order, no mapping of it is left.
 func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)

@@ -8,18 +8,17 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// The results by which logins are counted. The last three are the limits that
-// refuse one.
+// The results by which logins are counted. The last three are the limits of throttle.go.
 const (
 	resultSuccess  = "success"
-	resultFailure  = "failure"  // the password or the login is wrong
-	resultRejected = "rejected" // the password is right, and the account may not log in
-	resultPair     = "pair_limit"
-	resultAccount  = "account_limit"
-	resultAddress  = "address_limit"
+	resultFailure  = "failure"       // the password or the login name is wrong
+	resultRejected = "rejected"      // the password is right, but the account may not log in
+	resultPair     = "pair_limit"    // too many failures of the login name at the address
+	resultAccount  = "account_limit" // too many failures of the login name at unknown addresses
+	resultAddress  = "address_limit" // too many failures at the address
 )
 
-// newLoginCounter makes the counter of logins.
+// newLoginCounter creates the counter of logins.
 func newLoginCounter() metric.Int64Counter {
 	counter, err := otel.Meter("application").Int64Counter("doorward_application_logins_total",
 		metric.WithDescription("logins by password, by result: "+
@@ -30,7 +29,7 @@ func newLoginCounter() metric.Int64Counter {
 	return counter
 }
 
-// count counts a login of a result.
-func (s *Service) count(ctx context.Context, result string) {
+// countLogin counts a login by its result.
+func (s *Service) countLogin(ctx context.Context, result string) {
 	s.logins.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// policy turns the linking policy of an owner on, or sometimes off.
-func (w *world) policy() {
+// togglePolicy enables, or sometimes disables, the account linking policy of an owner.
+func (w *model) togglePolicy() {
 	o := w.owners[pick(w, w.owners)]
 	o.linking = w.dice.IntN(4) > 0
 	status := map[bool]string{true: directoryapi.Enabled, false: directoryapi.Disabled}[o.linking]
@@ -27,10 +27,10 @@ func (w *world) policy() {
 	}
 }
 
-// link links two accounts, unless they exclude each other.
-func (w *world) link() {
-	one, other := w.directory(), w.directory()
-	from, to := w.someone(one), w.someone(other)
+// linkAccounts links two accounts, unless one of them is linked to the other's directory.
+func (w *model) linkAccounts() {
+	one, other := w.pickDirectory(), w.pickDirectory()
+	from, to := w.pickAccount(one), w.pickAccount(other)
 	if _, taken := w.links[from][other]; one == other || taken {
 		return
 	}
@@ -46,8 +46,8 @@ func (w *world) link() {
 	w.Directories.Link(w.T, id.Ref{Tenant: w.tenant, ID: from}, id.Ref{Tenant: w.tenant, ID: to})
 }
 
-// directory picks a directory.
-func (w *world) directory() id.ID {
+// pickDirectory returns a random directory.
+func (w *model) pickDirectory() id.ID {
 	directories := map[id.ID]bool{}
 	for of, kind := range w.kinds {
 		if kind == directoryapi.Directories {
@@ -57,8 +57,8 @@ func (w *world) directory() id.ID {
 	return pick(w, directories)
 }
 
-// someone picks an account of a directory.
-func (w *world) someone(directory id.ID) id.ID {
+// pickAccount returns a random account of a directory.
+func (w *model) pickAccount(directory id.ID) id.ID {
 	accounts := map[id.ID]bool{}
 	for _, account := range w.accounts[directory] {
 		accounts[account] = true
@@ -66,16 +66,16 @@ func (w *world) someone(directory id.ID) id.ID {
 	return pick(w, accounts)
 }
 
-// home is the directory that a store is or is in.
-func (w *world) home(of id.ID) id.ID {
+// directoryOf returns the directory of a group, or the store itself.
+func (w *model) directoryOf(of id.ID) id.ID {
 	if w.kinds[of] == directoryapi.Groups {
 		return w.parent[of]
 	}
 	return of
 }
 
-// holds reports whether a store has an account.
-func (w *world) holds(of, account id.ID) bool {
+// hasAccount reports whether a store has an account.
+func (w *model) hasAccount(of, account id.ID) bool {
 	for _, other := range w.accounts[of] {
 		if other == account {
 			return true
@@ -84,40 +84,39 @@ func (w *world) holds(of, account id.ID) bool {
 	return false
 }
 
-// way is what a login through an application, or one of its organizations, sees.
-type way struct {
-	all, open []id.ID // stores, one after the other
-	linking   bool
-	home      id.ID // default account store
+// loginView has the stores that a login to an application, or to one of its organizations, uses.
+type loginView struct {
+	all, enabled []id.ID // stores, in order; enabled: not those of disabled organizations
+	linking      bool
+	defaultStore id.ID // default account store
 }
 
-// through returns the way of a login that names no store, or names an organization
-// of the application.
-func (w *world) through(o *modelOwner, organization id.ID) (at way) {
+// viewOf returns the stores of a login that names an organization, or no store.
+func (w *model) viewOf(o *modelOwner, organization id.ID) (at loginView) {
 	if named := w.owners[organization]; named != nil {
-		return way{all: named.stores, open: named.stores, linking: named.linking, home: named.accountStore}
+		return loginView{all: named.stores, enabled: named.stores, linking: named.linking, defaultStore: named.accountStore}
 	}
 	for _, of := range o.stores {
 		if w.kinds[of] != string(store.OrganizationKind) {
-			at.all, at.open = append(at.all, of), append(at.open, of)
+			at.all, at.enabled = append(at.all, of), append(at.enabled, of)
 			continue
 		}
 		at.all = append(at.all, w.owners[of].stores...)
 		if !w.disabled[of] {
-			at.open = append(at.open, w.owners[of].stores...)
+			at.enabled = append(at.enabled, w.owners[of].stores...)
 		}
 	}
-	at.linking, at.home = o.linking, o.accountStore
-	if within := w.owners[at.home]; within != nil {
-		at.home = within.accountStore
+	at.linking, at.defaultStore = o.linking, o.accountStore
+	if within := w.owners[at.defaultStore]; within != nil {
+		at.defaultStore = within.accountStore
 	}
 	return at
 }
 
-// login returns the account that the model logs in.
-func (w *world) login(application, organization id.ID, login string) (id.ID, error) {
+// login returns the account that logs in by the model, or the error.
+func (w *model) login(application, organization id.ID, login string) (id.ID, error) {
 	o := w.owners[application]
-	at := w.through(o, organization)
+	at := w.viewOf(o, organization)
 	switch {
 	case w.disabled[application]:
 		return id.ID{}, apierr.NoSuchAccount
@@ -130,37 +129,37 @@ func (w *world) login(application, organization id.ID, login string) (id.ID, err
 	}
 	for _, of := range at.all {
 		if account, ok := w.accounts[of][login]; ok {
-			return w.admit(at, of, account)
+			return w.followLinks(at, of, account)
 		}
 	}
 	return id.ID{}, apierr.NoSuchAccount
 }
 
-// admit follows the links of an account whose store decides.
-func (w *world) admit(at way, of, account id.ID) (id.ID, error) {
-	if err := w.refused(at, of, account); err != nil {
+// followLinks returns the account that logs in for an account of the store of, or the error.
+func (w *model) followLinks(at loginView, of, account id.ID) (id.ID, error) {
+	if err := w.accountError(at, of, account); err != nil {
 		return id.ID{}, err
 	}
-	if !at.linking || at.home.IsZero() || w.holds(at.home, account) {
+	if !at.linking || at.defaultStore.IsZero() || w.hasAccount(at.defaultStore, account) {
 		return account, nil
 	}
-	to, ok := w.links[account][w.home(at.home)]
-	if !ok || !w.holds(at.home, to) {
+	to, ok := w.links[account][w.directoryOf(at.defaultStore)]
+	if !ok || !w.hasAccount(at.defaultStore, to) {
 		return account, nil
 	}
-	if !slices.Contains(at.open, at.home) {
-		if err := w.closed(at.home); err != nil {
+	if !slices.Contains(at.enabled, at.defaultStore) {
+		if err := w.storeError(at.defaultStore); err != nil {
 			return id.ID{}, err
 		}
 		return id.ID{}, apierr.OrganizationDisabled
 	}
-	return to, w.closed(at.home)
+	return to, w.storeError(at.defaultStore)
 }
 
-// closed is what the state of a store refuses its accounts with.
-func (w *world) closed(of id.ID) error {
+// storeError returns the error of the accounts of a disabled store.
+func (w *model) storeError(of id.ID) error {
 	switch {
-	case w.disabled[w.home(of)]:
+	case w.disabled[w.directoryOf(of)]:
 		return apierr.DirectoryDisabled
 	case w.disabled[of]:
 		return apierr.GroupDisabled
@@ -168,53 +167,53 @@ func (w *world) closed(of id.ID) error {
 	return nil
 }
 
-// refused is what an account is refused with in the store that decides.
-func (w *world) refused(at way, of, account id.ID) error {
-	if err := w.closed(of); err != nil {
+// accountError returns the error of an account in the store in which it was found.
+func (w *model) accountError(at loginView, of, account id.ID) error {
+	if err := w.storeError(of); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(at.open, func(of id.ID) bool { return w.holds(of, account) }) {
+	if !slices.ContainsFunc(at.enabled, func(of id.ID) bool { return w.hasAccount(of, account) }) {
 		return apierr.OrganizationDisabled
 	}
 	return nil
 }
 
-// access is what the model says of an account's tokens.
-func (w *world) access(application, account id.ID) error {
-	at := w.through(w.owners[application], id.ID{})
+// accessError returns the error of the tokens of an account by the model.
+func (w *model) accessError(application, account id.ID) error {
+	at := w.viewOf(w.owners[application], id.ID{})
 	is := func(stores []id.ID, usable bool) bool {
-		return slices.ContainsFunc(stores, func(of id.ID) bool { return w.holds(of, account) && (!usable || w.closed(of) == nil) })
+		return slices.ContainsFunc(stores, func(of id.ID) bool { return w.hasAccount(of, account) && (!usable || w.storeError(of) == nil) })
 	}
 	switch {
 	case w.disabled[application]:
 		return apierr.TokenApplicationDisabled
 	case !is(at.all, false):
 		return apierr.TokenAccountUnreachable
-	case !is(at.open, true):
+	case !is(at.enabled, true):
 		return apierr.TokenStoreDisabled
 	}
 	return nil
 }
 
-// compareLogins compares the accounts that log in, the explanations of it, the
-// accounts whose tokens are valid, and those that are listed.
-func (w *world) compareLogins(at id.Ref, o *modelOwner) {
+// compareLogins compares, with the model, the accounts that log in, the explanations of the logins,
+// the accounts whose tokens are valid, and the accounts that are listed.
+func (w *model) compareLogins(at id.Ref, o *modelOwner) {
 	w.Helper()
 	listed, logins := map[id.ID]bool{}, map[string]bool{}
-	for _, of := range w.through(o, id.ID{}).all {
+	for _, of := range w.viewOf(o, id.ID{}).all {
 		for _, account := range w.accounts[of] {
 			listed[account] = true
 		}
 	}
-	page, err := w.Service.ListAccounts(store.ApplicationKind)(w.Context(), at, list.First())
+	page, err := w.Service.AccountLister(store.ApplicationKind)(w.Context(), at, list.First())
 	if err != nil || page.Size != len(listed) {
 		w.Fatalf("%d accounts are listed, want %d: %v", page.Size, len(listed), err)
 	}
 	for _, of := range w.accounts {
 		for login, account := range of {
 			logins[login] = true
-			if _, err := w.Service.CheckAccess(w.Context(), applicationapi.CheckAccess{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err, w.access(at.ID, account)) {
-				w.Fatalf("%s has access with %v, want %v", login, err, w.access(at.ID, account))
+			if _, err := w.Service.CheckAccess(w.Context(), applicationapi.CheckAccess{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err, w.accessError(at.ID, account)) {
+				w.Fatalf("%s has access with %v, want %v", login, err, w.accessError(at.ID, account))
 			}
 		}
 	}
@@ -231,9 +230,9 @@ func (w *world) compareLogins(at id.Ref, o *modelOwner) {
 	}
 }
 
-func (w *world) compareLogin(at id.Ref, organization id.ID, login string) {
+func (w *model) compareLogin(at id.Ref, organization id.ID, login string) {
 	w.Helper()
-	w.Clock.Move(applicationtest.Config.Address.Within) // what failed before does not count
+	w.Clock.Move(applicationtest.Config.Address.Within) // resets the limits of failed logins
 	want, wantErr := w.login(at.ID, organization, login)
 	in := applicationapi.Login{Tenant: w.tenant, Application: at.ID, Login: login, Password: applicationtest.Password}
 	body := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(basic(login))}
@@ -245,7 +244,7 @@ func (w *world) compareLogin(at id.Ref, organization id.ID, login string) {
 	if !errors.Is(err, wantErr) || wantErr == nil && got.Account.ID != want {
 		w.Fatalf("%s logs in as %v, %v, want %v, %v", login, got.Account.ID, err, want, wantErr)
 	}
-	e, err := w.Service.Explain(w.Context(), at, body)
+	e, err := w.Service.ExplainLogin(w.Context(), at, body)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -254,7 +253,7 @@ func (w *world) compareLogin(at id.Ref, organization id.ID, login string) {
 	}
 }
 
-// outcome is the account that logs in after the right password, as an explanation has it.
+// outcome returns the account that logs in after the right password by an explanation.
 func outcome(e application.Explanation) (who id.ID, err error) {
 	for _, refusal := range []*apierr.Error{e.Refusal, e.AfterPassword, e.Linking.Refusal} {
 		if refusal != nil {
@@ -264,7 +263,7 @@ func outcome(e application.Explanation) (who id.ID, err error) {
 	return e.Linking.Account.ID, nil
 }
 
-// basic is the value of an attempt that has no password.
+// basic returns the value of a login attempt without a password.
 func basic(login string) secure.Secret {
 	return secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":")))
 }

@@ -19,20 +19,20 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// world is a tenant and what a few lists and names say of it: which stores each
-// application and organization has, in which order, and who is in a store.
-type world struct {
+// model is a tenant, and a simple model of its mappings in maps and lists: the stores of each
+// application and organization in their order, and the accounts of each store.
+type model struct {
 	*testing.T
 	*applicationtest.Deployment
 	dice   *rand.Rand
 	tenant id.ID
 
 	owners   map[id.ID]*modelOwner
-	kinds    map[id.ID]string // of the stores that are there
+	kinds    map[id.ID]string // of the stores that exist
 	parent   map[id.ID]id.ID  // directory of a group
 	accounts map[id.ID]map[string]id.ID
 	disabled map[id.ID]bool            // stores and applications
-	links    map[id.ID]map[id.ID]id.ID // of an account, by the directory that they lead to
+	links    map[id.ID]map[id.ID]id.ID // linked accounts of an account, by their directories
 }
 
 type modelOwner struct {
@@ -43,8 +43,8 @@ type modelOwner struct {
 	mappings map[id.ID]id.ID // by store
 }
 
-func newWorld(t *testing.T, d *applicationtest.Deployment, seed uint64) *world {
-	w := &world{T: t, Deployment: d, dice: rand.New(rand.NewPCG(seed, 7)), owners: map[id.ID]*modelOwner{},
+func newModel(t *testing.T, d *applicationtest.Deployment, seed uint64) *model {
+	w := &model{T: t, Deployment: d, dice: rand.New(rand.NewPCG(seed, 7)), owners: map[id.ID]*modelOwner{},
 		kinds: map[id.ID]string{}, parent: map[id.ID]id.ID{}, accounts: map[id.ID]map[string]id.ID{},
 		disabled: map[id.ID]bool{}, links: map[id.ID]map[id.ID]id.ID{}}
 	w.tenant, _ = d.Tenant(t)
@@ -58,18 +58,18 @@ func newWorld(t *testing.T, d *applicationtest.Deployment, seed uint64) *world {
 		w.addDirectory(fmt.Sprint(seed, " directory ", i))
 	}
 	for range 60 {
-		w.link()
+		w.linkAccounts()
 	}
 	for range 30 {
-		w.create()
+		w.createMapping()
 	}
 	for range 2 * len(w.owners) {
-		w.policy()
+		w.togglePolicy()
 	}
 	return w
 }
 
-func (w *world) addApplication() {
+func (w *model) addApplication() {
 	at := newApplication(w.T, w.Deployment, w.tenant)
 	a, err := w.Service.Application(w.Context(), id.Ref{Tenant: w.tenant, ID: at})
 	if err != nil {
@@ -78,7 +78,7 @@ func (w *world) addApplication() {
 	w.owners[at] = &modelOwner{kind: store.ApplicationKind, policy: a.AccountLinkingPolicyID, mappings: map[id.ID]id.ID{}}
 }
 
-func (w *world) addOrganization() {
+func (w *model) addOrganization() {
 	at := newOrganization(w.T, w.Deployment, w.tenant)
 	o, err := w.Service.Organization(w.Context(), id.Ref{Tenant: w.tenant, ID: at})
 	if err != nil {
@@ -88,9 +88,9 @@ func (w *world) addOrganization() {
 	w.kinds[at] = string(store.OrganizationKind)
 }
 
-// addDirectory makes a directory with three accounts: jo in none of its groups,
-// sam in the first, and one of a name of its own in the second.
-func (w *world) addDirectory(name string) {
+// addDirectory creates a directory with two groups and three accounts: jo in no group, sam in the
+// first group, and an account with a unique login name in the second group.
+func (w *model) addDirectory(name string) {
 	directory := w.Directory(w.T, w.tenant, name)
 	w.kinds[directory] = directoryapi.Directories
 	w.accounts[directory] = map[string]id.ID{}
@@ -109,15 +109,15 @@ func (w *world) addDirectory(name string) {
 	}
 }
 
-// pick returns one of the keys.
-func pick[V any](w *world, of map[id.ID]V) id.ID {
+// pick returns a random key.
+func pick[V any](w *model, of map[id.ID]V) id.ID {
 	keys := slices.SortedFunc(maps.Keys(of), compareIDs)
 	return keys[w.dice.IntN(len(keys))]
 }
 
 func compareIDs(a, b id.ID) int { return cmp.Compare(a.String(), b.String()) }
 
-func (w *world) change() (in application.MappingChange) {
+func (w *model) randomChange() (in application.MappingChange) {
 	if w.dice.IntN(2) == 0 {
 		in.ListIndex = field.Some(w.dice.IntN(9) - 2)
 	}
@@ -130,8 +130,8 @@ func (w *world) change() (in application.MappingChange) {
 	return in
 }
 
-// refusal is what the model says of a mapping that a client asks for.
-func (w *world) refusal(o *modelOwner, of id.ID, in application.MappingChange, isNew bool) error {
+// mappingError returns the error of a new or changed mapping by the model.
+func (w *model) mappingError(o *modelOwner, of id.ID, in application.MappingChange, isNew bool) error {
 	isOrganization := o.kind == store.OrganizationKind
 	choose := func(application, organization error) error {
 		if isOrganization {
@@ -151,8 +151,8 @@ func (w *world) refusal(o *modelOwner, of id.ID, in application.MappingChange, i
 	return nil
 }
 
-func (w *world) create() {
-	at, of, in := pick(w, w.owners), pick(w, w.kinds), w.change()
+func (w *model) createMapping() {
+	at, of, in := pick(w, w.owners), pick(w, w.kinds), w.randomChange()
 	o := w.owners[at]
 	var m store.Mapping
 	var err error
@@ -163,7 +163,7 @@ func (w *world) create() {
 		m, err = w.Service.CreateOrganizationMapping(w.Context(), w.tenant, application.NewOrganizationMapping{
 			Organization: link("organizations", at), AccountStore: link(w.kinds[of], of), MappingChange: in})
 	}
-	if want := w.refusal(o, of, in, true); !errors.Is(err, want) {
+	if want := w.mappingError(o, of, in, true); !errors.Is(err, want) {
 		w.Fatalf("mapping a store of the %s to one of the %s returned %v, want %v", w.kinds[of], o.kind, err, want)
 	}
 	if err != nil {
@@ -177,8 +177,8 @@ func (w *world) create() {
 	}
 }
 
-// mapping picks one that is there.
-func (w *world) mapping() (o *modelOwner, of id.ID, ok bool) {
+// pickMapping returns a random mapping: its owner and its store.
+func (w *model) pickMapping() (o *modelOwner, of id.ID, ok bool) {
 	o = w.owners[pick(w, w.owners)]
 	if len(o.stores) == 0 {
 		return o, of, false
@@ -186,14 +186,14 @@ func (w *world) mapping() (o *modelOwner, of id.ID, ok bool) {
 	return o, o.stores[w.dice.IntN(len(o.stores))], true
 }
 
-func (w *world) update() {
-	o, of, ok := w.mapping()
+func (w *model) updateMapping() {
+	o, of, ok := w.pickMapping()
 	if !ok {
 		return
 	}
-	in := w.change()
-	_, err := w.Service.UpdateMapping(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}, in)
-	if want := w.refusal(o, of, in, false); !errors.Is(err, want) {
+	in := w.randomChange()
+	_, err := w.Service.MappingUpdater(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}, in)
+	if want := w.mappingError(o, of, in, false); !errors.Is(err, want) {
 		w.Fatalf("the change returned %v, want %v", err, want)
 	}
 	if err == nil {
@@ -201,21 +201,20 @@ func (w *world) update() {
 	}
 }
 
-func (w *world) unmap() {
-	o, of, ok := w.mapping()
+func (w *model) deleteMapping() {
+	o, of, ok := w.pickMapping()
 	if !ok {
 		return
 	}
-	if err := w.Service.DeleteMapping(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}); err != nil {
+	if err := w.Service.MappingDeleter(o.kind)(w.Context(), id.Ref{Tenant: w.tenant, ID: o.mappings[of]}); err != nil {
 		w.Fatal(err)
 	}
 	o.drop(of)
 	delete(o.mappings, of)
 }
 
-// toggle disables a store, or rarely an application, and enables what has been
-// disabled for a while.
-func (w *world) toggle() {
+// toggleStatus disables or enables a random store or, rarely, an application.
+func (w *model) toggleStatus() {
 	at := pick(w, w.kinds)
 	switch {
 	case len(w.disabled) > 3:
@@ -244,8 +243,8 @@ func (w *world) toggle() {
 	}
 }
 
-// forget lets a store go from the model.
-func (w *world) forget(gone id.ID) {
+// removeFromModel removes a deleted store from the model.
+func (w *model) removeFromModel(gone id.ID) {
 	for _, o := range w.owners {
 		o.drop(gone)
 		delete(o.mappings, gone)
@@ -263,7 +262,7 @@ func (w *world) forget(gone id.ID) {
 	delete(w.disabled, gone)
 }
 
-func (w *world) remove() {
+func (w *model) deleteStore() {
 	gone := pick(w, w.kinds)
 	at, e := id.Ref{Tenant: w.tenant, ID: gone}, events.Envelope{ID: w.NewID(), Tenant: w.tenant}
 	var err error
@@ -282,7 +281,7 @@ func (w *world) remove() {
 		err = w.Service.DirectoryDeleted(w.Context(), e, events.DirectoryDeleted{Tenant: w.tenant, Directory: gone})
 		for group, directory := range w.parent {
 			if directory == gone {
-				w.forget(group)
+				w.removeFromModel(group)
 			}
 		}
 		w.addDirectory(w.NewID().String())
@@ -290,17 +289,17 @@ func (w *world) remove() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.forget(gone)
+	w.removeFromModel(gone)
 }
 
-// compare holds the service against the model.
-func (w *world) compare() {
+// compare compares the service with the model.
+func (w *model) compare() {
 	w.Helper()
 	for at, o := range w.owners {
 		ref := id.Ref{Tenant: w.tenant, ID: at}
-		read, flags := w.Service.ApplicationMappings, w.applicationFlags
+		read, flags := w.Service.ListApplicationMappings, w.applicationFlags
 		if o.kind == store.OrganizationKind {
-			read, flags = w.Service.OrganizationMappings, w.organizationFlags
+			read, flags = w.Service.ListOrganizationMappings, w.organizationFlags
 		}
 		got := orderOf(inOrder(w.T, read, w.tenant, at))
 		if !got.equal(o.order) {
@@ -315,7 +314,7 @@ func (w *world) compare() {
 	}
 }
 
-func (w *world) applicationFlags(at id.Ref) (accounts, groups id.ID) {
+func (w *model) applicationFlags(at id.Ref) (accounts, groups id.ID) {
 	a, err := w.Service.Application(w.Context(), at)
 	if err != nil {
 		w.Fatal(err)
@@ -323,7 +322,7 @@ func (w *world) applicationFlags(at id.Ref) (accounts, groups id.ID) {
 	return a.DefaultAccountStore, a.DefaultGroupStore
 }
 
-func (w *world) organizationFlags(at id.Ref) (accounts, groups id.ID) {
+func (w *model) organizationFlags(at id.Ref) (accounts, groups id.ID) {
 	o, err := w.Service.Organization(w.Context(), at)
 	if err != nil {
 		w.Fatal(err)
@@ -331,30 +330,30 @@ func (w *world) organizationFlags(at id.Ref) (accounts, groups id.ID) {
 	return o.DefaultAccountStore, o.DefaultGroupStore
 }
 
-// Random sequences of what can happen to mappings leave them, and the logins
-// through them, as lists and names would be.
+// After each step of a random sequence of changes, the mappings of the service, and the logins by
+// them, are those of the model.
 func TestMappingsAreAsTheirModel(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			w := newWorld(t, d, seed)
+			w := newModel(t, d, seed)
 			for range 60 {
 				switch action := w.dice.IntN(23); {
 				case action < 8:
-					w.create()
+					w.createMapping()
 				case action < 11:
-					w.update()
+					w.updateMapping()
 				case action < 13:
-					w.unmap()
+					w.deleteMapping()
 				case action < 16:
-					w.toggle()
+					w.toggleStatus()
 				case action < 18:
-					w.policy()
+					w.togglePolicy()
 				case action < 22:
-					w.link()
+					w.linkAccounts()
 				default:
-					w.remove()
+					w.deleteStore()
 				}
 				w.compare()
 

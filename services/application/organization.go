@@ -27,8 +27,7 @@ type NewOrganization struct {
 	CustomData  customdata.Change `json:"customData"`
 }
 
-// isForCustomData reports whether a body names nothing of the organization
-// itself.
+// isForCustomData reports whether a body changes nothing but customData.
 func (in NewOrganization) isForCustomData() bool {
 	in.CustomData = customdata.Change{}
 	return reflect.DeepEqual(in, NewOrganization{})
@@ -39,8 +38,8 @@ func (s *Service) Organization(ctx context.Context, in id.Ref) (store.Organizati
 	return s.store.Organization(ctx, in.Tenant, in.ID)
 }
 
-// ListOrganizations returns a page of the organizations of a tenant. A caller's own
-// tenant is the only one that exists to it: any other is apierr.NotFound.
+// ListOrganizations returns a page of the organizations of a tenant. Any tenant but the
+// caller's own is apierr.NotFound.
 func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Organization], error) {
 	return list.PageOf(ctx, s.directories.Tenant, s.store.ListOrganizations, tenant, query)
 }
@@ -53,10 +52,10 @@ func (s *Service) ListDirectoryOrganizations(
 	return list.PageOf(ctx, s.directories.Directory, s.store.ListStoreOrganizations, directory, query)
 }
 
-// CreateOrganization makes an organization from a client's body. It begins with
-// the directory that first asks for, or without an account store.
+// CreateOrganization creates an organization (B2B customer) from a client's body, with a
+// directory as its account store where directory asks for one.
 func (s *Service) CreateOrganization(
-	ctx context.Context, tenant id.ID, in NewOrganization, first FirstDirectory,
+	ctx context.Context, tenant id.ID, in NewOrganization, directory DirectoryToCreate,
 ) (store.Organization, error) {
 	now := s.now()
 	o := store.Organization{
@@ -65,18 +64,19 @@ func (s *Service) CreateOrganization(
 	if err := applyOrganization(&o, in, true); err != nil {
 		return o, err
 	}
-	mapping, err := s.begin(ctx, beginning{
-		owner: organizations, at: o.Ref(), name: o.Name,
-		isTaken:  func() (bool, error) { return s.store.OrganizationTaken(ctx, o) },
-		insert:   func(tx *store.Tx) error { return tx.InsertOrganization(ctx, o, in.CustomData.Value) },
-		readBack: func() error { _, err := s.Organization(ctx, o.Ref()); return err },
-	}, first)
+	mapping, err := s.createOwner(ctx, newOwner{
+		owner: organizations, ref: o.Ref(), name: o.Name,
+		nameTaken: func() (bool, error) { return s.store.OrganizationTaken(ctx, o) },
+		insert:    func(tx *store.Tx) error { return tx.InsertOrganization(ctx, o, in.CustomData.Value) },
+		find:      func() error { _, err := s.Organization(ctx, o.Ref()); return err },
+	}, directory)
 	o.DefaultAccountStore, o.DefaultGroupStore = mapping, mapping
-	return o, organizationTaken(o, err)
+	return o, explainOrganizationTaken(o, err)
 }
 
-// organizationTaken explains a clash of a name or a key that the tenant has.
-func organizationTaken(o store.Organization, err error) error {
+// explainOrganizationTaken adds the texts to apierr.Exists, the error of a name or a nameKey
+// that another organization of the tenant has. Other errors are returned unchanged.
+func explainOrganizationTaken(o store.Organization, err error) error {
 	if !errors.Is(err, apierr.Exists) {
 		return err
 	}
@@ -109,8 +109,8 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 	return err
 }
 
-// UpdateOrganization changes what the body names. An organization whose
-// customData alone changes stays as it is.
+// UpdateOrganization changes the members that the body names. A change of customData alone does
+// not change the organization and its modifiedAt.
 func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrganization) (store.Organization, error) {
 	var o store.Organization
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -126,17 +126,17 @@ func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrgan
 		o.ModifiedAt = s.now()
 		return tx.UpdateOrganization(ctx, o)
 	})
-	return o, organizationTaken(o, err)
+	return o, explainOrganizationTaken(o, err)
 }
 
-// DeleteOrganization removes an organization with its mappings, those to
-// applications too, not the stores that they lead to.
+// DeleteOrganization deletes an organization, its own mappings and its mappings to
+// applications; the account stores are not deleted.
 func (s *Service) DeleteOrganization(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockOwner(ctx, store.OrganizationKind, at); err != nil {
 			return err
 		}
-		if err := dropStore(ctx, tx, at.Tenant, at.ID); err != nil {
+		if err := deleteStoreMappings(ctx, tx, at.Tenant, at.ID); err != nil {
 			return err
 		}
 		return tx.DeleteOrganization(ctx, at)

@@ -11,20 +11,20 @@ import (
 const (
 	// purgeInterval is the time between two purges.
 	purgeInterval = time.Minute
-	// purgeBatch bounds what one transaction deletes.
+	// purgeBatch limits the rows that one transaction deletes.
 	purgeBatch = 1000
 )
 
-// Purger is the worker that deletes the expired counters of the login throttle.
-func (s *Service) Purger(ctx context.Context) error {
-	return purge.Every(purgeInterval, "purge of login counters failed, retrying", s.Purge)(ctx)
+// Purger returns the worker that purges all databases at an interval.
+func (s *Service) Purger() func(context.Context) error {
+	return purge.Every(purgeInterval, "purge of login counters failed, retrying", s.Purge)
 }
 
-// Purge deletes them now.
+// Purge deletes the expired counters of failed logins (throttle.go), once, in all databases.
 func (s *Service) Purge(ctx context.Context) error {
-	return s.store.EachShard(ctx, s.purge)
+	return s.store.EachShard(ctx, s.purgeShard)
 }
 
-func (s *Service) purge(ctx context.Context) error {
-	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounters(ctx, s.now(), purgeBatch) })
+func (s *Service) purgeShard(ctx context.Context) error {
+	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredCounters(ctx, s.now(), purgeBatch) })
 }

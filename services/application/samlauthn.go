@@ -22,20 +22,21 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// futureInstant is how far the clock of a service provider may be ahead.
-const futureInstant = 5 * time.Minute
+// maxClockAhead is the clock skew that is allowed for a service provider: an IssueInstant may be
+// that far in the future.
+const maxClockAhead = 5 * time.Minute
 
-// AuthnVerificationRequest is the body that has a service provider's request verified
-// (docs/interface/applications.md#saml-identity-provider).
+// AuthnVerificationRequest is the body that requests the verification of an AuthnRequest of a
+// service provider (docs/interface/applications.md#saml-identity-provider).
 type AuthnVerificationRequest struct {
 	SAMLRequest field.Text `json:"samlRequest"`
 	RelayState  field.Text `json:"relayState"`
-	QueryString field.Text `json:"queryString"` // that the browser brought; has the signature
+	QueryString field.Text `json:"queryString"` // of the browser's request; has the signature
 }
 
-// AuthnVerification is a request that was verified.
+// AuthnVerification is an AuthnRequest that was verified.
 type AuthnVerification struct {
-	RelayState      *string // of the request, or else of the registration
+	RelayState      *string // of the request, or else the default of the registration
 	ServiceProvider id.ID
 	RequestID       string
 	IssuedAt        time.Time
@@ -43,10 +44,11 @@ type AuthnVerification struct {
 	request saml.Request
 }
 
-// VerifyAuthnRequest checks a request of a service provider to an identity
-// provider. A request that is malformed or whose signature is wrong is
-// apierr.Format, one of an unknown service provider apierr.Reference, and one that
-// is not registered, or disabled, apierr.UnusableStatus.
+// VerifyAuthnRequest verifies an AuthnRequest of a service provider: its signature (which may be
+// in the query or in the XML, pkg/saml), its time, its issuer and its assertion consumer
+// service. A malformed request or a wrong signature is apierr.Format, an unknown service
+// provider apierr.Reference, and one whose registration is missing or disabled
+// apierr.UnusableStatus.
 func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVerificationRequest) (AuthnVerification, error) {
 	identity, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
@@ -68,7 +70,7 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	if err != nil {
 		return AuthnVerification{}, err
 	}
-	if err := s.wantPast("the IssueInstant of samlRequest", request.IssuedAt); err != nil {
+	if err := s.checkNotInFuture("the IssueInstant of samlRequest", request.IssuedAt); err != nil {
 		return AuthnVerification{}, err
 	}
 	provider, err := s.store.SAMLServiceProviderOfEntity(ctx, at.Tenant, request.Issuer)
@@ -79,7 +81,7 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	if err != nil {
 		return AuthnVerification{}, err
 	}
-	registration, err := s.usableRegistration(ctx, identity, provider)
+	registration, err := s.enabledRegistration(ctx, identity, provider)
 	if err != nil {
 		return AuthnVerification{}, err
 	}
@@ -111,9 +113,10 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	return AuthnVerification{relayState, provider.ID, request.ID, request.IssuedAt, request}, nil
 }
 
-// usableRegistration returns the registration of a service provider with an
-// identity provider, or apierr.UnusableStatus.
-func (s *Service) usableRegistration(
+// enabledRegistration returns the registration of a service provider with an identity provider,
+// or apierr.UnusableStatus where the registration is missing, or it or the identity provider is
+// disabled.
+func (s *Service) enabledRegistration(
 	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
 ) (store.SAMLRegistration, error) {
 	if identity.Status != directoryapi.Enabled {
@@ -129,15 +132,15 @@ func (s *Service) usableRegistration(
 	return registration, err
 }
 
-func (s *Service) wantPast(name string, at time.Time) error {
-	if at.After(s.now().Add(futureInstant)) {
+func (s *Service) checkNotInFuture(name string, at time.Time) error {
+	if at.After(s.now().Add(maxClockAhead)) {
 		return apierr.Format.Because("%s must not be in the future", name)
 	}
 	return nil
 }
 
-// SAMLResponseRequest is the body that asks for the response to a request that
-// was verified.
+// SAMLResponseRequest is the body that requests the response to an AuthnRequest that was
+// verified.
 type SAMLResponseRequest struct {
 	Account           field.Link        `json:"account"`
 	ServiceProvider   field.Link        `json:"serviceProvider"`
@@ -145,11 +148,11 @@ type SAMLResponseRequest struct {
 	AuthnIssueInstant field.Of[Instant] `json:"authnIssueInstant"`
 }
 
-// Instant is a time as it was sent: a datetime, or a number of milliseconds since
-// 1970, which is kept as a datetime.
+// Instant is a time of a body: a datetime, or a number of milliseconds since 1970, which is
+// converted to a datetime.
 type Instant string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON decodes either form.
 func (i *Instant) UnmarshalJSON(data []byte) error {
 	if since, err := strconv.ParseInt(string(data), 10, 64); err == nil {
 		*i = Instant(time.UnixMilli(since).UTC().Format(time.RFC3339Nano))
@@ -158,7 +161,7 @@ func (i *Instant) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(i))
 }
 
-// check checks what stands in the body itself: what is required, then formats.
+// check checks the members of the body: first those that are required, then their formats.
 func (in SAMLResponseRequest) check(s *Service) error {
 	for _, required := range []struct {
 		name  string
@@ -178,15 +181,15 @@ func (in SAMLResponseRequest) check(s *Service) error {
 	if err != nil {
 		return apierr.Format.Because("authnIssueInstant must be a datetime such as 2026-11-20T20:25:00.000Z, or milliseconds since 1970")
 	}
-	return s.wantPast("authnIssueInstant", issued)
+	return s.checkNotInFuture("authnIssueInstant", issued)
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// NewSAMLResponse returns the signed response that informs a service provider that
-// an account has logged in. An account that the application does not reach is
-// apierr.Reference, one that may not log in apierr.UnusableStatus.
-func (s *Service) NewSAMLResponse(ctx context.Context, at id.Ref, in SAMLResponseRequest) ([]byte, error) {
+// CreateSAMLResponse returns the signed SAML response, with an assertion, which tells a service
+// provider that an account has logged in. An account that is in no account store of the
+// application is apierr.Reference, one that may not log in apierr.UnusableStatus.
+func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResponseRequest) ([]byte, error) {
 	identity, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
 		return nil, err
@@ -194,7 +197,7 @@ func (s *Service) NewSAMLResponse(ctx context.Context, at id.Ref, in SAMLRespons
 	if err := in.check(s); err != nil {
 		return nil, err
 	}
-	ref, err := s.reference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
+	ref, err := s.parseReference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
 	if err != nil {
 		return nil, err
 	}
@@ -205,22 +208,22 @@ func (s *Service) NewSAMLResponse(ctx context.Context, at id.Ref, in SAMLRespons
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.usableRegistration(ctx, identity, provider); err != nil {
+	if _, err := s.enabledRegistration(ctx, identity, provider); err != nil {
 		return nil, err
 	}
-	ref, err = s.reference(in.Account, "account", "accounts")
+	ref, err = s.parseReference(in.Account, "account", "accounts")
 	if err != nil {
 		return nil, err
 	}
-	account, err := s.admittedAccount(ctx, identity, ref.ID)
+	account, err := s.accountForResponse(ctx, identity, ref.ID)
 	if err != nil {
 		return nil, err
 	}
-	return s.samlResponse(ctx, identity, provider, account, in.RequestID.Value)
+	return s.signSAMLResponse(ctx, identity, provider, account, in.RequestID.Value)
 }
 
-// samlResponse returns the signed response for an account.
-func (s *Service) samlResponse(ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
+// signSAMLResponse returns the signed response, with an assertion, for an account.
+func (s *Service) signSAMLResponse(ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
 	account directoryapi.Account, requestID string,
 ) (signed []byte, err error) {
 	response := saml.Response{
@@ -248,15 +251,15 @@ func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, erro
 	return saml.ReadKeyPair(identity.Certificate, private)
 }
 
-// admittedAccount returns an account that may log in to the application of an
-// identity provider.
-func (s *Service) admittedAccount(ctx context.Context, identity SAMLIdentityProvider, asked id.ID) (directoryapi.Account, error) {
-	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", asked))
-	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: asked}); errors.Is(err, apierr.NotFound) {
+// accountForResponse returns an account if it may log in to the application of an identity
+// provider.
+func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityProvider, account id.ID) (directoryapi.Account, error) {
+	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", account))
+	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: account}); errors.Is(err, apierr.NotFound) {
 		return directoryapi.Account{}, unreachable
 	}
 	access, err := s.CheckAccess(ctx, applicationapi.CheckAccess{
-		Tenant: identity.TenantID, Application: identity.ApplicationID, Account: asked,
+		Tenant: identity.TenantID, Application: identity.ApplicationID, Account: account,
 	})
 	switch refusal := apierr.From(err); {
 	case errors.Is(err, apierr.TokenAccountUnreachable):
@@ -268,9 +271,9 @@ func (s *Service) admittedAccount(ctx context.Context, identity SAMLIdentityProv
 	return access.Account, err
 }
 
-// nameID returns how a service provider knows an account: by its email, by an id
-// that stays but is different for each service provider, or by one of
-// this response alone.
+// nameID returns the NameID of an account for a service provider, and its format: the email, a
+// persistent id that is different for each service provider, or a transient id that is
+// different in each response.
 func (s *Service) nameID(
 	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider, a directoryapi.Account,
 ) (name, format string, err error) {
@@ -289,9 +292,9 @@ func (s *Service) nameID(
 	return a.Email, saml.EmailNameID, nil
 }
 
-// assertedAttributes returns what the rules of an identity provider state of an
-// account. A rule without a name takes those of its account attributes, and an
-// attribute without a value is left out.
+// assertedAttributes returns the attributes of an assertion (attribute statement) that the rules
+// of an identity provider make of an account. A rule without a name uses the names of its
+// account attributes. An attribute without a value is left out.
 func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directoryapi.Account) ([]saml.Attribute, error) {
 	rules, err := s.store.SAMLRules(ctx, at)
 	if err != nil || len(rules.Items) == 0 {
@@ -322,7 +325,7 @@ func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directory
 	for _, rule := range rules.Items {
 		var all []string
 		for _, source := range rule.AccountAttributes {
-			values := valuesOf(a, data, source)
+			values := attributeValues(a, data, source)
 			if rule.Name == nil {
 				add(rule, source, values)
 			}
@@ -335,9 +338,10 @@ func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directory
 	return attributes, nil
 }
 
-// valuesOf returns the values of an account attribute: a member of a list each, and
-// none for what is no text, number or truth value.
-func valuesOf(a directoryapi.Account, data any, attribute string) []string {
+// attributeValues returns the values of an account attribute, such as email or
+// customData.color: one value for each member of a list, and none for a value that is not a
+// text, a number or a boolean.
+func attributeValues(a directoryapi.Account, data any, attribute string) []string {
 	optional := func(text *string) []string {
 		if text == nil {
 			return nil
@@ -360,17 +364,18 @@ func valuesOf(a directoryapi.Account, data any, attribute string) []string {
 		members, _ := data.(map[string]any)
 		data = members[key]
 	}
-	return texts(data)
+	return textValues(data)
 }
 
-func texts(value any) (out []string) {
+// textValues returns the texts of a value of customData.
+func textValues(value any) (out []string) {
 	switch v := value.(type) {
 	case string:
 		return []string{v}
 	case []any:
 		for _, member := range v {
 			if _, isList := member.([]any); !isList {
-				out = append(out, texts(member)...)
+				out = append(out, textValues(member)...)
 			}
 		}
 	case float64, bool:

@@ -3,62 +3,25 @@ package application
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
-	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// SAMLEntityID is the name in SAML of an application as an identity provider.
+// SAMLEntityID returns the entity id of an application as a SAML identity provider.
 func SAMLEntityID(name alias.Alias, application id.ID) string {
 	return name.Spell("urn:service:application:") + application.String() + ":provider:idp"
 }
 
-// SAMLRelayState reads a relay state that NewDefaultRelayState made.
-func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRelayState) (out applicationapi.SAMLDestination, err error) {
-	unknown := apierr.SAMLMalformed.Because("the RelayState is none of this service")
-	var tenant id.ID
-	_, claims, err := secure.ParseJWT(in.Token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		name, _ := header["tid"].(string)
-		var err error
-		if tenant, err = id.Parse(name); err != nil || header["stt"] != relayStateType {
-			return "", unknown
-		}
-		sealed, err := s.store.SAMLRelayKey(caller.WithTenant(ctx, tenant), tenant)
-		if err != nil {
-			return "", err
-		}
-		return s.ring.Open(sealed, relayKeyPurpose(tenant))
-	})
-	if err != nil {
-		return out, unknown
-	}
-	text := func(name string) string { value, _ := claims[name].(string); return value }
-	policy, err := id.Parse(text("spUid"))
-	if err != nil {
-		return out, unknown
-	}
-	out.Application, err = s.SAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
-	if errors.Is(err, apierr.NotFound) {
-		return out, unknown
-	}
-	out.CallbackURI, out.AccountStore = text("cb_uri"), href.Link{Href: text("ash")}
-	if state, ok := claims["state"].(string); ok {
-		out.State = &state
-	}
-	return out, err
-}
-
-// SAMLApplication returns the oldest application that a directory is mapped to.
+// SAMLApplication returns the application of an IdP-initiated SAML login without a RelayState: the
+// oldest application that the directory is mapped to, or apierr.NotFound.
 func (s *Service) SAMLApplication(ctx context.Context, directory directoryapi.Ref) (applicationapi.Application, error) {
 	page, err := s.ListDirectoryApplications(ctx, directory, list.Query{Limit: 1, Order: []list.Order{{Attribute: "createdAt"}}})
 	if err != nil {
@@ -70,8 +33,8 @@ func (s *Service) SAMLApplication(ctx context.Context, directory directoryapi.Re
 	return page.Items[0], nil
 }
 
-// hostedIdentityProvider returns the identity provider of an application.
-func (s *Service) hostedIdentityProvider(ctx context.Context, tenant, application id.ID) (SAMLIdentityProvider, error) {
+// identityProviderOfApplication returns the SAML identity provider of an application.
+func (s *Service) identityProviderOfApplication(ctx context.Context, tenant, application id.ID) (SAMLIdentityProvider, error) {
 	a, err := s.store.Application(ctx, tenant, application)
 	if err != nil {
 		return SAMLIdentityProvider{}, err
@@ -79,9 +42,11 @@ func (s *Service) hostedIdentityProvider(ctx context.Context, tenant, applicatio
 	return s.SAMLIdentityProvider(ctx, id.Ref{Tenant: tenant, ID: a.SAMLPolicyID})
 }
 
-// VerifySAMLRequest verifies a request that a browser brought.
+// VerifySAMLRequest verifies a SAML authentication request (AuthnRequest) that a browser has
+// brought from a service provider to the hosted login. Single sign-on itself is in
+// services/idsite/samlsignon.go.
 func (s *Service) VerifySAMLRequest(ctx context.Context, in applicationapi.VerifySAMLRequest) (out applicationapi.SAMLRequest, err error) {
-	identity, err := s.hostedIdentityProvider(ctx, in.Tenant, in.Application)
+	identity, err := s.identityProviderOfApplication(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return out, err
 	}
@@ -108,9 +73,10 @@ func (s *Service) VerifySAMLRequest(ctx context.Context, in applicationapi.Verif
 	}, nil
 }
 
-// SAMLResponse signs the response to a request that was verified.
+// SAMLResponse signs the response to a request that was verified: for an account that has
+// logged in, or a refusal. The assertion is made in samlauthn.go.
 func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer) (out applicationapi.SAMLResponse, err error) {
-	identity, err := s.hostedIdentityProvider(ctx, in.Tenant, in.Application)
+	identity, err := s.identityProviderOfApplication(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return out, err
 	}
@@ -118,7 +84,7 @@ func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer
 	if err != nil {
 		return out, err
 	}
-	if _, err := s.usableRegistration(ctx, identity, provider); err != nil {
+	if _, err := s.enabledRegistration(ctx, identity, provider); err != nil {
 		return out, err
 	}
 	out.ConsumerURL = provider.AssertionConsumerServiceURL
@@ -135,11 +101,11 @@ func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer
 		out.Response = secure.Secret(base64.StdEncoding.EncodeToString(signed))
 		return out, err
 	}
-	account, err := s.admittedAccount(ctx, identity, in.Account)
+	account, err := s.accountForResponse(ctx, identity, in.Account)
 	if err != nil {
 		return out, err
 	}
-	signed, err = s.samlResponse(ctx, identity, provider, account, in.RequestID)
+	signed, err = s.signSAMLResponse(ctx, identity, provider, account, in.RequestID)
 	out.Response = secure.Secret(base64.StdEncoding.EncodeToString(signed))
 	return out, err
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// SAMLIdentityProvider is an application as an identity provider.
+// SAMLIdentityProvider is an application as a SAML identity provider (IdP), to which registered
+// service providers send their users to log in.
 type SAMLIdentityProvider struct {
 	store.SAMLIdentityProvider
-	LoginURL string // where service providers send browsers; empty for the console, which has no Client API
+	LoginURL string // single sign-on address for service providers; empty for the console, which has no Client API
 }
 
 // IdentityProviderChange is the body that updates a SAML identity provider.
@@ -28,17 +29,16 @@ type IdentityProviderChange struct {
 	SignatureAlgorithm field.Text `json:"signatureAlgorithm"`
 }
 
-// SAMLPolicy returns the application whose SAML policy has that id, or
-// apierr.NotFound. The policy and the application's own SAML service provider are
-// nothing but links (docs/interface/applications.md#saml-policy): what they say is
-// the application's.
+// SAMLPolicy returns the application whose SAML policy has an id, or apierr.NotFound. A SAML
+// policy, and the application's own SAML service provider, have no data but links
+// (docs/interface/applications.md#saml-policy), which are made from the application.
 func (s *Service) SAMLPolicy(ctx context.Context, at id.Ref) (applicationapi.Application, error) {
 	a, err := s.store.ApplicationOfSAMLPolicy(ctx, at.Tenant, at.ID)
-	return s.labelled(ctx, a, err)
+	return s.ensureDNSLabel(ctx, a, err)
 }
 
-// SAMLIdentityProvider returns an identity provider, or apierr.NotFound. One that
-// was not asked for yet gets its key pair.
+// SAMLIdentityProvider returns an identity provider, or apierr.NotFound. The first call for an
+// application creates the identity provider and its key pair.
 func (s *Service) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
 	a, err := s.SAMLPolicy(ctx, at)
 	if err != nil {
@@ -46,34 +46,33 @@ func (s *Service) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIden
 	}
 	p, err := s.store.SAMLIdentityProvider(ctx, at)
 	if errors.Is(err, apierr.NotFound) {
-		p, err = s.beginIdentityProvider(ctx, a)
+		p, err = s.createIdentityProvider(ctx, a)
 	}
-	return s.reachable(a, p), err
+	return s.withLoginURL(a, p), err
 }
 
-// reachable adds where service providers send browsers.
-func (s *Service) reachable(a applicationapi.Application, p store.SAMLIdentityProvider) SAMLIdentityProvider {
+// withLoginURL adds the LoginURL.
+func (s *Service) withLoginURL(a applicationapi.Application, p store.SAMLIdentityProvider) SAMLIdentityProvider {
 	if a.Builtin {
 		return SAMLIdentityProvider{SAMLIdentityProvider: p}
 	}
-	return SAMLIdentityProvider{p, s.origin(a) + s.port() + "/saml/sso"}
+	return SAMLIdentityProvider{p, s.clientAPIOrigin(a) + s.basePort() + "/saml/sso"}
 }
 
-// port is that of the deployment's address where it is not the usual one: browsers
-// follow it.
-func (s *Service) port() string {
+// basePort returns the port of the deployment's address, with a colon, unless it is 443.
+func (s *Service) basePort() string {
 	if base, err := url.Parse(s.base.Host()); err == nil && base.Port() != "" && base.Port() != "443" {
 		return ":" + base.Port()
 	}
 	return ""
 }
 
-// beginIdentityProvider makes the identity provider of an application. A key
-// pair costs as much as thousands of reads, so the process makes one at a time:
-// of parallel requests the first makes it, and the others find it. Of several
-// processes one keeps its own.
-func (s *Service) beginIdentityProvider(ctx context.Context, a applicationapi.Application) (store.SAMLIdentityProvider, error) {
-	release, err := s.acquireKeyPairs(ctx)
+// createIdentityProvider creates the identity provider of an application, unless a concurrent
+// request has created it. A key pair costs as much as thousands of reads, so that a process
+// creates one at a time. Of several processes that do so at the same time, one stores its key
+// pair, and the others read that.
+func (s *Service) createIdentityProvider(ctx context.Context, a applicationapi.Application) (store.SAMLIdentityProvider, error) {
+	release, err := s.acquireKeyPairSlot(ctx)
 	if err != nil {
 		return store.SAMLIdentityProvider{}, err
 	}
@@ -92,24 +91,25 @@ func (s *Service) beginIdentityProvider(ctx context.Context, a applicationapi.Ap
 	if a.Builtin {
 		p.Status = directoryapi.Disabled
 	}
-	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.KeepSAMLIdentityProvider(ctx, p) }); err != nil {
+	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLIdentityProviderIfAbsent(ctx, p) }); err != nil {
 		return p, err
 	}
 	return s.store.SAMLIdentityProvider(ctx, at)
 }
 
-// acquireKeyPairs waits until no other key pair is being made.
-func (s *Service) acquireKeyPairs(ctx context.Context) (release func(), err error) {
+// acquireKeyPairSlot waits until no other key pair is being created, or returns
+// apierr.Unavailable when the context ends. The caller must call release.
+func (s *Service) acquireKeyPairSlot(ctx context.Context) (release func(), err error) {
 	select {
-	case s.keyPairs <- struct{}{}:
-		return func() { <-s.keyPairs }, nil
+	case s.keyPairSlot <- struct{}{}:
+		return func() { <-s.keyPairSlot }, nil
 	case <-ctx.Done():
 		return nil, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").After(time.Second)
 	}
 }
 
-// makeKeyPair makes a new key pair for an identity provider. No transaction may be
-// open.
+// makeKeyPair creates a new key pair for an identity provider. It must not be called in a
+// transaction, because it takes long.
 func (s *Service) makeKeyPair(p *store.SAMLIdentityProvider) error {
 	pair, err := saml.NewKeyPair(p.ApplicationID.String(), s.now())
 	if err != nil {
@@ -120,12 +120,13 @@ func (s *Service) makeKeyPair(p *store.SAMLIdentityProvider) error {
 	return err
 }
 
+// samlKeyPurpose binds an encrypted private key to its identity provider.
 func samlKeyPurpose(provider id.ID) string { return "application.saml/" + provider.String() }
 
-// UpdateSAMLIdentityProvider changes what the body names. Another signature
-// algorithm comes with a new key pair, so that no signature of the former one is
-// good for it. That of the console stays disabled: it has no Client API that a
-// service provider could send a browser to.
+// UpdateSAMLIdentityProvider changes the members that the body names. A change of the signature
+// algorithm also replaces the key pair (key rotation), so that signatures with the former
+// algorithm are no longer valid. The identity provider of the console stays disabled: it has no
+// Client API to which a service provider could send a browser.
 func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in IdentityProviderChange) (SAMLIdentityProvider, error) {
 	p, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
@@ -149,7 +150,7 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 			return err
 		}
 		switch {
-		case p.SignatureAlgorithm == was: // as it was, or as a parallel request made it
+		case p.SignatureAlgorithm == was: // unchanged, or changed by a concurrent request
 		case changed.Certificate == former:
 			return apierr.Unavailable.Because("signatureAlgorithm was changed at the same moment; repeat the request").After(time.Second)
 		default:
@@ -172,9 +173,9 @@ func (in IdentityProviderChange) apply(p *store.SAMLIdentityProvider, isConsole 
 	return refused.First()
 }
 
-// replaceKeyPair makes another key pair, one at a time in the process.
+// replaceKeyPair creates another key pair for an identity provider, one at a time in the process.
 func (s *Service) replaceKeyPair(ctx context.Context, p *store.SAMLIdentityProvider) error {
-	release, err := s.acquireKeyPairs(ctx)
+	release, err := s.acquireKeyPairSlot(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,8 +184,8 @@ func (s *Service) replaceKeyPair(ctx context.Context, p *store.SAMLIdentityProvi
 	return s.makeKeyPair(p)
 }
 
-// SAMLCertificate returns a certificate in PEM, or apierr.NotFound: a former
-// certificate is gone with its key.
+// SAMLCertificate returns a certificate in PEM, or apierr.NotFound, also for the certificate of
+// a key pair that was replaced.
 func (s *Service) SAMLCertificate(ctx context.Context, at id.Ref) (string, error) {
 	p, err := s.store.SAMLIdentityProviderOfCertificate(ctx, at)
 	if !errors.Is(err, apierr.NotFound) {
@@ -197,7 +198,7 @@ func (s *Service) SAMLCertificate(ctx context.Context, at id.Ref) (string, error
 	return first.Certificate, err
 }
 
-// SAMLRules returns the rules for the assertions of an identity provider, or
+// SAMLRules returns the attribute statement mapping rules of an identity provider, or
 // apierr.NotFound.
 func (s *Service) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
 	if _, err := s.SAMLIdentityProvider(ctx, at); err != nil {
@@ -206,7 +207,7 @@ func (s *Service) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, 
 	return s.store.SAMLRules(ctx, at)
 }
 
-// UpdateSAMLRules replaces the items of those rules.
+// UpdateSAMLRules replaces the items of the attribute statement mapping rules.
 func (s *Service) UpdateSAMLRules(ctx context.Context, at id.Ref, in mappingrule.Change) (rules mappingrule.Rules, err error) {
 	if _, err := s.SAMLIdentityProvider(ctx, at); err != nil {
 		return rules, err

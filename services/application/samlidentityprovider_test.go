@@ -94,7 +94,7 @@ func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting, _ := policy(t, d)
-	d.Service.HoldKeyPairs()
+	d.Service.OccupyKeyPairSlot()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := d.Service.SAMLIdentityProvider(ctx, made); err != nil {
@@ -106,7 +106,7 @@ func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 	}
 }
 
-// What is sealed goes under a new master key, and is good afterwards.
+// After a rotation of the master key the encrypted columns can still be decrypted.
 func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
@@ -114,7 +114,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Service.NewDefaultRelayState(t.Context(), at, application.NewRelayState{}); err != nil {
+	if _, err := d.Service.CreateDefaultRelayState(t.Context(), at, application.NewRelayState{}); err != nil {
 		t.Fatal(err)
 	}
 	ring := func(text secure.Secret) *secure.Keyring {

@@ -12,8 +12,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// maxRelayState bounds a relay state, in characters. The interface names no
-// limit: it has room for one that is a URL or a token.
+// maxRelayState is the limit of a RelayState, in characters. It is enough for a URL or a token.
 const maxRelayState = 4000
 
 // NewSAMLRegistration is the body that registers a service provider with the
@@ -25,8 +24,8 @@ type NewSAMLRegistration struct {
 	RegistrationChange
 }
 
-// RegistrationChange is the body that updates a registration. Its service provider
-// and its identity provider are fixed.
+// RegistrationChange is the body that updates a registration. The service provider and the
+// identity provider of a registration cannot be changed.
 type RegistrationChange struct {
 	Status            field.Text `json:"status"`
 	DefaultRelayState field.Text `json:"defaultRelayState"`
@@ -45,26 +44,25 @@ func (s *Service) SAMLRegistration(ctx context.Context, at id.Ref) (store.SAMLRe
 	return s.store.SAMLRegistration(ctx, at)
 }
 
-// ListSAMLRegistrations returns a page of the registrations with an identity
-// provider, or apierr.NotFound for that.
+// ListSAMLRegistrations returns a page of the registrations with an identity provider, or
+// apierr.NotFound for an unknown identity provider.
 func (s *Service) ListSAMLRegistrations(
 	ctx context.Context, provider id.Ref, query list.Query,
 ) (list.Page[store.SAMLRegistration], error) {
 	return list.PageOf(ctx, s.SAMLIdentityProvider, s.store.ListSAMLRegistrations, provider, query)
 }
 
-// ListServedSAMLServiceProviders returns a page of the service providers that are
-// registered with an identity provider, or apierr.NotFound for that.
-func (s *Service) ListServedSAMLServiceProviders(
+// ListSAMLServiceProvidersOfIdentityProvider returns a page of the service providers that are
+// registered with an identity provider, or apierr.NotFound for an unknown identity provider.
+func (s *Service) ListSAMLServiceProvidersOfIdentityProvider(
 	ctx context.Context, provider id.Ref, query list.Query,
 ) (list.Page[store.SAMLServiceProvider], error) {
-	return list.PageOf(ctx, s.SAMLIdentityProvider, s.store.ListServedSAMLServiceProviders, provider, query)
+	return list.PageOf(ctx, s.SAMLIdentityProvider, s.store.ListSAMLServiceProvidersOfIdentityProvider, provider, query)
 }
 
-// CreateSAMLRegistration registers a service provider with an identity provider.
-// A service provider that the tenant does not have, and another identity
-// provider than that of the path, is apierr.Reference; a second registration of
-// the two is apierr.SAMLRegistration.
+// CreateSAMLRegistration registers a service provider with an identity provider. A service
+// provider that the tenant does not have is apierr.Reference, and so is another identity
+// provider than that of the path. A second registration of the two is apierr.SAMLRegistration.
 func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, in NewSAMLRegistration) (store.SAMLRegistration, error) {
 	now := s.now()
 	r := store.SAMLRegistration{
@@ -74,7 +72,7 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, i
 	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
 		return r, err
 	}
-	if !in.ServiceProvider.Given() { // not Required, as elsewhere
+	if !in.ServiceProvider.Given() { // Invalid in place of Required, the error of other bodies
 		return r, apierr.Invalid.Because("serviceProvider is required; it cannot be null")
 	}
 	if err := in.apply(&r); err != nil {
@@ -99,9 +97,9 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, i
 	return r, err
 }
 
-// readProviders reads the two that a registration joins.
+// readProviders parses the links to the service provider and the identity provider.
 func (s *Service) readProviders(r *store.SAMLRegistration, in NewSAMLRegistration) error {
-	service, err := s.reference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
+	service, err := s.parseReference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
 	if err != nil {
 		return err
 	}
@@ -109,14 +107,14 @@ func (s *Service) readProviders(r *store.SAMLRegistration, in NewSAMLRegistratio
 	if !in.IdentityProvider.Given() {
 		return nil
 	}
-	identity, err := s.reference(in.IdentityProvider, "identityProvider", "samlIdentityProviders")
+	identity, err := s.parseReference(in.IdentityProvider, "identityProvider", "samlIdentityProviders")
 	if err == nil && identity.ID != r.IdentityProviderID {
 		err = apierr.Reference.Because("identityProvider: %q is not the identity provider of the path", in.IdentityProvider.Value.Href)
 	}
 	return err
 }
 
-// UpdateSAMLRegistration changes what the body names.
+// UpdateSAMLRegistration changes the members that the body names.
 func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref, in RegistrationChange) (store.SAMLRegistration, error) {
 	var r store.SAMLRegistration
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -132,7 +130,7 @@ func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref, in Regi
 	return r, err
 }
 
-// DeleteSAMLRegistration removes a registration.
+// DeleteSAMLRegistration deletes a registration.
 func (s *Service) DeleteSAMLRegistration(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLRegistration(ctx, at) })
 }

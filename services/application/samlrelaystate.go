@@ -4,38 +4,41 @@ import (
 	"context"
 	"errors"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// relayStateType is the header stt of a default relay state.
+// relayStateType is the header stt of the JWT of a default relay state.
 const relayStateType = "assertion"
 
-// NewRelayState is the body that asks for a default relay state. What it leaves out
-// is decided at a login with the relay state.
+// NewRelayState is the body that requests a default relay state. Members that it leaves out are
+// decided at the login.
 type NewRelayState struct {
 	CallbackURI  field.Text                       `json:"callbackUri"`
 	Organization field.Of[directoryapi.StoreName] `json:"organization"`
 	State        field.Text                       `json:"state"`
 }
 
-// NewDefaultRelayState makes the relay state that an identity provider sends along
-// when it begins a login to an application by itself
-// (docs/interface/applications.md#saml-policy). It is good for ever and any number
-// of times. The tenant of its header leads to the key that signed it, its claim
-// spUid to the application.
-func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.Ref, in NewRelayState) (secure.Secret, error) {
+// CreateDefaultRelayState creates the RelayState that an external identity provider sends with
+// an unsolicited response (IdP-initiated login, docs/interface/applications.md#saml-policy). It
+// is a JWT without expiry, which may be used any number of times. Its header tid names the
+// tenant, whose key signs it, its claim spUid the SAML policy of the application. It is read by
+// SAMLRelayState. The RelayState of all other SAML messages is in services/idsite/saml.go.
+func (s *Service) CreateDefaultRelayState(ctx context.Context, serviceProvider id.Ref, in NewRelayState) (secure.Secret, error) {
 	a, err := s.SAMLPolicy(ctx, serviceProvider)
 	if err != nil {
 		return "", err
 	}
 	claims := secure.Claims{"spUid": serviceProvider.ID.String(), "jti": secure.Token(22).Reveal()}
 	if in.CallbackURI.Given() {
-		if err := wantCallback(a, in.CallbackURI.Value); err != nil {
+		if err := checkAuthorizedCallback(a, in.CallbackURI.Value); err != nil {
 			return "", err
 		}
 		claims["cb_uri"] = in.CallbackURI.Value
@@ -45,7 +48,7 @@ func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.R
 		if err != nil {
 			return "", err
 		}
-		claims["ash"] = s.base.To(organizations.name(), organization.ID)
+		claims["ash"] = s.base.To(organizations.hrefKind(), organization.ID)
 	}
 	if in.State.Given() {
 		if _, err := field.Optional(in.State, "state", maxRelayState); err != nil {
@@ -61,9 +64,45 @@ func (s *Service) NewDefaultRelayState(ctx context.Context, serviceProvider id.R
 	return secure.Secret(token), err
 }
 
-// namedOrganization returns an organization of the tenant, mapped or not: whether
-// the application reaches it shows at the login. One that the tenant does not have
-// is apierr.Reference.
+// SAMLRelayState verifies and reads a RelayState of CreateDefaultRelayState, of any tenant. Any
+// other text is apierr.SAMLMalformed.
+func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRelayState) (out applicationapi.SAMLDestination, err error) {
+	unknown := apierr.SAMLMalformed.Because("the RelayState is none of this service")
+	var tenant id.ID
+	_, claims, err := secure.ParseJWT(in.Token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+		name, _ := header["tid"].(string)
+		var err error
+		if tenant, err = id.Parse(name); err != nil || header["stt"] != relayStateType {
+			return "", unknown
+		}
+		sealed, err := s.store.SAMLRelayKey(caller.WithTenant(ctx, tenant), tenant)
+		if err != nil {
+			return "", err
+		}
+		return s.ring.Open(sealed, relayKeyPurpose(tenant))
+	})
+	if err != nil {
+		return out, unknown
+	}
+	text := func(name string) string { value, _ := claims[name].(string); return value }
+	policy, err := id.Parse(text("spUid"))
+	if err != nil {
+		return out, unknown
+	}
+	out.Application, err = s.SAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
+	if errors.Is(err, apierr.NotFound) {
+		return out, unknown
+	}
+	out.CallbackURI, out.AccountStore = text("cb_uri"), href.Link{Href: text("ash")}
+	if state, ok := claims["state"].(string); ok {
+		out.State = &state
+	}
+	return out, err
+}
+
+// namedOrganization returns the organization of a body, or apierr.Reference where the tenant
+// has no such organization. It need not be mapped to the application: that is checked at the
+// login.
 func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.Of[directoryapi.StoreName]) (store.Organization, error) {
 	where, err := directoryapi.ReadStoreName(in, "organization")
 	if err != nil {
@@ -76,30 +115,29 @@ func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.
 	return o, err
 }
 
-// organizationNamed returns the organization of an href or a key, or
-// apierr.NotFound.
+// organizationNamed returns the organization of an href or a nameKey, or apierr.NotFound.
 func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where directoryapi.StoreName) (store.Organization, error) {
 	if where.Href == "" {
 		key, err := hostLabel(field.Some(where.NameKey), "nameKey")
 		if err != nil {
 			return store.Organization{}, apierr.NotFound // no organization has it
 		}
-		return s.store.OrganizationOfKey(ctx, tenant, key)
+		return s.store.OrganizationByNameKey(ctx, tenant, key)
 	}
 	ref, ok := s.base.Parse(where.Href)
-	if !ok || ref.Kind != organizations.name() {
+	if !ok || ref.Kind != organizations.hrefKind() {
 		return store.Organization{}, apierr.NotFound
 	}
 	return s.store.Organization(ctx, tenant, ref.ID)
 }
 
-// relayKey returns the key that signs the default relay states of a tenant. It is
-// made when it is first asked for.
+// relayKey returns the key that signs the default relay states of a tenant. The first call
+// creates the key.
 func (s *Service) relayKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
 	sealed, err := s.store.SAMLRelayKey(ctx, tenant)
 	if errors.Is(err, apierr.NotFound) {
 		err = s.store.Tx(ctx, func(tx *store.Tx) error {
-			return tx.KeepSAMLRelayKey(ctx, tenant, s.ring.Seal(secure.Token(43), relayKeyPurpose(tenant)), s.now())
+			return tx.InsertSAMLRelayKeyIfAbsent(ctx, tenant, s.ring.Seal(secure.Token(43), relayKeyPurpose(tenant)), s.now())
 		})
 		if err == nil {
 			sealed, err = s.store.SAMLRelayKey(ctx, tenant)
@@ -111,4 +149,5 @@ func (s *Service) relayKey(ctx context.Context, tenant id.ID) (secure.Secret, er
 	return s.ring.Open(sealed, relayKeyPurpose(tenant))
 }
 
+// relayKeyPurpose binds the encrypted key to its tenant.
 func relayKeyPurpose(tenant id.ID) string { return "application.relay/" + tenant.String() }

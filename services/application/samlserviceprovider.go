@@ -22,9 +22,9 @@ const (
 	maxCertificate                = 20_000
 )
 
-// NewSAMLServiceProvider is the body that creates or updates a registered SAML
-// service provider (docs/interface/applications.md#saml-identity-provider). Some
-// clients spell the last letters of the address in capitals.
+// NewSAMLServiceProvider is the body that creates or updates a registered SAML service provider
+// (docs/interface/applications.md#saml-identity-provider). ConsumerURLAlias is the
+// assertionConsumerServiceUrl of clients that write URL in capital letters.
 type NewSAMLServiceProvider struct {
 	Name                        field.Text `json:"name"`
 	Description                 field.Text `json:"description"`
@@ -40,16 +40,16 @@ func (s *Service) SAMLServiceProvider(ctx context.Context, at id.Ref) (store.SAM
 	return s.store.SAMLServiceProvider(ctx, at.Tenant, at.ID)
 }
 
-// ListSAMLServiceProviders returns a page of those of a tenant. A caller's own
-// tenant is the only one that exists to it: any other is apierr.NotFound.
+// ListSAMLServiceProviders returns a page of the registered service providers of a tenant. Any
+// tenant but the caller's own is apierr.NotFound.
 func (s *Service) ListSAMLServiceProviders(
 	ctx context.Context, tenant id.Ref, query list.Query,
 ) (list.Page[store.SAMLServiceProvider], error) {
 	return list.PageOf(ctx, s.directories.Tenant, s.store.ListSAMLServiceProviders, tenant, query)
 }
 
-// CreateSAMLServiceProvider makes one from a client's body. An entity id that
-// the tenant has is apierr.SAMLEntityTaken.
+// CreateSAMLServiceProvider creates a registered service provider from a client's body. An
+// entity id that the tenant has already is apierr.SAMLEntityTaken.
 func (s *Service) CreateSAMLServiceProvider(
 	ctx context.Context, tenant id.ID, in NewSAMLServiceProvider,
 ) (store.SAMLServiceProvider, error) {
@@ -59,10 +59,10 @@ func (s *Service) CreateSAMLServiceProvider(
 		return p, err
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLServiceProvider(ctx, p) })
-	return p, entityTaken(p, err)
+	return p, explainEntityTaken(p, err)
 }
 
-// UpdateSAMLServiceProvider changes what the body names.
+// UpdateSAMLServiceProvider changes the members that the body names.
 func (s *Service) UpdateSAMLServiceProvider(
 	ctx context.Context, at id.Ref, in NewSAMLServiceProvider,
 ) (store.SAMLServiceProvider, error) {
@@ -77,23 +77,24 @@ func (s *Service) UpdateSAMLServiceProvider(
 		p.ModifiedAt = s.now()
 		return tx.UpdateSAMLServiceProvider(ctx, p)
 	})
-	return p, entityTaken(p, err)
+	return p, explainEntityTaken(p, err)
 }
 
-// DeleteSAMLServiceProvider removes one with its registrations.
+// DeleteSAMLServiceProvider deletes a registered service provider with its registrations.
 func (s *Service) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSAMLServiceProvider(ctx, at) })
 }
 
-func entityTaken(p store.SAMLServiceProvider, err error) error {
+// explainEntityTaken makes apierr.Exists the error of an entity id that is registered already.
+func explainEntityTaken(p store.SAMLServiceProvider, err error) error {
 	if !errors.Is(err, apierr.Exists) {
 		return err
 	}
 	return apierr.SAMLEntityTaken.Because("a service provider with the entityId %q is registered", p.EntityID)
 }
 
-// applyServiceProvider writes the members of a body into a service provider and
-// checks them: what is required, then values, then formats.
+// applyServiceProvider checks the members of a body and writes them into a service provider:
+// first the members that are required, then values, then formats.
 func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvider, isNew bool) (err error) {
 	var refused field.Refusals
 	const consumerURL = "assertionConsumerServiceUrl"
@@ -121,8 +122,8 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvide
 	return refused.First()
 }
 
-// nameIDFormat reads a format by its name or by its URN, whose last part names
-// it. null and what names none is 2002.
+// nameIDFormat parses the name of a NameID format, or its URN, whose last part is the name. null
+// and an unknown name are apierr.Invalid.
 func nameIDFormat(in field.Text) (string, error) {
 	named := in.Or("")
 	switch strings.ToUpper(strings.TrimSpace(named[strings.LastIndexByte(named, ':')+1:])) {
@@ -138,7 +139,7 @@ func nameIDFormat(in field.Text) (string, error) {
 	)
 }
 
-// certificate reads a certificate in PEM, or nil for null.
+// certificate checks a certificate in PEM; nil for null.
 func certificate(in field.Text) (*string, error) {
 	text, err := field.Optional(in, "encodedX509Certificate", maxCertificate)
 	if err != nil || text == nil {

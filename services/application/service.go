@@ -1,7 +1,7 @@
-// Package application keeps applications, organizations and the account stores
-// that are mapped to them, and logs accounts in through them. Its rules are methods of
-// Service, one file per noun or workflow; its SQL is under store, its HTTP
-// under rest, and its wiring under app.
+// Package application is the application service. It stores applications, organizations and
+// the account stores that are mapped to them (account store mappings), and logs accounts in.
+// Its rules are methods of Service, one file per noun or workflow; its SQL is under store,
+// its HTTP under rest, and its wiring under app.
 package application
 
 import (
@@ -19,6 +19,23 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
+// Config is the configuration by the deployment: the domain of Client APIs, and the limits
+// of failed logins (throttle.go).
+type Config struct {
+	Suffix   string        // domain of the applications' Client APIs
+	Alias    alias.Alias   // in the names of SAML identity providers; empty: alias.Neutral
+	LoginKey secure.Secret // key of the HMACs under which login names and addresses are stored
+
+	Pair    Limit // of one login name at one address
+	Account Limit // of one login name at all addresses that are not known for it
+	Address Limit // of all login names at one address that is not known for them
+	// AddressShare raises Address by a percentage of the logins that succeeded at the address
+	// within a day.
+	AddressShare int
+	// KnownFor is how long an address is known for a login name after a successful login.
+	KnownFor time.Duration
+}
+
 // Service is the application service.
 type Service struct {
 	store       *store.Store
@@ -28,24 +45,24 @@ type Service struct {
 	now         func() time.Time
 	cfg         Config
 	logins      metric.Int64Counter
-	keyPairs    chan struct{} // holds one entry while a key pair is being made
+	keyPairSlot chan struct{} // has one entry while a key pair is being created (a mutex with timeout)
 }
 
-// New makes the service. ring seals the keys that it signs with, base is the
-// address that the hrefs of account stores begin with.
+// New returns the service. ring encrypts the private keys of identity providers, base is the
+// address with which hrefs begin.
 func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	return &Service{
 		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
-		keyPairs: make(chan struct{}, 1),
+		keyPairSlot: make(chan struct{}, 1),
 	}
 }
 
 var _ applicationapi.Contract = (*Service)(nil)
 
-// Alias is the word that names the product on the wire.
+// Alias returns the word that names the product in the HTTP interface.
 func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }
 
-// CustomData is the customData of the owners of one kind.
+// CustomData returns the customData of applications or of organizations.
 func (s *Service) CustomData(kind store.OwnerKind) customdata.Owners {
 	return s.store.CustomData(kind, s.now)
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// ProviderLogin logs in the user of a social or OAuth provider
-// (docs/interface/applications.md#accounts-by-provider), and follows the links of
-// the account.
+// ProviderLogin logs in the user of a social or OAuth provider (social login,
+// docs/interface/applications.md#accounts-by-provider). The directory service calls the
+// provider and creates the account of a new user (services/directory/provideraccount.go); the
+// account links are followed then (linking.go).
 func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
 	order, at, err := s.providerDirectory(ctx, in)
 	if err != nil {
@@ -31,15 +32,16 @@ func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderL
 	if err != nil {
 		return applicationapi.ProviderLoggedIn{}, err
 	}
-	logged, err := s.linked(ctx, order, directoryapi.Authenticated{Account: made.Account, Store: at})
-	// Of two new accounts, the copy in the default store comes after the other.
+	logged, err := s.followLinks(ctx, order, directoryapi.Authenticated{Account: made.Account, Store: at})
+	// The account that logs in may be a copy in the default account store, which was created
+	// after the account of the provider, or an account that existed before.
 	isNew := made.IsNew && !logged.Account.CreatedAt.Before(made.Account.CreatedAt)
 	return applicationapi.ProviderLoggedIn{LoggedIn: logged, IsNew: isNew}, err
 }
 
-// providerDirectory returns the directory through which users of a provider log in:
-// the one that is named, or the first of the provider in the order of login. The
-// LoginOrder is that of the account store that the login names.
+// providerDirectory returns the directory in which the user of a provider logs in: the one of
+// the request, or the first directory of the provider in the order of login. It also returns
+// the login order, narrowed to the account store that the login names.
 func (s *Service) providerDirectory(ctx context.Context, in applicationapi.ProviderLogin) (store.LoginOrder, directoryapi.Store, error) {
 	where := directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey}
 	order, err := s.loginOrder(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
@@ -47,11 +49,11 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 		return order, directoryapi.Store{}, err
 	}
 	provider := field.Fold(in.Login.Provider)
-	i := slices.IndexFunc(order.Mapped, func(p store.MappedStore) bool {
-		return provider != "" && p.SocialProvider == provider && (in.Directory.IsZero() || p.StoreID == in.Directory)
+	i := slices.IndexFunc(order.Mapped, func(m store.MappedStore) bool {
+		return provider != "" && m.SocialProvider == provider && (in.Directory.IsZero() || m.StoreID == in.Directory)
 	})
 	switch {
-	case i < 0 && !order.Named.IsZero():
+	case i < 0 && !order.NamedOrganization.IsZero():
 		return order, directoryapi.Store{}, apierr.OrgDirectoryTypeUnmapped.Because(
 			"no directory of the provider %q is mapped to the organization; %s", in.Login.Provider, mappedProviders(order),
 		)
@@ -61,7 +63,7 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 		)
 	}
 	at := order.Mapped[i].Store()
-	if !slices.Contains(order.Open(), at) {
+	if !slices.Contains(order.EnabledStores(), at) {
 		return order, at, apierr.OrganizationDisabled.Because(
 			"the organization through which the directory of the provider is reached is disabled",
 		)
@@ -69,7 +71,7 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 	return order, at, nil
 }
 
-// mappedProviders lists the providers whose users can log in, for a text.
+// mappedProviders lists the providers whose directories are mapped, as a part of an error text.
 func mappedProviders(order store.LoginOrder) string {
 	var names []string
 	for _, p := range order.Mapped {
@@ -84,9 +86,9 @@ func mappedProviders(order store.LoginOrder) string {
 	return "those of " + field.And(slices.Compact(names)) + " are"
 }
 
-// NewProviderAccount returns the account of a login at a provider, for a client
-// that holds an API key.
-func (s *Service) NewProviderAccount(
+// CreateProviderAccount returns the account of a user of a provider, which is created at the
+// first login, for a client with an API key.
+func (s *Service) CreateProviderAccount(
 	ctx context.Context, application id.Ref, login directoryapi.SocialLogin,
 ) (directoryapi.ProviderAccountResult, error) {
 	if _, err := s.Application(ctx, application); err != nil {
@@ -96,9 +98,9 @@ func (s *Service) NewProviderAccount(
 	return directoryapi.ProviderAccountResult{Account: out.Account, IsNew: out.IsNew}, err
 }
 
-// NewOrganizationProviderAccount refuses a login at a provider: those are for
-// applications, to which the login may name the organization.
-func (s *Service) NewOrganizationProviderAccount(
+// RefuseOrganizationProviderAccount refuses a login at a provider in the accounts of an
+// organization: such a login goes to an application, and may name the organization.
+func (s *Service) RefuseOrganizationProviderAccount(
 	ctx context.Context, organization id.Ref, _ directoryapi.SocialLogin,
 ) (directoryapi.ProviderAccountResult, error) {
 	if _, err := s.Organization(ctx, organization); err != nil {

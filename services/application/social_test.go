@@ -65,8 +65,8 @@ func TestTheDirectoryOfASocialProvider(t *testing.T) {
 	}
 }
 
-// An account whose login named an organization stands with it, also where it is
-// reached without.
+// The access of an account whose login named an organization ends with that of the organization,
+// though the account is in another store of the application.
 func TestTheStandingOfALoginToAnOrganization(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)

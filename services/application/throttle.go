@@ -9,96 +9,78 @@ import (
 	"slices"
 	"time"
 
-	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Config is what a deployment sets: the domain of Client APIs, and the login
-// throttle (rate limit of logins, lockout, brute-force protection): how many logins may
-// fail before the next are refused.
-type Config struct {
-	Suffix   string        // domain of the applications' Client APIs
-	Alias    alias.Alias   // names identity providers; empty: alias.Neutral
-	LoginKey secure.Secret // of the HMACs under which logins and addresses are counted
-
-	Pair    Limit // of one login at one address
-	Account Limit // of one login at all addresses that are not known for it
-	Address Limit // of all logins at one address that is not known for them
-	// AddressShare raises Address, in percent of the logins that succeeded at the
-	// address within a day.
-	AddressShare int
-	// KnownFor is how long after a success an address is known for a login.
-	KnownFor time.Duration
-}
-
-// Limit is a number of failures and the window in which they are counted. A
-// window begins with its first failure.
+// Limit is a number of failed logins and the time window in which they are counted. A window
+// begins with its first failure.
 type Limit struct {
 	Failures int
 	Within   time.Duration
 }
 
 const (
-	// renewAfter is the age of a recorded success that the next one renews, so that
-	// most logins write nothing.
-	renewAfter = 12 * time.Hour
-	// shareWithin is the age of the successes that AddressShare counts, and maxShare
-	// bounds their number.
-	shareWithin = 24 * time.Hour
-	maxShare    = 50_000
+	// renewSuccessAfter is the age at which a recorded success is renewed by the next success.
+	// Most logins therefore write no row.
+	renewSuccessAfter = 12 * time.Hour
+	// successesWithin is the greatest age of the successes that AddressShare counts, and
+	// maxSuccesses the limit of their number.
+	successesWithin = 24 * time.Hour
+	maxSuccesses    = 50_000
 )
 
-// limitReasons explain a limit to a developer. They are true of logins without an
-// account as of any other.
+// limitReasons are the texts of the limits for developers. They do not tell whether the login
+// name has an account (user enumeration).
 var limitReasons = map[string]string{
 	resultPair:    "too many logins of this user name or email failed at this address",
 	resultAccount: "too many logins of this user name or email failed at addresses where it has not logged in before",
 	resultAddress: "too many logins failed at this address, and this user name or email has not logged in there before",
 }
 
-// attempt is one login attempt. Whether an account of the login exists has no
-// influence on it until the attempt is recorded.
+// attempt is a login attempt with the keys of its counters of failed logins. It is the same
+// whether or not the login name has an account.
 type attempt struct {
 	tenant                 id.ID
-	pair, account, address store.CounterKey
-	known                  bool // the login has succeeded at the address lately
+	pair, account, address store.LoginCounterKey
+	known                  bool // the login name has succeeded at the address within KnownFor
 }
 
-// newAttempt returns the attempt of a login at the address of the request.
+// newAttempt returns the attempt of a login name at the client address of the request.
 func (s *Service) newAttempt(ctx context.Context, tenant id.ID, login string) attempt {
-	name, address := s.hash(tenant, "login", field.Fold(login)), s.hash(tenant, "address", caller.From(ctx).Network().String())
+	name, address := s.counterHash(tenant, "login", field.Fold(login)), s.counterHash(tenant, "address", caller.From(ctx).Network().String())
 	return attempt{
-		tenant: tenant, pair: store.CounterKey{Login: name, Address: address},
-		account: store.CounterKey{Login: name}, address: store.CounterKey{Address: address},
+		tenant: tenant, pair: store.LoginCounterKey{Login: name, Address: address},
+		account: store.LoginCounterKey{Login: name}, address: store.LoginCounterKey{Address: address},
 	}
 }
 
-// hash returns what is stored of a login or an address.
-func (s *Service) hash(tenant id.ID, of, text string) string {
+// counterHash returns the HMAC by which a login name or an address is stored in a counter. kind
+// is "login" or "address".
+func (s *Service) counterHash(tenant id.ID, kind, text string) string {
 	mac := hmac.New(sha256.New, []byte(s.cfg.LoginKey))
 	mac.Write(tenant[:])
-	mac.Write([]byte(of + "\x00" + text))
+	mac.Write([]byte(kind + "\x00" + text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// throttle is the lockout: it returns apierr.TooMany when a login, or an address, has failed too
-// often, before any work that depends on the account. At an address that is
-// known for the login only the failures of this login there count, so that
-// neither attempts from elsewhere nor other users of the address lock the owner
-// out.
-func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.Counter) error {
-	a.known = slices.ContainsFunc(counters, func(c store.Counter) bool {
-		return c.CounterKey == a.pair && c.SucceededAt != nil && c.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
+// throttle is the lockout after failed logins (rate limit of logins, brute-force and
+// credential-stuffing protection): it returns apierr.TooMany when a login name, or an address,
+// has failed too often, before any work that depends on the account. At an address that is
+// known for the login name, only the failures of this login name at this address count: neither
+// attempts from other addresses nor other users of the address lock the user out. The limits
+// are in Config (service.go), the counters in store/logincounter.go.
+func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.LoginCounter) error {
+	a.known = slices.ContainsFunc(counters, func(c store.LoginCounter) bool {
+		return c.LoginCounterKey == a.pair && c.SucceededAt != nil && c.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
 	})
 	result, until := "", s.now()
 	for _, c := range counters {
-		if c.Failures >= c.FailureLimit && c.EndsAt.After(until) && (c.CounterKey == a.pair || !a.known) {
-			result, until = a.limit(c.CounterKey), c.EndsAt
+		if c.Failures >= c.FailureLimit && c.EndsAt.After(until) && (c.LoginCounterKey == a.pair || !a.known) {
+			result, until = a.limitResult(c.LoginCounterKey), c.EndsAt
 		}
 	}
 	if result == "" {
@@ -107,16 +89,16 @@ func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.Cou
 	return s.tooMany(ctx, result, until)
 }
 
-// tooMany counts a refusal and returns it.
+// tooMany returns apierr.TooMany (429 with Retry-After), and counts it in the metrics.
 func (s *Service) tooMany(ctx context.Context, result string, until time.Time) error {
-	s.count(ctx, result)
+	s.countLogin(ctx, result)
 	return apierr.TooMany.Because("%s; the next is accepted after %s", limitReasons[result], until.UTC().Format(time.RFC3339)).
 		Saying("Too many logins have failed. Please try again later.").After(until.Sub(s.now()))
 }
 
-// limit returns the result that a login has which a counter of the attempt
+// limitResult returns the result, for the metrics, of a login that the counter with a key
 // refuses.
-func (a attempt) limit(key store.CounterKey) string {
+func (a attempt) limitResult(key store.LoginCounterKey) string {
 	switch key {
 	case a.account:
 		return resultAccount
@@ -126,27 +108,28 @@ func (a attempt) limit(key store.CounterKey) string {
 	return resultPair
 }
 
-// afterPassword are the refusals of a login whose password is right.
-var afterPassword = []error{
+// refusalsAfterPassword are the errors of a login whose password is right.
+var refusalsAfterPassword = []error{
 	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
 	apierr.OrganizationDisabled,
 }
 
-// record counts the outcome of an attempt and returns the error for the client.
-// Where parallel attempts have reached a limit meanwhile, that is TooMany, for the
-// right password too: parallel attempts learn no more than one after the other.
-// Errors that reveal nothing about the password are returned as they are.
-func (s *Service) record(ctx context.Context, a attempt, outcome error) error {
+// recordOutcome counts the outcome of a login attempt, and returns the error for the client.
+// Where concurrent attempts have reached a limit since throttle was called, that is
+// apierr.TooMany, also for the right password: an attacker learns no more from concurrent
+// attempts than from sequential ones. An error that tells nothing about the password, such as a
+// failure of a service, is returned unchanged and not counted.
+func (s *Service) recordOutcome(ctx context.Context, a attempt, outcome error) error {
 	switch {
 	case errors.Is(outcome, apierr.WrongPassword), errors.Is(outcome, apierr.NoSuchAccount):
 		return s.recordFailure(ctx, a, outcome)
-	case outcome == nil, is(outcome, afterPassword):
-		return s.recordPassword(ctx, a, outcome)
+	case outcome == nil, isOneOf(outcome, refusalsAfterPassword):
+		return s.recordRightPassword(ctx, a, outcome)
 	}
 	return outcome
 }
 
-// recordFailure counts a failure before the client is answered.
+// recordFailure counts a failed login before the client gets the answer.
 func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) error {
 	result, until := "", time.Time{}
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
@@ -154,7 +137,7 @@ func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) e
 		counters, err := s.addFailure(ctx, tx, a)
 		for _, c := range counters {
 			if c.Failures > c.FailureLimit && c.EndsAt.After(until) {
-				result, until = a.limit(c.CounterKey), c.EndsAt
+				result, until = a.limitResult(c.LoginCounterKey), c.EndsAt
 			}
 		}
 		return err
@@ -165,35 +148,36 @@ func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) e
 	case result != "":
 		return s.tooMany(ctx, result, until)
 	}
-	s.count(ctx, resultFailure)
+	s.countLogin(ctx, resultFailure)
 	return outcome
 }
 
-// addFailure adds a failure to the counters of an attempt; at a known address
-// there is one.
-func (s *Service) addFailure(ctx context.Context, tx *store.Tx, a attempt) ([]store.Counter, error) {
+// addFailure adds a failure to the counters of an attempt, and returns these. At an address
+// that is known for the login name only the counter of the pair is used.
+func (s *Service) addFailure(ctx context.Context, tx *store.Tx, a attempt) ([]store.LoginCounter, error) {
 	now := s.now()
-	first := func(key store.CounterKey, limit Limit) store.Counter {
-		return store.Counter{CounterKey: key, FailureLimit: limit.Failures, EndsAt: now.Add(limit.Within)}
+	newWindow := func(key store.LoginCounterKey, limit Limit) store.LoginCounter {
+		return store.LoginCounter{LoginCounterKey: key, FailureLimit: limit.Failures, EndsAt: now.Add(limit.Within)}
 	}
-	added := []store.Counter{first(a.pair, s.cfg.Pair)}
+	added := []store.LoginCounter{newWindow(a.pair, s.cfg.Pair)}
 	if !a.known {
-		added = append(added, first(a.account, s.cfg.Account), first(a.address, s.cfg.Address))
+		added = append(added, newWindow(a.account, s.cfg.Account), newWindow(a.address, s.cfg.Address))
 	}
 	counters, err := tx.AddFailures(ctx, a.tenant, now, added)
 	for i, c := range counters {
-		if err == nil && c.CounterKey == a.address && c.Failures >= c.FailureLimit {
+		if err == nil && c.LoginCounterKey == a.address && c.Failures >= c.FailureLimit {
 			counters[i].FailureLimit, err = s.raiseLimit(ctx, tx, a)
 		}
 	}
 	return counters, err
 }
 
-// raiseLimit allows more failures at an address where many logins succeed, so that
-// a server which logs its users in stays open to new ones. The last failure that
-// the limit allows asks for it, because the next are refused.
+// raiseLimit raises the limit of an address by AddressShare of the logins that succeeded there,
+// and returns the new limit: a server that logs its users in has one address, and must not be
+// locked out for new users. It is called when the limit is reached, because the next logins
+// would be refused.
 func (s *Service) raiseLimit(ctx context.Context, tx *store.Tx, a attempt) (limit int, err error) {
-	succeeded, err := tx.CountSucceeded(ctx, a.tenant, a.address.Address, s.now().Add(-shareWithin), maxShare)
+	succeeded, err := tx.CountSucceeded(ctx, a.tenant, a.address.Address, s.now().Add(-successesWithin), maxSuccesses)
 	if err != nil {
 		return 0, err
 	}
@@ -201,9 +185,10 @@ func (s *Service) raiseLimit(ctx context.Context, tx *store.Tx, a attempt) (limi
 	return limit, tx.SetFailureLimit(ctx, a.tenant, a.address, limit)
 }
 
-// recordPassword checks the limits again for an attempt with the right password,
-// and records a success. outcome is the refusal of its account, if any.
-func (s *Service) recordPassword(ctx context.Context, a attempt, outcome error) error {
+// recordRightPassword checks the limits again for an attempt with the right password, and
+// records a success. outcome is the error of the account, such as apierr.AccountDisabled, or
+// nil.
+func (s *Service) recordRightPassword(ctx context.Context, a attempt, outcome error) error {
 	counters, err := s.store.LoginCounters(ctx, a.tenant, a.pair)
 	if err == nil {
 		err = s.throttle(ctx, &a, counters)
@@ -212,12 +197,12 @@ func (s *Service) recordPassword(ctx context.Context, a attempt, outcome error) 
 		return err
 	}
 	if outcome != nil {
-		s.count(ctx, resultRejected)
+		s.countLogin(ctx, resultRejected)
 		return outcome
 	}
-	s.count(ctx, resultSuccess)
-	isRecent := slices.ContainsFunc(counters, func(c store.Counter) bool {
-		return c.CounterKey == a.pair && c.Failures == 0 && c.SucceededAt != nil && c.SucceededAt.Add(renewAfter).After(s.now())
+	s.countLogin(ctx, resultSuccess)
+	isRecent := slices.ContainsFunc(counters, func(c store.LoginCounter) bool {
+		return c.LoginCounterKey == a.pair && c.Failures == 0 && c.SucceededAt != nil && c.SucceededAt.Add(renewSuccessAfter).After(s.now())
 	})
 	if a.known && isRecent {
 		return nil
@@ -225,8 +210,8 @@ func (s *Service) recordPassword(ctx context.Context, a attempt, outcome error) 
 	return s.recordSuccess(ctx, a)
 }
 
-// recordSuccess makes the addresses of attempts known for their logins, and resets the
-// failures of those logins there.
+// recordSuccess records the addresses of attempts as known for their login names, and resets
+// the failures of these login names at these addresses.
 func (s *Service) recordSuccess(ctx context.Context, attempts ...attempt) error {
 	now := s.now()
 	return s.store.Tx(ctx, func(tx *store.Tx) error {

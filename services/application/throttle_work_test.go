@@ -19,13 +19,13 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// A hundred attempts at once, half of them at another process, learn no more than one
-// after the other.
+// A hundred concurrent attempts, half of them in another process, learn no more than sequential
+// ones.
 func TestParallelAttemptsShareOneLimit(t *testing.T) {
 	t.Parallel()
-	x := openDoor(t)
-	db, _ := counted(t, x.Deployment)
-	doors := []door{x, x.replica(db)}
+	x := openThrottled(t)
+	db, _ := withCountedTrips(t, x.Deployment)
+	doors := []throttledApplication{x, x.replica(db)}
 	for _, c := range []struct {
 		what  string
 		login func(int) string
@@ -33,13 +33,13 @@ func TestParallelAttemptsShareOneLimit(t *testing.T) {
 		most  int
 	}{
 		{"at one address", func(int) string { return jo }, func(int) string { return home }, limits.Pair.Failures},
-		{"at many", func(int) string { return "sam@example.test" }, elsewhere, limits.Account.Failures},
+		{"at many", func(int) string { return "sam@example.test" }, addressNumber, limits.Account.Failures},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			var group sync.WaitGroup
 			results := make([]error, 100)
 			for i := range results {
-				group.Go(func() { results[i] = doors[i%2].try(c.from(i), c.login(i), wrong) })
+				group.Go(func() { results[i] = doors[i%2].logIn(c.from(i), c.login(i), wrong) })
 			}
 			group.Wait()
 			answered, refused := 0, 0
@@ -57,37 +57,37 @@ func TestParallelAttemptsShareOneLimit(t *testing.T) {
 				t.Errorf("%d were answered, %d were refused; want %d answered", answered, refused, c.most)
 			}
 			for _, at := range doors {
-				at.in(t).want(apierr.TooMany, c.from(0), c.login(0), right)
+				at.withTB(t).expect(apierr.TooMany, c.from(0), c.login(0), right)
 			}
 		})
 	}
 }
 
-// A right password that is checked while others use up the tries is refused, also
-// that of an account which may not log in.
+// A right password is refused where concurrent attempts reach the limit while it is verified, also
+// for an account that may not log in.
 func TestARightPasswordComesTooLate(t *testing.T) {
 	t.Parallel()
-	x := openDoor(t)
+	x := openThrottled(t)
 	x.disabled("idle@example.test")
 	for login, want := range map[string]error{jo: nil, "idle@example.test": apierr.AccountDisabled} {
 		t.Run(login, func(t *testing.T) {
-			x := x.in(t)
+			x := x.withTB(t)
 			asked := 0
 			x.Directories.Break("Authenticate", fault.Before, func() error {
 				if asked++; asked == 1 {
-					x.fail(limits.Pair.Failures, home, login)
+					x.failLogins(limits.Pair.Failures, home, login)
 				}
 				return nil
 			})
-			x.want(apierr.TooMany, home, login, right)
+			x.expect(apierr.TooMany, home, login, right)
 			x.Clock.Move(limits.Pair.Within)
-			x.want(want, home, login, right)
+			x.expect(want, home, login, right)
 		})
 	}
 }
 
-// disabled makes an account that may not log in.
-func (x door) disabled(email string) {
+// disabled creates an account that may not log in.
+func (x throttledApplication) disabled(email string) {
 	x.Helper()
 	body := directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(applicationtest.Password), Status: field.Some("DISABLED")}
 	if _, err := x.Directories.CreateAccount(x.Context(), directoryapi.CreateAccount{Tenant: x.tenant, ID: x.NewID(), Directory: x.people, Account: body}); err != nil {
@@ -95,47 +95,46 @@ func (x door) disabled(email string) {
 	}
 }
 
-// A login writes nothing where the one before it has been noted and none has
-// failed since; a failure at a busy address counts its logins no more often than
-// the room is used up.
+// A login writes nothing where a recent success is recorded and no login has failed since. A failure
+// at a busy address counts the successes there only when the limit is reached.
 func TestWhatCountingCosts(t *testing.T) {
 	t.Parallel()
-	x := openDoor(t)
-	db, count := counted(t, x.Deployment)
+	x := openThrottled(t)
+	db, count := withCountedTrips(t, x.Deployment)
 	at := x.replica(db)
 	cost := func(want error, login string, password secure.Secret) int64 {
 		t.Helper()
 		before := count.trips.Load()
-		at.want(want, home, login, password)
+		at.expect(want, home, login, password)
 		return count.trips.Load() - before
 	}
 	first := cost(nil, jo, right)
 	if again := cost(nil, jo, right); again != 2 || first <= again {
 		t.Errorf("the first login takes %d round trips, the second %d", first, again)
 	}
-	at.fail(1, home, jo)
+	at.failLogins(1, home, jo)
 	after := cost(nil, jo, right)
 	if again := cost(nil, jo, right); again != 2 || after <= again {
 		t.Errorf("a login after a failure takes %d round trips, the next %d", after, again)
 	}
 	for n := range 40 { // make room for ten more
 		x.Account(t, x.tenant, x.people, user(n))
-		at.want(nil, home, user(n), right)
+		at.expect(nil, home, user(n), right)
 	}
 	failure := cost(apierr.NoSuchAccount, "x"+user(0), wrong)
 	for n := range limits.Address.Failures {
-		at.want(apierr.NoSuchAccount, home, "x"+user(1+n), wrong)
+		at.expect(apierr.NoSuchAccount, home, "x"+user(1+n), wrong)
 	}
 	if later := cost(apierr.NoSuchAccount, "y", wrong); later != failure {
 		t.Errorf("a failure takes %d round trips, one in the room that was made %d", failure, later)
 	}
 }
 
-// Known and unknown logins take the same questions, and the same queries.
+// Known and unknown login names take the same calls and the same queries.
 func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 	t.Parallel()
-	x := openDoor(t)
-	db, count := counted(t, x.Deployment)
+	x := openThrottled(t)
+	db, count := withCountedTrips(t, x.Deployment)
 	asked := 0
 	x.Directories.Break("Authenticate", fault.Before, func() error {
 		asked++
@@ -145,7 +144,7 @@ func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 	work := func(from, login string) (all []int64) {
 		for i := range limits.Pair.Failures + 2 {
 			trips, questions := count.trips.Load(), asked
-			err := at.try(from, login, wrong)
+			err := at.logIn(from, login, wrong)
 			if refused := errors.Is(err, apierr.TooMany); refused != (i >= limits.Pair.Failures) {
 				t.Fatalf("the try %d of %s returns %v", i+1, login, err)
 			}
@@ -153,8 +152,8 @@ func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 		}
 		return all
 	}
-	work(elsewhere(0), "warm@example.test")
-	known, unknown := work(elsewhere(1), jo), work(elsewhere(2), "nobody@example.test")
+	work(addressNumber(0), "warm@example.test")
+	known, unknown := work(addressNumber(1), jo), work(addressNumber(2), "nobody@example.test")
 	if fmt.Sprint(known) != fmt.Sprint(unknown) {
 		t.Errorf("a known login takes the round trips and questions %v, an unknown one %v", known, unknown)
 	}
@@ -165,15 +164,15 @@ func TestKnownAndUnknownLoginsTakeTheSameWork(t *testing.T) {
 
 func TestNothingIsStoredInClear(t *testing.T) {
 	t.Parallel()
-	x := openDoor(t)
-	x.want(nil, home, jo, right)
-	x.fail(3, elsewhere(1), jo)
+	x := openThrottled(t)
+	x.expect(nil, home, jo, right)
+	x.failLogins(3, addressNumber(1), jo)
 	rows, err := pg.Values[string](t.Context(), x.DB, `SELECT t::text FROM login_counters t`)
 	if err != nil || len(rows) != 4 {
 		t.Fatalf("there are %d rows, %v", len(rows), err)
 	}
 	for _, row := range rows {
-		for _, clear := range []string{"jo", "example", home, elsewhere(1), "Wrong"} {
+		for _, clear := range []string{"jo", "example", home, addressNumber(1), "Wrong"} {
 			if strings.Contains(row, clear) && clear != "jo" || strings.Contains(row, jo) {
 				t.Errorf("%s holds %s", row, clear)
 			}
@@ -183,7 +182,7 @@ func TestNothingIsStoredInClear(t *testing.T) {
 	other.LoginKey = "another key"
 	svc := application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, other)
 	x.service = svc
-	x.fail(3, elsewhere(1), jo)
+	x.failLogins(3, addressNumber(1), jo)
 	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
 		t.Errorf("under two keys a login is stored as %d hashes, %v", n, err)
 	}
@@ -191,10 +190,10 @@ func TestNothingIsStoredInClear(t *testing.T) {
 
 func TestCountersArePurgedInBatches(t *testing.T) {
 	t.Parallel()
-	x := openDoor(t)
-	x.want(nil, home, jo, right)
-	x.fail(1, home, jo)
-	x.fail(1, elsewhere(1), jo)
+	x := openThrottled(t)
+	x.expect(nil, home, jo, right)
+	x.failLogins(1, home, jo)
+	x.failLogins(1, addressNumber(1), jo)
 	insert := func(n int, expires time.Time) {
 		t.Helper()
 		_, err := pg.Exec(t.Context(), x.DB, `INSERT INTO login_counters (tenant_id, login, address, failures, failure_limit, ends_at, expires_at)
@@ -207,7 +206,7 @@ func TestCountersArePurgedInBatches(t *testing.T) {
 	insert(7, x.Clock.Now().Add(time.Millisecond))
 	data := store.New(x.DB, x.Clock.Now)
 	err := data.Tx(t.Context(), func(tx *store.Tx) error {
-		n, err := tx.PurgeCounters(t.Context(), x.Clock.Now(), 1000)
+		n, err := tx.DeleteExpiredCounters(t.Context(), x.Clock.Now(), 1000)
 		if n != 1000 {
 			t.Errorf("a batch of 1000 deletes %d", n)
 		}
@@ -235,27 +234,27 @@ func TestCountersArePurgedInBatches(t *testing.T) {
 // What a login costs besides its hash: the stand-in of the directory service has
 // none. Before anything was counted it was the first of these.
 func BenchmarkLogin(b *testing.B) {
-	x := openDoor(b)
+	x := openThrottled(b)
 	data := store.New(x.DB, x.Clock.Now)
-	x.want(nil, home, jo, right)
+	x.expect(nil, home, jo, right)
 	for what, run := range map[string]func() error{
 		"login order alone": func() error {
 			_, err := data.LoginOrder(b.Context(), x.tenant, x.app)
 			return err
 		},
-		"success":       func() error { return x.try(home, jo, right) },
-		"success again": func() error { x.Clock.Move(13 * time.Hour); return x.try(home, jo, right) },
+		"success":       func() error { return x.logIn(home, jo, right) },
+		"success again": func() error { x.Clock.Move(13 * time.Hour); return x.logIn(home, jo, right) },
 		"failure": func() error {
 			x.Clock.Move(time.Hour)
-			x.want(apierr.WrongPassword, elsewhere(1), jo, wrong)
+			x.expect(apierr.WrongPassword, addressNumber(1), jo, wrong)
 			return nil
 		},
-		"refusal": func() error { x.want(apierr.TooMany, elsewhere(2), "sam@example.test", wrong); return nil },
+		"refusal": func() error { x.expect(apierr.TooMany, addressNumber(2), "sam@example.test", wrong); return nil },
 	} {
 		b.Run(what, func(b *testing.B) {
 			if what == "refusal" {
 				for range limits.Pair.Failures {
-					x.want(apierr.NoSuchAccount, elsewhere(2), "sam@example.test", wrong)
+					x.expect(apierr.NoSuchAccount, addressNumber(2), "sam@example.test", wrong)
 				}
 			}
 			for b.Loop() {

@@ -13,37 +13,42 @@ import (
 )
 
 const (
-	// accessMaxAge is how long an answer that an account may act is used without a question
-	// whether it still holds. A change takes effect within 100 ms on every replica: the other
-	// half is for the services that are called, which wait for a notification of PostgreSQL.
-	accessMaxAge = 50 * time.Millisecond
-	// accessKeptFor is how long an answer is kept while no change of it is reported.
-	accessKeptFor = time.Minute
-	// accessViewSize is in answers and what they depend on: an answer of an application
-	// without organizations takes four, some 2 kB together.
-	accessViewSize = 1 << 16
+	// unconfirmedAccessMaxAge is how long a cached answer that an account may act is used
+	// without asking the changefeeds whether it is still true. A change takes effect within
+	// 100 ms on every replica: 50 ms here, and 50 ms in the application and the directory
+	// service, whose own caches may be that old.
+	unconfirmedAccessMaxAge = 50 * time.Millisecond
+	// confirmedAccessMaxAge is how long a cached answer is used while the changefeeds report
+	// no change of what it depends on.
+	confirmedAccessMaxAge = time.Minute
+	// accessCacheSize counts answers, and the resources that they depend on. An answer for an
+	// application without organizations counts as four, and takes some 2 kB.
+	accessCacheSize = 1 << 16
 )
 
-// accessView is what accounts may do, as the application service has answered. An answer
-// is used for accessMaxAge, and for longer where both services report that nothing of it
-// has changed (package changefeed): one question every 50 ms in place of one for each
-// account. Where that cannot be known, as with a cut connection, they are asked for each
-// account again. A refusal is not kept.
-type accessView struct {
+// accessCache caches the answers of the application service whether accounts may act
+// through applications (CheckAccess). An answer is used for unconfirmedAccessMaxAge, and
+// for up to confirmedAccessMaxAge while the changefeeds of the application and the
+// directory service report no change of what it depends on (package changefeed): one poll
+// every 50 ms takes the place of a call for each token. While the state of the changefeeds
+// is unknown, as with a broken connection, each validation makes the call. A refusal is
+// not cached.
+type accessCache struct {
 	application applicationapi.API
 	now         func() time.Time
 	answers     *cache.Cache[accessKey, accessAnswer]
 	changes     *changefeed.Follower
 }
 
-// accessKey is an account that acts through an application or, with tenant and resource
-// alone, something that such an answer depends on.
+// accessKey is the cache key of an answer: an account, as resource, with an application
+// and an organization. With tenant and resource alone it is a resource that answers depend
+// on, such as a directory.
 type accessKey struct{ tenant, resource, application, organization id.ID }
 
 type accessAnswer struct {
 	applicationapi.Access
-	asked   time.Time
-	notKept time.Time // when the application service last said that it may not be kept
+	requestedAt  time.Time
+	notCacheable time.Time // when the application service last said that the answer may not be cached
 }
 
 func (a accessAnswer) dependsOn() []accessKey {
@@ -54,13 +59,13 @@ func (a accessAnswer) dependsOn() []accessKey {
 	return keys
 }
 
-func newAccessView(peers Peers, now func() time.Time) *accessView {
+func newAccessCache(peers Peers, now func() time.Time) *accessCache {
 	answers := cache.New(cache.Config[accessKey, accessAnswer]{
-		Name: "oauth.accesses", Size: accessViewSize, MaxAge: accessKeptFor, Now: now,
+		Name: "oauth.accesses", Size: accessCacheSize, MaxAge: confirmedAccessMaxAge, Now: now,
 		DependsOn: accessAnswer.dependsOn, Weight: func(a accessAnswer) int { return 1 + len(a.DependsOn) },
 	})
-	return &accessView{application: peers.Application, now: now, answers: answers, changes: changefeed.NewFollower(changefeed.FollowerConfig{
-		Name: "oauth.accesses", MaxAge: accessMaxAge, Now: now,
+	return &accessCache{application: peers.Application, now: now, answers: answers, changes: changefeed.NewFollower(changefeed.FollowerConfig{
+		Name: "oauth.accesses", MaxAge: unconfirmedAccessMaxAge, Now: now,
 		Sources: []changefeed.Source{
 			func(ctx context.Context, after changefeed.Position) (changefeed.Page, error) {
 				return peers.Application.AccessChanges(ctx, after)
@@ -74,49 +79,51 @@ func newAccessView(peers Peers, now func() time.Time) *accessView {
 	})}
 }
 
-// check is CheckAccess of the application service as it was at most 100 ms ago. No two
-// requests share a call, so that none waits for one that began before it.
-func (v *accessView) check(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
-	key := accessKey{asked.Tenant, asked.Account, asked.Application, asked.Organization}
+// check returns the account if it may act through the application, as of at most 100 ms
+// ago. Requests for the same account do not share one call: a shared call could have begun
+// before a change that the later request has to see.
+func (v *accessCache) check(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
+	key := accessKey{request.Tenant, request.Account, request.Application, request.Organization}
 	current := v.changes.Current(ctx)
 	found, ok := v.answers.PeekCurrent(ctx, key, func(a accessAnswer) bool {
-		return current && len(a.DependsOn) > 0 || v.now().Sub(a.asked) < accessMaxAge
+		return current && len(a.DependsOn) > 0 || v.now().Sub(a.requestedAt) < unconfirmedAccessMaxAge
 	})
 	if ok {
 		return found.Account, nil
 	}
-	// An answer is kept from its second use on: what may be kept is read from the
-	// databases, and what is used once is answered from the caches of the services.
-	asked.Keep = current && !found.asked.IsZero() && v.now().Sub(found.notKept) >= accessKeptFor
-	asked.Recent = !asked.Keep
+	// An answer is cached from its second use on. An answer that may be cached (Keep) is read
+	// from the databases, which costs more than one from the caches of the services (Recent).
+	request.Keep = current && !found.requestedAt.IsZero() && v.now().Sub(found.notCacheable) >= confirmedAccessMaxAge
+	request.Recent = !request.Keep
 	answer, err := v.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
-		answer.asked = v.now()
-		answer.Access, err = v.application.CheckAccess(ctx, asked)
-		if answer.notKept = found.notKept; asked.Keep && len(answer.DependsOn) == 0 {
-			answer.notKept = answer.asked
+		answer.requestedAt = v.now()
+		answer.Access, err = v.application.CheckAccess(ctx, request)
+		if answer.notCacheable = found.notCacheable; request.Keep && len(answer.DependsOn) == 0 {
+			answer.notCacheable = answer.requestedAt
 		}
 		return answer, err
 	})
 	return answer.Account, err
 }
 
-// checkAccess asks the application service whether an account may act.
-func (s *Service) checkAccess(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
-	access, err := s.peers.Application.CheckAccess(ctx, asked)
+// checkAccess returns the account if it may act through the application now. The rules
+// are in services/application/access.go.
+func (s *Service) checkAccess(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
+	access, err := s.peers.Application.CheckAccess(ctx, request)
 	return access.Account, err
 }
 
-// recentAccess is checkAccess as it was at most 50 ms ago or, in the distributed shape, as the
-// accessView has it, which saves two of the four hops of a validation. A client sees its own
-// changes at once: the gateway marks the requests that follow them. A brief answer is asked
-// for.
-func (s *Service) recentAccess(ctx context.Context, asked applicationapi.CheckAccess) (directoryapi.Account, error) {
+// checkRecentAccess is checkAccess as of at most 50 ms ago or, in the distributed shape, from
+// accessCache, which saves two of the four hops of a validation. A client sees its own
+// changes at once: the gateway marks the requests that follow a change (caller.Changed).
+// The request must be Brief: cached answers have no other members of the account.
+func (s *Service) checkRecentAccess(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
 	switch {
 	case caller.Changed(ctx):
-		return s.checkAccess(ctx, asked)
+		return s.checkAccess(ctx, request)
 	case s.peers.Remote:
-		return s.accesses.check(ctx, asked)
+		return s.accessCache.check(ctx, request)
 	}
-	asked.Recent = true
-	return s.checkAccess(ctx, asked)
+	request.Recent = true
+	return s.checkAccess(ctx, request)
 }

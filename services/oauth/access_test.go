@@ -18,27 +18,29 @@ import (
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
-// distributed returns two replicas of the service, whose peers run in other processes and whose
-// events no consumer brings.
-func distributed(t *testing.T) (*oauthtest.Deployment, []*oauth.Service) {
+// distributedReplicas returns two replicas of the service, whose peers run in other processes, and
+// which consume no events.
+func distributedReplicas(t *testing.T) (*oauthtest.Deployment, []*oauth.Service) {
 	t.Helper()
 	d := oauthtest.Open(t)
 	d.Remote = true
-	return d, []*oauth.Service{d.Under(t, d.Master), d.Under(t, d.Master)}
+	return d, []*oauth.Service{d.WithMasterKey(t, d.Master), d.WithMasterKey(t, d.Master)}
 }
 
 // clientCredentials returns a request with a new key of the site's account.
 func clientCredentials(t *testing.T, d *oauthtest.Deployment) oauth.TokenRequest {
 	t.Helper()
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d.Request("grant_type", "client_credentials", "client_id", key.ID, "client_secret", key.Secret.Reveal())
 }
 
-// users use what an account may do: each returns the error of one use.
-func users(d *oauthtest.Deployment, login oauth.Issued, grant oauth.TokenRequest) map[string]func(context.Context, *oauth.Service) error {
+// accessUses are the operations that check the access of an account. Each returns its error.
+func accessUses(
+	d *oauthtest.Deployment, login oauth.IssuedTokens, grant oauth.TokenRequest,
+) map[string]func(context.Context, *oauth.Service) error {
 	return map[string]func(context.Context, *oauth.Service) error{
 		"a validation": func(ctx context.Context, s *oauth.Service) error {
 			_, err := s.Validate(ctx, d.Tenant, d.Application, login.Access)
@@ -55,8 +57,8 @@ func users(d *oauthtest.Deployment, login oauth.Issued, grant oauth.TokenRequest
 	}
 }
 
-// The end of access takes effect on every replica half of 100 ms later, without an event and
-// however many requests use the account, and a client that has made the change at once.
+// The end of access takes effect on every replica after 50 ms, without an event and with any number
+// of requests for the account, and at once for the client that has made the change.
 func TestTheEndOfAccessTakesEffectOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*oauthtest.Deployment){
@@ -68,8 +70,8 @@ func TestTheEndOfAccessTakesEffectOnEveryReplica(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, replicas := distributed(t)
-			uses := users(d, d.LogIn(t, d.Site), clientCredentials(t, d))
+			d, replicas := distributedReplicas(t)
+			uses := accessUses(d, d.LogIn(t, d.Site), clientCredentials(t, d))
 			for range 3 {
 				for what, use := range uses {
 					for _, s := range replicas {
@@ -109,28 +111,28 @@ func TestTheEndOfAccessTakesEffectOnEveryReplica(t *testing.T) {
 	}
 }
 
-// A gateway that is notified of no change sends requests with a key that has ended for a
-// second. No replica validates for it 100 ms later.
+// A gateway that misses the notification sends requests with a deleted or disabled API key for up
+// to a second. After 100 ms no replica validates tokens for them.
 func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *oauthtest.Deployment, string){
 		"disabled": func(t *testing.T, d *oauthtest.Deployment, key string) {
-			disabled := oauth.KeyChange{Status: field.Some(directoryapi.Disabled)}
-			if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key, disabled); err != nil {
+			disabled := oauth.APIKeyChange{Status: field.Some(directoryapi.Disabled)}
+			if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, key, disabled); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"deleted": func(t *testing.T, d *oauthtest.Deployment, key string) {
-			if err := d.Service.DeleteKey(t.Context(), d.Tenant, key); err != nil {
+			if err := d.Service.DeleteAPIKey(t.Context(), d.Tenant, key); err != nil {
 				t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, replicas := distributed(t)
+			d, replicas := distributedReplicas(t)
 			token := d.LogIn(t, d.Site).Access
-			key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+			key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,12 +157,12 @@ func TestNoReplicaValidatesForAKeyThatHasEnded(t *testing.T) {
 	}
 }
 
-// An answer is kept while both services report that nothing of it has changed, and a
-// change drops no other. Where that cannot be known it is used for 50 ms, as is that about
-// an account which only a group reaches. A refusal is not kept.
+// An answer is cached while both services report no change of what it depends on, and a change
+// invalidates no other answer. While the changefeeds fail, an answer is used for 50 ms, and so is
+// an answer for an account that only a mapped group has. A refusal is not cached.
 func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	t.Parallel()
-	d, replicas := distributed(t)
+	d, replicas := distributedReplicas(t)
 	s, sites := replicas[0], []oauthtest.Site{d.Site, d.NewSite(t)}
 	tokens := []secure.Secret{d.LogIn(t, sites[0]).Access, d.LogIn(t, sites[1]).Access}
 	// validate validates both tokens ten times, and returns how many times that requested the
@@ -229,11 +231,11 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	}
 }
 
-// Nothing reports that an account has left a group, so an answer is used for 50 ms where
-// the account is reached through one alone.
+// No changefeed reports that an account has left a group, so that an answer for an account that
+// only a mapped group has is used for 50 ms.
 func TestAnAnswerThatOnlyAGroupAllowsIsNotKept(t *testing.T) {
 	t.Parallel()
-	d, replicas := distributed(t)
+	d, replicas := distributedReplicas(t)
 	group, err := d.Directories.CreateGroup(t.Context(), directoryapi.CreateGroup{
 		Tenant: d.Tenant, ID: id.New(d.Clock.Now()), Directory: d.Directory, Group: directoryapi.NewGroup{Name: field.Some("Staff")}})
 	if err != nil {
@@ -263,11 +265,11 @@ func TestAnAnswerThatOnlyAGroupAllowsIsNotKept(t *testing.T) {
 	}
 }
 
-// In one process each use asks the application service, which costs next to nothing.
+// In one process each use calls the application service, which costs next to nothing.
 func TestInOneProcessEachUseAsks(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	uses := users(d, d.LogIn(t, d.Site), clientCredentials(t, d))
+	uses := accessUses(d, d.LogIn(t, d.Site), clientCredentials(t, d))
 	for what, use := range uses {
 		for range 2 {
 			if err := use(t.Context(), d.Service); err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// AdministratorKey creates an API key in the database, without a running service.
-// It repairs a tenant whose administrators have no usable key. The account is that
-// of the tenant's owner, which cannot be disabled (directoryapi.API, Owner). The
-// key that it returns has its secret; a running service accepts it at once.
-func AdministratorKey(ctx context.Context, data *store.Store, ring *secure.Keyring, now time.Time, tenant, account id.ID) (store.Key,
+// AdministratorKey creates an API key in the database, without a running service, for a
+// tenant whose administrators have no usable key (break-glass). The account is that of the
+// tenant's owner, which cannot be disabled (directoryapi.API, Owner). The key is returned
+// with its secret; a running service accepts it at once.
+func AdministratorKey(ctx context.Context, data *store.Store, ring *secure.Keyring, now time.Time, tenant, account id.ID) (store.APIKey,
 	error) {
-	k := newKey(ring, now, oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength)})
+	k := newAPIKey(ring, now, oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength)})
 	name := "administrator key of the operator"
 	k.Name = &name
-	return k, data.Tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+	return k, data.Tx(ctx, func(tx *store.Tx) error { return tx.InsertAPIKey(ctx, k) })
 }

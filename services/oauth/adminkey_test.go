@@ -18,7 +18,8 @@ func TestAnOperatorMakesAnAdministratorKey(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	last := oauthapi.Authenticate{ID: d.Key, Secret: d.Secret}
-	if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, d.Key, oauth.KeyChange{Status: field.Some(directoryapi.Disabled)}); err != nil {
+	disable := oauth.APIKeyChange{Status: field.Some(directoryapi.Disabled)}
+	if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, d.Key, disable); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Service.Authenticate(t.Context(), last); !errors.Is(err, apierr.Unauthorized) {
@@ -36,7 +37,8 @@ func TestAnOperatorMakesAnAdministratorKey(t *testing.T) {
 	if err != nil || got.TenantID != d.Tenant || got.AccountID != d.Administrator {
 		t.Errorf("the new key is that of %+v, %v", got, err)
 	}
-	if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, d.Key, oauth.KeyChange{Status: field.Some(directoryapi.Enabled)}); err != nil {
+	enable := oauth.APIKeyChange{Status: field.Some(directoryapi.Enabled)}
+	if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, d.Key, enable); err != nil {
 		t.Error(err)
 	}
 }

@@ -58,7 +58,7 @@ func around(t *testing.T, d *oauthtest.Deployment, api oauthapi.Contract) apites
 		Application: d.Application, Login: oauthtest.Login, Password: oauthtest.Password,
 		SetStatus: func(resource id.ID, status string) { d.SetStatus(d.Tenant, resource, status) },
 		SetKeyStatus: func(key, status string) {
-			if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key, oauth.KeyChange{Status: field.Some(status)}); err != nil {
+			if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, key, oauth.APIKeyChange{Status: field.Some(status)}); err != nil {
 				t.Fatal(err)
 			}
 		},

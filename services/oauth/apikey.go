@@ -18,81 +18,87 @@ import (
 )
 
 const (
-	// secretLength is the length of a secret in characters of base62, which
-	// carry 256 bits: as many as the HS256 signatures made with it.
+	// secretLength is the length of the secret of a new API key, in characters of base62.
+	// They carry 256 bits, as many as a signature with HS256.
 	secretLength = 43
 
-	maxKeyID       = 64   // characters
+	maxAPIKeyID    = 64   // characters
 	maxName        = 255  // characters (docs/interface/limits.md#field-limits)
 	maxDescription = 1000 // characters
 )
 
-// keyPurpose is what the secret of a key is sealed for.
-func keyPurpose(key string) string { return "oauth.apikey/" + key }
+// apiKeyPurpose binds the encrypted secret of an API key to its id. The secret is not
+// hashed but encrypted, because it also signs JWTs with HS256 (token.go).
+func apiKeyPurpose(keyID string) string { return "oauth.apikey/" + keyID }
 
-// Sealed are the columns of values that are sealed under the master key.
-var Sealed = []secure.SealedColumn[string]{{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: keyPurpose}}
+// Sealed lists the columns that are encrypted under the master key, for the rotation of
+// that key (pkg/reseal/reseal.go).
+var Sealed = []secure.SealedColumn[string]{{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: apiKeyPurpose}}
 
-// isKeyID reports whether text can be the id of a key. Other text, such as in the kid
-// of a token, does not reach a query.
-func isKeyID(text string) bool {
-	return text != "" && len(text) <= maxKeyID && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_") == ""
+// isAPIKeyID reports whether text has the form of the id of an API key. Other text, such
+// as a wrong kid of a token, is refused without a query.
+func isAPIKeyID(text string) bool {
+	const characters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+	return text != "" && len(text) <= maxAPIKeyID && strings.Trim(text, characters) == ""
 }
 
-// Key returns a key with its secret, or apierr.NotFound.
-func (s *Service) Key(ctx context.Context, tenant id.ID, key string) (store.Key, error) {
-	if !isKeyID(key) {
-		return store.Key{}, apierr.NotFound
+// APIKey returns an API key with its secret, or apierr.NotFound.
+func (s *Service) APIKey(ctx context.Context, tenant id.ID, keyID string) (store.APIKey, error) {
+	if !isAPIKeyID(keyID) {
+		return store.APIKey{}, apierr.NotFound
 	}
-	return s.unsealed(s.store.Key(ctx, tenant, key))
+	return s.unsealSecret(s.store.APIKey(ctx, tenant, keyID))
 }
 
-// unsealed adds the secret of a key that was read.
-func (s *Service) unsealed(k store.Key, err error) (store.Key, error) {
+// unsealSecret decrypts the secret of an API key that was read, unless err is set.
+func (s *Service) unsealSecret(k store.APIKey, err error) (store.APIKey, error) {
 	if err == nil {
-		k.Secret, err = s.ring.Open(k.SecretSealed, keyPurpose(k.ID))
+		k.Secret, err = s.ring.Open(k.SecretSealed, apiKeyPurpose(k.ID))
 	}
 	return k, err
 }
 
-// ListKeys returns a page of an account's keys, or apierr.NotFound for the
-// account.
-func (s *Service) ListKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[store.Key], error) {
+// ListAPIKeys returns a page of an account's API keys with their secrets, or
+// apierr.NotFound for the account.
+func (s *Service) ListAPIKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[store.APIKey], error) {
 	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
 	if err != nil {
-		return list.Page[store.Key]{}, err
+		return list.Page[store.APIKey]{}, err
 	}
-	page, err := s.store.ListKeys(ctx, tenant, account, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	page, err := s.store.ListAPIKeys(ctx, tenant, account, query.Of(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
-		if page.Items[i], err = s.unsealed(page.Items[i], err); err != nil {
+		if page.Items[i], err = s.unsealSecret(page.Items[i], err); err != nil {
 			return page, err
 		}
 	}
 	return page, err
 }
 
-// ApplicationKeys returns a page with the key that the query's filter id names, if
-// the application reaches its account (docs/interface/authentication.md#api-keys).
-// Clients check the status of the key and of the account themselves; they do not
-// see that of the application, so that a disabled one reaches no account. It
-// returns apierr.NotFound for the application, and ParameterEmpty without an id.
-func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID, query list.Query) (list.Page[store.Key], error) {
+// ListApplicationAPIKeys returns a page with the API key that the filter id of the query
+// names, if an account store of the application has its account
+// (docs/interface/authentication.md#api-keys). The key or the account may be disabled:
+// clients check their status themselves. The page is empty for a disabled application,
+// whose status clients do not see. It returns apierr.NotFound for the application, and
+// apierr.ParameterEmpty without an id.
+func (s *Service) ListApplicationAPIKeys(
+	ctx context.Context, tenant, application id.ID, query list.Query,
+) (list.Page[store.APIKey], error) {
 	app, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
 	if err != nil {
-		return list.Page[store.Key]{}, err
+		return list.Page[store.APIKey]{}, err
 	}
-	page := list.NewPage[store.Key](query.Of(app.CreatedAt, app.ModifiedAt))
+	page := list.NewPage[store.APIKey](query.Of(app.CreatedAt, app.ModifiedAt))
 	wanted := list.Filter{}
 	if len(query.Filters) > 0 {
 		wanted = query.Filters[0]
 	}
 	switch {
 	case wanted.Match != list.Equal:
-		return page, nil // an id holds no asterisk
+		return page, nil // a search with an asterisk, which no id has
 	case wanted.Text == "":
 		return page, apierr.ParameterEmpty.Because("the query parameter id is required: the id of an API key")
 	}
-	k, err := s.Key(ctx, tenant, wanted.Text)
+	k, err := s.APIKey(ctx, tenant, wanted.Text)
 	if errors.Is(err, apierr.NotFound) {
 		return page, nil
 	}
@@ -110,54 +116,56 @@ func (s *Service) ApplicationKeys(ctx context.Context, tenant, application id.ID
 	return page, nil
 }
 
-// KeyText is the body that creates an API key.
-type KeyText struct {
+// NewAPIKey is the body that creates an API key.
+type NewAPIKey struct {
 	Name        field.Text `json:"name"`
 	Description field.Text `json:"description"`
 }
 
-// KeyChange is the body that updates an API key.
-type KeyChange struct {
-	KeyText
+// APIKeyChange is the body that updates an API key.
+type APIKeyChange struct {
+	NewAPIKey
 	Status field.Text `json:"status"`
 }
 
-// apply writes the members of a body into a key and checks them.
-func (in KeyText) apply(k *store.Key) error {
+// apply checks the members of a body and writes them into an API key.
+func (in NewAPIKey) apply(k *store.APIKey) error {
 	var refused field.Refusals
 	refused.Optional(&k.Name, in.Name, "name", maxName)
 	refused.Optional(&k.Description, in.Description, "description", maxDescription)
 	return refused.First()
 }
 
-// CreateKey creates an API key of an account, which apikeyauth.go verifies, or returns
-// apierr.NotFound for the account.
-func (s *Service) CreateKey(ctx context.Context, tenant, account id.ID, in KeyText) (store.Key, error) {
+// CreateAPIKey creates an API key of an account, or returns apierr.NotFound for the
+// account. The authentication by an API key is in apikeyauth.go.
+func (s *Service) CreateAPIKey(ctx context.Context, tenant, account id.ID, in NewAPIKey) (store.APIKey, error) {
 	if _, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account}); err != nil {
-		return store.Key{}, err
+		return store.APIKey{}, err
 	}
-	k := newKey(s.ring, s.now(), oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength)})
+	k := newAPIKey(s.ring, s.now(), oauthapi.EnsureKey{
+		Tenant: tenant, Account: account, ID: secure.KeyID(), Secret: secure.Token(secretLength),
+	})
 	if err := in.apply(&k); err != nil {
 		return k, err
 	}
-	return k, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+	return k, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertAPIKey(ctx, k) })
 }
 
-func newKey(ring *secure.Keyring, now time.Time, in oauthapi.EnsureKey) store.Key {
-	return store.Key{
+func newAPIKey(ring *secure.Keyring, now time.Time, in oauthapi.EnsureKey) store.APIKey {
+	return store.APIKey{
 		Key: oauthapi.Key{
 			TenantID: in.Tenant, ID: in.ID, AccountID: in.Account, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now,
 		},
-		SecretSealed: ring.Seal(in.Secret, keyPurpose(in.ID)), Secret: in.Secret,
+		SecretSealed: ring.Seal(in.Secret, apiKeyPurpose(in.ID)), Secret: in.Secret,
 	}
 }
 
-// EnsureKey creates an API key with a given id and secret. It is idempotent: another
-// secret or account for the same id is apierr.Exists. One that was made before and
-// deleted since is apierr.NotFound.
+// EnsureKey creates an API key with a given id and secret. It is idempotent: a key with
+// the same id, secret and account is returned, another secret or account is
+// apierr.Exists. With WasMade a missing key is not created but apierr.NotFound.
 func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthapi.Key, error) {
-	if !isKeyID(in.ID) {
-		return oauthapi.Key{}, apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxKeyID)
+	if !isAPIKeyID(in.ID) {
+		return oauthapi.Key{}, apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxAPIKeyID)
 	}
 	if directoryapi.IsAgentKey(in.ID) {
 		return oauthapi.Key{}, apierr.Format.Because("the id of an API key cannot begin as that of a key of an agent")
@@ -166,33 +174,35 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 		return oauthapi.Key{}, apierr.Required.Because("the secret of an API key cannot be empty")
 	}
 	if !in.WasMade {
-		k := newKey(s.ring, s.now(), in)
-		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertKey(ctx, k) })
+		k := newAPIKey(s.ring, s.now(), in)
+		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertAPIKey(ctx, k) })
 		if !errors.Is(err, apierr.Exists) {
 			return k.Key, err
 		}
 	}
-	own, err := s.Key(ctx, in.Tenant, in.ID)
+	own, err := s.APIKey(ctx, in.Tenant, in.ID)
 	if in.WasMade && errors.Is(err, apierr.NotFound) {
 		return oauthapi.Key{}, apierr.NotFound.Because("the API key %q was deleted", in.ID)
 	}
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return oauthapi.Key{}, err
 	}
-	if err != nil || own.AccountID != in.Account || !equal(own.Secret, in.Secret) {
+	if err != nil || own.AccountID != in.Account || !equalSecrets(own.Secret, in.Secret) {
 		return oauthapi.Key{}, apierr.Exists.Because("an API key with the id %q exists, with another secret or of another account", in.ID)
 	}
 	return own.Key, nil
 }
 
-// UpdateKey changes what the body names.
-func (s *Service) UpdateKey(ctx context.Context, tenant id.ID, key string, in KeyChange) (store.Key, error) {
-	var k store.Key
-	if !isKeyID(key) {
+// UpdateAPIKey changes the members that the body names. A key is revoked (disabled) by
+// the status DISABLED, which can be undone: it authenticates no request, and the tokens
+// that it signed are refused. Other processes learn of the change as keycache.go says.
+func (s *Service) UpdateAPIKey(ctx context.Context, tenant id.ID, keyID string, in APIKeyChange) (store.APIKey, error) {
+	var k store.APIKey
+	if !isAPIKeyID(keyID) {
 		return k, apierr.NotFound
 	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		if k, err = tx.LockKey(ctx, tenant, key); err != nil {
+		if k, err = tx.LockAPIKey(ctx, tenant, keyID); err != nil {
 			return err
 		}
 		k.Status, err = field.Enum(in.Status, "status", k.Status, directoryapi.Enabled, directoryapi.Disabled)
@@ -200,19 +210,20 @@ func (s *Service) UpdateKey(ctx context.Context, tenant id.ID, key string, in Ke
 			return err
 		}
 		k.ModifiedAt = s.now()
-		return tx.UpdateKey(ctx, k)
+		return tx.UpdateAPIKey(ctx, k)
 	})
-	s.forgetKey(tenant, key)
-	return s.unsealed(k, err)
+	s.invalidateKey(tenant, keyID)
+	return s.unsealSecret(k, err)
 }
 
-// DeleteKey deletes a key, or returns apierr.NotFound. The tokens that it signed are
-// invalid from then on.
-func (s *Service) DeleteKey(ctx context.Context, tenant id.ID, key string) error {
-	if !isKeyID(key) {
+// DeleteAPIKey revokes an API key for good, or returns apierr.NotFound. The tokens that
+// the key signed are invalid from then on. Other processes learn of the deletion as
+// keycache.go says.
+func (s *Service) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) error {
+	if !isAPIKeyID(keyID) {
 		return apierr.NotFound
 	}
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteKey(ctx, tenant, key) })
-	s.forgetKey(tenant, key)
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAPIKey(ctx, tenant, keyID) })
+	s.invalidateKey(tenant, keyID)
 	return err
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
-// selfMade returns the header and the claims of an assertion as the SDKs for
-// servers make it: with no stt, and with a fraction in iat.
+// selfMade returns the header and the claims of an assertion as the SDKs for servers sign it:
+// without stt, and with a fraction in iat.
 func selfMade(d *oauthtest.Deployment, s oauthtest.Site) (header, claims object) {
 	now := float64(d.Clock.Now().Unix())
 	return object{"typ": "JWT", "alg": "HS256", "kid": s.Key}, object{
@@ -29,19 +29,19 @@ func selfMade(d *oauthtest.Deployment, s oauthtest.Site) (header, claims object)
 	}
 }
 
-// exchange asks for tokens for an assertion.
-func exchange(ctx context.Context, svc *oauth.Service, s oauthtest.Site, assertion secure.Secret) (oauth.Issued, error) {
+// exchange requests tokens for an assertion.
+func exchange(ctx context.Context, svc *oauth.Service, s oauthtest.Site, assertion secure.Secret) (oauth.IssuedTokens, error) {
 	return svc.Token(ctx, s.Request("grant_type", "service_token", "token", assertion.Reveal()))
 }
 
-// exchanged wants tokens for an assertion of the account.
+// exchanged checks that an assertion is exchanged for tokens of the account.
 func exchanged(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, assertion secure.Secret) {
 	t.Helper()
 	issued, err := exchange(t.Context(), d.Service, s, assertion)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, access := open(t, issued.Access)
+	_, access := decodeJWT(t, issued.Access)
 	if access["sub"] != oauthtest.Base.To("accounts", s.Account) || issued.Refresh == "" || access["org"] != nil {
 		t.Errorf("the claims are %v", access)
 	}
@@ -51,7 +51,7 @@ func exchanged(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, assertio
 func TestAnAssertionIsExchanged(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	second, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
+	second, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Administrator, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,23 +80,23 @@ func TestAnAssertionIsExchanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			header, claims := selfMade(d, d.Site)
 			change(header, claims)
-			exchanged(t, d, d.Site, forge(t, header, claims, d.Secret))
+			exchanged(t, d, d.Site, signForgedJWT(t, header, claims, d.Secret))
 		})
 	}
 	t.Run("by another key than the caller's", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		exchanged(t, d, d.Site, forge(t, with(header, "kid", second.ID), with(claims, "aud", second.ID), second.Secret))
+		exchanged(t, d, d.Site, signForgedJWT(t, with(header, "kid", second.ID), with(claims, "aud", second.ID), second.Secret))
 	})
 }
 
-// The refusals of docs/interface/oauth.md#assertions, and attacks on the form of one.
+// The refusals of docs/interface/oauth.md#assertions, and attacks with malformed assertions.
 func TestAnAssertionIsRefused(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	foreign := d.NewSite(t)
 	login := d.LogIn(t, d.Site)
 	key := func(account id.ID) (string, secure.Secret) {
-		k, err := d.Service.CreateKey(t.Context(), d.Tenant, account, oauth.KeyText{})
+		k, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, account, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	}
 	endUser, endUserSecret := key(d.Account)
 	disabled, disabledSecret := key(d.Administrator)
-	if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, disabled, oauth.KeyChange{Status: field.Some(directoryapi.Disabled)}); err != nil {
+	disable := oauth.APIKeyChange{Status: field.Some(directoryapi.Disabled)}
+	if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, disabled, disable); err != nil {
 		t.Fatal(err)
 	}
 	former := d.NewAccount(d.Tenant, d.Administrators, "former@example.test", oauthtest.Password)
@@ -119,7 +120,7 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	other := d.NewApplication(d.Tenant, d.Directory)
 	now := float64(d.Clock.Now().Unix())
 	account := func(v id.ID) string { return oauthtest.Base.To("accounts", v) }
-	_, accessClaims := open(t, login.Access)
+	_, accessClaims := decodeJWT(t, login.Access)
 
 	set := func(name string, value any) func(object, object) {
 		return func(_, claims object) {
@@ -239,7 +240,7 @@ func TestAnAssertionIsRefused(t *testing.T) {
 			if secret == "" {
 				secret = d.Secret
 			}
-			refusedAs(t, d, forge(t, header, claims, secret), c.want)
+			refusedAs(t, d, signForgedJWT(t, header, claims, secret), c.want)
 		})
 	}
 	for name, token := range map[string]secure.Secret{
@@ -255,32 +256,32 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	} {
 		t.Run("the hosted login "+issuer, func(t *testing.T) {
 			header, claims := selfMade(d, d.Site)
-			refusedAs(t, d, forge(t, with(header, "stt", "assertion"), with(claims, "iss", issuer), d.Secret), apierr.TokenOtherApplication)
+			refusedAs(t, d, signForgedJWT(t, with(header, "stt", "assertion"), with(claims, "iss", issuer), d.Secret), apierr.TokenOtherApplication)
 		})
 	}
 	t.Run("alg none", func(t *testing.T) {
-		parts := strings.Split(forge(t, object{"alg": "none"}, object{}, "").Reveal(), ".")
+		parts := strings.Split(signForgedJWT(t, object{"alg": "none"}, object{}, "").Reveal(), ".")
 		_, claims := selfMade(d, d.Site)
-		body := strings.Split(forge(t, object{}, claims, "").Reveal(), ".")[1]
+		body := strings.Split(signForgedJWT(t, object{}, claims, "").Reveal(), ".")[1]
 		refusedAs(t, d, secure.Secret(parts[0]+"."+body+"."), apierr.TokenSignature)
 	})
 	t.Run("a disabled application", func(t *testing.T) {
 		d.SetStatus(d.Tenant, d.Application, directoryapi.Disabled)
 		defer d.SetStatus(d.Tenant, d.Application, directoryapi.Enabled)
 		header, claims := selfMade(d, d.Site)
-		refusedAs(t, d, forge(t, header, claims, d.Secret), apierr.TokenApplicationDisabled)
+		refusedAs(t, d, signForgedJWT(t, header, claims, d.Secret), apierr.TokenApplicationDisabled)
 	})
 	t.Run("an application that never was", func(t *testing.T) {
 		site := d.Site
 		site.Application = d.Account
 		header, claims := selfMade(d, site)
-		if _, err := exchange(t.Context(), d.Service, site, forge(t, header, claims, d.Secret)); !errors.Is(err, apierr.NotFound) {
+		if _, err := exchange(t.Context(), d.Service, site, signForgedJWT(t, header, claims, d.Secret)); !errors.Is(err, apierr.NotFound) {
 			t.Error(err)
 		}
 	})
 	t.Run("a peer that is away refuses nothing", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		token := forge(t, header, claims, d.Secret)
+		token := signForgedJWT(t, header, claims, d.Secret)
 		d.Fail(apierr.Unavailable)
 		if _, err := exchange(t.Context(), d.Service, d.Site, token); !errors.Is(err, apierr.Unavailable) {
 			t.Error(err)
@@ -290,11 +291,11 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	})
 }
 
-// refusedAs wants an assertion refused, and not spent.
+// refusedAs checks that an assertion is refused, and not recorded as used.
 func refusedAs(t *testing.T, d *oauthtest.Deployment, token secure.Secret, want *apierr.Error) {
 	t.Helper()
 	issued, err := exchange(t.Context(), d.Service, d.Site, token)
-	if !errors.Is(err, want) || issued != (oauth.Issued{}) {
+	if !errors.Is(err, want) || issued != (oauth.IssuedTokens{}) {
 		t.Fatalf("the answer is %v, %v; want %v", issued, err, want)
 	}
 	if apierr.From(err).Fields["error"] != "invalid_client" {
@@ -333,7 +334,7 @@ func TestTheEndsOfAnAssertion(t *testing.T) {
 				if c.exp != nil {
 					claims["exp"] = claims["iat"].(float64) + c.exp.(float64)
 				}
-				return forge(t, header, claims, d.Secret)
+				return signForgedJWT(t, header, claims, d.Secret)
 			}
 			good, late := token(), token()
 			d.Clock.Move(c.last)
@@ -355,7 +356,7 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 		for _, each := range change {
 			each(header, claims)
 		}
-		return forge(t, header, claims, d.Secret)
+		return signForgedJWT(t, header, claims, d.Secret)
 	}
 	t.Run("but one that a client made until it expires, with or without a jti", func(t *testing.T) {
 		for _, jti := range []any{"self-made", nil} {
@@ -372,9 +373,9 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 		}
 	})
 	t.Run("of 50 tries at once, on two processes", func(t *testing.T) {
-		one, services := token(), []*oauth.Service{d.Service, d.Under(t, d.Master)}
+		one, services := token(), []*oauth.Service{d.Service, d.WithMasterKey(t, d.Master)}
 		before, done := count(t, d, "access"), 0
-		for _, err := range together(50, func(i int) error {
+		for _, err := range runConcurrently(50, func(i int) error {
 			_, err := exchange(context.Background(), services[i%2], d.Site, one)
 			return err
 		}) {
@@ -389,7 +390,7 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 			t.Errorf("%d tries gave tokens, %d more are there", done, after-before)
 		}
 		t.Run("also after a restart", func(t *testing.T) {
-			if _, err := exchange(t.Context(), d.Under(t, d.Master), d.Site, one); !errors.Is(err, apierr.TokenReplayed) {
+			if _, err := exchange(t.Context(), d.WithMasterKey(t, d.Master), d.Site, one); !errors.Is(err, apierr.TokenReplayed) {
 				t.Error(err)
 			}
 		})
@@ -404,7 +405,7 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 		t.Run("but not in another tenant", func(t *testing.T) {
 			s := d.NewSite(t)
 			header, claims := selfMade(d, s)
-			exchanged(t, d, s, forge(t, with(header, "stt", "assertion"), with(claims, "jti", "one"), s.Secret))
+			exchanged(t, d, s, signForgedJWT(t, with(header, "stt", "assertion"), with(claims, "jti", "one"), s.Secret))
 		})
 	})
 	t.Run("the demand for a second factor spends it", func(t *testing.T) {
@@ -429,8 +430,8 @@ func TestAnAssertionIsExchangedOnce(t *testing.T) {
 	})
 }
 
-// FuzzAssertion holds what reads an assertion to: no panic, a refusal of the
-// catalogue, and tokens for nothing that another key signed.
+// FuzzAssertion checks that an assertion never causes a panic, is refused with an error of the
+// catalogue, and yields no tokens when another key has signed it.
 func FuzzAssertion(f *testing.F) {
 	d := oauthtest.Open(f)
 	header, claims := selfMade(d, d.Site)
@@ -449,11 +450,11 @@ func FuzzAssertion(f *testing.F) {
 		f.Add(h, c)
 	}
 	f.Fuzz(func(t *testing.T, header, claims []byte) {
-		_, err := exchange(t.Context(), d.Service, d.Site, secure.Secret(compact(header, claims, []byte(d.Secret.Reveal()))))
+		_, err := exchange(t.Context(), d.Service, d.Site, secure.Secret(signCompactJWT(header, claims, []byte(d.Secret.Reveal()))))
 		if apierr.From(err) == apierr.Internal {
 			t.Fatalf("%s.%s: %v", header, claims, err)
 		}
-		if _, err := exchange(t.Context(), d.Service, d.Site, secure.Secret(compact(header, claims, []byte("another secret")))); err == nil {
+		if _, err := exchange(t.Context(), d.Service, d.Site, secure.Secret(signCompactJWT(header, claims, []byte("another secret")))); err == nil {
 			t.Fatalf("%s.%s gives tokens under a secret of nobody", header, claims)
 		}
 	})

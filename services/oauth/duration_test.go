@@ -49,8 +49,8 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
-// FuzzParseDuration holds the parser to: no panic, never negative, and what it
-// reads begins with P and ends with a designator.
+// FuzzParseDuration checks that the parser never panics, never returns a negative duration, and
+// accepts only text that begins with P and ends with a designator.
 func FuzzParseDuration(f *testing.F) {
 	for _, seed := range []string{"PT1H", "P60D", "P1Y2M3W4DT5H6M7.8S", "PT", "P1DT", "PT9223372036854775807S", "PT1.0000000001S"} {
 		f.Add(seed)
@@ -85,7 +85,7 @@ func TestNeutral(t *testing.T) {
 		{"client_credentials", "client", "client_credentials"},
 		{"acme", "acme", "acme"},
 	} {
-		if got := neutral(c.grantType, c.alias); got != c.want {
+		if got := neutralGrantType(c.grantType, c.alias); got != c.want {
 			t.Errorf("%s under the alias %s is %s, want %s", c.grantType, c.alias, got, c.want)
 		}
 	}

@@ -19,34 +19,34 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// MaxIterations is the limit of iterations for a key derivation.
+// MaxIterations is the limit of iterations of a key derivation (PBKDF2).
 const MaxIterations = 65536
 
 const (
-	// maxConcurrentIterations limits the derivations that run concurrently in a
-	// process: two of the longest.
+	// maxConcurrentIterations limits the iterations of all key derivations that run
+	// concurrently in a process: two of the longest.
 	maxConcurrentIterations = 2 * MaxIterations
-	// derivationTimeout is how long a derivation waits to be admitted.
+	// derivationTimeout is how long a key derivation waits for others to end.
 	derivationTimeout = time.Second
 )
 
-// Encryption is how a client asks for the secrets of API keys to be encrypted
-// (docs/interface/authentication.md#encrypted-secrets).
+// Encryption has the parameters by which a client asks that the secrets of API keys are
+// encrypted in the answer (docs/interface/authentication.md#encrypted-secrets).
 type Encryption struct {
 	Salt       []byte
 	Bits       int // of the key: 128, 192 or 256
 	Iterations int // 1 to MaxIterations
 }
 
-// derivations limits the key derivations that run concurrently.
-type derivations struct{ iterations *semaphore.Weighted }
+// keyDerivations limits the key derivations that run concurrently.
+type keyDerivations struct{ iterations *semaphore.Weighted }
 
-func newDerivations() derivations {
-	return derivations{semaphore.NewWeighted(maxConcurrentIterations)}
+func newKeyDerivations() keyDerivations {
+	return keyDerivations{semaphore.NewWeighted(maxConcurrentIterations)}
 }
 
-// key derives a key from a password (RFC 8018, section 5.2).
-func (d derivations) key(ctx context.Context, password secure.Secret, e Encryption) ([]byte, error) {
+// deriveKey derives a key from a password with PBKDF2 (RFC 8018, section 5.2).
+func (d keyDerivations) deriveKey(ctx context.Context, password secure.Secret, e Encryption) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, derivationTimeout)
 	defer cancel()
 	if d.iterations.Acquire(ctx, int64(e.Iterations)) != nil {
@@ -56,17 +56,20 @@ func (d derivations) key(ctx context.Context, password secure.Secret, e Encrypti
 	return pbkdf2.Key(sha1.New, password.Reveal(), e.Salt, e.Iterations, e.Bits/8)
 }
 
-// Encrypter returns a function that encrypts the secrets of one answer, under the
-// secret of the API key that authenticated the request. The key is derived once.
-func (s *Service) Encrypter(ctx context.Context, tenant id.ID, caller string, e Encryption) (func(secure.Secret) secure.Secret, error) {
-	k, err := s.signingKey(ctx, tenant, caller)
+// Encrypter returns a function that encrypts the secrets of API keys for one answer. The
+// encryption key is derived, once, from the secret of the API key that authenticated the
+// request.
+func (s *Service) Encrypter(ctx context.Context, tenant id.ID, callerKeyID string, e Encryption) (
+	func(secure.Secret) secure.Secret, error,
+) {
+	k, err := s.signingKey(ctx, tenant, callerKeyID)
 	if errors.Is(err, apierr.NotFound) {
-		return nil, errBadKey // it was deleted after the gateway accepted it
+		return nil, errBadAPIKey // the key was deleted after the gateway had accepted it
 	}
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.derivations.key(ctx, k.Secret, e)
+	key, err := s.keyDerivations.deriveKey(ctx, k.Secret, e)
 	if err != nil {
 		return nil, err
 	}

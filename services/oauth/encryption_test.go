@@ -107,7 +107,7 @@ func TestDerivationsAreBounded(t *testing.T) {
 		t.Errorf("beside others the derivation returns %v", err)
 	}
 	release()
-	for _, err := range together(10, func(int) error {
+	for _, err := range runConcurrently(10, func(int) error {
 		_, err := d.Service.Encrypter(context.Background(), d.Tenant, d.Key, long)
 		return err
 	}) {

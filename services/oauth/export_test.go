@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto/aes"
+	"time"
 
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
@@ -10,8 +11,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// AccountDeleted and its like hand an event to the service as its
-// consumer does.
+// AccountDeleted and the methods below handle an event as the consumer of events does.
 func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 	return s.accountDeleted(ctx, e, event)
 }
@@ -30,18 +30,18 @@ func (s *Service) ApplicationDeleted(ctx context.Context, e events.Envelope, eve
 
 // WebConfigOf returns what the grants see of an application's web config.
 func (s *Service) WebConfigOf(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
-	return s.webConfig(ctx, tenant, application)
+	return s.cachedWebConfig(ctx, tenant, application)
 }
 
 // DeriveKey returns a key that a client asked to derive.
 func (s *Service) DeriveKey(ctx context.Context, password secure.Secret, e Encryption) ([]byte, error) {
-	return s.derivations.key(ctx, password, e)
+	return s.keyDerivations.deriveKey(ctx, password, e)
 }
 
 // OccupyDerivations admits no derivation until release is called.
 func (s *Service) OccupyDerivations(ctx context.Context) (release func()) {
-	_ = s.derivations.iterations.Acquire(ctx, maxConcurrentIterations)
-	return func() { s.derivations.iterations.Release(maxConcurrentIterations) }
+	_ = s.keyDerivations.iterations.Acquire(ctx, maxConcurrentIterations)
+	return func() { s.keyDerivations.iterations.Release(maxConcurrentIterations) }
 }
 
 // EncryptUnder encrypts a text under a key, with a given initialisation vector.
@@ -53,15 +53,20 @@ func EncryptUnder(key, iv []byte, plain secure.Secret) (secure.Secret, error) {
 	return encrypt(block, iv, plain), nil
 }
 
+// PurgerEvery returns the worker that purges at another interval.
+func (s *Service) PurgerEvery(interval time.Duration) func(context.Context) error {
+	return s.purger(interval)
+}
+
 // Batch is how many rows one transaction purges.
-const Batch = batch
+const Batch = deleteBatchSize
 
 // Grouped returns the function that adds rows to a group.
 func Grouped(write func(context.Context, []string) []error) func(context.Context, string) error {
 	return (&groupCommit[string]{write: write}).add
 }
 
-// Alone returns the function that adds rows where tenants are in several databases.
-func Alone(write func(context.Context, []string) []error) func(context.Context, string) error {
+// Ungrouped returns the function that adds rows where tenants are in several databases.
+func Ungrouped(write func(context.Context, []string) []error) func(context.Context, string) error {
 	return (&groupCommit[string]{write: write, ungrouped: true}).add
 }

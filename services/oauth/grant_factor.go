@@ -8,27 +8,29 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 )
 
-// factorGrant completes a login by the code of its second step
-// (docs/interface/oauth.md#second-factors). The account may have been disabled since
-// the first.
-func (s *Service) factorGrant(ctx context.Context, in TokenRequest) (Issued, error) {
+// secondFactorGrant is the grant type service_factor_challenge: it completes a login by the
+// code of a second factor (MFA, docs/interface/oauth.md#second-factors). The access of the
+// account is checked again, because it may have been disabled since the first factor. The
+// demand for the second factor is in secondstep.go.
+func (s *Service) secondFactorGrant(ctx context.Context, in TokenRequest) (IssuedTokens, error) {
 	code, err := in.Form.required("code")
 	if err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
 	state, challenge := in.Form["state"], in.Form["challenge"]
 	if (state == "") == (challenge == "") {
-		return Issued{}, refused(apierr.Required.Because("one of the form fields state and challenge is required"), "invalid_request")
+		refusal := apierr.Required.Because("one of the form fields state and challenge is required")
+		return IssuedTokens{}, withOAuthError(refusal, "invalid_request")
 	}
 	redeemed, err := s.peers.MFA.Redeem(ctx, mfaapi.Redeem{
 		Tenant: in.Tenant, Application: in.Application, State: state, Challenge: href.Link{Href: challenge.Reveal()}, Code: code.Reveal(),
 	})
-	user := holder{redeemed.Account, redeemed.Organization}
+	user := subject{redeemed.Account, redeemed.Organization}
 	if err == nil {
-		err = s.checkHolder(ctx, in.Tenant, in.Application, user, s.checkAccess)
+		err = s.checkSubjectAccess(ctx, in.Tenant, in.Application, user, s.checkAccess)
 	}
 	if err != nil {
-		return Issued{}, refused(err, "invalid_grant")
+		return IssuedTokens{}, withOAuthError(err, "invalid_grant")
 	}
-	return s.issue(ctx, in, user, true)
+	return s.issueTokens(ctx, in, user, true)
 }

@@ -12,36 +12,36 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// passwordGrant logs an account in (RFC 6749, section 4.3) by the rules and
-// errors of a login attempt.
-func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (Issued, error) {
+// passwordGrant is the grant type password (RFC 6749, section 4.3). It logs an account in
+// by the rules and errors of a login attempt, which are in services/application/login.go.
+func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (IssuedTokens, error) {
 	login, noLogin := in.Form.required("username")
 	password, noPassword := in.Form.required("password")
 	if err := field.First(noLogin, noPassword); err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
 	where, err := in.Form.accountStore()
 	if err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
 	logged, err := s.peers.Application.Login(ctx, applicationapi.Login{
 		Tenant: in.Tenant, Application: in.Application, Login: login.Reveal(), Password: password,
 		AccountStore: where.href, NameKey: where.nameKey,
 	})
 	if err != nil {
-		return Issued{}, refused(err, "invalid_request")
+		return IssuedTokens{}, withOAuthError(err, "invalid_request")
 	}
-	return s.logIn(ctx, in, holder{logged.Account.ID, logged.Organization}, secondStep{})
+	return s.completeLogin(ctx, in, subject{logged.Account.ID, logged.Organization}, secondStep{})
 }
 
-// accountStore is the store that the form restricts a login to, if any.
+// accountStore is the only account store in which a login is looked up, or the zero value.
 type accountStore struct {
 	href    href.Link
 	nameKey string // of an organization
 }
 
-// accountStore reads the fields that restrict a login, which must not contradict
-// each other.
+// accountStore returns the account store that the form names. It may name the same store in
+// several fields, but not different ones.
 func (f Form) accountStore() (accountStore, error) {
 	var named []secure.Secret
 	for _, name := range []string{"accountStore", "organizationNameKey", "nameKey"} {
@@ -50,8 +50,8 @@ func (f Form) accountStore() (accountStore, error) {
 		}
 	}
 	if len(named) > 1 {
-		return accountStore{}, refused(apierr.Invalid.Because("accountStore, organizationNameKey and nameKey name different account stores"),
-			"invalid_request")
+		refusal := apierr.Invalid.Because("accountStore, organizationNameKey and nameKey name different account stores")
+		return accountStore{}, withOAuthError(refusal, "invalid_request")
 	}
 	if f["accountStore"] != "" {
 		return accountStore{href: href.Link{Href: f["accountStore"].Reveal()}}, nil

@@ -9,48 +9,49 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// refreshGrant returns a new access token for a refresh token (RFC 6749, section 6).
-// Refresh token rotation (RFC 9700): none, and so no detection of refresh token reuse. The text and
-// the expiry of the token stay the same.
-// Any number of refreshes may run concurrently; each returns another access token, and a
-// revocation ends them all.
-func (s *Service) refreshGrant(ctx context.Context, in TokenRequest) (Issued, error) {
+// refreshTokenGrant is the grant type refresh_token (RFC 6749, section 6): it issues a new
+// access token for a refresh token. There is no refresh token rotation (RFC 9700), and so
+// no detection of refresh token reuse: the text and the expiry of the refresh token stay
+// the same. Any number of refreshes may run concurrently; each issues another access
+// token, and a revocation of the refresh token revokes them all (revocation.go).
+func (s *Service) refreshTokenGrant(ctx context.Context, in TokenRequest) (IssuedTokens, error) {
 	text, err := in.Form.required("refresh_token")
 	if err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
-	refresh, err := s.check(ctx, in.Tenant, in.Application, text, s.store.Token, store.Refresh)
+	refresh, err := s.checkToken(ctx, in.Tenant, in.Application, text, s.store.Token, store.Refresh)
 	if err == nil {
-		_, err = s.checkTokenAccess(ctx, refresh, true, s.recentAccess)
+		_, err = s.checkTokenAccess(ctx, refresh, true, s.checkRecentAccess)
 	}
 	if err != nil {
-		return Issued{}, badRefresh(err)
+		return IssuedTokens{}, refreshTokenError(err)
 	}
-	ttl, _, err := s.lifetimes(ctx, in.Tenant, in.Application)
+	ttl, _, err := s.tokenLifetimes(ctx, in.Tenant, in.Application)
 	if err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
-	access := s.newToken(in, store.Access, holderOf(refresh), ttl)
+	access := s.newToken(in, store.Access, subjectOf(refresh), ttl)
 	access.RefreshID = refresh.ID
-	issued, err := s.signPair(ctx, in, access, store.Token{})
+	issued, err := s.signTokens(ctx, in, access, store.Token{})
 	if err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
 	issued.Refresh = text
-	err = s.refreshed.add(ctx, access)
+	err = s.refreshedTokenInserts.add(ctx, access)
 	if errors.Is(err, apierr.NotFound) {
-		err = badRefresh(s.errTokenDeleted())
+		err = refreshTokenError(s.errTokenDeleted())
 	}
 	return issued, err
 }
 
-// badRefresh refuses a refresh token. Here TokenRevoked is 400 as the others, and
-// not 404 as for an address (docs/interface/errors.md#oauth-failures).
-func badRefresh(err error) error {
+// refreshTokenError makes an error of checkToken or checkTokenAccess one of the token
+// endpoint: invalid_grant. TokenRevoked gets the status 400; in a validation it is 404
+// (docs/interface/errors.md#oauth-failures).
+func refreshTokenError(err error) error {
 	if errors.Is(err, apierr.TokenRevoked) {
 		bad := *apierr.From(err)
 		bad.Status = http.StatusBadRequest
 		err = &bad
 	}
-	return refused(err, "invalid_grant")
+	return withOAuthError(err, "invalid_grant")
 }

@@ -10,22 +10,25 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// socialGrant logs an account in by the token or code of a social provider.
-func (s *Service) socialGrant(ctx context.Context, in TokenRequest) (Issued, error) {
+// socialLoginGrant is the grant type service_social: it logs an account in by an access token
+// or an authorization code of a social provider. The application service selects the
+// directory (services/application/social.go), and the directory service calls the provider
+// (services/directory/connect).
+func (s *Service) socialLoginGrant(ctx context.Context, in TokenRequest) (IssuedTokens, error) {
 	text, err := in.Form.required("providerId")
 	if err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
 	login := directoryapi.SocialLogin{
 		Provider: field.Fold(text.Reveal()), AccessToken: in.Form["accessToken"], AccessTokenSecret: in.Form["accessTokenSecret"],
 		Code: in.Form["code"], RedirectURI: in.Form["redirectUri"].Reveal(),
 	}
 	if err := login.Check(); err != nil {
-		return Issued{}, refused(err, "invalid_request")
+		return IssuedTokens{}, withOAuthError(err, "invalid_request")
 	}
 	where, err := in.Form.accountStore()
 	if err != nil {
-		return Issued{}, err
+		return IssuedTokens{}, err
 	}
 	login.AccountStore, login.NameKey = where.href.Href, where.nameKey
 	logged, err := s.peers.Application.ProviderLogin(ctx, applicationapi.ProviderLogin{
@@ -33,9 +36,9 @@ func (s *Service) socialGrant(ctx context.Context, in TokenRequest) (Issued, err
 	})
 	switch {
 	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err, apierr.ProviderOtherClient):
-		return Issued{}, refused(err, "invalid_client")
+		return IssuedTokens{}, withOAuthError(err, "invalid_client")
 	case err != nil:
-		return Issued{}, refused(err, "invalid_request")
+		return IssuedTokens{}, withOAuthError(err, "invalid_request")
 	}
-	return s.logIn(ctx, in, holder{logged.Account.ID, logged.Organization}, secondStep{})
+	return s.completeLogin(ctx, in, subject{logged.Account.ID, logged.Organization}, secondStep{})
 }

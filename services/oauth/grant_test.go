@@ -21,7 +21,7 @@ import (
 )
 
 // count returns the number of live tokens of the site's account.
-func count(t testing.TB, d *oauthtest.Deployment, kind store.Kind) int {
+func count(t testing.TB, d *oauthtest.Deployment, kind store.TokenKind) int {
 	t.Helper()
 	page, err := d.Service.ListTokens(t.Context(), kind, d.Tenant, d.Account, list.First())
 	if err != nil {
@@ -30,8 +30,8 @@ func count(t testing.TB, d *oauthtest.Deployment, kind store.Kind) int {
 	return page.Size
 }
 
-// together runs work n times at once and returns the errors.
-func together(n int, work func(i int) error) []error {
+// runConcurrently runs work n times concurrently and returns the errors.
+func runConcurrently(n int, work func(i int) error) []error {
 	var group sync.WaitGroup
 	start := make(chan struct{})
 	errs := make([]error, n)
@@ -62,15 +62,15 @@ func TestRefresh(t *testing.T) {
 	if second.Refresh != first.Refresh || second.Access == first.Access || second.AccessTokenID == first.AccessTokenID {
 		t.Error("a refresh returns a new access token and the same refresh token")
 	}
-	_, before := open(t, first.Access)
-	_, after := open(t, second.Access)
+	_, before := decodeJWT(t, first.Access)
+	_, after := decodeJWT(t, second.Access)
 	if after["rti"] != before["rti"] || after["exp"].(float64)-before["exp"].(float64) != 10*24*3600 {
 		t.Errorf("the claims were %v and are %v", before, after)
 	}
 	validate(t, d, d.Site, second.Access, nil)
 
 	t.Run("it is signed by the key of the caller, whichever key signed the refresh token", func(t *testing.T) {
-		key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
+		key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Administrator, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestRefresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if header, _ := open(t, third.Access); header["kid"] != key.ID {
+		if header, _ := decodeJWT(t, third.Access); header["kid"] != key.ID {
 			t.Errorf("the header is %v", header)
 		}
 		validate(t, d, d.Site, third.Access, nil)
@@ -101,8 +101,8 @@ func TestParallelRefreshes(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	login := d.LogIn(t, d.Site)
-	tokens := make([]oauth.Issued, 50)
-	errs := together(len(tokens), func(i int) (err error) {
+	tokens := make([]oauth.IssuedTokens, 50)
+	errs := runConcurrently(len(tokens), func(i int) (err error) {
 		tokens[i], err = d.Service.Token(context.Background(), refreshWith(d.Site, login.Refresh))
 		return err
 	})
@@ -119,13 +119,13 @@ func TestParallelRefreshes(t *testing.T) {
 	}
 }
 
-// A revocation in the midst of refreshes leaves no access token behind.
+// A revocation during concurrent refreshes leaves no access token.
 func TestRevocationAmongRefreshes(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	for range 5 {
 		login := d.LogIn(t, d.Site)
-		errs := together(20, func(i int) error {
+		errs := runConcurrently(20, func(i int) error {
 			if i == 7 {
 				return d.Service.Revoke(context.Background(), oauth.Revocation{
 					Tenant: d.Tenant, Application: d.Application, Form: oauthtest.Form("token", login.Refresh.Reveal()),
@@ -226,7 +226,7 @@ func TestRevoke(t *testing.T) {
 		validate(t, d, d.Site, login.Access, apierr.TokenRevoked)
 	})
 	t.Run("one of client credentials ends alone", func(t *testing.T) {
-		key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+		key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,8 +246,8 @@ func TestRevoke(t *testing.T) {
 	})
 	t.Run("the hint counts for a token that does not say its type, and for no other", func(t *testing.T) {
 		login := d.LogIn(t, d.Site)
-		header, claims := open(t, login.Access)
-		bare := forge(t, with(header, "stt", nil), claims, d.Secret).Reveal()
+		header, claims := decodeJWT(t, login.Access)
+		bare := signForgedJWT(t, with(header, "stt", nil), claims, d.Secret).Reveal()
 		err := d.Service.Revoke(t.Context(), oauth.Revocation{Tenant: d.Tenant, Application: d.Application, Form: oauthtest.Form("token", bare)})
 		if !errors.Is(err, apierr.TokenTypeUnknown) || apierr.From(err).Fields["error"] != "unsupported_token_type" {
 			t.Errorf("got %v with %v", err, apierr.From(err).Fields)
@@ -291,7 +291,7 @@ func TestDeletingOneTokenSparesTheOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, claims := open(t, login.Refresh)
+	_, claims := decodeJWT(t, login.Refresh)
 	refresh, err := id.Parse(claims["jti"].(string))
 	if err != nil {
 		t.Fatal(err)
@@ -320,8 +320,8 @@ func TestPolicyDecidesLifetimes(t *testing.T) {
 	}{{"PT5M", "P1D", 300, 86400}, {"PT1S", "PT1S", 1, 1}, {"PT1.9S", "PT1H0.5S", 1, 3600}, {"P10Y", "P10Y1D", 3650 * 86400, 3651 * 86400}} {
 		set(c.access, c.refresh)
 		login := d.LogIn(t, d.Site)
-		_, access := open(t, login.Access)
-		_, refresh := open(t, login.Refresh)
+		_, access := decodeJWT(t, login.Access)
+		_, refresh := decodeJWT(t, login.Refresh)
 		if life := access["exp"].(float64) - access["iat"].(float64); life != c.seconds || login.ExpiresIn.Seconds() != c.seconds {
 			t.Errorf("under %s an access token lives for %v s and says %v", c.access, life, login.ExpiresIn)
 		}
@@ -332,7 +332,7 @@ func TestPolicyDecidesLifetimes(t *testing.T) {
 	for _, zero := range []string{"PT0M", "PT0S", "P0D", "PT0.000S"} {
 		set("PT1H", zero)
 		login := d.LogIn(t, d.Site)
-		if _, claims := open(t, login.Access); login.Refresh != "" || claims["rti"] != nil {
+		if _, claims := decodeJWT(t, login.Access); login.Refresh != "" || claims["rti"] != nil {
 			t.Errorf("%s returns a refresh token %v", zero, claims)
 		}
 	}
@@ -354,8 +354,8 @@ func TestPolicyDecidesLifetimes(t *testing.T) {
 	})
 }
 
-// A policy that one replica changed is that of the next token there, and soon that
-// of the other replica.
+// A change of a policy by one replica takes effect there with the next token, and soon on the other
+// replica.
 func TestReplicasAreToldOfAPolicy(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -389,7 +389,7 @@ func TestReplicasAreToldOfAPolicy(t *testing.T) {
 func TestPolicyIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	errs := together(20, func(i int) error {
+	errs := runConcurrently(20, func(i int) error {
 		in := oauth.PolicyChange{AccessTokenTTL: field.Some("PT" + strconv.Itoa(i+1) + "M")}
 		if i%2 == 0 {
 			in = oauth.PolicyChange{RefreshTokenTTL: field.Some("P1D")}

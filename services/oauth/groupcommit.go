@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// maxGroup bounds the rows of one statement.
+	// maxGroup limits the rows of one statement.
 	maxGroup = 256
-	// groupTimeout bounds a statement, for which many requests may wait.
+	// groupTimeout limits the time of a statement, for which many requests may wait.
 	groupTimeout = 5 * time.Second
 )
 
-// groupCommit writes the rows of requests that run concurrently in one statement, a
-// batch: a durable commit costs more than all else that such a request does. The
-// first row is written at once. Those that come while a statement runs are written
-// by the next one; no row waits for more than that.
+// groupCommit writes the rows of concurrent requests in one statement (group commit, batch
+// insert), because a durable commit costs more than the rest of such a request. The first
+// row is written at once. Rows that are added while a statement runs are written by the
+// next statement, so that no row waits longer than for the statement that runs.
 type groupCommit[Row any] struct {
-	// write commits rows, and returns for each its error, or nil.
+	// write commits rows, and returns the error, or nil, of each row.
 	write func(context.Context, []Row) []error
 	// ungrouped is for tenants in several databases: each row is written by the request that
 	// adds it, so that a tenant that is being moved delays no other.
@@ -37,8 +37,8 @@ type groupedRow[Row any] struct {
 	done chan error
 }
 
-// add writes a row, and returns once it is committed or refused. An error that is
-// not of the row itself leaves open whether it was committed.
+// add writes a row, and returns when the row is committed or refused. After a timeout, or
+// an error of the statement, it is unknown whether the row was committed.
 func (g *groupCommit[Row]) add(ctx context.Context, row Row) error {
 	if g.ungrouped {
 		return g.write(ctx, []Row{row})[0]
@@ -48,7 +48,8 @@ func (g *groupCommit[Row]) add(ctx context.Context, row Row) error {
 	g.waiting = append(g.waiting, groupedRow[Row]{row, done})
 	if !g.running {
 		g.running = true
-		// The rows are those of any tenants, and wait for the connections of none.
+		// The rows belong to several tenants, so that the statement has no tenant, and does not
+		// count in the share of connections of any tenant.
 		go g.run(caller.Into(context.WithoutCancel(ctx), caller.Caller{}))
 	}
 	g.mu.Unlock()
@@ -60,7 +61,7 @@ func (g *groupCommit[Row]) add(ctx context.Context, row Row) error {
 	}
 }
 
-// run writes until no row is waiting.
+// run writes batches until no row is waiting.
 func (g *groupCommit[Row]) run(ctx context.Context) {
 	for batch := g.next(); len(batch) > 0; batch = g.next() {
 		rows := make([]Row, len(batch))
@@ -76,6 +77,7 @@ func (g *groupCommit[Row]) run(ctx context.Context) {
 	}
 }
 
+// next removes the next batch from the queue. With an empty batch the run ends.
 func (g *groupCommit[Row]) next() (batch []groupedRow[Row]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,8 +89,8 @@ func (g *groupCommit[Row]) next() (batch []groupedRow[Row]) {
 	return batch
 }
 
-// all returns the same error for each of n rows.
-func all(n int, err error) []error {
+// repeatError returns the same error for each of n rows.
+func repeatError(n int, err error) []error {
 	errs := make([]error, n)
 	for i := range errs {
 		errs[i] = err

@@ -61,13 +61,12 @@ func TestRowsThatComeWhileAStatementRunsAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// With several databases a statement that waits, because its tenant is being moved, holds
-// up no other.
+// With several databases a statement that waits, because its tenant is being moved, delays no other.
 func TestRowsOfTenantsInSeveralDatabasesAreWrittenAlone(t *testing.T) {
 	t.Parallel()
 	waits := make(chan struct{})
 	moved := id.New(time.Now())
-	add := oauth.Alone(func(ctx context.Context, rows []string) []error {
+	add := oauth.Ungrouped(func(ctx context.Context, rows []string) []error {
 		if caller.From(ctx).Tenant == moved {
 			<-waits
 		}

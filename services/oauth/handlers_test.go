@@ -32,11 +32,11 @@ func rows(t testing.TB, d *oauthtest.Deployment) (n [6]int) {
 	return n
 }
 
-// populate returns a site tokens, a policy, a web config, and a key of its account.
+// populate gives a site tokens, a policy, a web config, and an API key of its account.
 func populate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) {
 	t.Helper()
 	d.LogIn(t, s)
-	if _, err := d.Service.CreateKey(t.Context(), s.Tenant, s.Account, oauth.KeyText{}); err != nil {
+	if _, err := d.Service.CreateAPIKey(t.Context(), s.Tenant, s.Account, oauth.NewAPIKey{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: s.Tenant, ID: s.Application},
@@ -125,7 +125,7 @@ func TestAnEventWaitsForTheDatabase(t *testing.T) {
 	}
 }
 
-// changePassword hands the change of the account's password to the service.
+// changePassword delivers the event of a change of the account's password.
 func changePassword(t testing.TB, d *oauthtest.Deployment, by events.PasswordChange) {
 	t.Helper()
 	event := events.PasswordChanged{Tenant: d.Tenant, Account: d.Account, By: by}
@@ -219,7 +219,7 @@ func TestANewPasswordEndsTheTokensOfTheFormerOne(t *testing.T) {
 	}
 }
 
-// A login that has checked the former password while it is changed gets no token.
+// A login that has verified the former password before the change, and ends after it, gets no token.
 func TestALoginThatThePasswordChangeOvertakesIssuesNothing(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)

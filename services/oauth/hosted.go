@@ -15,31 +15,31 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// VerifyJWT verifies a JWT that an administrator's key of any tenant signed. The
-// key names the tenant, as that of a management request does.
+// VerifyJWT verifies a JWT that was signed with an administrator's API key of any tenant, for
+// the requests to the hosted login. The tenant is that of the key.
 func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthapi.VerifiedJWT, error) {
-	var key store.Key
-	var failure error
+	var key store.APIKey
+	var lookupErr error
 	header, claims, err := secure.ParseJWT(in.Token.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
-		name, named := header["kid"].(string)
-		if !named {
-			name, _ = claims["iss"].(string)
+		keyID, hasKid := header["kid"].(string)
+		if !hasKid {
+			keyID, _ = claims["iss"].(string)
 		}
-		if !isKeyID(name) {
+		if !isAPIKeyID(keyID) {
 			return "", apierr.NotFound
 		}
-		if key, failure = s.signer(ctx, name); failure == nil && key.ID != name {
-			failure = apierr.NotFound
+		if key, lookupErr = s.keyOrDummy(ctx, keyID); lookupErr == nil && key.ID != keyID {
+			lookupErr = apierr.NotFound
 		}
-		return key.Secret, failure
+		return key.Secret, lookupErr
 	})
-	if failure != nil && !errors.Is(failure, apierr.NotFound) {
-		return oauthapi.VerifiedJWT{}, failure
+	if lookupErr != nil && !errors.Is(lookupErr, apierr.NotFound) {
+		return oauthapi.VerifiedJWT{}, lookupErr
 	}
 	if _, critical := header["crit"]; err != nil || critical {
 		return oauthapi.VerifiedJWT{}, apierr.TokenSignature.Because("the token is not a JWT that an API key has signed with HS256")
 	}
-	if err := s.wantAdministrator(ctx, key); err != nil {
+	if err := s.checkAssertionSigner(ctx, key); err != nil {
 		return oauthapi.VerifiedJWT{}, err
 	}
 	out := oauthapi.VerifiedJWT{Tenant: key.TenantID, KeyID: key.ID}
@@ -49,9 +49,10 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 	return out, err
 }
 
-// SignAssertion signs an assertion with an API key of the tenant.
+// SignAssertion signs an assertion about a login with an API key of the tenant. The hosted
+// login hands it to the application, which exchanges it for tokens (grant_assertion.go).
 func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) (oauthapi.SignedAssertion, error) {
-	var members map[string]json.RawMessage // as the caller wrote them: a large number must not change
+	var members map[string]json.RawMessage // not decoded, so that a large number does not change
 	if err := json.Unmarshal(in.Claims, &members); err != nil {
 		return oauthapi.SignedAssertion{}, apierr.Format.Because("claims must be a JSON object: %v", err)
 	}
@@ -60,11 +61,11 @@ func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) 
 		claims[name] = value
 	}
 	if in.KeyID == "" {
-		chosen, err := s.applicationKey(ctx, in.Tenant, in.Application)
+		keyID, err := s.applicationSigningKey(ctx, in.Tenant, in.Application)
 		if err != nil {
 			return oauthapi.SignedAssertion{}, err
 		}
-		in.KeyID = chosen
+		in.KeyID = keyID
 	}
 	key, err := s.signingKey(ctx, in.Tenant, in.KeyID)
 	if err != nil {
@@ -77,18 +78,20 @@ func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) 
 		claims["aud"] = key.ID
 	}
 	header := map[string]any{"typ": "JWT", "kid": key.ID, "stt": "assertion"}
-	if _, failed := claims["err"]; failed {
-		delete(header, "stt") // an error is nothing that can be exchanged
+	if _, isError := claims["err"]; isError {
+		delete(header, "stt") // an error cannot be exchanged for tokens
 	}
 	text, err := secure.SignJWT(header, claims, key.Secret)
 	return oauthapi.SignedAssertion{Token: secure.Secret(text), KeyID: key.ID}, err
 }
 
-// applicationKey returns the id of an application's signing key: its web
-// config's, or where that is missing, disabled, deleted or of an account that is no longer
-// an administrator, the oldest enabled key of one
-// (docs/interface/client-api.md#web-config). Without any it returns apierr.NotFound.
-func (s *Service) applicationKey(ctx context.Context, tenant, application id.ID) (string, error) {
+// applicationSigningKey returns the id of the API key that signs the tokens of an
+// application's Client API and its assertions (HS256; there is no JWKS endpoint): the
+// signingApiKey of the web config, by which the key is rotated. Where that is missing,
+// disabled, deleted or of an account that is no longer an administrator, it is the oldest
+// enabled API key of an administrator (docs/interface/client-api.md#web-config). Without
+// any it returns apierr.NotFound.
+func (s *Service) applicationSigningKey(ctx context.Context, tenant, application id.ID) (string, error) {
 	config, err := s.store.WebConfig(ctx, tenant, application)
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return "", err
@@ -103,7 +106,7 @@ func (s *Service) applicationKey(ctx context.Context, tenant, application id.ID)
 	if config.SigningKeyID != "" {
 		key, err := s.signingKey(ctx, tenant, config.SigningKeyID)
 		if err == nil {
-			err = s.wantAdministrator(ctx, key)
+			err = s.checkAssertionSigner(ctx, key)
 		}
 		switch {
 		case err == nil:
@@ -112,25 +115,25 @@ func (s *Service) applicationKey(ctx context.Context, tenant, application id.ID)
 			return "", err
 		}
 	}
-	keys, err := s.store.OldestEnabledKeys(ctx, tenant, list.MaxLimit)
+	keys, err := s.store.OldestEnabledAPIKeys(ctx, tenant, list.MaxLimit)
 	if err != nil {
 		return "", err
 	}
 	for _, key := range keys {
-		administers, err := s.administers(ctx, key)
+		isAdministrator, err := s.isAdministratorKey(ctx, key)
 		if err != nil {
 			return "", err
 		}
-		if administers {
+		if isAdministrator {
 			return key.ID, nil
 		}
 	}
 	return "", apierr.NotFound.Because("no enabled API key of an administrator can sign for the application")
 }
 
-// ClientConfig returns what of an application's Client API is on.
+// ClientConfig returns which endpoints of an application's Client API are enabled.
 func (s *Service) ClientConfig(ctx context.Context, application id.Ref) (oauthapi.ClientConfig, error) {
-	c, err := s.webConfig(ctx, application.Tenant, application.ID)
+	c, err := s.cachedWebConfig(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return oauthapi.ClientConfig{}, err
 	}
@@ -141,24 +144,25 @@ func (s *Service) ClientConfig(ctx context.Context, application id.Ref) (oauthap
 	}, nil
 }
 
-// ClientToken answers the token endpoint of the Client API. Its tokens are signed
-// with the application's key, because the caller has none.
+// ClientToken is the token endpoint of the Client API. The tokens are signed with the key of
+// applicationSigningKey, because a browser has no API key.
 func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oauthapi.ClientTokens, error) {
-	key, err := s.applicationKey(ctx, in.Tenant, in.Application)
+	key, err := s.applicationSigningKey(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return oauthapi.ClientTokens{}, err
 	}
 	form := Form(in.Form)
 	text := form["grant_type"].Reveal()
-	grant := neutral(text, s.cfg.Alias)
+	grant := neutralGrantType(text, s.cfg.Alias)
 	if text != "" && grants[grant] == nil {
-		return oauthapi.ClientTokens{}, refused(apierr.Unsupported.Because("grant_type %q is not supported", text), "unsupported_grant_type")
+		refusal := apierr.Unsupported.Because("grant_type %q is not supported", text)
+		return oauthapi.ClientTokens{}, withOAuthError(refusal, "unsupported_grant_type")
 	}
 	if form["challenge"] != "" && grant == "service_factor_challenge" {
-		// A challenge alone does not prove the first step, which callers with an API key
-		// have checked themselves.
+		// A challenge does not prove the first factor. Callers with an API key have verified
+		// that themselves; a browser proves it by the state of the login.
 		refusal := apierr.Unsupported.Because("the Client API takes the state of a login, not the address of a challenge")
-		return oauthapi.ClientTokens{}, refused(refusal, "invalid_request")
+		return oauthapi.ClientTokens{}, withOAuthError(refusal, "invalid_request")
 	}
 	issued, err := s.Token(ctx, TokenRequest{Tenant: in.Tenant, Application: in.Application, Key: key, Form: form})
 	if err != nil {
@@ -179,14 +183,15 @@ func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oaut
 	return out, nil
 }
 
-// ClientRevoke answers the revocation endpoint of the Client API.
+// ClientRevoke is the revocation endpoint of the Client API (revocation.go).
 func (s *Service) ClientRevoke(ctx context.Context, in oauthapi.ClientForm) (oauthapi.Revoked, error) {
 	return oauthapi.Revoked{}, s.Revoke(ctx, Revocation{Tenant: in.Tenant, Application: in.Application, Form: Form(in.Form)})
 }
 
-// ValidateToken checks an access token of an application.
+// ValidateToken validates an access token of an application for the Client API, and returns
+// its account. The validation for callers with an API key is Validate (token.go).
 func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) (oauthapi.ValidToken, error) {
-	t, err := s.check(ctx, in.Tenant, in.Application, in.Token, s.store.Token, store.Access)
+	t, err := s.checkToken(ctx, in.Tenant, in.Application, in.Token, s.store.Token, store.Access)
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}
@@ -198,9 +203,9 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 	return oauthapi.ValidToken{Account: account, Organization: t.OrganizationID, ExpiresAt: t.ExpiresAt}, nil
 }
 
-// KeysOf returns the API keys of an account without their secrets.
+// KeysOf returns the API keys of an account without their secrets, at most list.MaxLimit.
 func (s *Service) KeysOf(ctx context.Context, account id.Ref) (oauthapi.Keys, error) {
-	page, err := s.store.ListKeys(ctx, account.Tenant, account.ID, list.Query{Limit: list.MaxLimit})
+	page, err := s.store.ListAPIKeys(ctx, account.Tenant, account.ID, list.Query{Limit: list.MaxLimit})
 	if err != nil {
 		return oauthapi.Keys{}, err
 	}

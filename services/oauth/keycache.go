@@ -11,36 +11,38 @@ import (
 )
 
 const (
-	// keyMaxAge is how long a process uses a key that it has read, and the answer
-	// that its account is an administrator: a change by another process takes effect
-	// after that (docs/interface/authentication.md#what-a-key-may-do).
+	// keyMaxAge is the age of a cache entry: of an API key, and of the answer that its
+	// account is an administrator. A key that another process disables or deletes is
+	// refused after that time (docs/interface/authentication.md#what-a-key-may-do).
 	keyMaxAge = 100 * time.Millisecond
 	// keyCacheSize is in keys, a few hundred bytes each.
 	keyCacheSize = 4096
 )
 
-// keyName is a key within its tenant.
-type keyName struct {
+// tenantKeyID is the id of an API key, which is looked up in one tenant only.
+type tenantKeyID struct {
 	tenant id.ID
-	key    string
+	keyID  string
 }
 
 func newKeyCache[K comparable, V any](name string, now func() time.Time) *cache.Cache[K, V] {
 	return cache.New(cache.Config[K, V]{Name: "oauth." + name, Size: keyCacheSize, MaxAge: keyMaxAge, Now: now})
 }
 
-// forgetKey drops what the caches hold of a key that this process changed.
-func (s *Service) forgetKey(tenant id.ID, key string) {
-	s.keys.Forget(keyName{tenant, key})
-	s.signers.Forget(key)
-	s.administrators.Forget(key)
+// invalidateKey removes an API key that this process has changed from its caches.
+func (s *Service) invalidateKey(tenant id.ID, keyID string) {
+	s.signingKeys.Forget(tenantKeyID{tenant, keyID})
+	s.keysByID.Forget(keyID)
+	s.administratorKeys.Forget(keyID)
 }
 
-// signingKey returns a key of the tenant as it was at most keyMaxAge ago, or
-// apierr.NotFound. It never looks outside the tenant.
-func (s *Service) signingKey(ctx context.Context, tenant id.ID, key string) (store.Key, error) {
-	if !isKeyID(key) {
-		return store.Key{}, apierr.NotFound
+// signingKey returns an API key of the tenant with its secret, at most keyMaxAge old, or
+// apierr.NotFound. It never returns a key of another tenant.
+func (s *Service) signingKey(ctx context.Context, tenant id.ID, keyID string) (store.APIKey, error) {
+	if !isAPIKeyID(keyID) {
+		return store.APIKey{}, apierr.NotFound
 	}
-	return s.keys.Get(ctx, keyName{tenant, key}, func(ctx context.Context) (store.Key, error) { return s.Key(ctx, tenant, key) })
+	return s.signingKeys.Get(ctx, tenantKeyID{tenant, keyID}, func(ctx context.Context) (store.APIKey, error) {
+		return s.APIKey(ctx, tenant, keyID)
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// newTokenCounter makes the counter of token requests.
+// newTokenCounter creates the counter of token requests.
 func newTokenCounter() metric.Int64Counter {
 	counter, err := otel.Meter("oauth").Int64Counter("doorward_oauth_grants_total",
 		metric.WithDescription("token requests by grant type and result: issued, refused, or failed where the service could not answer"))
@@ -20,8 +20,8 @@ func newTokenCounter() metric.Int64Counter {
 	return counter
 }
 
-// count counts a token request with a grant type that exists.
-func (s *Service) count(ctx context.Context, grant string, err error) {
+// countGrant counts the result of a token request.
+func (s *Service) countGrant(ctx context.Context, grant string, err error) {
 	result := "issued"
 	if err != nil {
 		result = "refused"

@@ -30,7 +30,7 @@ func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
 	d := oauthtest.Open(t)
 	_, href := organizationOf(d)
 	header, claims := selfMade(d, d.Site)
-	assertion := forge(t, header, with(claims, "org", href), d.Secret).Reveal()
+	assertion := signForgedJWT(t, header, with(claims, "org", href), d.Secret).Reveal()
 	for name, request := range map[string]oauth.TokenRequest{
 		"by its href":           logInTo(d, "accountStore", href),
 		"by its key":            logInTo(d, "nameKey", "acme"),
@@ -49,7 +49,7 @@ func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
 				t.Fatal(err)
 			}
 			for kind, token := range map[string]secure.Secret{"access": issued.Access, "refresh": issued.Refresh, "refreshed": next.Access} {
-				if _, claims := open(t, token); claims["org"] != href {
+				if _, claims := decodeJWT(t, token); claims["org"] != href {
 					t.Errorf("the claims of the %s token are %v", kind, claims)
 				}
 			}
@@ -58,18 +58,18 @@ func TestTokensNameTheOrganizationOfTheirLogin(t *testing.T) {
 				t.Errorf("the resource has another JWT: %v", err)
 			}
 			validate(t, d, d.Site, next.Access, nil)
-			header, claims := open(t, next.Access)
-			validate(t, d, d.Site, forge(t, header, with(claims, "org", nil), d.Secret), apierr.TokenSignature)
-			validate(t, d, d.Site, forge(t, header, with(claims, "org", oauthtest.Base.To("organizations", d.Account)), d.Secret),
+			header, claims := decodeJWT(t, next.Access)
+			validate(t, d, d.Site, signForgedJWT(t, header, with(claims, "org", nil), d.Secret), apierr.TokenSignature)
+			validate(t, d, d.Site, signForgedJWT(t, header, with(claims, "org", oauthtest.Base.To("organizations", d.Account)), d.Secret),
 				apierr.TokenSignature)
 		})
 	}
 	t.Run("and no other login does", func(t *testing.T) {
-		header, claims := open(t, d.LogIn(t, d.Site).Access)
+		header, claims := decodeJWT(t, d.LogIn(t, d.Site).Access)
 		if claims["org"] != nil {
 			t.Errorf("the claims are %v", claims)
 		}
-		validate(t, d, d.Site, forge(t, header, with(claims, "org", href), d.Secret), apierr.TokenSignature)
+		validate(t, d, d.Site, signForgedJWT(t, header, with(claims, "org", href), d.Secret), apierr.TokenSignature)
 	})
 }
 
@@ -88,8 +88,8 @@ func TestALoginThatNamesTwoAccountStoresIsRefused(t *testing.T) {
 	}
 }
 
-// A token whose login named an organization goes with it, though its account is
-// reached otherwise too.
+// A token whose login named an organization is refused without the organization, though its account
+// is in another store of the application.
 func TestTokensOfAnOrganizationThatIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*oauthtest.Deployment, id.ID)
@@ -113,7 +113,7 @@ func TestTokensOfAnOrganizationThatIsGone(t *testing.T) {
 			}
 			validate(t, d, d.Site, without.Access, nil)
 			header, claims := selfMade(d, d.Site)
-			if _, err := exchange(t.Context(), d.Service, d.Site, forge(t, header, with(claims, "org", href), d.Secret)); err == nil {
+			if _, err := exchange(t.Context(), d.Service, d.Site, signForgedJWT(t, header, with(claims, "org", href), d.Secret)); err == nil {
 				t.Error("an assertion of it gives tokens")
 			}
 		})

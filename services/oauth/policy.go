@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// The default lifetimes of tokens, and the limits of a policy
+// The default lifetimes of tokens (TTL, expiry), and the limits of a policy
 // (docs/interface/oauth.md#token-contents). Ten years have at most three leap days.
 const (
 	defaultAccessTTL  = "PT1H"
@@ -30,8 +30,8 @@ type PolicyChange struct {
 	RevokeTokensOnPasswordChange field.Bool `json:"revokeTokensOnPasswordChange"`
 }
 
-// Policy returns the policy of an application, or apierr.NotFound for the
-// application. Until it is changed it is the default, as old as the application.
+// Policy returns the OAuth policy of an application, or apierr.NotFound for an unknown
+// application. A policy that was never changed is the default, as old as the application.
 func (s *Service) Policy(ctx context.Context, application id.Ref) (store.Policy, error) {
 	app, err := s.peers.Application.Application(ctx, application)
 	if err != nil {
@@ -51,8 +51,8 @@ func defaultPolicy(app applicationapi.Application) store.Policy {
 	}
 }
 
-// UpdatePolicy changes what the body names, for the tokens that are issued from
-// then on. A refresh token lifetime of zero, in any form, ends their issue.
+// UpdatePolicy changes the members that the body names, for the tokens that are issued
+// afterwards. With a refresh token lifetime of zero no refresh tokens are issued.
 func (s *Service) UpdatePolicy(ctx context.Context, application id.Ref, in PolicyChange) (store.Policy, error) {
 	app, err := s.peers.Application.Application(ctx, application)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, application id.Ref, in Polic
 		p.ModifiedAt = s.now()
 		return tx.UpdatePolicy(ctx, p)
 	})
-	s.store.ForgetPolicy(application.Tenant, application.ID)
+	s.store.InvalidatePolicy(application.Tenant, application.ID)
 	return p, err
 }
 
@@ -77,11 +77,11 @@ func (s *Service) UpdatePolicy(ctx context.Context, application id.Ref, in Polic
 func (in PolicyChange) apply(p *store.Policy) (err error) {
 	var refused field.Refusals
 	if in.AccessTokenTTL.Present {
-		p.AccessTokenTTL, err = lifetime(in.AccessTokenTTL, "accessTokenTtl", false)
+		p.AccessTokenTTL, err = checkLifetime(in.AccessTokenTTL, "accessTokenTtl", false)
 		refused.Add(err)
 	}
 	if in.RefreshTokenTTL.Present {
-		p.RefreshTokenTTL, err = lifetime(in.RefreshTokenTTL, "refreshTokenTtl", true)
+		p.RefreshTokenTTL, err = checkLifetime(in.RefreshTokenTTL, "refreshTokenTtl", true)
 		refused.Add(err)
 	}
 	if in.RevokeTokensOnPasswordChange.Null {
@@ -91,8 +91,8 @@ func (in PolicyChange) apply(p *store.Policy) (err error) {
 	return refused.First()
 }
 
-// lifetime checks a duration of a policy and returns it as it was written.
-func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
+// checkLifetime checks a duration of a policy and returns its text unchanged.
+func checkLifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 	text, err := field.Required(in, name, 255)
 	if err != nil {
 		return "", err
@@ -113,9 +113,9 @@ func lifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 	return text, nil
 }
 
-// lifetimes returns how long the tokens of an application live, in whole seconds
-// because those are what a JWT states. A refresh lifetime of zero means none.
-func (s *Service) lifetimes(ctx context.Context, tenant, application id.ID) (access, refresh time.Duration, err error) {
+// tokenLifetimes returns the lifetimes of the tokens of an application, in whole seconds as
+// a JWT has them. With a refresh lifetime of zero no refresh token is issued.
+func (s *Service) tokenLifetimes(ctx context.Context, tenant, application id.ID) (access, refresh time.Duration, err error) {
 	p, err := s.store.CachedPolicy(ctx, tenant, application)
 	if errors.Is(err, apierr.NotFound) {
 		p, err = store.Policy{AccessTokenTTL: defaultAccessTTL, RefreshTokenTTL: defaultRefreshTTL}, nil

@@ -8,16 +8,28 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// PurgeEvery is the interval of purges.
-const PurgeEvery = time.Minute
+// purgeInterval is the time between two purges.
+const purgeInterval = time.Minute
 
-// Purge deletes what has expired, in batches, and returns the number of rows.
-// Replicas may do it concurrently: each takes rows that the others have not locked.
-// Only the size of the tables depends on it.
+// Purger returns the worker that purges all databases at an interval.
+func (s *Service) Purger() func(context.Context) error { return s.purger(purgeInterval) }
+
+func (s *Service) purger(interval time.Duration) func(context.Context) error {
+	return purge.Every(interval, "purge failed, retrying", func(ctx context.Context) error {
+		return s.store.EachShard(ctx, func(ctx context.Context) error {
+			_, err := s.Purge(ctx)
+			return err
+		})
+	})
+}
+
+// Purge deletes expired rows (tokens, nonces, used assertions) in batches, once, and
+// returns their number. Replicas may purge concurrently: each deletes rows that the others
+// have not locked. Expired rows have no effect: a purge only limits the size of the tables.
 func (s *Service) Purge(ctx context.Context) (total int64, err error) {
-	before := s.now().Add(-skew) // by the clock of another process it may be valid still
-	for _, table := range store.Expired {
-		n, err := s.purge(ctx, table, before)
+	before := s.now().Add(-clockSkew) // a token may still be valid by the clock of another process
+	for _, table := range store.ExpiringTables {
+		n, err := s.purgeTable(ctx, table, before)
 		total += n
 		if err != nil {
 			return total, err
@@ -26,26 +38,16 @@ func (s *Service) Purge(ctx context.Context) (total int64, err error) {
 	return total, nil
 }
 
-// purge deletes the rows of a table that expired before a time. Each batch is a
-// transaction of its own, and begins where the one before it ended.
-func (s *Service) purge(ctx context.Context, table store.Expiring, before time.Time) (total int64, err error) {
-	done := store.Purged{Rows: batch}
-	for err == nil && done.Rows == batch {
+// purgeTable deletes the rows of a table that expired before a time. Each batch is a
+// transaction of its own, and continues from the last expiry of the batch before it.
+func (s *Service) purgeTable(ctx context.Context, table store.ExpiringTable, before time.Time) (total int64, err error) {
+	done := store.PurgeResult{Rows: deleteBatchSize}
+	for err == nil && done.Rows == deleteBatchSize {
 		err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-			done, err = tx.Purge(ctx, table, done.Last, before, batch)
+			done, err = tx.DeleteExpired(ctx, table, done.Last, before, deleteBatchSize)
 			return err
 		})
 		total += done.Rows
 	}
 	return total, err
-}
-
-// Purger returns the worker that purges at an interval.
-func (s *Service) Purger(every time.Duration) func(context.Context) error {
-	return purge.Every(every, "purge failed, retrying", func(ctx context.Context) error {
-		return s.store.EachShard(ctx, func(ctx context.Context) error {
-			_, err := s.Purge(ctx)
-			return err
-		})
-	})
 }

@@ -34,7 +34,7 @@ func TestPurge(t *testing.T) {
 	d.Clock.Move(time.Second)
 	t.Run("in two replicas at once, each row is purged once", func(t *testing.T) {
 		counts := make([]int64, 2)
-		for i, err := range together(2, func(i int) (err error) {
+		for i, err := range runConcurrently(2, func(i int) (err error) {
 			counts[i], err = d.Service.Purge(context.Background())
 			return err
 		}) {
@@ -57,7 +57,7 @@ func TestPurge(t *testing.T) {
 func TestPurger(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	stop := worktest.Start(t, d.Service.Purger(time.Millisecond))
+	stop := worktest.Start(t, d.Service.PurgerEvery(time.Millisecond))
 	for range 2 {
 		d.LogIn(t, d.Site)
 		d.Clock.Move(61 * 24 * time.Hour)
@@ -77,9 +77,8 @@ func rowsRead(ctx context.Context, tx *store.Tx) (int64, error) {
 	return pg.Value[int64](ctx, tx, `SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'access_tokens'::regclass`)
 }
 
-// A purge of very many tokens goes in batches that read no more than they
-// delete, the last as the first, and that nobody waits for. (A million took 200
-// batches of the same time.)
+// A purge of very many tokens runs in batches that read no more rows than they delete, the last as
+// the first, and that block no request. (A million took 200 batches of the same time.)
 func TestPurgingManyTokens(t *testing.T) {
 	const many = 200_000
 	d := oauthtest.Open(t)
@@ -95,15 +94,15 @@ func TestPurgingManyTokens(t *testing.T) {
 	}
 	d.Clock.Move(2 * time.Hour)
 	before := d.Clock.Now().Add(-time.Minute)
-	table := store.Expired[slices.Index(store.Kinds, store.Access)]
-	done, total := store.Purged{Rows: oauth.Batch}, int64(0)
+	table := store.ExpiringTables[slices.Index(store.TokenKinds, store.Access)]
+	done, total := store.PurgeResult{Rows: oauth.Batch}, int64(0)
 	for done.Rows == oauth.Batch {
 		err := d.Store.Tx(t.Context(), func(tx *store.Tx) (err error) {
 			begin, err := rowsRead(t.Context(), tx)
 			if err != nil {
 				return err
 			}
-			if done, err = tx.Purge(t.Context(), table, done.Last, before, oauth.Batch); err != nil {
+			if done, err = tx.DeleteExpired(t.Context(), table, done.Last, before, oauth.Batch); err != nil {
 				return err
 			}
 			total += done.Rows

@@ -17,7 +17,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	d := oauthtest.Open(t)
 	next := secure.NewMasterKey("k2")
 	good := func(master secure.Secret) error {
-		_, err := d.Under(t, master).Authenticate(t.Context(), oauthapi.Authenticate{ID: d.Key, Secret: d.Secret})
+		_, err := d.WithMasterKey(t, master).Authenticate(t.Context(), oauthapi.Authenticate{ID: d.Key, Secret: d.Secret})
 		return err
 	}
 	if good(next) == nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// requireFactor lets the logins of the site's application need a second factor,
-// of these types.
+// requireFactor makes the logins of the site's application require a second factor, of these types.
 func requireFactor(t *testing.T, d *oauthtest.Deployment, types ...string) {
 	t.Helper()
 	_, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)},
@@ -31,14 +30,14 @@ func requireFactor(t *testing.T, d *oauthtest.Deployment, types ...string) {
 	}
 }
 
-// demanded wants a request answered by a demand, and returns the members of its
-// body.
+// demanded checks that the answer to a request demands a second factor, and returns the members of
+// its body.
 func demanded(t *testing.T, d *oauthtest.Deployment, in oauth.TokenRequest, action string) map[string]any {
 	t.Helper()
 	access, refresh := count(t, d, store.Access), count(t, d, store.Refresh)
 	issued, err := d.Service.Token(t.Context(), in)
 	refusal := apierr.From(err)
-	if err == nil || refusal.Status != 400 || issued != (oauth.Issued{}) {
+	if err == nil || refusal.Status != 400 || issued != (oauth.IssuedTokens{}) {
 		t.Fatalf("the answer is %v, %v", issued, err)
 	}
 	if count(t, d, store.Access) != access || count(t, d, store.Refresh) != refresh {
@@ -113,7 +112,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, claims := open(t, issued.Refresh); claims["org"] != href {
+		if _, claims := decodeJWT(t, issued.Refresh); claims["org"] != href {
 			t.Errorf("the claims are %v", claims)
 		}
 	})
@@ -126,17 +125,17 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	})
 	t.Run("also of an assertion", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		demanded(t, d, d.Request("grant_type", "service_token", "token", forge(t, header, claims, d.Secret).Reveal()), mfaapi.Challenge)
+		demanded(t, d, d.Request("grant_type", "service_token", "token", signForgedJWT(t, header, claims, d.Secret).Reveal()), mfaapi.Challenge)
 	})
 	t.Run("but not of an assertion that says one was shown", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		exchanged(t, d, d.Site, forge(t, header, with(claims, "amr", []string{"pwd", "mfa"}), d.Secret))
+		exchanged(t, d, d.Site, signForgedJWT(t, header, with(claims, "amr", []string{"pwd", "mfa"}), d.Secret))
 	})
 	t.Run("never of a refresh or of client credentials", func(t *testing.T) {
 		other := oauthtest.Open(t)
 		login := other.LogIn(t, other.Site)
 		requireFactor(t, other, mfaapi.SMS)
-		key, err := other.Service.CreateKey(t.Context(), other.Tenant, other.Account, oauth.KeyText{})
+		key, err := other.Service.CreateAPIKey(t.Context(), other.Tenant, other.Account, oauth.NewAPIKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,11 +151,11 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	})
 	t.Run("a service that is away lets nobody in", func(t *testing.T) {
 		header, claims := selfMade(d, d.Site)
-		token := forge(t, header, with(claims, "require_mfa", []string{"sms"}), d.Secret)
+		token := signForgedJWT(t, header, with(claims, "require_mfa", []string{"sms"}), d.Secret)
 		d.FailMFA(apierr.Unavailable)
 		defer d.FailMFA(nil)
 		for _, in := range []oauth.TokenRequest{logInTo(d), d.Request("grant_type", "service_token", "token", token.Reveal())} {
-			if issued, err := d.Service.Token(t.Context(), in); !errors.Is(err, apierr.Unavailable) || issued != (oauth.Issued{}) {
+			if issued, err := d.Service.Token(t.Context(), in); !errors.Is(err, apierr.Unavailable) || issued != (oauth.IssuedTokens{}) {
 				t.Errorf("the answer is %v, %v", issued, err)
 			}
 		}
@@ -183,7 +182,7 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := oauthtest.Open(t)
 			header, claims := selfMade(d, d.Site)
-			token := forge(t, header, with(with(claims, "require_mfa", c.required), "amr", c.methods), d.Secret)
+			token := signForgedJWT(t, header, with(with(claims, "require_mfa", c.required), "amr", c.methods), d.Secret)
 			if c.none {
 				exchanged(t, d, d.Site, token)
 				if len(d.Factors.Demands()) != 0 {
@@ -202,14 +201,15 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 func TestTheGrantOfAFactor(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	grant := func(pairs ...string) (oauth.Issued, error) {
+	grant := func(pairs ...string) (oauth.IssuedTokens, error) {
 		return d.Service.Token(t.Context(), d.Request(append([]string{"grant_type", "service_factor_challenge"}, pairs...)...))
 	}
 	challenge := func() string { return d.Challenge(d.Tenant, d.Account) }
 	refusal := func(t *testing.T, want *apierr.Error, code string, pairs ...string) {
 		t.Helper()
 		issued, err := grant(pairs...)
-		if !errors.Is(err, want) || apierr.From(err).Fields["error"] != code || apierr.From(err).Status != 400 || issued != (oauth.Issued{}) {
+		refusal := apierr.From(err)
+		if !errors.Is(err, want) || refusal.Fields["error"] != code || refusal.Status != 400 || issued != (oauth.IssuedTokens{}) {
 			t.Errorf("%v returns %v with %v", pairs, err, apierr.From(err).Fields)
 		}
 	}
@@ -218,7 +218,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		if err != nil || issued.Refresh == "" {
 			t.Fatal(err)
 		}
-		if _, claims := open(t, issued.Access); claims["sub"] != oauthtest.Base.To("accounts", d.Account) {
+		if _, claims := decodeJWT(t, issued.Access); claims["sub"] != oauthtest.Base.To("accounts", d.Account) {
 			t.Errorf("the claims are %v", claims)
 		}
 	})
@@ -265,7 +265,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 	})
 	t.Run("takes a code once, of 50 tries", func(t *testing.T) {
 		one, done := challenge(), 0
-		for _, err := range together(50, func(int) error {
+		for _, err := range runConcurrently(50, func(int) error {
 			_, err := d.Service.Token(context.Background(), d.Request("grant_type", "service_factor_challenge", "challenge", one, "code",
 				d.Code(d.Tenant, d.Account)))
 			return err

@@ -1,7 +1,8 @@
-// Package oauth keeps API keys, issues and checks tokens, and holds how long
-// they live. Its rules are methods of Service: one file per noun (apikey.go,
-// token.go, assertion.go, policy.go, webconfig.go) and per grant (grant_*.go),
-// with what every grant shares in grant.go and secondstep.go. Its SQL is under
+// Package oauth is the OAuth service. It stores API keys, issues, validates and
+// revokes access and refresh tokens, and stores their lifetimes. Its rules are
+// methods of Service: one file per noun (apikey.go, token.go, revocation.go,
+// assertion.go, policy.go, webconfig.go) and one per grant type (grant_*.go), with
+// what the grants have in common in grant.go and secondstep.go. Its SQL is under
 // store, its HTTP under rest, and its wiring under app.
 package oauth
 
@@ -32,27 +33,27 @@ type Service struct {
 	ring  *secure.Keyring
 	now   func() time.Time
 	cfg   Config
-	dummy store.Key // stands in for a key that does not exist, so that the work is the same
+	dummy store.APIKey // in place of a key that does not exist, so that its check takes the same time
 
-	derivations    derivations
-	keys           *cache.Cache[keyName, store.Key] // that sign tokens
-	signers        *cache.Cache[string, store.Key]  // that sign requests, by id; the dummy where there is none
-	administrators *cache.Cache[string, struct{}]   // ids of keys whose account administers its tenant
-	accesses       *accessView
-	tokens         metric.Int64Counter
+	keyDerivations    keyDerivations
+	signingKeys       *cache.Cache[tenantKeyID, store.APIKey] // keys of a tenant, which sign tokens
+	keysByID          *cache.Cache[string, store.APIKey]      // keys of all tenants, which sign requests; the dummy for an unknown id
+	administratorKeys *cache.Cache[string, struct{}]          // ids of keys whose account is an administrator of its tenant
+	accessCache       *accessCache
+	tokens            metric.Int64Counter
 
-	nonces    groupCommit[store.Nonce]
-	access    groupCommit[store.Token] // of client credentials
-	refreshed groupCommit[store.Token]
+	nonceInserts          groupCommit[store.Nonce]
+	accessTokenInserts    groupCommit[store.Token] // of the client credentials grant
+	refreshedTokenInserts groupCommit[store.Token]
 }
 
-// Peers are the services that this one calls.
+// Peers are the services that the OAuth service calls.
 type Peers struct {
 	Directory   directoryapi.API
 	Application applicationapi.API
 	MFA         mfaapi.API
 
-	Remote bool // they run in other processes, so that a call of them is expensive (access.go)
+	Remote bool // the peers run in other processes: checks of access are cached (access.go)
 }
 
 // Config is what clients see of the deployment.
@@ -65,25 +66,27 @@ type Config struct {
 // New returns the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
-		keys: newKeyCache[keyName, store.Key]("keys", now), signers: newKeyCache[string, store.Key]("signers", now),
-		administrators: newKeyCache[string, struct{}]("administrators", now),
-		accesses:       newAccessView(peers, now),
-		derivations:    newDerivations(), tokens: newTokenCounter()}
-	svc.nonces.write, svc.access.write, svc.refreshed.write = svc.useNonces, svc.insertAccess, svc.insertRefreshed
-	svc.nonces.ungrouped, svc.access.ungrouped, svc.refreshed.ungrouped = s.IsSharded(), s.IsSharded(), s.IsSharded()
-	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), keyPurpose(""))
+		signingKeys: newKeyCache[tenantKeyID, store.APIKey]("keys", now), keysByID: newKeyCache[string, store.APIKey]("signers", now),
+		administratorKeys: newKeyCache[string, struct{}]("administrators", now),
+		accessCache:       newAccessCache(peers, now),
+		keyDerivations:    newKeyDerivations(), tokens: newTokenCounter()}
+	svc.nonceInserts.write, svc.nonceInserts.ungrouped = svc.useNonces, s.IsSharded()
+	svc.accessTokenInserts.write, svc.accessTokenInserts.ungrouped = svc.insertAccessTokens, s.IsSharded()
+	svc.refreshedTokenInserts.write, svc.refreshedTokenInserts.ungrouped = svc.insertRefreshedTokens, s.IsSharded()
+	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), apiKeyPurpose(""))
 	return svc
 }
 
 var _ oauthapi.Contract = (*Service)(nil)
 
-// refusal returns the error of a request to an application: apierr.NotFound where the
-// tenant has no such application, else err. A request that succeeded needs no check.
-func (s *Service) refusal(ctx context.Context, tenant, application id.ID, err error) error {
+// notFoundOr returns apierr.NotFound where the tenant has no such application, and err
+// otherwise. It makes no call where err is nil or a failure of the server (5xx).
+func (s *Service) notFoundOr(ctx context.Context, tenant, application id.ID, err error) error {
 	if err == nil || apierr.From(err).Status >= 500 {
 		return err
 	}
-	if _, gone := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application}); errors.Is(gone, apierr.NotFound) {
+	_, lookupErr := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})
+	if errors.Is(lookupErr, apierr.NotFound) {
 		return apierr.NotFound
 	}
 	return err

@@ -23,50 +23,54 @@ import (
 // seems to be up to 58 minutes slow.
 const (
 	signatureScheme = "SAuthc1"
-	requestSuffix   = "sauthc1_request" // ends the id of a request, and the chain of keys
+	requestSuffix   = "sauthc1_request" // last part of the id of a request, and of the key derivation
 	timeLayout      = "20060102T150405Z"
 	dateLength      = len("20060102")
-	maxAhead        = 15 * time.Minute
-	maxBehind       = 60 * time.Minute
-	nonceLifetime   = maxAhead + maxBehind
+	maxClockAhead   = 15 * time.Minute
+	maxClockBehind  = 60 * time.Minute
+	nonceLifetime   = maxClockAhead + maxClockBehind
 	maxNonce        = 100 // characters
 )
 
-// VerifySignature checks a signed request. An unknown key costs the same work as a
-// wrong signature, and neither leaves a nonce behind.
+// VerifySignature verifies a request that was signed with an API key (SAuthc1, HMAC-SHA-256;
+// replay protection by nonce). The gateway makes the canonical request
+// (gateway/sauthc1.go). An unknown key takes the same time as a wrong signature, and for
+// neither a nonce is stored.
 func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignature) (oauthapi.Key, error) {
 	signed, err := time.Parse(timeLayout, in.Timestamp)
 	if err != nil || signed.Format(timeLayout) != in.Timestamp || in.Nonce == "" || len(in.Nonce) > maxNonce ||
 		strings.ContainsFunc(in.Nonce, notVisible) {
-		return oauthapi.Key{}, errBadKey
+		return oauthapi.Key{}, errBadAPIKey
 	}
 	now := s.now()
-	if behind := now.Sub(signed); behind > maxBehind || behind < -maxAhead {
+	if behind := now.Sub(signed); behind > maxClockBehind || behind < -maxClockAhead {
 		return oauthapi.Key{}, apierr.Unauthorized.Because("the request was signed at %s, and it is %s; a clock may be %s slow and %s fast",
-			in.Timestamp, now.UTC().Format(timeLayout), maxBehind, maxAhead)
+			in.Timestamp, now.UTC().Format(timeLayout), maxClockBehind, maxClockAhead)
 	}
-	k, err := s.signer(ctx, in.ID)
+	k, err := s.keyOrDummy(ctx, in.ID)
 	if err != nil {
 		return oauthapi.Key{}, err
 	}
-	if !hmac.Equal([]byte(signature(k.Secret, in)), []byte(in.Signature)) || k.ID != in.ID {
-		return oauthapi.Key{}, errBadKey
+	if !hmac.Equal([]byte(requestSignature(k.Secret, in)), []byte(in.Signature)) || k.ID != in.ID {
+		return oauthapi.Key{}, errBadAPIKey
 	}
-	if err := s.stillAdministers(ctx, k); err != nil {
+	if err := s.checkAdministratorKey(ctx, k); err != nil {
 		return oauthapi.Key{}, err
 	}
 	ctx = caller.WithTenant(ctx, k.TenantID)
-	if err := s.nonces.add(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce}); err != nil {
+	if err := s.nonceInserts.add(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce}); err != nil {
 		return oauthapi.Key{}, err
 	}
 	return k.Key, nil
 }
 
-// errNonce refuses a request whose nonce cannot be stored.
+// errNonce refuses a request whose nonce was used already, or whose API key is disabled: the
+// statement that stores nonces checks both.
 var errNonce = apierr.Unauthorized.
 	Because("the nonce was used, or the API key is disabled; sign every request with a new nonce, a retry too")
 
-// useNonces stores nonces, each once.
+// useNonces stores nonces in one statement, for the group commit. The error of a nonce that
+// was used before, or that occurs earlier in the list, is errNonce.
 func (s *Service) useNonces(ctx context.Context, list []store.Nonce) []error {
 	now := s.now()
 	unique := slices.Compact(slices.SortedFunc(slices.Values(list), store.Nonce.Compare))
@@ -76,7 +80,7 @@ func (s *Service) useNonces(ctx context.Context, list []store.Nonce) []error {
 		return nil
 	})
 	if err != nil {
-		return all(len(list), err)
+		return repeatError(len(list), err)
 	}
 	fresh := map[store.Nonce]bool{}
 	for _, nonce := range *used {
@@ -87,70 +91,72 @@ func (s *Service) useNonces(ctx context.Context, list []store.Nonce) []error {
 		if !fresh[nonce] {
 			errs[i] = errNonce
 		}
-		delete(fresh, nonce) // the second request with it is a replay
+		delete(fresh, nonce) // a second request with the same nonce is a replay
 	}
 	return errs
 }
 
-// ManagementKey returns a key without a proof of its secret.
+// ManagementKey returns the enabled API key of an administrator by its id, without a check of
+// its secret, as of at most keyMaxAge ago.
 func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) (oauthapi.Key, error) {
-	k, err := s.signer(ctx, in.ID)
+	k, err := s.keyOrDummy(ctx, in.ID)
 	if err != nil {
 		return oauthapi.Key{}, err
 	}
 	if k.ID != in.ID || k.Status != directoryapi.Enabled {
-		return oauthapi.Key{}, errBadKey
+		return oauthapi.Key{}, errBadAPIKey
 	}
-	if err := s.stillAdministers(ctx, k); err != nil {
+	if err := s.checkAdministratorKey(ctx, k); err != nil {
 		return oauthapi.Key{}, err
 	}
 	return k.Key, nil
 }
 
-// signer returns the key with this id as it was at most keyMaxAge ago, and the
-// dummy for one that does not exist.
-func (s *Service) signer(ctx context.Context, name string) (store.Key, error) {
-	if !isKeyID(name) {
-		return s.unsealed(s.dummy, nil)
+// keyOrDummy returns the API key with an id, of any tenant, as of at most keyMaxAge ago. For
+// an unknown id it returns the dummy key, so that the check that follows takes the same
+// time.
+func (s *Service) keyOrDummy(ctx context.Context, keyID string) (store.APIKey, error) {
+	if !isAPIKeyID(keyID) {
+		return s.unsealSecret(s.dummy, nil)
 	}
-	return s.signers.Get(ctx, name, func(ctx context.Context) (store.Key, error) {
-		k, err := s.store.FindKey(ctx, name)
+	return s.keysByID.Get(ctx, keyID, func(ctx context.Context) (store.APIKey, error) {
+		k, err := s.store.FindAPIKey(ctx, keyID)
 		if errors.Is(err, apierr.NotFound) {
 			k, err = s.dummy, nil
 		}
-		return s.unsealed(k, err)
+		return s.unsealSecret(k, err)
 	})
 }
 
-// stillAdministers refuses a key whose account does not administer its tenant,
-// as of at most keyMaxAge ago.
-func (s *Service) stillAdministers(ctx context.Context, k store.Key) error {
-	_, err := s.administrators.Get(ctx, k.ID, func(ctx context.Context) (struct{}, error) {
-		administers, err := s.administers(ctx, k)
-		if err == nil && !administers {
-			err = errBadKey
+// checkAdministratorKey refuses an API key whose account is not an administrator of its
+// tenant, as of at most keyMaxAge ago.
+func (s *Service) checkAdministratorKey(ctx context.Context, k store.APIKey) error {
+	_, err := s.administratorKeys.Get(ctx, k.ID, func(ctx context.Context) (struct{}, error) {
+		isAdministrator, err := s.isAdministratorKey(ctx, k)
+		if err == nil && !isAdministrator {
+			err = errBadAPIKey
 		}
 		return struct{}{}, err
 	})
 	return err
 }
 
-// signature returns the signature of a request under a secret.
-func signature(secret secure.Secret, in oauthapi.VerifySignature) string {
+// requestSignature computes the signature of a request with the secret of an API key.
+func requestSignature(secret secure.Secret, in oauthapi.VerifySignature) string {
 	date := in.Timestamp[:dateLength]
 	text := "HMAC-SHA-256\n" + in.Timestamp + "\n" + strings.Join([]string{in.ID, date, in.Nonce, requestSuffix}, "/") + "\n" + in.Request
 	key := []byte(signatureScheme + secret.Reveal())
-	for _, link := range []string{date, in.Nonce, requestSuffix} {
-		key = mac(key, link)
+	for _, part := range []string{date, in.Nonce, requestSuffix} {
+		key = hmacSHA256(key, part)
 	}
-	return hex.EncodeToString(mac(key, text))
+	return hex.EncodeToString(hmacSHA256(key, text))
 }
 
-func mac(key []byte, text string) []byte {
+func hmacSHA256(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)
 	_, _ = h.Write([]byte(text)) // a hash never fails
 	return h.Sum(nil)
 }
 
-// notVisible reports characters that no part of a request's id may contain.
+// notVisible reports whether a character may not stand in a part of a request's id.
 func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == ',' }

@@ -37,8 +37,8 @@ func TestTheWorkedVectorIsGood(t *testing.T) {
 	}
 }
 
-// signed is a request of the site's administrator.
-func signed(d *oauthtest.Deployment) oauthapi.VerifySignature {
+// signedRequest returns a request that is signed with the API key of the site's administrator.
+func signedRequest(d *oauthtest.Deployment) oauthapi.VerifySignature {
 	return apitest.Sign(oauthapi.VerifySignature{
 		ID: d.Key, Timestamp: d.Clock.Now().Format("20060102T150405Z"), Nonce: rand.Text(), Request: "of no matter",
 	}, d.Secret)
@@ -47,8 +47,8 @@ func signed(d *oauthtest.Deployment) oauthapi.VerifySignature {
 func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	other := d.Under(t, d.Master)
-	in := signed(d)
+	other := d.WithMasterKey(t, d.Master)
+	in := signedRequest(d)
 	if _, err := d.Service.VerifySignature(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
@@ -56,22 +56,21 @@ func TestAReplicaKnowsTheNoncesOfAnother(t *testing.T) {
 		if _, err := other.VerifySignature(t.Context(), in); !errors.Is(err, apierr.Unauthorized) {
 			t.Errorf("another replica returns %v", err)
 		}
-		other = d.Under(t, d.Master) // as after a restart
+		other = d.WithMasterKey(t, d.Master) // as after a restart
 	}
 }
 
-// However many requests with one nonce come at the same time, to whichever replica,
-// one of them is accepted. Those with other nonces, which are stored by the same
-// statements, all are.
+// Of any number of concurrent requests with the same nonce, on any replica, one is accepted. All
+// requests with other nonces, which are stored by the same statements, are accepted.
 func TestANonceIsAcceptedOnceOfManyAtATime(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	replicas := []*oauth.Service{d.Service, d.Under(t, d.Master)}
-	replayed := signed(d)
+	replicas := []*oauth.Service{d.Service, d.WithMasterKey(t, d.Master)}
+	replayed := signedRequest(d)
 	var accepted atomic.Int32
 	var clients sync.WaitGroup
 	for n := range 50 {
-		replica, own := replicas[n%2], signed(d)
+		replica, own := replicas[n%2], signedRequest(d)
 		clients.Go(func() {
 			switch _, err := replica.VerifySignature(t.Context(), replayed); {
 			case err == nil:
@@ -90,48 +89,47 @@ func TestANonceIsAcceptedOnceOfManyAtATime(t *testing.T) {
 	}
 }
 
-// What was read of a key and its account serves the requests of the next 100 ms,
-// and no more: so soon a change takes effect.
+// A cached key and the status of its account are used for 100 ms: a change takes effect after that.
 func TestABusySignerAsksItsPeersTenTimesASecond(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
+	if _, err := d.Service.VerifySignature(t.Context(), signedRequest(d)); err != nil {
 		t.Fatal(err)
 	}
 	d.Fail(apierr.Unavailable)
 	for range 20 {
-		if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
+		if _, err := d.Service.VerifySignature(t.Context(), signedRequest(d)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	d.Clock.Move(100 * time.Millisecond)
-	if _, err := d.Service.VerifySignature(t.Context(), signed(d)); !errors.Is(err, apierr.Unavailable) {
+	if _, err := d.Service.VerifySignature(t.Context(), signedRequest(d)); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("100 ms later it returns %v", err)
 	}
 }
 
-// A key that another process disables or deletes signs nothing from then on:
-// the statement that every request waits for looks at it.
+// A key that another process disables or deletes signs no valid request from then on: the statement
+// that stores the nonce of every request checks the key.
 func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
 	for name, end := range map[string]func(*oauthtest.Deployment, *oauth.Service) error{
 		"disabled": func(d *oauthtest.Deployment, s *oauth.Service) error {
-			_, err := s.UpdateKey(context.Background(), d.Tenant, d.Key, oauth.KeyChange{Status: field.Some(directoryapi.Disabled)})
+			_, err := s.UpdateAPIKey(context.Background(), d.Tenant, d.Key, oauth.APIKeyChange{Status: field.Some(directoryapi.Disabled)})
 			return err
 		},
 		"deleted": func(d *oauthtest.Deployment, s *oauth.Service) error {
-			return s.DeleteKey(context.Background(), d.Tenant, d.Key)
+			return s.DeleteAPIKey(context.Background(), d.Tenant, d.Key)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := oauthtest.Open(t)
-			other := d.Under(t, d.Master)
-			if _, err := d.Service.VerifySignature(t.Context(), signed(d)); err != nil {
+			other := d.WithMasterKey(t, d.Master)
+			if _, err := d.Service.VerifySignature(t.Context(), signedRequest(d)); err != nil {
 				t.Fatal(err)
 			}
 			if err := end(d, other); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := d.Service.VerifySignature(t.Context(), signed(d)); !errors.Is(err, apierr.Unauthorized) {
+			if _, err := d.Service.VerifySignature(t.Context(), signedRequest(d)); !errors.Is(err, apierr.Unauthorized) {
 				t.Errorf("the process that has the key in memory returns %v", err)
 			}
 		})
@@ -141,7 +139,7 @@ func TestAKeyThatEndedElsewhereSignsNothing(t *testing.T) {
 func TestNoncesArePurged(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	first := signed(d)
+	first := signedRequest(d)
 	if _, err := d.Service.VerifySignature(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}

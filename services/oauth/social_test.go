@@ -42,7 +42,7 @@ func TestTheSocialGrant(t *testing.T) {
 		} {
 			issued, err := d.Service.Token(t.Context(), s.Request(append([]string{"grant_type", "service_social", "providerId", provider},
 				c.fields...)...))
-			if !errors.Is(err, c.want) || apierr.From(err).Fields["error"] != c.code || issued != (oauth.Issued{}) {
+			if !errors.Is(err, c.want) || apierr.From(err).Fields["error"] != c.code || issued != (oauth.IssuedTokens{}) {
 				t.Errorf("%s with %v returns %v with %v, want %v", provider, c.fields, err, apierr.From(err).Fields, c.want)
 			}
 		}

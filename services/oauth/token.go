@@ -17,17 +17,19 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// skew is the clock skew that is allowed between two processes: a token whose iat is
-// that far ahead is not from the future.
-const skew = time.Minute
+// clockSkew is the difference that is allowed between the clocks of two processes: an iat
+// up to that far in the future is accepted.
+const clockSkew = time.Minute
 
 // lastUnixTime is 9999-12-31T23:59:59Z, the last second that RFC 3339 can write.
 const lastUnixTime = 253402300799
 
-// sign returns the JWT of a token (docs/interface/oauth.md#token-contents), which has no
-// "roles", "groups" or "scope". It is the same text for the same token and secret, so that
-// it is not stored.
-func (s *Service) sign(t store.Token, secret secure.Secret) (secure.Secret, error) {
+// signToken returns the JWT of an access or refresh token
+// (docs/interface/oauth.md#token-contents). It is signed with HS256 under the secret of an
+// API key, so there is no JWKS endpoint (no public key); which key, for the Client API, is
+// in hosted.go. It has no claims "roles", "groups" or "scope". The JWT is not stored: the
+// same token and secret give the same text.
+func (s *Service) signToken(t store.Token, secret secure.Secret) (secure.Secret, error) {
 	claims := secure.Claims{
 		"jti": t.ID.String(),
 		"iat": t.IssuedAt.Unix(),
@@ -38,28 +40,28 @@ func (s *Service) sign(t store.Token, secret secure.Secret) (secure.Secret, erro
 	if !t.RefreshID.IsZero() {
 		claims["rti"] = t.RefreshID.String()
 	}
-	if org := s.orgOf(t); org != "" {
+	if org := s.organizationClaim(t); org != "" {
 		claims["org"] = org
 	}
 	text, err := secure.SignJWT(map[string]any{"kid": t.KeyID, "stt": string(t.Kind)}, claims, secret)
 	return secure.Secret(text), err
 }
 
-// orgOf returns the claim org of a token: the href of the organization that its
-// login named, or the empty string.
-func (s *Service) orgOf(t store.Token) string {
+// organizationClaim returns the claim org of a token: the href of the organization that
+// the login named, or the empty string.
+func (s *Service) organizationClaim(t store.Token) string {
 	if t.OrganizationID.IsZero() {
 		return ""
 	}
 	return s.cfg.Base.To("organizations", t.OrganizationID)
 }
 
-// presented is a token that a client sent and whose signature is valid: a key of
-// the tenant signed it.
-type presented struct {
-	key       store.Key
-	kind      store.Kind // empty: the token has no stt
-	id        id.ID      // zero: its jti is not an id
+// verifiedToken has the claims of an access or refresh token whose signature is valid. The
+// claims are not checked yet.
+type verifiedToken struct {
+	key       store.APIKey    // that signed the token
+	kind      store.TokenKind // empty: the token has no stt
+	id        id.ID           // zero: its jti is not an id
 	issuer    string
 	subject   string
 	org       string // href of an organization; empty: none
@@ -67,45 +69,49 @@ type presented struct {
 	expiresAt time.Time
 }
 
-// errUnreadable refuses text that is not a JWT signed by a key of the tenant.
-var errUnreadable = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256")
+// errTokenSignature refuses text that is not a JWT signed by an API key of the tenant.
+var errTokenSignature = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256")
 
-// signed is a JWT with the API key of the tenant that has signed it.
-type signed struct {
+// signedRequest is a JWT whose signature is valid, with the API key of the tenant that has
+// signed it.
+type signedRequest struct {
 	header map[string]any
 	claims secure.Claims
-	key    store.Key
+	key    store.APIKey
 }
 
-// verified verifies the signature of a JWT with the key of the caller's tenant
-// whose id name returns. The header and the claims that name gets are not verified
-// yet; an error of it refuses the JWT.
-func (s *Service) verified(ctx context.Context, tenant id.ID, text secure.Secret,
-	name func(map[string]any, secure.Claims) (string, error)) (jwt signed, err error) {
-	var failure error // of the look-up, which is more precise than errUnreadable
+// verifyTenantJWT verifies the signature of a JWT with an API key of the tenant (any
+// tenant: VerifyJWT in hosted.go). keyIDOf returns the id of the key from the header and
+// the claims, which are not verified at that moment; its error refuses the JWT.
+func (s *Service) verifyTenantJWT(ctx context.Context, tenant id.ID, text secure.Secret,
+	keyIDOf func(map[string]any, secure.Claims) (string, error)) (jwt signedRequest, err error) {
+	var lookupErr error // more precise than errTokenSignature
 	jwt.header, jwt.claims, err = secure.ParseJWT(text.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
-		var key string
-		if key, failure = name(header, claims); failure == nil {
-			jwt.key, failure = s.signingKey(ctx, tenant, key)
+		var keyID string
+		if keyID, lookupErr = keyIDOf(header, claims); lookupErr == nil {
+			jwt.key, lookupErr = s.signingKey(ctx, tenant, keyID)
 		}
-		return jwt.key.Secret, failure
+		return jwt.key.Secret, lookupErr
 	})
 	switch {
-	case failure != nil && !errors.Is(failure, apierr.NotFound):
-		return jwt, failure
+	case lookupErr != nil && !errors.Is(lookupErr, apierr.NotFound):
+		return jwt, lookupErr
 	case err != nil:
-		return jwt, errUnreadable
+		return jwt, errTokenSignature
 	}
 	if _, critical := jwt.header["crit"]; critical {
-		return jwt, errUnreadable // extensions that must be understood (RFC 7515, section 4.1.11), and there are none here
+		return jwt, errTokenSignature // demands an extension (RFC 7515, section 4.1.11); none is supported
 	}
 	return jwt, nil
 }
 
-// read verifies the signature of a token with the key that its header names.
-// checkHeader, where not nil, may refuse a token before that.
-func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, checkHeader func(map[string]any) error) (presented, error) {
-	jwt, err := s.verified(ctx, tenant, text, func(header map[string]any, _ secure.Claims) (string, error) {
+// verifyToken verifies the signature of an access or refresh token with the API key that
+// its header kid names, and reads its claims. checkHeader, where not nil, is called first
+// and may refuse the token.
+func (s *Service) verifyToken(
+	ctx context.Context, tenant id.ID, text secure.Secret, checkHeader func(map[string]any) error,
+) (verifiedToken, error) {
+	jwt, err := s.verifyTenantJWT(ctx, tenant, text, func(header map[string]any, _ secure.Claims) (string, error) {
 		if checkHeader != nil {
 			if err := checkHeader(header); err != nil {
 				return "", err
@@ -115,16 +121,16 @@ func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, ch
 		return kid, nil
 	})
 	if err != nil {
-		return presented{}, err
+		return verifiedToken{}, err
 	}
-	p, header, claims := presented{key: jwt.key}, jwt.header, jwt.claims
+	p, header, claims := verifiedToken{key: jwt.key}, jwt.header, jwt.claims
 	stt, _ := header["stt"].(string)
-	p.kind = store.Kind(stt)
+	p.kind = store.TokenKind(stt)
 	var hasIssued, hasExpiry bool
 	p.issuedAt, hasIssued = unixTime(claims, "iat")
 	p.expiresAt, hasExpiry = unixTime(claims, "exp")
 	if !hasIssued || !hasExpiry {
-		return p, errUnreadable
+		return p, errTokenSignature
 	}
 	p.issuer, _ = claims["iss"].(string)
 	p.subject, _ = claims["sub"].(string)
@@ -134,8 +140,8 @@ func (s *Service) read(ctx context.Context, tenant id.ID, text secure.Secret, ch
 	return p, nil
 }
 
-// unixTime returns the time of a claim. Numbers that cannot be a time of this
-// product are not one: with them, sums of times would overflow.
+// unixTime returns the time of a claim, and false for a value that is no number of seconds
+// from 0 to lastUnixTime: sums with greater numbers would overflow.
 func unixTime(claims secure.Claims, name string) (time.Time, bool) {
 	seconds, ok := claims[name].(float64)
 	if !ok || !(seconds >= 0 && seconds <= lastUnixTime) {
@@ -145,14 +151,15 @@ func unixTime(claims secure.Claims, name string) (time.Time, bool) {
 	return time.Unix(int64(whole), int64(fraction*1e9)), true
 }
 
-// check refuses a token that is not one of the kinds, is not valid or was deleted,
-// with the first error in the order of docs/interface/errors.md#failed-validation.
-// A token of an API key that is not enabled counts as one with an invalid
-// signature: the key may have been disabled because it was stolen. The token is looked
-// up by read.
-func (s *Service) check(ctx context.Context, tenant, application id.ID, text secure.Secret, read tokenReader, kinds ...store.Kind) (
-	store.Token, error) {
-	p, err := s.read(ctx, tenant, text, nil)
+// checkToken verifies a JWT, checks its claims and returns the stored token, or the first
+// error in the order of docs/interface/errors.md#failed-validation. A token that is not
+// stored was revoked. A token that was signed with a disabled API key has an invalid
+// signature: the key may have been disabled because it was stolen. Whether the account may
+// still act is checked by checkTokenAccess.
+func (s *Service) checkToken(
+	ctx context.Context, tenant, application id.ID, text secure.Secret, readToken tokenReader, kinds ...store.TokenKind,
+) (store.Token, error) {
+	p, err := s.verifyToken(ctx, tenant, text, nil)
 	now := s.now()
 	switch {
 	case err != nil:
@@ -163,24 +170,24 @@ func (s *Service) check(ctx context.Context, tenant, application id.ID, text sec
 		return store.Token{}, apierr.TokenSignature.Because("the header stt of the token must be %s", kinds[len(kinds)-1])
 	case p.issuer != s.cfg.Base.To("applications", application):
 		return store.Token{}, apierr.TokenOtherApplication.Because("the token was issued by another application")
-	case p.issuedAt.After(now.Add(skew)):
+	case p.issuedAt.After(now.Add(clockSkew)):
 		return store.Token{}, apierr.TokenFromFuture.Because("the token was issued in the future")
 	case !now.Before(p.expiresAt):
 		return store.Token{}, apierr.TokenExpired.Because("the token has expired")
 	}
-	t, err := read(ctx, p.kind, tenant, p.id)
+	t, err := readToken(ctx, p.kind, tenant, p.id)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return t, s.errTokenDeleted()
 	case err != nil:
 		return t, err
-	case !s.issued(t, p):
+	case !s.matchesStoredToken(t, p):
 		return t, apierr.TokenSignature.Because("the token is not the one that was issued under its id")
 	}
 	return t, nil
 }
 
-// tokenDeleted is a text that clients compare
+// tokenDeleted is the text of errTokenDeleted, which clients compare
 // (docs/interface/errors.md#texts-that-clients-compare).
 const tokenDeleted = "Token does not exist. This can occur if the token has been manually deleted, " +
 	"or if the token has expired and removed by %s."
@@ -189,38 +196,38 @@ func (s *Service) errTokenDeleted() *apierr.Error {
 	return apierr.TokenRevoked.Because(tokenDeleted, s.cfg.Alias.Product())
 }
 
-// issued reports whether a token that was presented equals the one that was
-// issued under its id. A signature alone does not prove that: end users have API
-// keys of the tenant too.
-func (s *Service) issued(t store.Token, p presented) bool {
+// matchesStoredToken reports whether the claims of a JWT are those of the token that is
+// stored under its id. A valid signature does not prove that the OAuth service has issued
+// the JWT: end users have API keys of the tenant too, and can sign with them.
+func (s *Service) matchesStoredToken(t store.Token, p verifiedToken) bool {
 	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) &&
-		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.orgOf(t) == p.org
+		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.organizationClaim(t) == p.org
 }
 
-// accessChecker is checkAccess or recentAccess.
+// accessChecker is the method checkAccess or checkRecentAccess.
 type accessChecker func(context.Context, applicationapi.CheckAccess) (directoryapi.Account, error)
 
-// checkHolder refuses the account of a token that may not act through the
-// application, or not through the organization that its login named.
-func (s *Service) checkHolder(ctx context.Context, tenant, application id.ID, user holder, check accessChecker) error {
-	asked := user.access(tenant, application)
-	asked.Brief = true
-	_, err := check(ctx, asked)
+// checkSubjectAccess refuses an account that may not act through the application, or not
+// through the organization that its login named.
+func (s *Service) checkSubjectAccess(ctx context.Context, tenant, application id.ID, user subject, check accessChecker) error {
+	request := user.accessRequest(tenant, application)
+	request.Brief = true
+	_, err := check(ctx, request)
 	return err
 }
 
-func (h holder) access(tenant, application id.ID) applicationapi.CheckAccess {
+func (h subject) accessRequest(tenant, application id.ID) applicationapi.CheckAccess {
 	return applicationapi.CheckAccess{Tenant: tenant, Application: application, Account: h.account, Organization: h.organization}
 }
 
-// checkTokenAccess is checkHolder for the account of a token, which it returns, and
-// refuses a token of a login before the account's password was changed, where the
-// policy of the application ends those. passwordChanged deletes them, but only when
-// Kafka brings the event.
+// checkTokenAccess returns the account of a token, or refuses one that may not act any
+// more. It also refuses a token whose login was before a change of the account's password,
+// where the policy of the application revokes such tokens: passwordChanged (handlers.go)
+// deletes them, but only when Kafka has delivered the event.
 func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief bool, check accessChecker) (directoryapi.Account, error) {
-	asked := holderOf(t).access(t.TenantID, t.ApplicationID)
-	asked.Brief = brief
-	account, err := check(ctx, asked)
+	request := subjectOf(t).accessRequest(t.TenantID, t.ApplicationID)
+	request.Brief = brief
+	account, err := check(ctx, request)
 	if err != nil {
 		return account, err
 	}
@@ -228,8 +235,8 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 	if !t.RefreshID.IsZero() {
 		login = t.RefreshID.Time()
 	}
-	// The first password is no change. The clocks of two processes may differ by
-	// more than the time from a registration to a login.
+	// The first password of an account is not a change. It is excluded, because the clocks of
+	// two processes may differ by more than the time from a registration to a login.
 	if changed == nil || !changed.After(account.CreatedAt) || login.After(*changed) {
 		return account, nil
 	}
@@ -237,42 +244,42 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 	switch {
 	case err == nil && !policy.RevokeTokensOnPasswordChange:
 		return account, nil
-	case err != nil && !errors.Is(err, apierr.NotFound): // without one the default ends them
+	case err != nil && !errors.Is(err, apierr.NotFound): // the default policy revokes the token
 		return account, err
 	}
 	return account, apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
 }
 
-// Validate is token introspection (in place of RFC 7662). It returns a token of either
-// kind that is valid; its resource shows the kind to the client. The errors and their order are those of
-// docs/interface/errors.md#failed-validation, with apierr.NotFound for the
-// application and apierr.Unauthorized for the caller's API key.
+// Validate is token introspection (in place of RFC 7662). It returns a valid access or
+// refresh token. The errors and their order are those of
+// docs/interface/errors.md#failed-validation, with apierr.NotFound for the application and
+// apierr.Unauthorized for the caller's API key.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
-	if err := s.checkCaller(ctx, tenant); err != nil {
+	if err := s.checkCallerKey(ctx, tenant); err != nil {
 		return store.Token{}, err
 	}
-	t, err := s.check(ctx, tenant, application, text, s.recentToken, store.Kinds...)
+	t, err := s.checkToken(ctx, tenant, application, text, s.recentToken, store.TokenKinds...)
 	if err == nil {
-		_, err = s.checkTokenAccess(ctx, t, true, s.recentAccess)
+		_, err = s.checkTokenAccess(ctx, t, true, s.checkRecentAccess)
 	}
-	return t, s.refusal(ctx, tenant, application, err)
+	return t, s.notFoundOr(ctx, tenant, application, err)
 }
 
-// tokenReader is Token of the store, or recentToken.
-type tokenReader func(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.Token, error)
+// tokenReader is the method Token of the store, or recentToken.
+type tokenReader func(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.Token, error)
 
-// recentToken returns a token as it was at most 50 ms ago; a client sees its own
-// changes at once.
-func (s *Service) recentToken(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.Token, error) {
+// recentToken returns a token as of at most 50 ms ago. A client sees its own changes at
+// once.
+func (s *Service) recentToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.Token, error) {
 	if caller.Changed(ctx) {
 		return s.store.Token(ctx, kind, tenant, token)
 	}
 	return s.store.RecentToken(ctx, kind, tenant, token)
 }
 
-// LiveToken returns a token that has not expired, with its JWT, or
-// apierr.NotFound. One whose API key was deleted is gone: nothing can verify it.
-func (s *Service) LiveToken(ctx context.Context, kind store.Kind, tenant, token id.ID) (store.LiveToken, error) {
+// LiveToken returns a token that has not expired, with its JWT, or apierr.NotFound, also
+// where the API key that signed the token was deleted: nothing can verify its JWT.
+func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.LiveToken, error) {
 	t, err := s.recentToken(ctx, kind, tenant, token)
 	switch {
 	case err != nil:
@@ -280,35 +287,36 @@ func (s *Service) LiveToken(ctx context.Context, kind store.Kind, tenant, token 
 	case !t.ExpiresAt.After(s.now()):
 		return store.LiveToken{}, apierr.NotFound
 	}
-	read := s.signingKey
+	readKey := s.signingKey
 	if caller.Changed(ctx) {
-		read = s.Key
+		readKey = s.APIKey
 	}
-	key, err := read(ctx, tenant, t.KeyID)
+	key, err := readKey(ctx, tenant, t.KeyID)
 	if err != nil {
 		return store.LiveToken{}, err
 	}
-	jwt, err := s.sign(t, key.Secret)
+	jwt, err := s.signToken(t, key.Secret)
 	return store.LiveToken{Token: t, JWT: jwt}, err
 }
 
-// signed adds the JWT of a token that was read.
-func (s *Service) signed(t store.LiveToken, err error) (store.LiveToken, error) {
+// withJWT adds the JWT to a token that was read, unless err is set.
+func (s *Service) withJWT(t store.LiveToken, err error) (store.LiveToken, error) {
 	if err != nil {
 		return t, err
 	}
-	secret, err := s.ring.Open(t.SecretSealed, keyPurpose(t.KeyID))
+	secret, err := s.ring.Open(t.SecretSealed, apiKeyPurpose(t.KeyID))
 	if err == nil {
-		t.JWT, err = s.sign(t.Token, secret)
+		t.JWT, err = s.signToken(t.Token, secret)
 	}
 	return t, err
 }
 
-// ListTokens returns a page of an account's tokens that have not expired, with the
-// filter application.href those of one application. It returns apierr.NotFound for
-// the account and for the application.
-func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, account id.ID, query list.Query) (list.Page[store.LiveToken],
-	error) {
+// ListTokens returns a page of an account's tokens that have not expired; with the filter
+// application.href only those of that application. It returns apierr.NotFound for an
+// unknown account and an unknown application.
+func (s *Service) ListTokens(
+	ctx context.Context, kind store.TokenKind, tenant, account id.ID, query list.Query,
+) (list.Page[store.LiveToken], error) {
 	none := list.Page[store.LiveToken]{}
 	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
 	if err != nil {
@@ -328,14 +336,15 @@ func (s *Service) ListTokens(ctx context.Context, kind store.Kind, tenant, accou
 	query.Filters = nil
 	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query.Of(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
-		if page.Items[i], err = s.signed(page.Items[i], err); err != nil {
+		if page.Items[i], err = s.withJWT(page.Items[i], err); err != nil {
 			return page, err
 		}
 	}
 	return page, err
 }
 
-// DeleteToken ends one token and no other, or returns apierr.NotFound.
-func (s *Service) DeleteToken(ctx context.Context, kind store.Kind, tenant, token id.ID) error {
+// DeleteToken revokes one token alone, or returns apierr.NotFound. The revocation of an
+// access token together with its refresh token (RFC 7009) is in revocation.go.
+func (s *Service) DeleteToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
 }

@@ -29,9 +29,8 @@ import (
 
 type object = map[string]any
 
-// compact joins the parts of a JWT, signed with HS256 by nothing but the
-// standard library.
-func compact(header, claims []byte, secret []byte) string {
+// signCompactJWT signs a JWT with HS256 by the standard library alone.
+func signCompactJWT(header, claims []byte, secret []byte) string {
 	b64 := base64.RawURLEncoding.EncodeToString
 	text := b64(header) + "." + b64(claims)
 	mac := hmac.New(sha256.New, secret)
@@ -39,7 +38,7 @@ func compact(header, claims []byte, secret []byte) string {
 	return text + "." + b64(mac.Sum(nil))
 }
 
-func forge(t testing.TB, header, claims object, secret secure.Secret) secure.Secret {
+func signForgedJWT(t testing.TB, header, claims object, secret secure.Secret) secure.Secret {
 	t.Helper()
 	h, err := json.Marshal(header)
 	if err != nil {
@@ -49,11 +48,11 @@ func forge(t testing.TB, header, claims object, secret secure.Secret) secure.Sec
 	if err != nil {
 		t.Fatal(err)
 	}
-	return secure.Secret(compact(h, c, []byte(secret.Reveal())))
+	return secure.Secret(signCompactJWT(h, c, []byte(secret.Reveal())))
 }
 
-// open takes a JWT apart.
-func open(t testing.TB, token secure.Secret) (header, claims object) {
+// decodeJWT decodes the header and the claims of a JWT.
+func decodeJWT(t testing.TB, token secure.Secret) (header, claims object) {
 	t.Helper()
 	parts := strings.Split(token.Reveal(), ".")
 	for i, into := range []*object{&header, &claims} {
@@ -93,7 +92,7 @@ func TestTokenContents(t *testing.T) {
 	application, account := oauthtest.Base.To("applications", d.Application), oauthtest.Base.To("accounts", d.Account)
 
 	for kind, token := range map[string]secure.Secret{"access": issued.Access, "refresh": issued.Refresh} {
-		header, claims := open(t, token)
+		header, claims := decodeJWT(t, token)
 		if header["kid"] != d.Key || header["alg"] != "HS256" || header["stt"] != kind || len(header) != 3 {
 			t.Errorf("the header of the %s token is %v", kind, header)
 		}
@@ -103,12 +102,12 @@ func TestTokenContents(t *testing.T) {
 		parts := strings.Split(token.Reveal(), ".")
 		h, _ := base64.RawURLEncoding.DecodeString(parts[0])
 		c, _ := base64.RawURLEncoding.DecodeString(parts[1])
-		if want := compact(h, c, []byte(d.Secret.Reveal())); token.Reveal() != want {
+		if want := signCompactJWT(h, c, []byte(d.Secret.Reveal())); token.Reveal() != want {
 			t.Errorf("the %s token is %s, want %s", kind, token.Reveal(), want)
 		}
 	}
-	_, access := open(t, issued.Access)
-	_, refresh := open(t, issued.Refresh)
+	_, access := decodeJWT(t, issued.Access)
+	_, refresh := decodeJWT(t, issued.Refresh)
 	if access["exp"] != now+3600 || refresh["exp"] != now+60*24*3600 || access["rti"] != refresh["jti"] || refresh["rti"] != nil ||
 		len(access) != 6 || len(refresh) != 5 {
 		t.Errorf("the claims are %v and %v", access, refresh)
@@ -131,7 +130,7 @@ func TestWorkedToken(t *testing.T) {
 	header := []byte(`{"kid":"MyKeyId","stt":"access","alg":"HS256"}`)
 	claims := []byte(`{"jti":"5eXnHmJ9m3kUw2Qp7sVabc","iat":1708000000,"iss":"https://localhost/v1/applications/4Xy7",` +
 		`"sub":"https://localhost/v1/accounts/8Ab9","exp":1708003600,"rti":"3rTkLm8Qw2XyZ0aBcDeFgH"}`)
-	token := compact(header, claims, []byte("MyKeySecret"))
+	token := signCompactJWT(header, claims, []byte("MyKeySecret"))
 	if !strings.HasSuffix(token, ".Dl9u8ascJfD-LxEG8DsPotQ9nNE_Snehde9b0adbvDY") {
 		t.Fatalf("the token is %s", token)
 	}
@@ -142,12 +141,12 @@ func TestWorkedToken(t *testing.T) {
 func TestMembersOfATokenMayComeInAnyOrder(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	_, claims := open(t, d.LogIn(t, d.Site).Access)
+	_, claims := decodeJWT(t, d.LogIn(t, d.Site).Access)
 	body, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
 	}
-	validate(t, d, d.Site, secure.Secret(compact([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body,
+	validate(t, d, d.Site, secure.Secret(signCompactJWT([]byte(`{"stt":"access","kid":"`+d.Key+`","alg":"HS256"}`), body,
 		[]byte(d.Secret.Reveal()))), nil)
 }
 
@@ -159,7 +158,7 @@ func TestOrderOfValidation(t *testing.T) {
 	other := d.NewApplication(d.Tenant, d.Directory)
 	fresh := func() (secure.Secret, object, object) {
 		token := d.LogIn(t, d.Site).Access
-		header, claims := open(t, token)
+		header, claims := decodeJWT(t, token)
 		return token, header, claims
 	}
 	deleted := func(token secure.Secret) secure.Secret {
@@ -181,11 +180,11 @@ func TestOrderOfValidation(t *testing.T) {
 	})
 	t.Run("10017 before 10014", func(t *testing.T) {
 		_, header, claims := fresh()
-		validate(t, d, d.Site, forge(t, header, with(claims, "iss", "x"), "wrong"), apierr.TokenSignature)
+		validate(t, d, d.Site, signForgedJWT(t, header, with(claims, "iss", "x"), "wrong"), apierr.TokenSignature)
 	})
 	t.Run("10014 before 10012", func(t *testing.T) {
 		_, header, claims := fresh()
-		token := forge(t, header, with(claims, "iat", claims["iat"].(float64)+3600), d.Secret)
+		token := signForgedJWT(t, header, with(claims, "iat", claims["iat"].(float64)+3600), d.Secret)
 		if _, err := d.Service.Validate(t.Context(), d.Tenant, other, token); !errors.Is(err, apierr.TokenOtherApplication) {
 			t.Error(err)
 		}
@@ -193,8 +192,8 @@ func TestOrderOfValidation(t *testing.T) {
 	t.Run("10012 before 10011", func(t *testing.T) {
 		_, header, claims := fresh()
 		iat := claims["iat"].(float64)
-		validate(t, d, d.Site, forge(t, header, with(with(claims, "iat", iat+61), "exp", iat-1), d.Secret), apierr.TokenFromFuture)
-		validate(t, d, d.Site, forge(t, header, with(claims, "iat", iat+60), d.Secret), nil)
+		validate(t, d, d.Site, signForgedJWT(t, header, with(with(claims, "iat", iat+61), "exp", iat-1), d.Secret), apierr.TokenFromFuture)
+		validate(t, d, d.Site, signForgedJWT(t, header, with(claims, "iat", iat+60), d.Secret), nil)
 	})
 	t.Run("10011 before 10013", func(t *testing.T) {
 		token, _, _ := fresh()
@@ -257,7 +256,7 @@ func TestOrderOfValidation(t *testing.T) {
 func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Administrator, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Administrator, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +266,7 @@ func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 	validate(t, d, d.Site, issued.Access, nil)
 	status := func(status string) {
 		t.Helper()
-		if _, err := d.Service.UpdateKey(t.Context(), d.Tenant, key.ID, oauth.KeyChange{Status: field.Some(status)}); err != nil {
+		if _, err := d.Service.UpdateAPIKey(t.Context(), d.Tenant, key.ID, oauth.APIKeyChange{Status: field.Some(status)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,7 +283,7 @@ func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 	status(directoryapi.Enabled)
 	validate(t, d, d.Site, issued.Access, nil)
 
-	if err := d.Service.DeleteKey(t.Context(), d.Tenant, key.ID); err != nil {
+	if err := d.Service.DeleteAPIKey(t.Context(), d.Tenant, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	validate(t, d, d.Site, issued.Access, apierr.TokenSignature)
@@ -312,13 +311,12 @@ func TestCachedKeysDie(t *testing.T) {
 	validate(t, d, d.Site, token, apierr.TokenSignature)
 }
 
-// What one process ends, every other refuses at once, however many it answers at
-// that moment.
+// A token that one process revokes is refused by every other at once, also under load.
 func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	d.Store = store.New(d.DB, d.Clock.Now)
-	other := d.Under(t, d.Master)
+	other := d.WithMasterKey(t, d.Master)
 	busy := d.LogIn(t, d.Site).Access
 	ended, end := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
@@ -350,9 +348,9 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	clients.Wait()
 }
 
-// A token that was validated is not read again, nor is its resource. What
-// this process deletes in between is gone at once, and what another deletes once it
-// is notified.
+// A token that was validated is not read again for the next validation, nor for its resource. A
+// deletion takes effect at once in the process that deletes it, and in another one when that is
+// notified.
 func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -450,7 +448,7 @@ func uuidOf(v id.ID) string {
 func TestCachedClientCredentialsDie(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, d.Account, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, d.Account, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +473,7 @@ func TestCachedClientCredentialsDie(t *testing.T) {
 	}
 }
 
-// Of the two tokens of a login, none is there without the other.
+// The two tokens of a login are stored both, or not at all.
 func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -489,9 +487,9 @@ func TestThePairOfALoginIsStoredWholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	insert := func() error {
-		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertPair(t.Context(), access, refresh) })
+		return d.Store.Tx(t.Context(), func(tx *store.Tx) error { return tx.InsertTokenPair(t.Context(), access, refresh) })
 	}
-	access.ID, access.Began = id.New(d.Clock.Now()), d.Clock.Now() // with a refresh token that is there already
+	access.ID, access.StartedAt = id.New(d.Clock.Now()), d.Clock.Now() // with a refresh token that is there already
 	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a second refresh token of the same id: %v", err)
 	}

@@ -16,19 +16,18 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// MeExpansions are the expansions of the endpoint me, in the order of its
-// representation.
+// MeExpansions are the links that the endpoint /me can expand, in the order of its answer.
 var MeExpansions = []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData", "tenant"}
 
 // factorTypes are the types of factor that a second step can ask for.
 var factorTypes = []string{mfaapi.SMS, mfaapi.Authenticator}
 
-// WebConfig is the web config of an application, with the application, which has the
-// name of the Client API.
+// WebConfig is the web config of an application, with the application, which has the DNS
+// label of the Client API.
 type WebConfig struct {
 	store.WebConfig
 	Application applicationapi.Application
-	DomainName  string // empty: the console, which has no Client API
+	DomainName  string // of the Client API; empty for the console, which has none
 }
 
 // WebConfigChange is the body that updates a web config.
@@ -69,7 +68,7 @@ func (in *MeChange) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// MFAChange changes the demand for a second factor.
+// MFAChange changes whether a login needs a second factor, and its types.
 type MFAChange struct {
 	Required    field.Bool `json:"required"`
 	FactorTypes field.List `json:"factorTypes"`
@@ -81,8 +80,8 @@ func (in *MFAChange) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// WebConfig returns a web config, or apierr.NotFound. Until it is changed it is the
-// default, as old as the application.
+// WebConfig returns a web config, or apierr.NotFound. A web config that was never changed is
+// the default, as old as the application.
 func (s *Service) WebConfig(ctx context.Context, config id.Ref) (WebConfig, error) {
 	app, err := s.peers.Application.ApplicationOfWebConfig(ctx, config)
 	if err != nil {
@@ -95,12 +94,12 @@ func (s *Service) WebConfig(ctx context.Context, config id.Ref) (WebConfig, erro
 	if err != nil {
 		return WebConfig{}, err
 	}
-	return s.shown(ctx, app, c)
+	return s.withoutDeletedKey(ctx, app, c)
 }
 
-// webConfig returns the web config of an application without a call of the
-// application service: the default has no times and no key.
-func (s *Service) webConfig(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
+// cachedWebConfig returns the web config of an application from the cache, without a call of
+// the application service: the default then has no times and no signing key.
+func (s *Service) cachedWebConfig(ctx context.Context, tenant, application id.ID) (store.WebConfig, error) {
 	c, err := s.store.CachedWebConfig(ctx, tenant, application)
 	if errors.Is(err, apierr.NotFound) {
 		return defaultWebConfig(applicationapi.Application{TenantID: tenant, ID: application}), nil
@@ -108,9 +107,10 @@ func (s *Service) webConfig(ctx context.Context, tenant, application id.ID) (sto
 	return c, err
 }
 
-// defaultWebConfig has everything enabled, but for the console, which has no Client
-// API (docs/interface/client-api.md#web-config). Its tokens are signed with the key
-// that created the application.
+// defaultWebConfig returns the web config of an application that nobody has changed. All
+// endpoints are enabled, but for the console, which has no Client API
+// (docs/interface/client-api.md#web-config). Tokens are signed with the API key that
+// created the application.
 func defaultWebConfig(app applicationapi.Application) store.WebConfig {
 	status := directoryapi.Enabled
 	if app.Builtin {
@@ -124,16 +124,16 @@ func defaultWebConfig(app applicationapi.Application) store.WebConfig {
 	}
 }
 
-// IsDefaultMFA reports whether a demand for a second factor is that of a web config
-// that nobody has changed.
+// IsDefaultMFA reports whether the second factor is configured as in defaultWebConfig.
 func IsDefaultMFA(mfa store.MFA) bool {
 	return !mfa.Required && slices.Equal(mfa.FactorTypes, factorTypes)
 }
 
-// shown returns a web config as clients see it: without a deleted signing key.
-func (s *Service) shown(ctx context.Context, app applicationapi.Application, c store.WebConfig) (WebConfig, error) {
+// withoutDeletedKey returns a web config with its application, as clients see it: without
+// the signing key where that was deleted.
+func (s *Service) withoutDeletedKey(ctx context.Context, app applicationapi.Application, c store.WebConfig) (WebConfig, error) {
 	if c.SigningKeyID != "" {
-		_, err := s.store.Key(ctx, c.TenantID, c.SigningKeyID)
+		_, err := s.store.APIKey(ctx, c.TenantID, c.SigningKeyID)
 		if err != nil && !errors.Is(err, apierr.NotFound) {
 			return WebConfig{}, err
 		}
@@ -144,15 +144,16 @@ func (s *Service) shown(ctx context.Context, app applicationapi.Application, c s
 	return WebConfig{WebConfig: c, Application: app, DomainName: app.DomainName(s.cfg.Suffix)}, nil
 }
 
-// UpdateWebConfig changes what the body names. The application service changes the
-// label; everything else is checked before, so that a refused body changes nothing.
+// UpdateWebConfig changes the members that the body names. The DNS label is changed by the
+// application service, after all other members are checked, so that a refused body changes
+// nothing.
 func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConfigChange) (WebConfig, error) {
 	before, err := s.WebConfig(ctx, config)
 	if err != nil {
 		return WebConfig{}, err
 	}
 	app := before.Application
-	key, err := s.chosenKey(ctx, before, in.SigningAPIKey)
+	key, err := s.checkSigningKey(ctx, before, in.SigningAPIKey)
 	refused := field.Refusals{err}
 	if in.DNSLabel.Present && strings.TrimSpace(in.DNSLabel.Or("")) == "" && app.DNSLabel != "" {
 		refused.Add(apierr.Required.Because("dnsLabel is required; it cannot be null, empty or blank"))
@@ -182,48 +183,47 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 		c.ModifiedAt = s.now()
 		return tx.UpdateWebConfig(ctx, c)
 	})
-	s.store.ForgetWebConfig(app.TenantID, app.ID)
+	s.store.InvalidateWebConfig(app.TenantID, app.ID)
 	if err != nil {
 		return WebConfig{}, err
 	}
-	return s.shown(ctx, app, c)
+	return s.withoutDeletedKey(ctx, app, c)
 }
 
-// chosenKey returns the id of the API key that a link names, empty for none. It
-// returns apierr.Reference for any but an enabled key of an administrator of the
-// tenant. The key that the web config has already is accepted: clients send back what
-// they read.
-func (s *Service) chosenKey(ctx context.Context, before WebConfig, link field.Link) (string, error) {
+// checkSigningKey returns the id of the API key that a link names, empty for none. A key
+// that is not an enabled key of an administrator of the tenant is apierr.Reference, unless
+// the web config has it already: clients send back what they have read.
+func (s *Service) checkSigningKey(ctx context.Context, before WebConfig, link field.Link) (string, error) {
 	if !link.Given() {
 		return "", nil
 	}
 	refused := apierr.Reference.Because("signingApiKey must be an enabled API key of an administrator of the tenant")
-	key, ok := s.cfg.Base.Last("apiKeys", link.Value.Href)
-	if !ok || !isKeyID(key) {
+	keyID, ok := s.cfg.Base.Last("apiKeys", link.Value.Href)
+	if !ok || !isAPIKeyID(keyID) {
 		return "", refused
 	}
-	if key == before.SigningKeyID {
-		return key, nil
+	if keyID == before.SigningKeyID {
+		return keyID, nil
 	}
-	k, err := s.store.Key(ctx, before.TenantID, key)
+	k, err := s.store.APIKey(ctx, before.TenantID, keyID)
 	if errors.Is(err, apierr.NotFound) {
 		return "", refused
 	}
 	if err != nil {
 		return "", err
 	}
-	administers, err := s.administers(ctx, k)
+	isAdministrator, err := s.isAdministratorKey(ctx, k)
 	if err != nil {
 		return "", err
 	}
-	if !administers || k.Status != directoryapi.Enabled {
+	if !isAdministrator || k.Status != directoryapi.Enabled {
 		return "", refused
 	}
-	return key, nil
+	return keyID, nil
 }
 
-// apply writes the members of a body into a web config and checks them. key is
-// the one that signingApiKey names.
+// apply checks the members of a body and writes them into a web config. key is the id of
+// the API key that signingApiKey names.
 func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 	var refused field.Refusals
 	refused.Enum(&c.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
@@ -232,7 +232,7 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 		in   field.Of[EndpointsChange]
 		on   *bool
 	}{{"oauth2", in.OAuth2, &c.OAuth2}, {"register", in.Register, &c.Register}, {"login", in.Login, &c.Login}} {
-		refused.Add(apply(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"))
+		refused.Add(applyMember(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"))
 	}
 	for _, endpoints := range []struct {
 		name string
@@ -240,7 +240,7 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 		on   **bool
 	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword},
 		{"changePassword", in.ChangePassword, &c.ChangePassword}} {
-		refused.Add(applyOptional(endpoints.on, endpoints.in, endpoints.name))
+		refused.Add(applyOptionalSwitch(endpoints.on, endpoints.in, endpoints.name))
 	}
 	refused.Add(in.applyMe(c))
 	if in.SigningAPIKey.Present {
@@ -250,8 +250,9 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 	return refused.First()
 }
 
-// apply writes the member of an object into a value. Neither may be null.
-func apply[Object, T any](value *T, of field.Of[Object], member field.Of[T], object, name string) error {
+// applyMember writes the member of an object into a value. Neither the object nor the member
+// may be null.
+func applyMember[Object, T any](value *T, of field.Of[Object], member field.Of[T], object, name string) error {
 	if of.Null || member.Null {
 		return apierr.Required.Because("%s.%s cannot be null", object, name)
 	}
@@ -259,8 +260,9 @@ func apply[Object, T any](value *T, of field.Of[Object], member field.Of[T], obj
 	return nil
 }
 
-// applyOptional is apply for a switch that follows the directory where it is null.
-func applyOptional(on **bool, in field.Of[EndpointsChange], object string) error {
+// applyOptionalSwitch is applyMember for a member that may be null: the endpoint is then
+// enabled as the default directory of the application says.
+func applyOptionalSwitch(on **bool, in field.Of[EndpointsChange], object string) error {
 	switch enabled := in.Value.Enabled; {
 	case in.Null:
 		return apierr.Required.Because("%s cannot be null; its member enabled can", object)
@@ -274,7 +276,7 @@ func applyOptional(on **bool, in field.Of[EndpointsChange], object string) error
 
 func (in WebConfigChange) applyMe(c *store.WebConfig) error {
 	me := in.Me.Value
-	if err := apply(&c.Me, in.Me, me.Enabled, "me", "enabled"); err != nil {
+	if err := applyMember(&c.Me, in.Me, me.Enabled, "me", "enabled"); err != nil {
 		return err
 	}
 	if me.Expand.Null {
@@ -298,7 +300,7 @@ func (in WebConfigChange) applyMe(c *store.WebConfig) error {
 
 func (in WebConfigChange) applyMFA(mfa *store.MFA) error {
 	change := in.MFA.Value
-	if err := apply(&mfa.Required, in.MFA, change.Required, "mfa", "required"); err != nil {
+	if err := applyMember(&mfa.Required, in.MFA, change.Required, "mfa", "required"); err != nil {
 		return err
 	}
 	if !change.FactorTypes.Present {

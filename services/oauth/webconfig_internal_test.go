@@ -10,8 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// Whatever body is sent, a web config says only what it can, and a refusal is
-// the client's.
+// With any body a web config has only valid values, and an error has a status of the client (4xx).
 func FuzzWebConfigChange(f *testing.F) {
 	for _, seed := range []string{
 		`{"status":"DISABLED","login":{"enabled":"false"},"verifyEmail":{"enabled":null}}`,

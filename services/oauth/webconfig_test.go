@@ -44,8 +44,7 @@ func TestTheDemandForASecondFactor(t *testing.T) {
 	}
 }
 
-// Each of the parallel changes finds the row that one of them made, and adds to
-// it.
+// The first of concurrent changes inserts the row, and the others change it.
 func TestAWebConfigIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -71,9 +70,9 @@ func TestAWebConfigIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A web config is read once while it does not change, as the one that nobody has
-// changed, which has no row. A change shows at once in the process that made it, and
-// in the others as soon as PostgreSQL has reported it.
+// A web config is read once while it does not change (cache), also a default one, which has no row. A
+// change takes effect at once in the process that makes it, and in the others when PostgreSQL has
+// notified them.
 func TestAChangeOfAWebConfigShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -108,12 +107,12 @@ func TestAChangeOfAWebConfigShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 }
 
-// Whoever has left knows the secret, and an assertion of the key is refused.
+// An administrator who has left still knows the secret: an assertion of that key is refused.
 func TestTheKeyOfAFormerAdministratorSignsNothing(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	former := d.NewAccount(d.Tenant, d.Administrators, "former@example.test", oauthtest.Password)
-	key, err := d.Service.CreateKey(t.Context(), d.Tenant, former, oauth.KeyText{})
+	key, err := d.Service.CreateAPIKey(t.Context(), d.Tenant, former, oauth.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestTheKeyOfAFormerAdministratorSignsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		header, _ := open(t, tokens.Access)
+		header, _ := decodeJWT(t, tokens.Access)
 		return []any{header["kid"], assertion.KeyID}
 	}
 	if got := signers(); !slices.Equal(got, []any{key.ID, key.ID}) {

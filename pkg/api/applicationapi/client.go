@@ -8,13 +8,13 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// Contract is all that other services ask of the application service.
+// Contract has all methods of the application service that other services call.
 type Contract interface {
 	API
 	Hosted
 }
 
-// Client returns the application service of another process. Its methods do what Contract says.
+// Client returns a client of the application service in another process (RPC over HTTP).
 func Client(peer rpc.Peer) Contract { return client{peer} }
 
 type client struct{ rpc.Peer }
@@ -42,6 +42,9 @@ func (c client) ApplicationData(ctx context.Context, in DataOf) (Data, error) {
 func (c client) Login(ctx context.Context, in Login) (LoggedIn, error) {
 	return rpc.Call[Login, LoggedIn](ctx, c.Peer, "application.Login", in)
 }
+
+// The paths application.Admit and application.Standing are former names of CompleteLogin and
+// CheckAccess. They stay, because replicas of the release before call them.
 
 func (c client) CompleteLogin(ctx context.Context, in CompleteLogin) (LoggedIn, error) {
 	return rpc.Call[CompleteLogin, LoggedIn](ctx, c.Peer, "application.Admit", in)

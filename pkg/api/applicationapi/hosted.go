@@ -9,82 +9,81 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Hosted is what the hosted login and the Client API ask of the application
-// service for a browser that holds no API key. It is a contract of its own, so
-// that other peers need not know it.
+// Hosted has the methods for the hosted login and the Client API (services/idsite), which act for
+// users without an API key.
 type Hosted interface {
-	// ApplicationByDNSLabel returns the application whose Client API has the
-	// label, of any tenant, or apierr.NotFound.
+	// ApplicationByDNSLabel returns the application with a DNS label, of any tenant, or
+	// apierr.NotFound.
 	ApplicationByDNSLabel(context.Context, DNSLabel) (Application, error)
 
-	// LoginStores returns the directories that a login is looked for in, in the
-	// order of login, and the default account store. It returns apierr.NotFound
-	// for the application, and Reference, NotMapped or OrganizationDisabled for
-	// what Where names. An application without stores has none: no error.
+	// LoginStores returns the directories in which a login name is looked up, in the order of
+	// login, and the default account store. It returns apierr.NotFound for the application, and
+	// Reference, NotMapped or OrganizationDisabled for the account store of Where. For an
+	// application without account stores it returns no directories, and no error.
 	LoginStores(context.Context, Where) (LoginStores, error)
 
-	// Register creates an account in the default account store of the application,
-	// or in the store or organization that Where names. The status and the
-	// verification status of the account are not the caller's to set. It returns
-	// the errors of LoginStores, those of a new account, and NoAccountStore and
-	// its like where no default store is configured.
+	// Register creates an account (self-service registration) in the default account store of
+	// the application, or in the account store that Where names. The status and the
+	// verification status in Account are ignored. It returns the errors of LoginStores, the
+	// errors of a new account, and NoAccountStore or AccountStoreDisabled, and those of an
+	// organization, where there is no enabled default store.
 	Register(context.Context, Register) (directoryapi.Account, error)
 
-	// RequestVerification sends another verification mail to the account of a
-	// login, within directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for
-	// an unknown login, VerificationDisabled, and the errors of LoginStores.
+	// RequestVerification sends another verification mail to the account of a login name, within
+	// directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for an unknown login name,
+	// VerificationDisabled, and the errors of LoginStores.
 	RequestVerification(context.Context, LoginName) (directoryapi.Empty, error)
 
-	// RequestReset sends a password reset mail to the account of a login, within
-	// directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for an unknown
-	// login, and the errors of LoginStores.
+	// RequestReset sends a password reset mail (forgot password) to the account of a login name,
+	// within directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for an unknown
+	// login name, and the errors of LoginStores.
 	RequestReset(context.Context, LoginName) (directoryapi.Empty, error)
 
-	// CheckReset returns the reset of a token, or apierr.NotFound for one that is
-	// unknown, used or expired, or when the application is disabled.
+	// CheckReset returns the password reset of a token, which stays valid, or apierr.NotFound for
+	// a token that is unknown, used or expired, and for a disabled application.
 	CheckReset(context.Context, ResetToken) (directoryapi.PasswordReset, error)
 
-	// ResetPassword sets a new password, once. It returns the errors of
-	// CheckReset and those of a new password.
+	// ResetPassword sets a new password by a token, which is valid once. It returns the errors
+	// of CheckReset and those of a new password.
 	ResetPassword(context.Context, ResetPassword) (directoryapi.PasswordReset, error)
 
-	// AccountApplications returns the applications that reach an account, at most
-	// 100 of them, or apierr.NotFound for the account.
+	// AccountApplications returns at most 100 applications that have an account in their account
+	// stores, or apierr.NotFound for the account.
 	AccountApplications(context.Context, directoryapi.Ref) (Applications, error)
 
 	SAML
 }
 
-// DNSLabel names the Client API of an application in the deployment.
+// DNSLabel is the request of Hosted.ApplicationByDNSLabel.
 type DNSLabel struct {
 	Label string `json:"label"` // in any letter case
 }
 
-// Where is an application and, where a login names one, an account store of it:
-// AccountStore or NameKey, not both.
+// Where names an application, and may name one of its account stores by AccountStore or by
+// NameKey, not by both.
 type Where struct {
 	Tenant       id.ID     `json:"tenant"`
 	Application  id.ID     `json:"application"`
 	AccountStore href.Link `json:"accountStore,omitzero"` // a directory, group or organization
 	NameKey      string    `json:"nameKey,omitempty"`     // of an organization
-	Brief        bool      `json:"brief,omitempty"`       // the answer of LoginStores needs no Default
+	Brief        bool      `json:"brief,omitempty"`       // LoginStores leaves out Default, which costs another query
 }
 
-// LoginStores is where logins of an application go.
+// LoginStores is the answer of Hosted.LoginStores.
 type LoginStores struct {
-	Status      string  `json:"status"`      // of the application; one that is disabled has no stores
+	Status      string  `json:"status"`      // of the application; a disabled application has no Directories
 	Directories []id.ID `json:"directories"` // mapped directories in the order of login, each once
-	// Default is the directory that a registration goes to; zero: there is none
-	// that is enabled.
+	// Default is the directory in which a registration creates the account; zero: there is no
+	// enabled default account store.
 	Default id.ID `json:"default,omitzero"`
-	// Organization is the one that Where names, if any.
+	// Organization is the organization that Where names; zero: none.
 	Organization id.ID  `json:"organization,omitzero"`
 	NameKey      string `json:"nameKey,omitempty"` // of Organization
-	// HasOrganizations is whether organizations are mapped to the application.
+	// HasOrganizations says whether organizations are mapped to the application.
 	HasOrganizations bool `json:"hasOrganizations,omitempty"`
 }
 
-// Register asks for an account.
+// Register is the request to create an account.
 type Register struct {
 	Where
 	Account directoryapi.NewAccount `json:"account"`
@@ -96,20 +95,20 @@ type LoginName struct {
 	Login string `json:"login"`
 }
 
-// ResetToken names a password reset of an application.
+// ResetToken is a password reset token, with the application in which it is used.
 type ResetToken struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application"`
 	Token       secure.Secret `json:"token"`
 }
 
-// ResetPassword uses a password reset.
+// ResetPassword is the request to set a new password by a password reset token.
 type ResetPassword struct {
 	ResetToken
 	Password secure.Secret `json:"password"`
 }
 
-// Applications are several applications.
+// Applications is a list of applications.
 type Applications struct {
 	Items []Application `json:"items"`
 }

@@ -9,35 +9,37 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// SAML is what the hosted login asks of the application service for both roles that
-// an application has in SAML (docs/interface/applications.md#saml-policy).
+// SAML has the methods for SAML logins on the hosted login, for both roles of an application:
+// service provider and identity provider (docs/interface/applications.md#saml-policy).
 type SAML interface {
-	// SAMLRelayState reads a default relay state, or returns apierr.SAMLMalformed.
+	// SAMLRelayState verifies and reads the RelayState of an IdP-initiated login, or returns
+	// apierr.SAMLMalformed.
 	SAMLRelayState(context.Context, SAMLRelayState) (SAMLDestination, error)
 
-	// SAMLApplication returns the oldest application that a directory is mapped to,
-	// or apierr.NotFound.
+	// SAMLApplication returns the application of an IdP-initiated SAML login of a directory
+	// without a RelayState: the oldest application that the directory is mapped to, or
+	// apierr.NotFound.
 	SAMLApplication(context.Context, directoryapi.Ref) (Application, error)
 
-	// VerifySAMLRequest verifies the request of a service provider to the identity
-	// provider of an application. It returns apierr.Format, Reference for an unknown
-	// service provider, and UnusableStatus for one that is not registered, or
-	// disabled.
+	// VerifySAMLRequest verifies the AuthnRequest of a service provider to the identity provider
+	// of an application. It returns apierr.Format for a malformed request or a wrong signature,
+	// Reference for an unknown service provider, and UnusableStatus where its registration is
+	// missing or disabled.
 	VerifySAMLRequest(context.Context, VerifySAMLRequest) (SAMLRequest, error)
 
 	// SAMLResponse returns the signed response to a request that was verified. It
 	// returns apierr.NotFound for the service provider, apierr.UnusableStatus as
-	// VerifySAMLRequest does or for an account that may not log in, and
-	// apierr.Reference for one that the application does not reach.
+	// VerifySAMLRequest does or for an account that may not log in, and apierr.Reference for an
+	// account that is in no account store of the application.
 	SAMLResponse(context.Context, SAMLAnswer) (SAMLResponse, error)
 }
 
-// SAMLRelayState is a default relay state.
+// SAMLRelayState is the RelayState of an IdP-initiated login: a signed JWT.
 type SAMLRelayState struct {
 	Token secure.Secret `json:"token"`
 }
 
-// SAMLDestination is where a login leads that an identity provider began.
+// SAMLDestination says where an IdP-initiated login leads.
 type SAMLDestination struct {
 	Application  Application `json:"application"`
 	CallbackURI  string      `json:"callbackUri,omitempty"` // empty: the default one
@@ -45,36 +47,36 @@ type SAMLDestination struct {
 	State        *string     `json:"state"`
 }
 
-// VerifySAMLRequest brings a request as a browser brought it.
+// VerifySAMLRequest has an AuthnRequest as the browser has sent it.
 type VerifySAMLRequest struct {
 	Tenant      id.ID  `json:"tenant"`
 	Application id.ID  `json:"application"`
 	Request     string `json:"request"` // SAMLRequest
 	RelayState  string `json:"relayState,omitempty"`
-	Query       string `json:"query,omitempty"` // empty: it came by HTTP-POST
+	Query       string `json:"query,omitempty"` // empty: sent by HTTP-POST
 }
 
-// SAMLRequest is a request of a service provider that was verified.
+// SAMLRequest is an AuthnRequest that was verified.
 type SAMLRequest struct {
 	ServiceProvider id.ID   `json:"serviceProvider"`
 	ID              string  `json:"id"`
-	RelayState      *string `json:"relayState"` // of the request, or else of the registration
+	RelayState      *string `json:"relayState"` // of the request, or else the default of the registration
 	ForceAuthn      bool    `json:"forceAuthn,omitempty"`
 	IsPassive       bool    `json:"isPassive,omitempty"`
 }
 
-// SAMLAnswer says how a login went that a service provider asked for.
+// SAMLAnswer is the result of a login that a service provider has requested.
 type SAMLAnswer struct {
 	Tenant          id.ID  `json:"tenant"`
 	Application     id.ID  `json:"application"`
 	ServiceProvider id.ID  `json:"serviceProvider"`
 	RequestID       string `json:"requestId"`
-	Account         id.ID  `json:"account,omitzero"` // zero: nobody has logged in
-	Reason          string `json:"reason,omitempty"` // why nobody has: a status code of SAML
+	Account         id.ID  `json:"account,omitzero"` // zero: the login has failed
+	Reason          string `json:"reason,omitempty"` // SAML status code of a failed login
 	Message         string `json:"message,omitempty"`
 }
 
-// SAMLResponse is a signed response.
+// SAMLResponse is a signed SAML response.
 type SAMLResponse struct {
 	ConsumerURL string        `json:"consumerUrl"`
 	Response    secure.Secret `json:"response"` // in Base64

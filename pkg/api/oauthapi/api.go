@@ -1,4 +1,5 @@
-// Package oauthapi is the contract of the OAuth service: API keys.
+// Package oauthapi is the contract of the OAuth service (services/oauth), which other services call
+// by RPC: authentication by API keys, and tokens for the hosted login and the Client API.
 package oauthapi
 
 import (
@@ -9,26 +10,26 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// API is the contract of the OAuth service.
+// API has the methods about API keys; those for the hosted login and the Client API are in Hosted.
 type API interface {
-	// Authenticate checks an API key as a management credential: the key must be
-	// enabled, and its account an administrator that may log in to the tenant's
-	// built-in application. It returns apierr.Unauthorized.
+	// Authenticate verifies an API key and its secret as a management credential: the key must
+	// be enabled, and its account an administrator of the tenant (an account of the built-in
+	// application). It returns apierr.Unauthorized.
 	Authenticate(context.Context, Authenticate) (Key, error)
 
-	// VerifySignature checks a request that was signed with an API key by the scheme
-	// SAuthc1 (docs/interface/authentication.md#sauthc1). The key must be valid as
-	// for Authenticate, the time at most 15 minutes ahead of now and 60 behind, and
-	// the nonce new. It returns apierr.Unauthorized.
+	// VerifySignature verifies a request that was signed with an API key by the scheme SAuthc1
+	// (docs/interface/authentication.md#sauthc1). The key must be valid as for Authenticate, the
+	// time at most 15 minutes ahead of now and 60 behind, and the nonce new (replay protection).
+	// It returns apierr.Unauthorized.
 	VerifySignature(context.Context, VerifySignature) (Key, error)
 
-	// ManagementKey returns a key that was valid as for Authenticate at most 100 ms
-	// ago, without a proof of its secret. It returns apierr.Unauthorized.
+	// ManagementKey returns an API key by its id, without a check of its secret, if it was valid
+	// as for Authenticate at most 100 ms ago. It returns apierr.Unauthorized.
 	ManagementKey(context.Context, ManagementKey) (Key, error)
 
-	// EnsureKey creates an API key with a given id and secret. It is idempotent:
-	// another secret or account for the same id is apierr.Exists. One that was made
-	// before is not made again: apierr.NotFound where it was deleted since.
+	// EnsureKey creates an API key with a given id and secret. It is idempotent: a key with the
+	// same id, secret and account is returned, another secret or account is apierr.Exists. With
+	// WasMade a missing key is not created, but apierr.NotFound.
 	EnsureKey(context.Context, EnsureKey) (Key, error)
 }
 
@@ -44,14 +45,14 @@ type Key struct {
 	ModifiedAt  time.Time `json:"modifiedAt"`
 }
 
-// Authenticate is the request to check a key and its secret.
+// Authenticate is the request to verify an API key and its secret.
 type Authenticate struct {
 	ID     string        `json:"id"`
 	Secret secure.Secret `json:"secret"`
 }
 
-// VerifySignature is the request to check a signature. The text that was signed
-// consists of the other members, so that what is checked is what was signed.
+// VerifySignature is the request to verify the signature of a request. The signed text is made of
+// the other members.
 type VerifySignature struct {
 	ID        string `json:"id"`        // of the API key
 	Timestamp string `json:"timestamp"` // 20240215T083000Z
@@ -60,16 +61,16 @@ type VerifySignature struct {
 	Signature string `json:"signature"` // in lower-case hex
 }
 
-// ManagementKey is the request for a key by its id.
+// ManagementKey is the request for an API key by its id.
 type ManagementKey struct {
 	ID string `json:"id"`
 }
 
-// EnsureKey is the request to create a key.
+// EnsureKey is the request to create an API key.
 type EnsureKey struct {
 	Tenant  id.ID         `json:"tenant"`
 	Account id.ID         `json:"account"`
 	ID      string        `json:"id"`
 	Secret  secure.Secret `json:"secret"`
-	WasMade bool          `json:"wasMade,omitempty"` // before, so that it is not created
+	WasMade bool          `json:"wasMade,omitempty"` // the key was created before: do not create it again
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// Contract is all that other services ask of the OAuth service.
+// Contract has all methods of the OAuth service that other services call.
 type Contract interface {
 	API
 	Hosted
 }
 
-// Client returns the OAuth service of another process. Its methods do what Contract says.
+// Client returns a client of the OAuth service in another process (RPC over HTTP).
 func Client(peer rpc.Peer) Contract { return client{peer} }
 
 type client struct{ rpc.Peer }

@@ -10,51 +10,48 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Hosted is what the hosted login and the Client API ask of the OAuth service:
-// secrets of API keys never leave it, so it verifies and signs for them.
+// Hosted has the methods for the hosted login and the Client API (services/idsite). The secrets of
+// API keys never leave the OAuth service, so that it verifies and signs JWTs for them.
 type Hosted interface {
-	// VerifyJWT verifies a JWT that an enabled key of an administrator signed with
-	// HS256. The key is named by the header kid or else by the claim iss, of any
-	// tenant. It returns apierr.TokenSignature; times and claims are the caller's
-	// to check.
+	// VerifyJWT verifies a JWT that was signed with HS256 under an enabled API key of an
+	// administrator, of any tenant. The key is named by the header kid or else by the claim iss.
+	// It returns apierr.TokenSignature. The caller must check times and claims.
 	VerifyJWT(context.Context, VerifyJWT) (VerifiedJWT, error)
 
-	// SignAssertion signs an assertion with the secret of a key of the tenant: the
-	// named one, or the one that signs for the application (its web config's, else
-	// the oldest enabled key of an administrator). The header gets typ, alg, kid
-	// and, unless the claims have err, stt; the claims get aud where they have an empty one. It returns
+	// SignAssertion signs an assertion with the secret of an API key of the tenant: the key of
+	// KeyID, or the signing key of the application (that of its web config, else the oldest
+	// enabled key of an administrator). The header gets typ, alg, kid and, unless the claims
+	// have err, stt. An empty claim aud is replaced by the id of the key. It returns
 	// apierr.NotFound where no such key is enabled.
 	SignAssertion(context.Context, SignAssertion) (SignedAssertion, error)
 
-	// ClientConfig returns the web config of an application: what of its Client
-	// API is on. The caller has read the application; of one that does not exist, and
-	// of the console, it is the default.
+	// ClientConfig returns the web config of an application: which endpoints of its Client API
+	// are enabled. It does not check that the application exists; for the console, and an
+	// application that does not exist, it returns the default.
 	ClientConfig(context.Context, id.Ref) (ClientConfig, error)
 
-	// ClientToken answers the token endpoint of the Client API. Refusals carry the
-	// member error of RFC 6749, section 5.2; a grant type that does not exist has
-	// unsupported_grant_type. Client credentials are the form fields client_id and
-	// client_secret.
+	// ClientToken is the token endpoint of the Client API. Refusals have the member error of
+	// RFC 6749, section 5.2; that of an unknown grant type is unsupported_grant_type. Client
+	// credentials are the form fields client_id and client_secret.
 	ClientToken(context.Context, ClientForm) (ClientTokens, error)
 
-	// ClientRevoke answers the revocation endpoint of the Client API (RFC 7009).
+	// ClientRevoke is the revocation endpoint of the Client API (RFC 7009).
 	ClientRevoke(context.Context, ClientForm) (Revoked, error)
 
-	// ValidateToken checks an access token of an application. It returns the
-	// errors of docs/interface/errors.md#failed-validation.
+	// ValidateToken validates an access token of an application, and that its account may still
+	// act. It returns the errors of docs/interface/errors.md#failed-validation.
 	ValidateToken(context.Context, ValidateToken) (ValidToken, error)
 
-	// KeysOf returns the API keys of an account, at most 100, without
-	// secrets.
+	// KeysOf returns at most 100 API keys of an account, without their secrets.
 	KeysOf(context.Context, id.Ref) (Keys, error)
 }
 
-// VerifyJWT asks whether a JWT is genuine.
+// VerifyJWT is the request to verify a JWT.
 type VerifyJWT struct {
 	Token secure.Secret `json:"token"`
 }
 
-// VerifiedJWT is a JWT with a good signature.
+// VerifiedJWT is a JWT whose signature is valid.
 type VerifiedJWT struct {
 	Tenant id.ID           `json:"tenant"`
 	KeyID  string          `json:"keyId"`
@@ -62,11 +59,11 @@ type VerifiedJWT struct {
 	Claims json.RawMessage `json:"claims"`
 }
 
-// SignAssertion asks for a signature.
+// SignAssertion is the request to sign an assertion.
 type SignAssertion struct {
 	Tenant      id.ID           `json:"tenant"`
 	Application id.ID           `json:"application,omitzero"`
-	KeyID       string          `json:"keyId,omitempty"` // empty: the key that signs for Application
+	KeyID       string          `json:"keyId,omitempty"` // empty: the signing key of Application
 	Claims      json.RawMessage `json:"claims"`
 }
 
@@ -76,15 +73,16 @@ type SignedAssertion struct {
 	KeyID string        `json:"keyId"`
 }
 
-// ClientConfig is what of a Client API is on; docs/interface/client-api.md#web-config.
+// ClientConfig says which endpoints of a Client API are enabled
+// (docs/interface/client-api.md#web-config).
 type ClientConfig struct {
 	Enabled        bool     `json:"enabled"`
 	OAuth2         bool     `json:"oauth2"`
 	Register       bool     `json:"register"`
 	Login          bool     `json:"login"`
-	VerifyEmail    *bool    `json:"verifyEmail"`    // nil: as the default directory sends the mail
-	ForgotPassword *bool    `json:"forgotPassword"` // nil: as the default directory sends the mail
-	ChangePassword *bool    `json:"changePassword"` // nil: as the default directory sends the mail
+	VerifyEmail    *bool    `json:"verifyEmail"`    // nil: enabled if the default directory sends the mail
+	ForgotPassword *bool    `json:"forgotPassword"` // nil: enabled if the default directory sends the mail
+	ChangePassword *bool    `json:"changePassword"` // nil: enabled if the default directory sends the mail
 	Me             bool     `json:"me"`
 	MeExpand       []string `json:"meExpand"`
 	MFARequired    bool     `json:"mfaRequired"`
@@ -98,10 +96,10 @@ type ClientForm struct {
 	Form        map[string]secure.Secret `json:"form"`
 }
 
-// ClientTokens are the tokens of a grant.
+// ClientTokens are the tokens that a grant has issued.
 type ClientTokens struct {
 	Access           secure.Secret `json:"access"`
-	Refresh          secure.Secret `json:"refresh,omitempty"` // empty: none is issued
+	Refresh          secure.Secret `json:"refresh,omitempty"` // empty: no refresh token was issued
 	AccessExpiresAt  time.Time     `json:"accessExpiresAt"`
 	RefreshExpiresAt time.Time     `json:"refreshExpiresAt,omitzero"`
 	ExpiresIn        int           `json:"expiresIn"` // seconds, of the access token
@@ -110,21 +108,21 @@ type ClientTokens struct {
 // Revoked answers a revocation.
 type Revoked struct{}
 
-// ValidateToken asks whether an access token is good.
+// ValidateToken is the request to validate an access token.
 type ValidateToken struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application"`
 	Token       secure.Secret `json:"token"`
 }
 
-// ValidToken is an access token that is good.
+// ValidToken is a valid access token.
 type ValidToken struct {
 	Account      directoryapi.Account `json:"account"`
 	Organization id.ID                `json:"organization,omitzero"`
 	ExpiresAt    time.Time            `json:"expiresAt"`
 }
 
-// Keys are several API keys.
+// Keys is a list of API keys.
 type Keys struct {
 	Items []Key `json:"items"`
 }

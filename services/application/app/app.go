@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Peers are the services that this one asks.
+// Peers are the services that the application service calls.
 type Peers struct {
 	Directory directoryapi.API
 }
@@ -53,15 +53,15 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))
 	s.Go("notifications", s.DB.Listen)
-	s.Go("purge", svc.Purger)
-	s.Consume(data.Outbox(), cfg.Events, application.Sources, svc.Handlers()...)
+	s.Go("purge", svc.Purger())
+	s.Consume(data.Outbox(), cfg.Events, application.EventSources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
 	applicationrest.Mount(s.HTTP, svc, s.Base)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 
-// Run is the service as a process of its own.
+// Run opens the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	dial := cfg.Service.Dial()
 	peers := Peers{

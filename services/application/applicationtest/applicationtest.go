@@ -1,6 +1,5 @@
-// Package applicationtest runs the application service for its tests: on a database
-// of the test's own, beside a directory service in memory, under a clock that stands
-// still until the test moves it.
+// Package applicationtest runs the application service for its tests: on a database of the test's
+// own, with a fake of the directory service in memory, and with a clock that only the test moves.
 package applicationtest
 
 import (
@@ -29,10 +28,10 @@ const Base = href.Base("https://doorward.test/v1")
 // Suffix is the domain of Client APIs.
 const Suffix = "apps.localhost"
 
-// Password is that of every account.
+// Password is the password of every account.
 const Password = "Changeme1!"
 
-// Config is that of a deployment by default.
+// Config is the default configuration of a deployment.
 var Config = application.Config{
 	Suffix:   Suffix,
 	LoginKey: secure.Secret(strings.Repeat("k", 32)),
@@ -42,7 +41,7 @@ var Config = application.Config{
 	KnownFor: 720 * time.Hour,
 }
 
-// Deployment is a running service with what is around it.
+// Deployment is the running service with its database, its clock and the fake of its peer.
 type Deployment struct {
 	Service     *application.Service
 	Directories *directoryfake.Service

@@ -5,9 +5,9 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// accountAttributes are those that accounts are searched and sorted by
-// (docs/interface/search.md#searchable-attributes). The directory service, which
-// holds the accounts, knows their columns.
+// accountAttributes has the attributes by which accounts are searched and sorted
+// (docs/interface/search.md#searchable-attributes). Their columns are in the directory service,
+// which stores the accounts.
 var accountAttributes = list.Spec{
 	"username":   {},
 	"email":      {},

@@ -24,8 +24,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // object is a JSON object of a body or an answer.
 type object map[string]any
 
-// client speaks for one tenant, as the gateway does after it authenticated a
-// key.
+// client sends requests of one tenant, as the gateway does after it has authenticated an API key.
 type client struct {
 	*applicationtest.Deployment
 	app            *fiber.App
@@ -44,7 +43,7 @@ func open(t *testing.T) *client {
 	return (&client{Deployment: d, app: app, signer: signer}).another(t)
 }
 
-// another is the client of another new tenant of the same service.
+// another returns the client of another new tenant of the same service.
 func (c *client) another(t *testing.T) *client {
 	t.Helper()
 	other := *c
@@ -52,7 +51,7 @@ func (c *client) another(t *testing.T) *client {
 	return &other
 }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	resttest.Answer
 	status int
@@ -88,7 +87,7 @@ func (c *client) send(t *testing.T, method, path string, body any) answer {
 	return answer{a, a.Status, a.Header, a.Body}
 }
 
-// want sends a request that is answered with that status, and returns the answer.
+// want sends a request, checks the status of the answer, and returns the answer.
 func (c *client) want(t *testing.T, status int, method, path string, body any) answer {
 	t.Helper()
 	a := c.send(t, method, path, body)
@@ -124,7 +123,7 @@ func (c *client) update(t *testing.T, path string, body any) object {
 	return changed
 }
 
-// refused sends a request that is refused with that status and code.
+// refused sends a request, and checks that it is refused with a status and a code.
 func (c *client) refused(t *testing.T, status, code int, method, path string, body any) object {
 	t.Helper()
 	a := c.want(t, status, method, path, body)

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// Every representation, byte by byte but for its ids.
+// Golden test of every representation, byte by byte but for its ids.
 func TestCustomDataAnswers(t *testing.T) {
 	t.Parallel()
 	c := open(t)

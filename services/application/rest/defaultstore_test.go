@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// mapped is one of the two kinds that account stores are mapped to.
+// mapped is one of the two kinds of owner of mappings: application or organization.
 type mapped struct {
 	name string // of the member that links to it
 	path string // of its mappings

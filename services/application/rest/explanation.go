@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/services/application"
 )
 
-// explanationView is the answer to a login attempt that asks to be explained.
+// explanationView is the answer to a login attempt with explain=true.
 type explanationView struct {
 	Login         string               `json:"login"`
 	AccountStores []consultedStoreView `json:"accountStores"` // in the order of login
@@ -17,14 +17,14 @@ type explanationView struct {
 
 type consultedStoreView struct {
 	AccountStore *href.Link               `json:"accountStore"` // null: an organization without account stores
-	Name         *string                  `json:"name"`         // null: the store is gone
+	Name         *string                  `json:"name"`         // null: the store was deleted
 	Status       *string                  `json:"status"`
-	ProviderID   *string                  `json:"providerId"`   // at which the accounts of the store log in
-	Organization *organizationOnTheWay    `json:"organization"` // through which the store is reached
+	ProviderID   *string                  `json:"providerId"`   // of the directory
+	Organization *viaOrganizationView     `json:"organization"` // through which the store is mapped; null: directly
 	Outcome      application.StoreOutcome `json:"outcome"`
 }
 
-type organizationOnTheWay struct {
+type viaOrganizationView struct {
 	Href    string `json:"href"`
 	NameKey string `json:"nameKey"`
 	Status  string `json:"status"`
@@ -34,8 +34,8 @@ type decisionView struct {
 	PasswordCompared bool         `json:"passwordCompared"`
 	AccountStore     *href.Link   `json:"accountStore"`
 	Account          *href.Link   `json:"account"`
-	Refusal          *refusalView `json:"refusal"`              // whatever the password is
-	AfterPassword    *refusalView `json:"refusalAfterPassword"` // though the password is right
+	Refusal          *refusalView `json:"refusal"`              // before the password is verified
+	AfterPassword    *refusalView `json:"refusalAfterPassword"` // after the right password
 }
 
 type linkingView struct {
@@ -50,7 +50,7 @@ type linkingView struct {
 	Reason       string       `json:"reason"`
 }
 
-// refusalView is what the attempt itself would answer.
+// refusalView is the error that the attempt itself would return.
 type refusalView struct {
 	Status           int    `json:"status"`
 	Code             int    `json:"code"`
@@ -88,13 +88,13 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 		view.ProviderID = &provider
 	}
 	if !s.OrganizationID.IsZero() {
-		view.Organization = &organizationOnTheWay{Href: v.Base.To("organizations", s.OrganizationID), NameKey: s.NameKey,
+		view.Organization = &viaOrganizationView{Href: v.Base.To("organizations", s.OrganizationID), NameKey: s.NameKey,
 			Status: s.OrganizationStatus}
 	}
 	return view
 }
 
-// accountStore is the link to a store; null for none.
+// accountStore returns the link to an account store, or nil for none.
 func (v views) accountStore(s directoryapi.Store) *href.Link {
 	return v.Base.OptionalLink(s.Kind, s.ID)
 }

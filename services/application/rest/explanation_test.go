@@ -10,8 +10,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// explained is the answer to an attempt that asks to be explained. The value has
-// no password.
+// explained returns the answer to a login attempt with explain=true, whose value has no password.
 func (e *entry) explained(t *testing.T, email string, store object) answer {
 	t.Helper()
 	body := object{"type": "basic", "value": value(email, "")}

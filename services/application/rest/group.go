@@ -5,8 +5,8 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// groupAttributes are those that groups are searched and sorted by. The
-// directory service, which holds the groups, knows their columns.
+// groupAttributes has the attributes by which groups are searched and sorted. Their columns are
+// in the directory service, which stores the groups.
 var groupAttributes = list.Spec{
 	"name":        {},
 	"description": {},

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// What belongs to another tenant looks like what never was, in a path and in a
-// body, and stays as it is.
+// Tenant isolation: a resource of another tenant is answered like one that does not exist, in a path
+// and in a body, and is not changed.
 func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	t.Parallel()
 	victim := open(t)

@@ -11,8 +11,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// entry is an application whose default account store is not where its accounts
-// are.
+// entry is an application whose accounts are in another store than its default account store.
 type entry struct {
 	*client
 	shop, policy, away, home string
@@ -29,7 +28,7 @@ func newEntry(t *testing.T, c *client) *entry {
 	return e
 }
 
-// person makes an account whose email is verified.
+// person creates an account whose email is verified.
 func (e *entry) person(t *testing.T, directory, email string) string {
 	t.Helper()
 	v := e.Account(t, e.tenant, idOf(t, directory), email)
@@ -38,7 +37,7 @@ func (e *entry) person(t *testing.T, directory, email string) string {
 	return applicationtest.Base.To("accounts", v)
 }
 
-// email is one that nobody has yet.
+// email returns a new email.
 func (e *entry) email() string {
 	e.logins++
 	return fmt.Sprintf("jo%d@example.test", e.logins)
@@ -52,7 +51,7 @@ func (e *entry) set(t *testing.T, policy string, isOn, provision, byEmail bool) 
 	e.update(t, policy, object{"status": status[isOn], "automaticProvisioning": status[provision], "matchingProperty": property[byEmail]})
 }
 
-// login returns the href of the account that logs in, in the store of that name.
+// login returns the href of the account that logs in, in a named store.
 func (e *entry) login(t *testing.T, email string, store object) string {
 	t.Helper()
 	a := e.want(t, 200, "POST", e.shop+"/loginAttempts", e.attempt(email, store))

@@ -7,8 +7,8 @@ import (
 )
 
 // linkingPolicyView is the representation of an account linking policy
-// (docs/interface/account-linking.md#policy). It links to the one of the two that it
-// belongs to.
+// (docs/interface/account-linking.md#policy). It has a link to its application or to its
+// organization.
 type linkingPolicyView struct {
 	rest.Head
 	Status                string     `json:"status"`

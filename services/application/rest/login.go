@@ -13,8 +13,8 @@ type loginView struct {
 	Account href.Link `json:"account"`
 }
 
-// attemptLogin answers with the link of the account that logged in, or, where
-// that is asked for, with what the attempt would do.
+// attemptLogin is the handler of login attempts. It answers with the link of the account that has
+// logged in or, with explain=true, with what the attempt would do.
 func attemptLogin(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, in, err := rest.RefAndBody[application.LoginAttempt, struct{}](c)
@@ -26,13 +26,13 @@ func attemptLogin(svc *application.Service, v views) fiber.Handler {
 			return err
 		}
 		if explain {
-			e, err := svc.Explain(c.UserContext(), at, in)
+			e, err := svc.ExplainLogin(c.UserContext(), at, in)
 			if err != nil {
 				return err
 			}
 			return rest.OK(c, v.explanation(e))
 		}
-		a, err := svc.Attempt(c.UserContext(), at, in)
+		a, err := svc.AttemptLogin(c.UserContext(), at, in)
 		if err != nil {
 			return err
 		}

@@ -146,8 +146,8 @@ func TestLoginAttempts(t *testing.T) {
 	})
 }
 
-// Known or not, disabled, unverified or a mirror's: a login that failed too often
-// is answered the same.
+// After too many failures every login gets the same answer, whether its account is unknown,
+// disabled, unverified or in a mirror directory.
 func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -195,8 +195,8 @@ func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
 	}
 }
 
-// shopless makes an application whose only and default store is the directory,
-// through which accounts are made there.
+// shopless creates an application whose only account store, and default store, is a directory, for
+// the creation of accounts in it.
 func shopless(c *client, t *testing.T, directory string) string {
 	t.Helper()
 	application := c.application(t, "Through "+c.NewID().String())

@@ -6,8 +6,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// mappingHead is what the two representations of a mapping have in common; they
-// differ in the name of what the store is mapped to.
+// mappingHead has the members that the mappings of applications and of organizations have in
+// common.
 type mappingHead struct {
 	rest.Head
 	ListIndex             int  `json:"listIndex"`

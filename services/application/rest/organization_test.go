@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// Every representation, byte by byte but for its ids.
+// Golden test of every representation, byte by byte but for its ids.
 func TestOrganizationAnswers(t *testing.T) {
 	t.Parallel()
 	c := open(t)

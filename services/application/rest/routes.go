@@ -1,6 +1,6 @@
-// Package rest is the HTTP layer of the application service: routes.go lists its
-// endpoints, and each noun has a file with its representation and, where an
-// endpoint is more than reading, asking and answering, its handler.
+// Package rest is the HTTP layer of the application service: routes.go lists its endpoints, and
+// each noun has a file with its representation. Most handlers are the generic ones of pkg/rest;
+// the others are in the files of their nouns.
 package rest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// views renders resources: one method per noun, in the noun's file.
+// views renders resources as JSON: one method per noun, in the noun's file.
 type views struct{ directoryview.Views }
 
 // Mount adds the service's endpoints to its app.
@@ -31,38 +31,38 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/applications/:id", rest.Get(svc.Application, v.application))
 	v1.Post("/applications/:id", rest.Update(svc.UpdateApplication, v.application))
 	v1.Delete("/applications/:id", rest.Delete(svc.DeleteApplication))
-	v1.Get("/applications/:id/accounts", rest.List(accountAttributes, svc.ListAccounts(store.ApplicationKind), v.Account))
-	v1.Post("/applications/:id/accounts", v.CreateAccount(svc.NewAccount(store.ApplicationKind), svc.NewProviderAccount))
-	v1.Get("/applications/:id/groups", rest.List(groupAttributes, svc.ListGroups(store.ApplicationKind), v.Group))
-	v1.Post("/applications/:id/groups", rest.Create(svc.NewGroup(store.ApplicationKind), v.Group))
-	v1.Get("/applications/:id/accountStoreMappings", rest.List(store.Mappings, svc.ApplicationMappings, v.mapping))
+	v1.Get("/applications/:id/accounts", rest.List(accountAttributes, svc.AccountLister(store.ApplicationKind), v.Account))
+	v1.Post("/applications/:id/accounts", v.CreateAccount(svc.AccountCreator(store.ApplicationKind), svc.CreateProviderAccount))
+	v1.Get("/applications/:id/groups", rest.List(groupAttributes, svc.GroupLister(store.ApplicationKind), v.Group))
+	v1.Post("/applications/:id/groups", rest.Create(svc.GroupCreator(store.ApplicationKind), v.Group))
+	v1.Get("/applications/:id/accountStoreMappings", rest.List(store.Mappings, svc.ListApplicationMappings, v.mapping))
 	v1.Post("/applications/:id/loginAttempts", attemptLogin(svc, v))
-	v1.Post("/applications/:id/verificationEmails", rest.Accept(svc.AskVerification))
-	v1.Post("/applications/:id/passwordResetTokens", askReset(svc, v))
-	v1.Get("/applications/:id/passwordResetTokens/:token", reset(svc, v))
-	v1.Post("/applications/:id/passwordResetTokens/:token", spendReset(svc, v))
+	v1.Post("/applications/:id/verificationEmails", rest.Accept(svc.SendVerificationMail))
+	v1.Post("/applications/:id/passwordResetTokens", createPasswordReset(svc, v))
+	v1.Get("/applications/:id/passwordResetTokens/:token", getPasswordReset(svc, v))
+	v1.Post("/applications/:id/passwordResetTokens/:token", consumePasswordReset(svc, v))
 	rest.CustomData(v1, "applications", svc.CustomData(store.ApplicationKind))
 
 	v1.Post("/accountStoreMappings", rest.CreateOwn(svc.CreateMapping, v.mapping))
-	v1.Get("/accountStoreMappings/:id", rest.Get(svc.Mapping(store.ApplicationKind), v.mapping))
-	v1.Post("/accountStoreMappings/:id", rest.Update(svc.UpdateMapping(store.ApplicationKind), v.mapping))
-	v1.Delete("/accountStoreMappings/:id", rest.Delete(svc.DeleteMapping(store.ApplicationKind)))
+	v1.Get("/accountStoreMappings/:id", rest.Get(svc.MappingReader(store.ApplicationKind), v.mapping))
+	v1.Post("/accountStoreMappings/:id", rest.Update(svc.MappingUpdater(store.ApplicationKind), v.mapping))
+	v1.Delete("/accountStoreMappings/:id", rest.Delete(svc.MappingDeleter(store.ApplicationKind)))
 
 	v1.Post("/organizations", createWithDirectory(svc.CreateOrganization, v.organization))
 	v1.Get("/organizations/:id", rest.Get(svc.Organization, v.organization))
 	v1.Post("/organizations/:id", rest.Update(svc.UpdateOrganization, v.organization))
 	v1.Delete("/organizations/:id", rest.Delete(svc.DeleteOrganization))
-	v1.Get("/organizations/:id/accounts", rest.List(accountAttributes, svc.ListAccounts(store.OrganizationKind), v.Account))
-	v1.Post("/organizations/:id/accounts", v.CreateAccount(svc.NewAccount(store.OrganizationKind), svc.NewOrganizationProviderAccount))
-	v1.Get("/organizations/:id/groups", rest.List(groupAttributes, svc.ListGroups(store.OrganizationKind), v.Group))
-	v1.Post("/organizations/:id/groups", rest.Create(svc.NewGroup(store.OrganizationKind), v.Group))
-	v1.Get("/organizations/:id/accountStoreMappings", rest.List(store.Mappings, svc.OrganizationMappings, v.organizationMapping))
+	v1.Get("/organizations/:id/accounts", rest.List(accountAttributes, svc.AccountLister(store.OrganizationKind), v.Account))
+	v1.Post("/organizations/:id/accounts", v.CreateAccount(svc.AccountCreator(store.OrganizationKind), svc.RefuseOrganizationProviderAccount))
+	v1.Get("/organizations/:id/groups", rest.List(groupAttributes, svc.GroupLister(store.OrganizationKind), v.Group))
+	v1.Post("/organizations/:id/groups", rest.Create(svc.GroupCreator(store.OrganizationKind), v.Group))
+	v1.Get("/organizations/:id/accountStoreMappings", rest.List(store.Mappings, svc.ListOrganizationMappings, v.organizationMapping))
 	rest.CustomData(v1, "organizations", svc.CustomData(store.OrganizationKind))
 
 	v1.Post("/organizationAccountStoreMappings", rest.CreateOwn(svc.CreateOrganizationMapping, v.organizationMapping))
-	v1.Get("/organizationAccountStoreMappings/:id", rest.Get(svc.Mapping(store.OrganizationKind), v.organizationMapping))
-	v1.Post("/organizationAccountStoreMappings/:id", rest.Update(svc.UpdateMapping(store.OrganizationKind), v.organizationMapping))
-	v1.Delete("/organizationAccountStoreMappings/:id", rest.Delete(svc.DeleteMapping(store.OrganizationKind)))
+	v1.Get("/organizationAccountStoreMappings/:id", rest.Get(svc.MappingReader(store.OrganizationKind), v.organizationMapping))
+	v1.Post("/organizationAccountStoreMappings/:id", rest.Update(svc.MappingUpdater(store.OrganizationKind), v.organizationMapping))
+	v1.Delete("/organizationAccountStoreMappings/:id", rest.Delete(svc.MappingDeleter(store.OrganizationKind)))
 
 	v1.Get("/accountLinkingPolicies/:id", rest.Get(svc.LinkingPolicy, v.linkingPolicy))
 	v1.Post("/accountLinkingPolicies/:id", rest.Update(svc.UpdateLinkingPolicy, v.linkingPolicy))
@@ -78,7 +78,7 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/samlIdentityProviders/:id", rest.Get(svc.SAMLIdentityProvider, v.identityProvider))
 	v1.Post("/samlIdentityProviders/:id", rest.Update(svc.UpdateSAMLIdentityProvider, v.identityProvider))
 	v1.Get("/samlIdentityProviders/:id/registeredSamlServiceProviders",
-		rest.List(store.SAMLServiceProviders, svc.ListServedSAMLServiceProviders, v.serviceProvider))
+		rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProvidersOfIdentityProvider, v.serviceProvider))
 	v1.Get("/samlIdentityProviders/:id/samlServiceProviderRegistrations",
 		rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
 	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.Create(svc.CreateSAMLRegistration, v.registration))
@@ -94,11 +94,11 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Post("/attributeStatementMappingRules/:id", rest.Update(svc.UpdateSAMLRules, rules))
 
 	v1.Get("/directories/:id/applications", rest.List(store.Applications, svc.ListDirectoryApplications, v.application))
-	v1.Get("/directories/:id/applicationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.ApplicationKind), v.mapping))
+	v1.Get("/directories/:id/applicationMappings", rest.List(store.Mappings, svc.DirectoryMappingLister(store.ApplicationKind), v.mapping))
 	v1.Get("/directories/:id/organizations", rest.List(store.Organizations, svc.ListDirectoryOrganizations, v.organization))
-	v1.Get("/directories/:id/organizationMappings", rest.List(store.Mappings, svc.DirectoryMappings(store.OrganizationKind),
+	v1.Get("/directories/:id/organizationMappings", rest.List(store.Mappings, svc.DirectoryMappingLister(store.OrganizationKind),
 		v.organizationMapping))
 	v1.Get("/groups/:id/applications", rest.List(store.Applications, svc.ListGroupApplications, v.application))
-	v1.Get("/groups/:id/accountStoreMappings", rest.List(store.Mappings, svc.GroupMappings, v.mapping))
+	v1.Get("/groups/:id/accountStoreMappings", rest.List(store.Mappings, svc.ListGroupMappings, v.mapping))
 	v1.Get("/accounts/:id/applications", rest.List(store.Applications, svc.ListAccountApplications, v.application))
 }

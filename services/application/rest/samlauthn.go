@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/services/application"
 )
 
-// authnVerificationView is the answer about a request that was verified
+// authnVerificationView is the answer for an AuthnRequest that was verified
 // (docs/interface/applications.md#saml-identity-provider).
 type authnVerificationView struct {
 	RelayState        *string   `json:"relayState"`
@@ -19,12 +19,12 @@ type authnVerificationView struct {
 	AuthnIssueInstant rest.Time `json:"authnIssueInstant"`
 }
 
-// samlResponseView is a signed response in Base64.
+// samlResponseView is a signed SAML response in Base64.
 type samlResponseView struct {
 	Value string `json:"value"`
 }
 
-// verifyAuthnRequest answers 200: nothing is made that has an address.
+// verifyAuthnRequest answers 200, not 201: no resource with an href is created.
 func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, in, err := rest.RefAndBody[application.AuthnVerificationRequest, struct{}](c)
@@ -49,7 +49,7 @@ func createSAMLResponse(svc *application.Service) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		signed, err := svc.NewSAMLResponse(c.UserContext(), at, in)
+		signed, err := svc.CreateSAMLResponse(c.UserContext(), at, in)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// authnRequest is a service provider's request as a redirect brings it.
+// authnRequest is an AuthnRequest of a service provider, as sent by HTTP-Redirect.
 func (c *client) authnRequest(t *testing.T, issuer, more string) string {
 	t.Helper()
 	return authnRequestOf(t, c.Clock.Now(), issuer, more)
@@ -121,8 +121,8 @@ func TestAuthnVerifications(t *testing.T) {
 	c.refused(t, 405, 1100, "GET", path, nil)
 }
 
-// samlResponse asks for a response, and returns its root after both signatures
-// were verified with the certificate that the identity provider shows.
+// samlResponse requests a response, verifies both signatures with the certificate of the identity
+// provider, and returns the root element.
 func (c *client) samlResponse(t *testing.T, identity, account, provider string) *etree.Element {
 	t.Helper()
 	got := c.want(t, 200, "POST", identity+"/samlResponses", object{
@@ -161,7 +161,7 @@ func (c *client) metadata(t *testing.T, identity string) (metadata object) {
 	return metadata
 }
 
-// A browser brings any bytes as RelayState.
+// A browser may send any bytes as RelayState.
 func TestARelayStateThatIsNoTextIsRefused(t *testing.T) {
 	t.Parallel()
 	c := open(t)

@@ -24,7 +24,7 @@ type identityProviderView struct {
 	SAMLServiceProviderRegistrations href.Link  `json:"samlServiceProviderRegistrations"`
 }
 
-// identityMetadataView is what the metadata of an identity provider says in JSON.
+// identityMetadataView is the SAML metadata of an identity provider in JSON.
 type identityMetadataView struct {
 	rest.Head
 	EntityID         string     `json:"entityId"`
@@ -53,7 +53,7 @@ func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMeta
 	}
 }
 
-// identityDescriptor is the metadata in XML.
+// identityDescriptor returns the SAML metadata of an identity provider in XML.
 func (v views) identityDescriptor(p application.SAMLIdentityProvider) ([]byte, error) {
 	return saml.IdentityProviderMetadata(v.identityMetadata(p).EntityID, p.Certificate, p.LoginURL)
 }
@@ -62,7 +62,8 @@ func (v views) identityHead(kind string, p application.SAMLIdentityProvider) res
 	return rest.NewHead(v.Base.To(kind, p.ID), p.CreatedAt, p.ModifiedAt)
 }
 
-// loginEndpoint is nil for the console.
+// loginEndpoint returns the link ssoLoginEndpoint: null for the console, which has no Client API to
+// which a service provider could send a browser.
 func loginEndpoint(p application.SAMLIdentityProvider) *href.Link {
 	if p.LoginURL == "" {
 		return nil

@@ -33,7 +33,7 @@ type relayStateView struct {
 
 func (v views) samlPolicy(a applicationapi.Application) samlPolicyView {
 	return samlPolicyView{
-		Head:             v.satellite("samlPolicies", a),
+		Head:             v.headOfSAMLPolicy("samlPolicies", a),
 		ServiceProvider:  v.Base.Link("samlServiceProviders", a.SAMLPolicyID),
 		IdentityProvider: v.Base.Link("samlIdentityProviders", a.SAMLPolicyID),
 	}
@@ -41,18 +41,19 @@ func (v views) samlPolicy(a applicationapi.Application) samlPolicyView {
 
 func (v views) ownServiceProvider(a applicationapi.Application) ownServiceProviderView {
 	return ownServiceProviderView{
-		Head:                  v.satellite("samlServiceProviders", a),
+		Head:                  v.headOfSAMLPolicy("samlServiceProviders", a),
 		SSOInitiationEndpoint: v.Base.Link("applications", a.ID, "saml", "sso", "idpRedirect"),
 		DefaultRelayStates:    v.Base.Link("samlServiceProviders", a.SAMLPolicyID, "defaultRelayStates"),
 	}
 }
 
-// satellite is the head of what is as old as its application and never changes.
-func (v views) satellite(kind string, a applicationapi.Application) rest.Head {
+// headOfSAMLPolicy returns the head of a SAML policy, or of a SAML service provider. Both are
+// created with their application and never change.
+func (v views) headOfSAMLPolicy(kind string, a applicationapi.Application) rest.Head {
 	return rest.NewHead(v.Base.To(kind, a.SAMLPolicyID), a.CreatedAt, a.CreatedAt)
 }
 
-// createRelayState answers 200, not 201: a relay state has no address.
+// createRelayState answers 200, not 201: a relay state has no href.
 func createRelayState(svc *application.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
@@ -63,7 +64,7 @@ func createRelayState(svc *application.Service) fiber.Handler {
 		if err := rest.OptionalBody[struct{}](c, &in); err != nil {
 			return err
 		}
-		state, err := svc.NewDefaultRelayState(c.UserContext(), at, in)
+		state, err := svc.CreateDefaultRelayState(c.UserContext(), at, in)
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// applicationColumns returns the default stores from the flags of the mappings, of
-// which an application has at most one each.
+// applicationColumns reads the ids of the default mappings by their flags, which at most one
+// mapping of an application has.
 const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.dns_label, a.created_by,
 	a.authorized_callback_uris, a.authorized_origin_uris,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id
@@ -25,7 +25,7 @@ const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, 
 
 const applicationQuery = `SELECT ` + applicationColumns + ` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`
 
-// Applications are searched and sorted by these attributes.
+// Applications has the attributes by which applications are searched and sorted.
 var Applications = list.Spec{
 	"name":        {Column: "a.name", Folded: "a.name_folded"},
 	"description": {Column: "a.description"},
@@ -39,14 +39,13 @@ func (s *Store) Application(ctx context.Context, tenant, application id.ID) (app
 	return pg.One[applicationapi.Application](ctx, s.db, applicationQuery, tenant, application)
 }
 
-// ApplicationOfWebConfig returns the application that has a web config, or
-// apierr.NotFound.
+// ApplicationOfWebConfig returns the application whose web config has an id, or apierr.NotFound.
 func (s *Store) ApplicationOfWebConfig(ctx context.Context, tenant, config id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db,
 		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.web_config_id = $2`, tenant, config)
 }
 
-// ApplicationOfSAMLPolicy returns the application that has a SAML policy, or
+// ApplicationOfSAMLPolicy returns the application whose SAML policy has an id, or
 // apierr.NotFound.
 func (s *Store) ApplicationOfSAMLPolicy(ctx context.Context, tenant, policy id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db,
@@ -68,8 +67,8 @@ func (s *Store) ListStoreApplications(ctx context.Context, store id.Ref, query l
 			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", store.Tenant, store.ID)
 }
 
-// ListReachingApplications returns a page of the applications that one of the stores
-// is mapped to, or an organization that it is mapped to.
+// ListReachingApplications returns a page of the applications that one of the account stores is
+// mapped to, directly or through an organization.
 func (s *Store) ListReachingApplications(ctx context.Context, tenant id.ID, stores []id.ID,
 	query list.Query) (list.Page[applicationapi.Application], error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
@@ -86,17 +85,17 @@ func (s *Store) NameTaken(ctx context.Context, tenant id.ID, name string) (bool,
 		field.Fold(name))
 }
 
-// LockApplication reads an application that the transaction will change. Its
-// mappings stay as they are until the transaction ends.
+// LockApplication reads and locks an application that the transaction will change. Until the
+// transaction ends no other one changes its mappings.
 func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, tx, `SELECT `+applicationColumns+` FROM applications a
 		WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE OF a`, tenant, application)
 }
 
-// InsertApplication adds an application with its customData and its linking
-// policy. A name that is taken is apierr.Exists.
+// InsertApplication inserts an application with its customData and its linking policy. A name
+// that is taken is apierr.Exists.
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
-	tx.changes(a.TenantID, a.ID)
+	tx.invalidateLoginOrders(a.TenantID, a.ID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label,
 		created_by,
 		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
@@ -106,22 +105,22 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 	if err != nil {
 		return err
 	}
-	return tx.insertBelongings(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, a.AccountLinkingPolicyID, data, a.CreatedAt)
+	return tx.insertOwnerResources(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, a.AccountLinkingPolicyID, data, a.CreatedAt)
 }
 
-// UpdateApplication writes what can change.
+// UpdateApplication writes the members that can change.
 func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Application) error {
-	tx.changes(a.TenantID, a.ID)
+	tx.invalidateLoginOrders(a.TenantID, a.ID)
 	return pg.MustChange(ctx, tx, `UPDATE applications SET name = $3, name_folded = $4, description = $5, status = $6,
 		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9, dns_label = $10 WHERE tenant_id = $1 AND id = $2`,
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt,
 		a.DNSLabel)
 }
 
-// DeleteApplication removes an application with what belongs to it, and frees
-// its label. Its identity provider and the registrations with that go by their
-// foreign keys.
+// DeleteApplication deletes an application with its mappings, its linking policy and its
+// customData, and releases its DNS label. Its SAML identity provider and the registrations with
+// that are deleted by their foreign keys (ON DELETE CASCADE).
 func (tx *Tx) DeleteApplication(ctx context.Context, a applicationapi.Application) error {
-	tx.freeDNSLabel(a)
+	tx.releaseDNSLabel(a)
 	return tx.deleteOwner(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID})
 }

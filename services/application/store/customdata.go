@@ -9,14 +9,14 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// CustomData is the customData of the owners of one kind, a resource that is
-// read and changed on its own.
+// CustomData returns the customData of applications, or of organizations. It is a resource that
+// is read and changed on its own.
 func (s *Store) CustomData(kind OwnerKind, now func() time.Time) customdata.Owners {
 	return customdatastore.Owners{DB: s.db, Now: now, Table: string(kind), ID: "id"}
 }
 
-// MergeCustomData adds to the customData of an owner that the transaction
-// has locked or made.
+// MergeCustomData merges a document into the customData of an owner, which the transaction has
+// locked or inserted.
 func (tx *Tx) MergeCustomData(ctx context.Context, tenant, owner id.ID, in customdata.Document, now time.Time) error {
 	if in.IsEmpty() {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// LinkingPolicy decides whether a login follows and makes account links. Each
-// application and each organization has one.
+// LinkingPolicy is an account linking policy: it says whether a login follows account links, and
+// makes new ones. Each application and each organization has one.
 type LinkingPolicy struct {
 	TenantID              id.ID
 	ID                    id.ID
@@ -38,12 +38,12 @@ func (s *Store) LinkingPolicyOf(ctx context.Context, tenant, owner id.ID) (Linki
 		`SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant, owner)
 }
 
-// LockLinkingPolicy reads a policy that the transaction will change.
+// LockLinkingPolicy reads and locks a policy that the transaction will change.
 func (tx *Tx) LockLinkingPolicy(ctx context.Context, tenant, policy id.ID) (LinkingPolicy, error) {
 	return pg.One[LinkingPolicy](ctx, tx, linkingPolicyQuery+` FOR UPDATE`, tenant, policy)
 }
 
-// insertLinkingPolicy adds the policy of a new owner, which is off.
+// insertLinkingPolicy inserts the policy of a new owner, which is disabled.
 func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, now time.Time) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_linking_policies (tenant_id, id, owner_kind, owner_id, status, automatic_provisioning,
 		created_at, modified_at)
@@ -51,9 +51,9 @@ func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.
 	return err
 }
 
-// UpdateLinkingPolicy writes what a client can change.
+// UpdateLinkingPolicy writes the members that a client can change.
 func (tx *Tx) UpdateLinkingPolicy(ctx context.Context, p LinkingPolicy) error {
-	tx.changes(p.TenantID, p.OwnerID)
+	tx.invalidateLoginOrders(p.TenantID, p.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_linking_policies
 		SET status = $3, automatic_provisioning = $4, matching_property = $5, modified_at = $6
 		WHERE tenant_id = $1 AND id = $2`, p.TenantID, p.ID, p.Status, p.AutomaticProvisioning, p.MatchingProperty, p.ModifiedAt)

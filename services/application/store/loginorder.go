@@ -11,74 +11,76 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// LoginOrder is where the accounts of an application are.
+// LoginOrder has the account stores of an application in the order (priority) in which a login
+// name is looked up: the account store order, organizations expanded into their account stores.
 type LoginOrder struct {
-	Status  string // of the application
-	Mapped  []MappedStore
-	Named   id.ID // the organization that Mapped was narrowed to, if any
-	Linking Linking
+	Status            string // of the application
+	Mapped            []MappedStore
+	NamedOrganization id.ID // the organization that the login names, to which Mapped is narrowed; zero: none
+	Linking           LinkingRules
 }
 
-// Linking is what a login does with account links: as the policy of the
-// application has it, or of the organization that a login names.
-type Linking struct {
-	Rules
-	Default directoryapi.Store // account store; none when its id is zero
-	Closed  bool               // only disabled organizations lead to the default store
+// LinkingRules are the rules of account links at a login: of the organization that the login
+// names, otherwise of the application.
+type LinkingRules struct {
+	LinkingSwitches
+	Default         directoryapi.Store // default account store; zero: none
+	DefaultDisabled bool               // the default account store is mapped through disabled organizations only
 }
 
-// Rules are an account linking policy in short.
-type Rules struct {
+// LinkingSwitches are the switches of an account linking policy.
+type LinkingSwitches struct {
 	Enabled   bool `db:"linking"`
 	ByEmail   bool `db:"by_email"`
 	Provision bool `db:"provision"`
 }
 
-// MappedStore is an account store of an application: one that is mapped to it, or one
-// that is mapped to an organization that is. An organization without
-// stores has no store.
+// MappedStore is an account store of an application, which is mapped to the application itself or
+// to an organization that is mapped to the application. An organization without account stores
+// is a MappedStore with a zero StoreID.
 type MappedStore struct {
 	StoreKind          string
 	StoreID            id.ID
-	SocialProvider     string // of a social directory, folded
-	OrganizationID     id.ID  // zero: the store itself is mapped
-	NameKey            string
+	SocialProvider     string // of a social directory, case folded
+	OrganizationID     id.ID  // zero: the store is mapped to the application itself
+	NameKey            string // of the organization
 	OrganizationStatus string
-	// IsDefault is the flag of the mapping to the application, IsDefaultWithin
-	// that of the mapping to the organization, for accounts.
+	// IsDefault is the flag isDefaultAccountStore of the mapping to the application,
+	// IsDefaultWithin that of the mapping to the organization.
 	IsDefault, IsDefaultWithin bool
 
 	OrganizationLinking, OrganizationByEmail, OrganizationProvision bool
 }
 
-// Store is the account store of the mapped.
-func (p MappedStore) Store() directoryapi.Store {
-	return directoryapi.Store{Kind: p.StoreKind, ID: p.StoreID}
+// Store returns the account store, whose id is zero for an organization without account stores.
+func (m MappedStore) Store() directoryapi.Store {
+	return directoryapi.Store{Kind: m.StoreKind, ID: m.StoreID}
 }
 
-// isOpen reports whether no disabled organization lies on the way.
-func (p MappedStore) isOpen() bool {
-	return p.OrganizationID.IsZero() || p.OrganizationStatus == directoryapi.Enabled
+// isEnabled reports whether the store is mapped to the application itself, or through an
+// enabled organization. The status of the store itself is checked by the directory service.
+func (m MappedStore) isEnabled() bool {
+	return m.OrganizationID.IsZero() || m.OrganizationStatus == directoryapi.Enabled
 }
 
-// Stores are the account stores in the order of login, each once.
+// Stores returns the account stores in the order of login, each once.
 func (r LoginOrder) Stores() []directoryapi.Store {
 	return r.stores(func(MappedStore) bool { return true })
 }
 
-// Open are the account stores that are reached otherwise than through a disabled
-// organization, in the order of login.
-func (r LoginOrder) Open() []directoryapi.Store { return r.stores(MappedStore.isOpen) }
+// EnabledStores returns the account stores in the order of login, without those that are mapped
+// through disabled organizations only.
+func (r LoginOrder) EnabledStores() []directoryapi.Store { return r.stores(MappedStore.isEnabled) }
 
-// opens reports whether Open has a store.
-func (r LoginOrder) opens(store directoryapi.Store) bool {
-	return !store.ID.IsZero() && slices.ContainsFunc(r.Mapped, func(p MappedStore) bool { return p.Store() == store && p.isOpen() })
+// hasEnabledStore reports whether EnabledStores has a store.
+func (r LoginOrder) hasEnabledStore(store directoryapi.Store) bool {
+	return !store.ID.IsZero() && slices.ContainsFunc(r.Mapped, func(m MappedStore) bool { return m.Store() == store && m.isEnabled() })
 }
 
-func (r LoginOrder) stores(of func(MappedStore) bool) []directoryapi.Store {
+func (r LoginOrder) stores(keep func(MappedStore) bool) []directoryapi.Store {
 	stores, seen := []directoryapi.Store{}, map[directoryapi.Store]bool{}
 	for _, mapped := range r.Mapped {
-		if store := mapped.Store(); !store.ID.IsZero() && of(mapped) && !seen[store] {
+		if store := mapped.Store(); !store.ID.IsZero() && keep(mapped) && !seen[store] {
 			seen[store] = true
 			stores = append(stores, store)
 		}
@@ -86,7 +88,7 @@ func (r LoginOrder) stores(of func(MappedStore) bool) []directoryapi.Store {
 	return stores
 }
 
-// Organizations are those through which accounts are reached.
+// Organizations returns the organizations that are mapped to the application.
 func (r LoginOrder) Organizations() []id.ID {
 	var organizations []id.ID
 	for _, mapped := range r.Mapped {
@@ -97,50 +99,52 @@ func (r LoginOrder) Organizations() []id.ID {
 	return organizations
 }
 
-// Within returns the login order with those stores alone that a client means.
-func (r LoginOrder) Within(is func(MappedStore) bool) LoginOrder {
-	r.Mapped = slices.DeleteFunc(slices.Clone(r.Mapped), func(p MappedStore) bool { return !is(p) })
+// Filter returns the login order with those account stores for which keep returns true.
+func (r LoginOrder) Filter(keep func(MappedStore) bool) LoginOrder {
+	r.Mapped = slices.DeleteFunc(slices.Clone(r.Mapped), func(m MappedStore) bool { return !keep(m) })
 	return r
 }
 
-// Organization returns the login order whose stores are those of one organization, as a
-// login has it that names the organization: under the policy of that.
-func (r LoginOrder) Organization() LoginOrder {
+// ForOrganization returns the login order of a login that names an organization, with the linking
+// rules of the organization. Mapped must have the account stores of that organization only.
+func (r LoginOrder) ForOrganization() LoginOrder {
 	of := r.Mapped[0]
-	r.Named = of.OrganizationID
-	r.Linking = Linking{
-		Rules:   Rules{Enabled: of.OrganizationLinking, ByEmail: of.OrganizationByEmail, Provision: of.OrganizationProvision},
-		Default: r.defaultStore(func(p MappedStore) bool { return p.IsDefaultWithin }),
+	r.NamedOrganization = of.OrganizationID
+	r.Linking = LinkingRules{
+		LinkingSwitches: LinkingSwitches{
+			Enabled: of.OrganizationLinking, ByEmail: of.OrganizationByEmail, Provision: of.OrganizationProvision,
+		},
+		Default: r.defaultStore(func(m MappedStore) bool { return m.IsDefaultWithin }),
 	}
-	r.Linking.Closed = !r.opens(r.Linking.Default)
+	r.Linking.DefaultDisabled = !r.hasEnabledStore(r.Linking.Default)
 	return r
 }
 
-// defaultStore returns the store that is the default, if any.
-func (r LoginOrder) defaultStore(is func(MappedStore) bool) directoryapi.Store {
-	if i := slices.IndexFunc(r.Mapped, is); i >= 0 {
+// defaultStore returns the first store for which isDefault returns true, or the zero value.
+func (r LoginOrder) defaultStore(isDefault func(MappedStore) bool) directoryapi.Store {
+	if i := slices.IndexFunc(r.Mapped, isDefault); i >= 0 {
 		return r.Mapped[i].Store()
 	}
 	return directoryapi.Store{}
 }
 
-// isDefault reports whether accounts that are made through the application go to
-// the mapped.
-func (p MappedStore) isDefault() bool {
-	return p.IsDefault && (p.OrganizationID.IsZero() || p.IsDefaultWithin)
+// isDefault reports whether the store is the default account store of the application, or that
+// of the organization that is the application's default account store.
+func (m MappedStore) isDefault() bool {
+	return m.IsDefault && (m.OrganizationID.IsZero() || m.IsDefaultWithin)
 }
 
-// loginOrderRow is a row of the query: a store of an application.
+// loginOrderRow is a row of loginOrderQuery: an application with one of its account stores.
 type loginOrderRow struct {
 	TenantID      id.ID
 	ApplicationID id.ID
 	Status        string
-	Rules
+	LinkingSwitches
 	MappedStore
 }
 
-// organization is the organization whose change changes the mapped.
-func (r loginOrderRow) organization() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.OrganizationID} }
+// dependsOn returns the organization whose change invalidates the cached row.
+func (r loginOrderRow) dependsOn() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.OrganizationID} }
 
 const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
@@ -159,7 +163,8 @@ const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
 	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id`
 
-// loginOrderChannel is notified of the applications and organizations that change.
+// loginOrderChannel is the channel of PostgreSQL's NOTIFY on which triggers tell the changes of
+// applications, organizations and their mappings. "reach" is an older name of the login order.
 const loginOrderChannel = "application.reach"
 
 const (
@@ -167,9 +172,8 @@ const (
 	builtinLoginOrderQuery = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.builtin ORDER BY m.list_index, n.list_index`
 )
 
-// LoginOrder returns, in one query, whether an application is enabled, where its
-// accounts are and how they are linked; apierr.NotFound when there is no such
-// application. CachedLoginOrder has it afterwards.
+// LoginOrder reads the login order of an application from the database, in one query, and
+// refreshes the cache with it. An unknown application is apierr.NotFound.
 func (s *Store) LoginOrder(ctx context.Context, tenant, application id.ID) (LoginOrder, error) {
 	return newLoginOrder(s.loginOrders.Refresh(ctx, id.Ref{Tenant: tenant, ID: application},
 		func(ctx context.Context) ([]loginOrderRow, error) {
@@ -177,28 +181,31 @@ func (s *Store) LoginOrder(ctx context.Context, tenant, application id.ID) (Logi
 		}))
 }
 
-// BuiltinLoginOrder is LoginOrder for the built-in application of a tenant.
+// BuiltinLoginOrder is LoginOrder for the built-in application of a tenant, the console.
 func (s *Store) BuiltinLoginOrder(ctx context.Context, tenant id.ID) (LoginOrder, error) {
 	return newLoginOrder(pg.All[loginOrderRow](ctx, s.db, builtinLoginOrderQuery, tenant))
 }
 
-// CachedLoginOrder is LoginOrder from the cache: what this process changes shows at once,
-// what another changes a moment later.
+// CachedLoginOrder is LoginOrder from the cache. A change by this process is visible at once, a
+// change by another process after at most 50 ms.
 func (s *Store) CachedLoginOrder(ctx context.Context, tenant, application id.ID) (LoginOrder, error) {
 	return newLoginOrder(s.loginOrders.All(ctx, id.Ref{Tenant: tenant, ID: application}))
 }
 
-// LoginOrderChanges returns the applications and organizations that have changed since a
-// position, whose login orders may be different.
+// LoginOrderChanges returns the applications and organizations that have changed, themselves or
+// in their mappings, since a position (changefeed).
 func (s *Store) LoginOrderChanges(after changefeed.Position) changefeed.Page {
 	return s.loginOrderFeed.After(after)
 }
 
-// LoginOrderAndCounters is LoginOrder, and in the same round trip LoginCounters.
-func (s *Store) LoginOrderAndCounters(ctx context.Context, tenant, application id.ID, of CounterKey) (LoginOrder, []Counter, error) {
+// LoginOrderAndCounters reads the login order of an application and the counters of failed
+// logins in one round trip.
+func (s *Store) LoginOrderAndCounters(
+	ctx context.Context, tenant, application id.ID, of LoginCounterKey,
+) (LoginOrder, []LoginCounter, error) {
 	var batch pg.Batch
 	var rows []loginOrderRow
-	var counters []Counter
+	var counters []LoginCounter
 	pg.QueueAll(&batch, &rows, loginOrderQuery, tenant, application)
 	pg.QueueAll(&batch, &counters, countersQuery, tenant, of.Login, of.Address)
 	err := pg.ExecBatch(ctx, s.db, &batch)
@@ -206,7 +213,7 @@ func (s *Store) LoginOrderAndCounters(ctx context.Context, tenant, application i
 	return order, counters, err
 }
 
-// newLoginOrder makes the login order of rows, or returns the error that they were read with.
+// newLoginOrder returns the login order of rows, unless err is set.
 func newLoginOrder(rows []loginOrderRow, err error) (LoginOrder, error) {
 	if err == nil && len(rows) == 0 {
 		err = apierr.NotFound
@@ -214,14 +221,14 @@ func newLoginOrder(rows []loginOrderRow, err error) (LoginOrder, error) {
 	if err != nil {
 		return LoginOrder{}, err
 	}
-	order := LoginOrder{Status: rows[0].Status, Linking: Linking{Rules: rows[0].Rules}}
+	order := LoginOrder{Status: rows[0].Status, Linking: LinkingRules{LinkingSwitches: rows[0].LinkingSwitches}}
 	for _, r := range rows {
-		if r.MappedStore != (MappedStore{}) { // that of an application without mappings
+		if r.MappedStore != (MappedStore{}) { // the row of an application without mappings has none
 			order.Mapped = append(order.Mapped, r.MappedStore)
 		}
 	}
 	order.Linking.Default = order.defaultStore(MappedStore.isDefault)
-	order.Linking.Closed = !order.opens(order.Linking.Default)
+	order.Linking.DefaultDisabled = !order.hasEnabledStore(order.Linking.Default)
 	return order, nil
 }
 

@@ -11,46 +11,47 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Mapping makes an account store one of its owner's.
+// Mapping is an account store mapping: it makes a directory, a group or an organization an
+// account store of its owner, an application or an organization.
 type Mapping struct {
 	TenantID              id.ID
 	ID                    id.ID
 	OwnerKind             OwnerKind
 	OwnerID               id.ID
-	StoreKind             string // as in an href; an organization is a store of applications alone
+	StoreKind             string // as in an href; organizations are stores of applications only
 	StoreID               id.ID
-	DirectoryID           id.ID   // that the store is or is in; zero for an organization
+	DirectoryID           id.ID   // the directory, or that of the group; zero for an organization
 	SocialProvider        *string // of a social directory, folded
-	ListIndex             int     // place in the order of login, 0 first
+	ListIndex             int     // position in the order of login (priority), from 0
 	IsDefaultAccountStore bool
 	IsDefaultGroupStore   bool
 	CreatedAt             time.Time
 	ModifiedAt            time.Time
 }
 
-// Store is what is mapped.
+// Store returns the account store that is mapped.
 func (m Mapping) Store() directoryapi.Store {
 	return directoryapi.Store{Kind: m.StoreKind, ID: m.StoreID}
 }
 
-// Owner is what the store is mapped to.
+// Owner returns the application or the organization that the store is mapped to.
 func (m Mapping) Owner() id.Ref { return id.Ref{Tenant: m.TenantID, ID: m.OwnerID} }
 
-// Default is a flag that at most one mapping of an owner has. It is the name of
-// its column.
-type Default string
+// DefaultFlag is a flag that at most one mapping of an owner has: its store is the default
+// account store, or the default group store. It is the name of the column.
+type DefaultFlag string
 
 // The flags.
 const (
-	ForAccounts Default = "is_default_account_store"
-	ForGroups   Default = "is_default_group_store"
+	ForAccounts DefaultFlag = "is_default_account_store"
+	ForGroups   DefaultFlag = "is_default_group_store"
 )
 
 const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider,
 	m.list_index,
 	m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
 
-// Mappings are searched by their place and times, and sorted by these attributes.
+// Mappings has the attributes by which mappings are searched and sorted.
 var Mappings = list.Spec{
 	"listIndex":             {Column: "m.list_index", Kind: list.Integer},
 	"isDefaultAccountStore": {Column: "m.is_default_account_store", Kind: list.Enum, NoFind: true},
@@ -59,7 +60,7 @@ var Mappings = list.Spec{
 	"modifiedAt":            {Column: "m.modified_at", Kind: list.Time},
 }
 
-// Mapping returns a mapping of an owner of that kind, or apierr.NotFound.
+// Mapping returns a mapping of an application, or of an organization, or apierr.NotFound.
 func (s *Store) Mapping(ctx context.Context, tenant id.ID, kind OwnerKind, mapping id.ID) (Mapping, error) {
 	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
 		WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.id = $3`, tenant, kind, mapping)
@@ -67,14 +68,14 @@ func (s *Store) Mapping(ctx context.Context, tenant id.ID, kind OwnerKind, mappi
 
 // DefaultMapping returns the mapping of an owner that has the flag, or
 // apierr.NotFound.
-func (s *Store) DefaultMapping(ctx context.Context, owner id.Ref, flag Default) (Mapping, error) {
+func (s *Store) DefaultMapping(ctx context.Context, owner id.Ref, flag DefaultFlag) (Mapping, error) {
 	return pg.One[Mapping](ctx, s.db, `SELECT `+mappingColumns+` FROM account_store_mappings m
 		WHERE m.tenant_id = $1 AND m.owner_id = $2 AND m.`+string(flag), owner.Tenant, owner.ID)
 }
 
-// inLoginOrder sorts mappings by their place unless the client asks for another
-// order (docs/interface/search.md#order).
-func inLoginOrder(query list.Query) list.Query {
+// orderByListIndex sorts mappings by listIndex unless the client asks for another order
+// (docs/interface/search.md#order).
+func orderByListIndex(query list.Query) list.Query {
 	if len(query.Order) == 0 {
 		query.Order = []list.Order{{Attribute: "listIndex"}}
 	}
@@ -83,19 +84,20 @@ func inLoginOrder(query list.Query) list.Query {
 
 // OwnerMappings returns a page of an owner's mappings.
 func (s *Store) OwnerMappings(ctx context.Context, owner id.Ref, query list.Query) (list.Page[Mapping], error) {
-	return listsql.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
+	return listsql.Select[Mapping](ctx, s.db, Mappings, orderByListIndex(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_id = $2`, "m.id", owner.Tenant, owner.ID)
 }
 
-// StoreMappings returns a page of the mappings of a store to owners of that kind.
+// StoreMappings returns a page of the mappings of an account store to applications, or to
+// organizations.
 func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref, query list.Query) (list.Page[Mapping], error) {
-	return listsql.Select[Mapping](ctx, s.db, Mappings, inLoginOrder(query), mappingColumns,
+	return listsql.Select[Mapping](ctx, s.db, Mappings, orderByListIndex(query), mappingColumns,
 		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id", store.Tenant, kind, store.ID)
 }
 
-// What follows wants the lock on the mapping's owner.
+// The transaction must have the lock on the mapping's owner for all methods below.
 
-// Mapping reads a mapping as it is under the lock, or returns apierr.NotFound.
+// Mapping reads a mapping under the lock, or returns apierr.NotFound.
 func (tx *Tx) Mapping(ctx context.Context, tenant, mapping id.ID) (Mapping, error) {
 	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant,
 		mapping)
@@ -106,16 +108,16 @@ func (tx *Tx) CountMappings(ctx context.Context, owner id.Ref) (int, error) {
 	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID)
 }
 
-// SocialMapping reports whether an owner has another store of a social provider.
-func (tx *Tx) SocialMapping(ctx context.Context, m Mapping) (bool, error) {
+// HasSocialMapping reports whether the owner of m has another directory of its social provider.
+func (tx *Tx) HasSocialMapping(ctx context.Context, m Mapping) (bool, error) {
 	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT FROM account_store_mappings
 		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID, m.SocialProvider, m.StoreID)
 }
 
-// InsertMapping adds a mapping at its place, which must be free. A store that
-// is mapped to the owner already is apierr.Exists.
+// InsertMapping inserts a mapping at its ListIndex, which no other mapping may have. A store
+// that is mapped to the owner already is apierr.Exists.
 func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
-	tx.changes(m.TenantID, m.OwnerID)
+	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id,
 		social_provider, list_index,
 		is_default_account_store, is_default_group_store, created_at, modified_at)
@@ -125,28 +127,27 @@ func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
 	return err
 }
 
-// UpdateMapping writes a mapping's flags. Its place is changed by MoveMapping.
+// UpdateMapping writes the default flags of a mapping. Its ListIndex is changed by MoveMapping.
 func (tx *Tx) UpdateMapping(ctx context.Context, m Mapping) error {
-	tx.changes(m.TenantID, m.OwnerID)
+	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings
 		SET is_default_account_store = $3, is_default_group_store = $4, modified_at = $5
 		WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
 }
 
-// MoveMapping puts a mapping, which is at its ListIndex, to another place; those
-// between the two close up.
+// MoveMapping moves a mapping from its ListIndex to another one. The mappings between the two
+// move by one.
 func (tx *Tx) MoveMapping(ctx context.Context, m Mapping, to int) error {
-	tx.changes(m.TenantID, m.OwnerID)
+	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings
 		SET list_index = CASE WHEN id = $3 THEN $5::int WHEN $4::int < $5::int THEN list_index - 1 ELSE list_index + 1 END
 		WHERE tenant_id = $1 AND owner_id = $2 AND list_index BETWEEN least($4::int, $5::int) AND greatest($4::int, $5::int)`,
 		m.TenantID, m.OwnerID, m.ID, m.ListIndex, to)
 }
 
-// ClearDefaults takes the flags that a mapping sets from its owner's
-// other mappings.
-func (tx *Tx) ClearDefaults(ctx context.Context, m Mapping) error {
-	tx.changes(m.TenantID, m.OwnerID)
+// ClearOtherDefaults clears the default flags that m has in the other mappings of its owner.
+func (tx *Tx) ClearOtherDefaults(ctx context.Context, m Mapping) error {
+	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = is_default_account_store AND NOT $4,
 		is_default_group_store = is_default_group_store AND NOT $5, modified_at = $6
 		WHERE tenant_id = $1 AND owner_id = $2 AND id <> $3 AND (is_default_account_store AND $4 OR is_default_group_store AND $5)`,
@@ -154,9 +155,9 @@ func (tx *Tx) ClearDefaults(ctx context.Context, m Mapping) error {
 	return err
 }
 
-// DeleteMapping removes a mapping; those behind it close up.
+// DeleteMapping deletes a mapping; the mappings after it move up by one.
 func (tx *Tx) DeleteMapping(ctx context.Context, m Mapping) error {
-	tx.changes(m.TenantID, m.OwnerID)
+	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID); err != nil {
 		return err
 	}
@@ -165,16 +166,17 @@ func (tx *Tx) DeleteMapping(ctx context.Context, m Mapping) error {
 	return err
 }
 
-// DropStore removes the mappings of a store to owners; those behind them close
-// up. A directory stands for its groups too.
-func (tx *Tx) DropStore(ctx context.Context, tenant, store id.ID, owners ...id.ID) error {
-	tx.changes(tenant, owners...)
-	_, err := pg.Exec(ctx, tx, `WITH gone AS (
+// DeleteStoreMappings deletes the mappings of an account store to owners; the mappings after
+// them move up. For a directory, the mappings of its groups are deleted too.
+func (tx *Tx) DeleteStoreMappings(ctx context.Context, tenant, store id.ID, owners ...id.ID) error {
+	tx.invalidateLoginOrders(tenant, owners...)
+	_, err := pg.Exec(ctx, tx, `WITH deleted AS (
 			DELETE FROM account_store_mappings WHERE tenant_id = $1 AND (store_id = $2 OR directory_id = $2) AND owner_id = ANY ($3)
 			RETURNING id, owner_id, list_index)
 		UPDATE account_store_mappings m
-		SET list_index = m.list_index - (SELECT count(*) FROM gone WHERE gone.owner_id = m.owner_id AND gone.list_index < m.list_index)
-		WHERE m.tenant_id = $1 AND m.id NOT IN (SELECT id FROM gone)
-			AND EXISTS (SELECT FROM gone WHERE gone.owner_id = m.owner_id AND gone.list_index < m.list_index)`, tenant, store, owners)
+		SET list_index = m.list_index -
+			(SELECT count(*) FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)
+		WHERE m.tenant_id = $1 AND m.id NOT IN (SELECT id FROM deleted)
+			AND EXISTS (SELECT FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)`, tenant, store, owners)
 	return err
 }

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// What was kept before there were organizations is read as what it was.
+// Mappings of a release without organizations are read as mappings of applications.
 func TestApplicationsOfBeforeOrganizations(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Organization is a customer of the tenant's own: account stores under one key,
-// which are mapped to applications together.
+// Organization is a customer of a tenant (B2B, multi-tenancy): a group of account stores with a
+// nameKey, which are mapped to applications together.
 type Organization struct {
 	TenantID               id.ID
 	ID                     id.ID
@@ -22,17 +22,17 @@ type Organization struct {
 	NameKey                string // lower case
 	Description            *string
 	Status                 string
-	DefaultAccountStore    id.ID // mapping that holds the flag
-	DefaultGroupStore      id.ID // mapping that holds the flag
+	DefaultAccountStore    id.ID // mapping with the flag
+	DefaultGroupStore      id.ID // mapping with the flag
 	AccountLinkingPolicyID id.ID
 	CreatedAt              time.Time
 	ModifiedAt             time.Time
 }
 
-// Times returns the times of the collections below the organization.
+// Times returns the times that collections of the organization show.
 func (o Organization) Times() (createdAt, modifiedAt time.Time) { return o.CreatedAt, o.ModifiedAt }
 
-// Ref names the organization.
+// Ref returns the tenant and the id of the organization.
 func (o Organization) Ref() id.Ref { return id.Ref{Tenant: o.TenantID, ID: o.ID} }
 
 const organizationColumns = `o.tenant_id, o.id, o.name, o.name_key, o.description, o.status,
@@ -42,7 +42,7 @@ const organizationColumns = `o.tenant_id, o.id, o.name, o.name_key, o.descriptio
 		AND m.is_default_group_store) AS default_group_store,
 	o.account_linking_policy_id, o.created_at, o.modified_at`
 
-// Organizations are searched and sorted by these attributes.
+// Organizations has the attributes by which organizations are searched and sorted.
 var Organizations = list.Spec{
 	"name":        {Column: "o.name", Folded: "o.name_folded"},
 	"nameKey":     {Column: "o.name_key", Folded: "o.name_key"},
@@ -58,9 +58,9 @@ func (s *Store) Organization(ctx context.Context, tenant, organization id.ID) (O
 		tenant, organization)
 }
 
-// OrganizationOfKey returns the organization of a key in lower case, or
+// OrganizationByNameKey returns the organization with a nameKey, in lower case, or
 // apierr.NotFound.
-func (s *Store) OrganizationOfKey(ctx context.Context, tenant id.ID, key string) (Organization, error) {
+func (s *Store) OrganizationByNameKey(ctx context.Context, tenant id.ID, key string) (Organization, error) {
 	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.name_key = $2`,
 		tenant, key)
 }
@@ -79,31 +79,31 @@ func (s *Store) ListStoreOrganizations(ctx context.Context, store id.Ref, query 
 			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", store.Tenant, store.ID)
 }
 
-// OrganizationTaken reports whether the tenant has an organization of that name or
-// that key.
+// OrganizationTaken reports whether the tenant has an organization with the name or the nameKey
+// of o.
 func (s *Store) OrganizationTaken(ctx context.Context, o Organization) (bool, error) {
 	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM organizations WHERE tenant_id = $1 AND (name_folded = $2 OR name_key = $3))`,
 		o.TenantID, field.Fold(o.Name), o.NameKey)
 }
 
-// LockOrganization reads an organization that the transaction will change. Its
-// mappings stay as they are until the transaction ends.
+// LockOrganization reads and locks an organization that the transaction will change. Until the
+// transaction ends no other one changes its mappings.
 func (tx *Tx) LockOrganization(ctx context.Context, tenant, organization id.ID) (Organization, error) {
 	return pg.One[Organization](ctx, tx, `SELECT `+organizationColumns+` FROM organizations o
 		WHERE o.tenant_id = $1 AND o.id = $2 FOR UPDATE OF o`, tenant, organization)
 }
 
-// HoldOrganization keeps an organization from being deleted until the
-// transaction ends. One that is not there is apierr.NotFound.
-func (tx *Tx) HoldOrganization(ctx context.Context, tenant, organization id.ID) error {
+// ShareLockOrganization locks an organization against its deletion until the transaction ends
+// (FOR KEY SHARE). An unknown organization is apierr.NotFound.
+func (tx *Tx) ShareLockOrganization(ctx context.Context, tenant, organization id.ID) error {
 	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM organizations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`, tenant, organization)
 	return err
 }
 
-// InsertOrganization adds an organization with its customData and its linking
-// policy. A name or a key that is taken is apierr.Exists.
+// InsertOrganization inserts an organization with its customData and its linking policy. A name
+// or a nameKey that is taken is apierr.Exists.
 func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data customdata.Document) error {
-	tx.changes(o.TenantID, o.ID)
+	tx.invalidateLoginOrders(o.TenantID, o.ID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO organizations (tenant_id, id, name, name_folded, name_key, description, description_folded, status,
 		account_linking_policy_id, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status,
@@ -111,19 +111,20 @@ func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data custo
 	if err != nil {
 		return err
 	}
-	return tx.insertBelongings(ctx, OrganizationKind, o.Ref(), o.AccountLinkingPolicyID, data, o.CreatedAt)
+	return tx.insertOwnerResources(ctx, OrganizationKind, o.Ref(), o.AccountLinkingPolicyID, data, o.CreatedAt)
 }
 
-// UpdateOrganization writes what a client can change.
+// UpdateOrganization writes the members that a client can change.
 func (tx *Tx) UpdateOrganization(ctx context.Context, o Organization) error {
-	tx.changes(o.TenantID, o.ID)
+	tx.invalidateLoginOrders(o.TenantID, o.ID)
 	return pg.MustChange(ctx, tx, `UPDATE organizations
 		SET name = $3, name_folded = $4, name_key = $5, description = $6, description_folded = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
 		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status, o.ModifiedAt)
 }
 
-// DeleteOrganization removes an organization with what belongs to it.
+// DeleteOrganization deletes an organization with its mappings, its linking policy and its
+// customData.
 func (tx *Tx) DeleteOrganization(ctx context.Context, organization id.Ref) error {
 	return tx.deleteOwner(ctx, OrganizationKind, organization)
 }

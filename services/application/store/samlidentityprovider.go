@@ -9,23 +9,23 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// SAMLIdentityProvider is an application as an identity provider: the service
-// logs the application's accounts in to the service providers that are registered
-// with it. Its id is that of the application's SAML policy.
+// SAMLIdentityProvider is an application as a SAML identity provider (IdP): the accounts of the
+// application log in to the service providers that are registered with it. Its id is that of
+// the application's SAML policy.
 type SAMLIdentityProvider struct {
 	TenantID           id.ID
 	ID                 id.ID
 	ApplicationID      id.ID
 	Status             string
 	SignatureAlgorithm string // saml.SHA256 or saml.SHA1
-	CertificateID      id.ID  // that of the provider until the key changes
+	CertificateID      id.ID  // the id of the provider, until the key pair is replaced
 	Certificate        string // PEM
 	PrivateKeySealed   []byte // PKCS #8
 	CreatedAt          time.Time
 	ModifiedAt         time.Time
 }
 
-// Times returns the times of the collections below the identity provider.
+// Times returns the times that collections of the identity provider show.
 func (p SAMLIdentityProvider) Times() (createdAt, modifiedAt time.Time) {
 	return p.CreatedAt, p.ModifiedAt
 }
@@ -40,8 +40,8 @@ const (
 		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
 )
 
-// SAMLIdentityProvider returns an identity provider, or apierr.NotFound for one that
-// was not asked for.
+// SAMLIdentityProvider returns an identity provider, or apierr.NotFound for one that was not
+// created yet.
 func (s *Store) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
 	return pg.One[SAMLIdentityProvider](ctx, s.db, identityProviderQuery, at.Tenant, at.ID)
 }
@@ -52,14 +52,14 @@ func (s *Store) SAMLIdentityProviderOfCertificate(ctx context.Context, at id.Ref
 	return pg.One[SAMLIdentityProvider](ctx, s.db, identityProviderColumns+` WHERE tenant_id = $1 AND certificate_id = $2`, at.Tenant, at.ID)
 }
 
-// SAMLRules returns the rules for the assertions of an identity provider.
+// SAMLRules returns the attribute statement mapping rules of an identity provider.
 func (s *Store) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
 	return pg.One[mappingrule.Rules](ctx, s.db, samlRulesQuery, at.Tenant, at.ID)
 }
 
-// KeepSAMLIdentityProvider adds an identity provider unless it is there already.
-// It returns apierr.NotFound when the application is gone.
-func (tx *Tx) KeepSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
+// InsertSAMLIdentityProviderIfAbsent inserts an identity provider unless it exists already. It
+// returns apierr.NotFound when the application was deleted.
+func (tx *Tx) InsertSAMLIdentityProviderIfAbsent(ctx context.Context, p SAMLIdentityProvider) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_identity_providers (tenant_id, id, application_id, status, signature_algorithm,
 		certificate_id,
 		certificate, private_key_sealed, rules_modified_at, created_at, modified_at)
@@ -69,25 +69,24 @@ func (tx *Tx) KeepSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvid
 	return err
 }
 
-// LockSAMLIdentityProvider reads an identity provider that the transaction will
-// change.
+// LockSAMLIdentityProvider reads and locks an identity provider that the transaction will change.
 func (tx *Tx) LockSAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
 	return pg.One[SAMLIdentityProvider](ctx, tx, identityProviderQuery+` FOR UPDATE`, at.Tenant, at.ID)
 }
 
-// LockSAMLRules reads rules that the transaction will change.
+// LockSAMLRules reads and locks rules that the transaction will change.
 func (tx *Tx) LockSAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, error) {
 	return pg.One[mappingrule.Rules](ctx, tx, samlRulesQuery+` FOR UPDATE`, at.Tenant, at.ID)
 }
 
-// UpdateSAMLIdentityProvider writes what a client can change.
+// UpdateSAMLIdentityProvider writes the members that a client can change, and the key pair.
 func (tx *Tx) UpdateSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
 	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET status = $3, signature_algorithm = $4, certificate_id = $5,
 		certificate = $6, private_key_sealed = $7, modified_at = $8 WHERE tenant_id = $1 AND id = $2`,
 		p.TenantID, p.ID, p.Status, p.SignatureAlgorithm, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.ModifiedAt)
 }
 
-// UpdateSAMLRules writes what a client can change.
+// UpdateSAMLRules writes the rules.
 func (tx *Tx) UpdateSAMLRules(ctx context.Context, r mappingrule.Rules) error {
 	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET mapping_rules = $3, rules_modified_at = $4 WHERE tenant_id = $1
 		AND id = $2`,

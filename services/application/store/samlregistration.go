@@ -11,15 +11,15 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// SAMLRegistration lets a registered service provider ask an identity provider
-// for logins.
+// SAMLRegistration allows a registered service provider to request logins of a SAML identity
+// provider.
 type SAMLRegistration struct {
 	TenantID           id.ID
 	ID                 id.ID
 	IdentityProviderID id.ID
 	ServiceProviderID  id.ID
 	Status             string
-	DefaultRelayState  *string // that goes along where the service provider sends none
+	DefaultRelayState  *string // is sent where the request of the service provider has no RelayState
 	CreatedAt          time.Time
 	ModifiedAt         time.Time
 }
@@ -30,7 +30,7 @@ const (
 	registrationQuery = `SELECT ` + registrationColumns + ` FROM saml_registrations r WHERE r.tenant_id = $1 AND r.id = $2`
 )
 
-// SAMLRegistrations are searched and sorted by these attributes.
+// SAMLRegistrations has the attributes by which registrations are searched and sorted.
 var SAMLRegistrations = list.Spec{
 	"status":            {Column: "r.status", Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
 	"defaultRelayState": {Column: "r.default_relay_state"},
@@ -57,23 +57,24 @@ func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref, quer
 		`FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2`, "r.id", provider.Tenant, provider.ID)
 }
 
-// ListServedSAMLServiceProviders returns a page of the service providers that are
+// ListSAMLServiceProvidersOfIdentityProvider returns a page of the service providers that are
 // registered with an identity provider.
-func (s *Store) ListServedSAMLServiceProviders(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLServiceProvider],
-	error) {
+func (s *Store) ListSAMLServiceProvidersOfIdentityProvider(
+	ctx context.Context, provider id.Ref, query list.Query,
+) (list.Page[SAMLServiceProvider], error) {
 	return listsql.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
 		`FROM saml_service_providers p WHERE p.tenant_id = $1 AND p.id IN (
 			SELECT r.service_provider_id FROM saml_registrations r WHERE r.tenant_id = $1
 				AND r.identity_provider_id = $2)`, "p.id", provider.Tenant, provider.ID)
 }
 
-// LockSAMLRegistration reads a registration that the transaction will change.
+// LockSAMLRegistration reads and locks a registration that the transaction will change.
 func (tx *Tx) LockSAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistration, error) {
 	return pg.One[SAMLRegistration](ctx, tx, registrationQuery+` FOR UPDATE`, at.Tenant, at.ID)
 }
 
-// InsertSAMLRegistration adds a registration. One that the two have already is
-// apierr.Exists; a provider that is gone is apierr.NotFound.
+// InsertSAMLRegistration inserts a registration. A second registration of the same two providers
+// is apierr.Exists; a provider that was deleted is apierr.NotFound.
 func (tx *Tx) InsertSAMLRegistration(ctx context.Context, r SAMLRegistration) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_registrations (tenant_id, id, identity_provider_id, service_provider_id, status,
 		default_relay_state, created_at, modified_at)
@@ -82,14 +83,14 @@ func (tx *Tx) InsertSAMLRegistration(ctx context.Context, r SAMLRegistration) er
 	return err
 }
 
-// UpdateSAMLRegistration writes what a client can change.
+// UpdateSAMLRegistration writes the members that a client can change.
 func (tx *Tx) UpdateSAMLRegistration(ctx context.Context, r SAMLRegistration) error {
 	return pg.MustChange(ctx, tx, `UPDATE saml_registrations SET status = $3, default_relay_state = $4, modified_at = $5
 		WHERE tenant_id = $1 AND id = $2`,
 		r.TenantID, r.ID, r.Status, r.DefaultRelayState, r.ModifiedAt)
 }
 
-// DeleteSAMLRegistration removes a registration, or returns apierr.NotFound.
+// DeleteSAMLRegistration deletes a registration, or returns apierr.NotFound.
 func (tx *Tx) DeleteSAMLRegistration(ctx context.Context, at id.Ref) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM saml_registrations WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// The formats of a subject's name in a SAML assertion.
+// The formats of the NameID in a SAML assertion.
 const (
 	EmailNameID      = "EMAIL"
 	PersistentNameID = "PERSISTENT"
 	TransientNameID  = "TRANSIENT"
 )
 
-// SAMLServiceProvider is a program that may be logged in to by SAML, with the
-// service as its identity provider.
+// SAMLServiceProvider is a registered SAML service provider (SP): a program whose users log in
+// with an application as the SAML identity provider.
 type SAMLServiceProvider struct {
 	TenantID                    id.ID
 	ID                          id.ID
@@ -36,7 +36,7 @@ type SAMLServiceProvider struct {
 const serviceProviderColumns = `p.tenant_id, p.id, p.name, p.description, p.assertion_consumer_service_url, p.entity_id,
 	p.name_id_format, p.encoded_x509_certificate, p.created_at, p.modified_at`
 
-// SAMLServiceProviders are searched and sorted by these attributes.
+// SAMLServiceProviders has the attributes by which service providers are searched and sorted.
 var SAMLServiceProviders = list.Spec{
 	"name":                        {Column: "p.name", Folded: "p.name_folded"},
 	"description":                 {Column: "p.description", Folded: "p.description_folded"},
@@ -54,8 +54,8 @@ func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, provider id.ID)
 		WHERE p.tenant_id = $1 AND p.id = $2`, tenant, provider)
 }
 
-// SAMLServiceProviderOfEntity returns the service provider of an entity id, which
-// is compared byte for byte, or apierr.NotFound.
+// SAMLServiceProviderOfEntity returns the service provider with an entity id, which is compared
+// byte for byte, or apierr.NotFound.
 func (s *Store) SAMLServiceProviderOfEntity(ctx context.Context, tenant id.ID, entity string) (SAMLServiceProvider, error) {
 	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
 		WHERE p.tenant_id = $1 AND p.entity_id = $2`, tenant, entity)
@@ -67,15 +67,14 @@ func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, que
 		`FROM saml_service_providers p WHERE p.tenant_id = $1`, "p.id", tenant.Tenant)
 }
 
-// LockSAMLServiceProvider reads a service provider that the transaction will
-// change.
+// LockSAMLServiceProvider reads and locks a service provider that the transaction will change.
 func (tx *Tx) LockSAMLServiceProvider(ctx context.Context, tenant, provider id.ID) (SAMLServiceProvider, error) {
 	return pg.One[SAMLServiceProvider](ctx, tx, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
 		WHERE p.tenant_id = $1 AND p.id = $2 FOR UPDATE`, tenant, provider)
 }
 
-// InsertSAMLServiceProvider adds a service provider. An entity id that is taken
-// is apierr.Exists.
+// InsertSAMLServiceProvider inserts a service provider. An entity id that is taken is
+// apierr.Exists.
 func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_service_providers (tenant_id, id, name, name_folded, description, description_folded,
 		assertion_consumer_service_url, entity_id, name_id_format, encoded_x509_certificate, created_at, modified_at)
@@ -85,8 +84,8 @@ func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvid
 	return err
 }
 
-// UpdateSAMLServiceProvider writes what a client can change. An entity id that
-// is taken is apierr.Exists.
+// UpdateSAMLServiceProvider writes the members that a client can change. An entity id that is
+// taken is apierr.Exists.
 func (tx *Tx) UpdateSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
 	return pg.MustChange(ctx, tx, `UPDATE saml_service_providers SET name = $3, name_folded = $4, description = $5, description_folded = $6,
 		assertion_consumer_service_url = $7, entity_id = $8, name_id_format = $9, encoded_x509_certificate = $10, modified_at = $11
@@ -95,8 +94,8 @@ func (tx *Tx) UpdateSAMLServiceProvider(ctx context.Context, p SAMLServiceProvid
 		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.ModifiedAt)
 }
 
-// DeleteSAMLServiceProvider removes a service provider with its registrations, or
-// returns apierr.NotFound.
+// DeleteSAMLServiceProvider deletes a service provider with its registrations, or returns
+// apierr.NotFound.
 func (tx *Tx) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID)
 }

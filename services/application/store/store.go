@@ -1,5 +1,6 @@
-// Package store holds all SQL of the application service, one file per noun.
-// Store reads; Tx writes and emits. Every query names its tenant.
+// Package store has all SQL of the application service, one file per noun. Store reads; Tx
+// writes and emits events. Every query names its tenant, but for the look-up of a DNS label and
+// the purge of expired counters.
 package store
 
 import (
@@ -20,10 +21,10 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations makes the service's tables.
+// Migrations returns the migrations of the service's tables.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
-// Config says where the service's data is and how its tables are made.
+// Config returns the address of the service's database, its schema and its migrations.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
@@ -31,7 +32,7 @@ func Config(url secure.Secret) pg.Config {
 	}
 }
 
-// Store reads.
+// Store reads the tables of the service.
 type Store struct {
 	pg.Databases
 	db             *pg.DB
@@ -43,41 +44,42 @@ type Store struct {
 	labels       *cache.Cache[string, id.Ref]
 }
 
-// loginOrderCacheSize is in stores and applications.
+// loginOrderCacheSize counts applications and the account stores of their login orders.
 const loginOrderCacheSize = 50_000
 
-// New makes the store of the service.
+// New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "application", now),
 		loginOrders: pg.NewCacheWithin(db, pg.RecentBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
-			loginOrderRow.organization),
+			loginOrderRow.dependsOn),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
-		// A change of an application or of its mappings, of which a row holds the
-		// default stores, is one of its login order.
+		// An application has the ids of its default mappings, so that its cache entry is
+		// invalidated with its login order.
 		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel, applicationQuery, nil),
 		labels:       newLabelCache(now),
 	}
 }
 
-// Outbox is what the relay empties.
+// Outbox runs the service's transactions; the relay sends its events to Kafka.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
-// Tx writes. Its Emit commits an event together with the rows.
+// Tx writes in a transaction. Its Emit commits an event together with the rows.
 type Tx struct {
 	*outbox.Tx
 	store *Store
 }
 
-// Tx runs fn in a transaction. CachedLoginOrder and ApplicationByDNSLabel return what it
-// changed at once.
+// Tx runs fn in a transaction. After the commit, CachedLoginOrder and ApplicationByDNSLabel of
+// this process return the changes.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s}) })
 }
 
-// changes notes that a LoginOrder is different after the transaction: that of an
-// application, or those through an organization.
-func (tx *Tx) changes(tenant id.ID, owners ...id.ID) {
+// invalidateLoginOrders removes, when the transaction commits, the login orders of applications,
+// or those that have account stores of organizations, and the applications from the caches of
+// this process. Other processes are notified by triggers of the tables.
+func (tx *Tx) invalidateLoginOrders(tenant id.ID, owners ...id.ID) {
 	for _, owner := range owners {
 		tx.store.loginOrders.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})
 		tx.store.applications.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})

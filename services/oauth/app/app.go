@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// Peers are the services that this one asks.
+// Peers are the services that the OAuth service calls.
 type Peers = oauth.Peers
 
 // App is the wired service.
@@ -44,14 +44,14 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Consume(data.Outbox(), cfg.Events, []string{"directory", "application"}, svc.Handlers()...)
 	s.Go("notifications", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, oauth.Sealed...))
-	s.Go("purge", svc.Purger(oauth.PurgeEvery))
+	s.Go("purge", svc.Purger())
 
 	oauthapi.Serve(rest.Contract(s.HTTP), svc)
 	oauthrest.Mount(s.HTTP, svc, s.Base, s.Alias)
 	return &App{API: svc, HTTP: s.HTTP}, nil
 }
 
-// Run is the service as a process of its own, whose peers are in others.
+// Run opens the service as a process of its own, whose peers are other processes.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	dial := cfg.Service.Dial()
 	peers := Peers{

@@ -15,16 +15,17 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// keys lists the keys of an account or an application, which kind says.
-func (h *handlers) keys(
-	kind string, spec list.Spec, read func(context.Context, id.ID, id.ID, list.Query) (list.Page[store.Key], error),
+// listAPIKeys returns the handler that lists the API keys of an account or an application.
+// kind is the collection of that resource in its href, read returns a page of keys.
+func (h *handlers) listAPIKeys(
+	kind string, spec list.Spec, read func(context.Context, id.ID, id.ID, list.Query) (list.Page[store.APIKey], error),
 ) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		tenant, owner, err := at(c)
+		tenant, owner, err := tenantAndID(c)
 		if err != nil {
 			return err
 		}
-		query, view, err := h.keysQuery(c, spec)
+		query, view, err := h.apiKeysQuery(c, spec)
 		if err != nil {
 			return err
 		}
@@ -36,61 +37,63 @@ func (h *handlers) keys(
 	}
 }
 
-func (h *handlers) createKey(c *fiber.Ctx) error {
-	tenant, account, err := at(c)
+func (h *handlers) createAPIKey(c *fiber.Ctx) error {
+	tenant, account, err := tenantAndID(c)
 	if err != nil {
 		return err
 	}
-	view, err := h.viewOfKey(c)
+	view, err := h.apiKeyRenderer(c)
 	if err != nil {
 		return err
 	}
-	var in oauth.KeyText
-	if err := rest.OptionalBody[keyView](c, &in); err != nil {
+	var in oauth.NewAPIKey
+	if err := rest.OptionalBody[apiKeyView](c, &in); err != nil {
 		return err
 	}
-	key, err := h.svc.CreateKey(c.UserContext(), tenant, account, in)
+	key, err := h.svc.CreateAPIKey(c.UserContext(), tenant, account, in)
 	if err != nil {
 		return err
 	}
 	return rest.Created(c, h.base.Path("apiKeys", key.ID), view(key))
 }
 
-func (h *handlers) key(c *fiber.Ctx) error {
-	view, err := h.viewOfKey(c)
+func (h *handlers) getAPIKey(c *fiber.Ctx) error {
+	view, err := h.apiKeyRenderer(c)
 	if err != nil {
 		return err
 	}
-	key, err := h.svc.Key(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
+	key, err := h.svc.APIKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
 	if err != nil {
 		return err
 	}
 	return rest.OK(c, view(key))
 }
 
-func (h *handlers) updateKey(c *fiber.Ctx) error {
-	view, err := h.viewOfKey(c)
+func (h *handlers) updateAPIKey(c *fiber.Ctx) error {
+	view, err := h.apiKeyRenderer(c)
 	if err != nil {
 		return err
 	}
-	var in oauth.KeyChange
-	if err := rest.Body[keyView](c, &in); err != nil {
+	var in oauth.APIKeyChange
+	if err := rest.Body[apiKeyView](c, &in); err != nil {
 		return err
 	}
-	key, err := h.svc.UpdateKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"), in)
+	key, err := h.svc.UpdateAPIKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"), in)
 	if err != nil {
 		return err
 	}
 	return rest.Updated(c, h.base.Path("apiKeys", key.ID), view(key))
 }
 
-// keyShape is the form of the ids of API keys that this service makes. The operator
-// may choose another for the first key of a tenant.
-var keyShape = regexp.MustCompile(`^[0-9A-Z]{25,26}$`)
+// generatedAPIKeyID is the form of the ids of API keys that the OAuth service generates. The
+// operator may choose another id for the first key of a tenant.
+var generatedAPIKeyID = regexp.MustCompile(`^[0-9A-Z]{25,26}$`)
 
-func (h *handlers) deleteKey(c *fiber.Ctx) error {
-	err := h.svc.DeleteKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
-	if errors.Is(err, apierr.NotFound) && !keyShape.MatchString(c.Params("id")) {
+// deleteAPIKey revokes a key. A repeated deletion is answered as the first, unless the id has
+// a form that no generated key has.
+func (h *handlers) deleteAPIKey(c *fiber.Ctx) error {
+	err := h.svc.DeleteAPIKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
+	if errors.Is(err, apierr.NotFound) && !generatedAPIKeyID.MatchString(c.Params("id")) {
 		return err
 	}
 	return rest.Deleted(c, err)

@@ -27,15 +27,16 @@ const (
 	defaultIterations = "1024"
 )
 
-// viewOfKey returns the view of API keys, with their secrets encrypted where the
-// query of the request demands it.
-func (h *handlers) viewOfKey(c *fiber.Ctx) (func(store.Key) keyView, error) {
+// apiKeyRenderer returns the function that renders API keys, with their secrets encrypted
+// where the query of the request demands it.
+func (h *handlers) apiKeyRenderer(c *fiber.Ctx) (func(store.APIKey) apiKeyView, error) {
 	_, view, err := h.splitQuery(c)
 	return view, err
 }
 
-// keysQuery is viewOfKey for a collection, with the rest of its query.
-func (h *handlers) keysQuery(c *fiber.Ctx, spec list.Spec) (list.Query, func(store.Key) keyView, error) {
+// apiKeysQuery is apiKeyRenderer for a collection; it also parses the other parameters of the
+// query.
+func (h *handlers) apiKeysQuery(c *fiber.Ctx, spec list.Spec) (list.Query, func(store.APIKey) apiKeyView, error) {
 	others, view, err := h.splitQuery(c)
 	if err != nil {
 		return list.Query{}, nil, err
@@ -44,22 +45,22 @@ func (h *handlers) keysQuery(c *fiber.Ctx, spec list.Spec) (list.Query, func(sto
 	return query, view, err
 }
 
-// splitQuery removes the parameters of encryption from a request's query and
-// returns the others as they were sent.
-func (h *handlers) splitQuery(c *fiber.Ctx) (string, func(store.Key) keyView, error) {
+// splitQuery returns the query of a request without the parameters of encryption, and the
+// function that renders API keys.
+func (h *handlers) splitQuery(c *fiber.Ctx) (string, func(store.APIKey) apiKeyView, error) {
 	encryption, others, err := parseEncryption(string(c.Request().URI().QueryString()))
 	if err != nil || encryption == nil {
-		return others, h.keyView, err
+		return others, h.apiKeyView, err
 	}
 	encrypt, err := h.svc.Encrypter(c.UserContext(), rest.Caller(c).Tenant, rest.Caller(c).Key, *encryption)
-	return others, func(k store.Key) keyView {
+	return others, func(k store.APIKey) apiKeyView {
 		k.Secret = encrypt(k.Secret)
-		return h.keyView(k)
+		return h.apiKeyView(k)
 	}, err
 }
 
-// parseEncryption reads the parameters of encryption in a query, nil where the
-// client does not ask for it, and returns the query without them.
+// parseEncryption reads the parameters of encryption of a query, and returns the query
+// without them. The Encryption is nil where the client does not ask for encryption.
 func parseEncryption(query string) (*oauth.Encryption, string, error) {
 	given := map[string]string{encryptSecret: "false", encryptionSize: defaultSize, encryptionRounds: defaultIterations}
 	seen := map[string]bool{}
@@ -88,7 +89,7 @@ func parseEncryption(query string) (*oauth.Encryption, string, error) {
 	return encryption, strings.Join(others, "&"), err
 }
 
-// readEncryption checks the values of the parameters.
+// readEncryption checks the values of the parameters of encryption.
 func readEncryption(given map[string]string) (*oauth.Encryption, error) {
 	switch {
 	case strings.EqualFold(given[encryptSecret], "false"):

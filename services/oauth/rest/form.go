@@ -14,16 +14,17 @@ import (
 	"github.com/doorward/doorward/services/oauth"
 )
 
-// maxForm is the limit of a form in bytes (docs/interface/limits.md#request-size).
+// maxForm is the body limit of a form, in bytes (docs/interface/limits.md#request-size).
 const maxForm = 64 << 10
 
-// charsets are those that a form may name. All are read as UTF-8
+// charsets are the charsets that the Content-Type of a form may name. All are read as UTF-8
 // (docs/interface/limits.md#encoding-and-cors).
 var charsets = []string{"utf-8", "iso-8859-1", "us-ascii"}
 
-// form reads the fields of a token endpoint: those of the query where the body is
-// empty (docs/interface/oauth.md#endpoints). Logs and traces contain neither.
-func form(c *fiber.Ctx) (oauth.Form, error) {
+// readForm reads the form of a token or revocation endpoint from the body or, where that is
+// empty, from the query (docs/interface/oauth.md#endpoints). Neither is written to logs or
+// traces.
+func readForm(c *fiber.Ctx) (oauth.Form, error) {
 	if len(c.Body()) == 0 {
 		return parseForm(string(c.Request().URI().QueryString()))
 	}
@@ -37,8 +38,8 @@ func form(c *fiber.Ctx) (oauth.Form, error) {
 	return parseForm(string(c.Body()))
 }
 
-// parseForm reads a form whose fields may each be given once (RFC 6749, section
-// 3.2). One without a value counts as absent.
+// parseForm parses a form. A repeated field is refused, a field without a value counts as
+// absent (RFC 6749, section 3.2).
 func parseForm(body string) (oauth.Form, error) {
 	if len(body) > maxForm {
 		return nil, apierr.TooLarge.Because("the form is larger than %d bytes", maxForm)
@@ -65,8 +66,9 @@ func parseForm(body string) (oauth.Form, error) {
 
 func invalidRequest(refusal *apierr.Error) error { return refusal.With("error", "invalid_request") }
 
-// notStored forbids caches to store the answer (RFC 6749, section 5.1).
-func notStored(c *fiber.Ctx) error {
+// noStore is the middleware that forbids caches to store the answer (Cache-Control:
+// no-store; RFC 6749, section 5.1).
+func noStore(c *fiber.Ctx) error {
 	err := c.Next()
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderPragma, "no-cache")

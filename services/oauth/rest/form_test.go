@@ -43,8 +43,8 @@ func TestParseForm(t *testing.T) {
 	}
 }
 
-// FuzzParseForm holds the parser to: no panic, a refusal of the catalogue, and
-// the values that were sent.
+// FuzzParseForm checks that the parser never panics, refuses with an error of the catalogue, and
+// returns the values that were sent.
 func FuzzParseForm(f *testing.F) {
 	for _, seed := range []string{"", "grant_type=password&username=jo&password=x", "a=1&a=2", "a=%00", "a=%ff", "&&==;", "%61=1&a=2",
 		strings.Repeat("a&", 100)} {

@@ -7,9 +7,8 @@ import (
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
 )
 
-// What is required is refused before what has a wrong value, and that before what
-// has a wrong form (docs/interface/errors.md#statuses), whatever the order of the
-// members.
+// A missing required member is refused before a wrong value, and that before a wrong format
+// (docs/interface/errors.md#statuses), in any order of the members.
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/services/oauth"
 )
 
-// FuzzParseEncryption holds the parser to: no panic, a refusal of the catalogue,
-// no more work than is allowed, and no secret in clear for a caller that asks otherwise.
+// FuzzParseEncryption checks that the parser never panics, refuses with an error of the catalogue,
+// allows no more iterations than the limit, and never drops a request for encryption.
 func FuzzParseEncryption(f *testing.F) {
 	for _, seed := range []string{
 		"", "encryptSecret=true", "encryptSecret=true&encryptionKeySalt=AAECAwQFBgcICQoLDA0ODw", "encryptSecret=false&x=y&&=",

@@ -249,8 +249,8 @@ func TestPolicies(t *testing.T) {
 	refused(t, 404, 404, d.Do(t, d.Site, "GET", "/oAuthPolicies/x", nil))
 }
 
-// Every resource of one tenant is to another as if it were not there, whatever
-// is asked of it, and nothing of it changes.
+// Tenant isolation: every request of one tenant for a resource of another is answered as if the
+// resource did not exist, and changes nothing.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -322,7 +322,8 @@ func TestIsolation(t *testing.T) {
 	})
 }
 
-// What is not built, or not said as the routes say it, is not there.
+// An endpoint that does not exist, or a path that is written in another way than in the routes, is
+// not found.
 func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)

@@ -14,19 +14,18 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// at reads the resource of the path, which is looked for in the caller's
-// tenant.
-func at(c *fiber.Ctx) (tenant, resource id.ID, err error) {
+// tenantAndID returns the tenant of the caller and the id of the resource in the path.
+func tenantAndID(c *fiber.Ctx) (tenant, resource id.ID, err error) {
 	resource, err = rest.ID(c, "id")
 	return rest.Caller(c).Tenant, resource, err
 }
 
-func (h *handlers) issue(c *fiber.Ctx) error {
-	tenant, application, err := at(c)
+func (h *handlers) issueTokens(c *fiber.Ctx) error {
+	tenant, application, err := tenantAndID(c)
 	if err != nil {
 		return err
 	}
-	fields, err := form(c)
+	fields, err := readForm(c)
 	if err != nil {
 		return err
 	}
@@ -36,15 +35,15 @@ func (h *handlers) issue(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return rest.OK(c, h.issuedView(issued))
+	return rest.OK(c, h.issuedTokensView(issued))
 }
 
-func (h *handlers) revoke(c *fiber.Ctx) error {
-	tenant, application, err := at(c)
+func (h *handlers) revokeToken(c *fiber.Ctx) error {
+	tenant, application, err := tenantAndID(c)
 	if err != nil {
 		return err
 	}
-	fields, err := form(c)
+	fields, err := readForm(c)
 	if err != nil {
 		return err
 	}
@@ -55,8 +54,8 @@ func (h *handlers) revoke(c *fiber.Ctx) error {
 	return nil
 }
 
-func (h *handlers) validate(c *fiber.Ctx) error {
-	tenant, application, err := at(c)
+func (h *handlers) validateToken(c *fiber.Ctx) error {
+	tenant, application, err := tenantAndID(c)
 	if err != nil {
 		return err
 	}
@@ -71,19 +70,19 @@ func (h *handlers) validate(c *fiber.Ctx) error {
 	return rest.Redirect(c, h.base.To(collections[token.Kind], token.ID))
 }
 
-func (h *handlers) token(kind store.Kind) fiber.Handler {
+func (h *handlers) getToken(kind store.TokenKind) fiber.Handler {
 	return rest.Get(func(ctx context.Context, at id.Ref) (store.LiveToken, error) {
 		return h.svc.LiveToken(ctx, kind, at.Tenant, at.ID)
 	}, h.tokenView)
 }
 
-func (h *handlers) deleteToken(kind store.Kind) fiber.Handler {
+func (h *handlers) deleteToken(kind store.TokenKind) fiber.Handler {
 	return rest.Delete(func(ctx context.Context, at id.Ref) error { return h.svc.DeleteToken(ctx, kind, at.Tenant, at.ID) })
 }
 
-func (h *handlers) accountTokens(kind store.Kind) fiber.Handler {
+func (h *handlers) listAccountTokens(kind store.TokenKind) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		tenant, account, err := at(c)
+		tenant, account, err := tenantAndID(c)
 		if err != nil {
 			return err
 		}

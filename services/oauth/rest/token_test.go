@@ -63,8 +63,8 @@ func refused(t *testing.T, status, code int, answer oauthtest.Answer) object {
 	return body
 }
 
-// notStored checks the headers of the token endpoints.
-func notStored(t *testing.T, answer oauthtest.Answer) {
+// noStore checks the headers of the token endpoints.
+func noStore(t *testing.T, answer oauthtest.Answer) {
 	t.Helper()
 	if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Pragma") != "no-cache" {
 		t.Errorf("the headers are %v", answer.Header)
@@ -87,7 +87,7 @@ func TestTokenAnswers(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm()))
-	notStored(t, answer)
+	noStore(t, answer)
 	login := decode(t, answer)
 	access, refresh := login["access_token"].(string), login["refresh_token"].(string)
 	jti := strings.TrimPrefix(login["service_access_token_href"].(string), string(oauthtest.Base)+"/accessTokens/")
@@ -161,14 +161,14 @@ func TestTokenAnswers(t *testing.T) {
 	})
 }
 
-// assertionForm exchanges an assertion that the holder of the site's key makes
-// for its account, with some claims changed.
+// assertionForm returns the form that exchanges an assertion for the site's account, signed with the
+// site's key, with some claims changed.
 func assertionForm(t *testing.T, s oauthtest.Site, changed object) url.Values {
 	t.Helper()
 	return signedForm(t, s, map[string]any{"typ": "JWT", "kid": s.Key}, changed)
 }
 
-// hostedForm exchanges an assertion that the service made, which is used once.
+// hostedForm returns the form that exchanges an assertion of the service (single use).
 func hostedForm(t *testing.T, s oauthtest.Site) url.Values {
 	t.Helper()
 	return signedForm(t, s, map[string]any{"typ": "JWT", "kid": s.Key, "stt": "assertion"}, nil)
@@ -349,7 +349,7 @@ func TestGrantFailures(t *testing.T) {
 				defer c.undo()
 			}
 			answer := d.Do(t, d.Site, "POST", path, c.form)
-			notStored(t, answer)
+			noStore(t, answer)
 			if body := refused(t, c.status, c.code, answer); body["error"] != c.error {
 				t.Errorf("error is %v, want %v", body["error"], c.error)
 			}
@@ -382,7 +382,7 @@ func TestGrantFailures(t *testing.T) {
 			for _, factor := range factors {
 				names[factor.(object)["state"].(string)] = "<state>"
 			}
-			notStored(t, answer)
+			noStore(t, answer)
 			golden(t, name, d, answer.Body, names)
 		}
 		shown("error-enroll", d.Do(t, d.Site, "POST", path, form()))
@@ -426,7 +426,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 				request.Header.Set(fiber.HeaderContentType, kind)
 			}
 			answer := d.Send(t, d.Site, request)
-			notStored(t, answer)
+			noStore(t, answer)
 			if code == 0 {
 				want(t, 200, answer)
 				continue
@@ -441,7 +441,7 @@ func TestContentTypeOfTheTokenEndpoints(t *testing.T) {
 		login := decode(t, want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site), passwordForm())))
 		query := "?" + refreshForm(login["refresh_token"].(string)).Encode()
 		answer := want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site)+query, nil))
-		notStored(t, answer)
+		noStore(t, answer)
 		want(t, 200, d.Do(t, d.Site, "POST", tokens(d.Site)+query, url.Values{}))
 		refused(t, 400, 2000, d.Do(t, d.Site, "POST", tokens(d.Site)+query, url.Values{"scope": {"x"}}))
 		refused(t, 400, 2102, d.Do(t, d.Site, "POST", tokens(d.Site)+query+"&grant_type=password", nil))
@@ -468,7 +468,7 @@ func TestRevocationAnswers(t *testing.T) {
 	path := strings.Replace(tokens(d.Site), "token", "revoke", 1)
 	for range 2 {
 		answer := want(t, 200, d.Do(t, d.Site, "POST", path, url.Values{"token": {access}, "token_type_hint": {"access_token"}}))
-		notStored(t, answer)
+		noStore(t, answer)
 		if answer.Body != "" {
 			t.Errorf("the body is %q", answer.Body)
 		}
@@ -482,7 +482,7 @@ func TestRevocationAnswers(t *testing.T) {
 		url.Values{"token_type_hint": {"access_token"}})); body["error"] != "invalid_request" {
 		t.Errorf("error is %v", body["error"])
 	}
-	// {"alg":"HS256"}.{} with a signature of nobody
+	// {"alg":"HS256"}.{} with a wrong signature
 	if body := refused(t, 400, 10024, d.Do(t, d.Site, "POST", path,
 		url.Values{"token": {"eyJhbGciOiJIUzI1NiJ9.e30.AAAA"}})); body["error"] != "unsupported_token_type" {
 		t.Errorf("error is %v", body["error"])
@@ -588,8 +588,8 @@ func TestDeletedTokensAreGone(t *testing.T) {
 	}
 }
 
-// The failures of docs/interface/errors.md#failed-validation, over HTTP and with no redirect. Their order is
-// held by the rules' own tests.
+// The failures of docs/interface/errors.md#failed-validation, over HTTP and without a redirect. Their
+// order is tested in ../token_test.go.
 func TestValidationFailures(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
@@ -638,8 +638,8 @@ func TestValidationFailures(t *testing.T) {
 	}
 }
 
-// The alias of a deployment stands for "service" in the grants of its own, both
-// words are understood, and nobody renames those of RFC 6749.
+// The alias of a deployment replaces "service" in the grant types of Doorward, both words are
+// accepted, and the grant types of RFC 6749 have no alias.
 func TestTheAliasNamesGrants(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)

@@ -12,12 +12,12 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// collections are the addresses of the two kinds of token.
-var collections = map[store.Kind]string{store.Access: "accessTokens", store.Refresh: "refreshTokens"}
+// collections are the path segments of the two kinds of token.
+var collections = map[store.TokenKind]string{store.Access: "accessTokens", store.Refresh: "refreshTokens"}
 
-// issuedView is the answer of the token endpoint (RFC 6749, section 5.1). One of
-// its names holds the alias of the deployment.
-func (h *handlers) issuedView(issued oauth.Issued) map[string]any {
+// issuedTokensView renders the answer of the token endpoint (RFC 6749, section 5.1). The name
+// of one member contains the alias of the deployment.
+func (h *handlers) issuedTokensView(issued oauth.IssuedTokens) map[string]any {
 	view := map[string]any{
 		"access_token": issued.Access.Reveal(),
 		"token_type":   "Bearer",
@@ -40,7 +40,7 @@ type tokenView struct {
 	Tenant      href.Link   `json:"tenant"`
 }
 
-// expandedJWT is a JWT taken apart, its signature as it stands in the JWT.
+// expandedJWT is a JWT with its header and claims decoded.
 type expandedJWT struct {
 	Header    json.RawMessage `json:"header"`
 	Claims    json.RawMessage `json:"claims"`
@@ -49,14 +49,14 @@ type expandedJWT struct {
 
 func (h *handlers) tokenView(t store.LiveToken) tokenView {
 	return tokenView{
-		Href: h.base.To(collections[t.Kind], t.ID), CreatedAt: rest.Time(t.IssuedAt), JWT: t.JWT.Reveal(), ExpandedJWT: expand(t.JWT.Reveal()),
+		Href: h.base.To(collections[t.Kind], t.ID), CreatedAt: rest.Time(t.IssuedAt), JWT: t.JWT.Reveal(), ExpandedJWT: expandJWT(t.JWT.Reveal()),
 		Account: h.base.Link("accounts", t.AccountID), Application: h.base.Link("applications", t.ApplicationID),
 		Tenant: h.base.Link("tenants", t.TenantID),
 	}
 }
 
-// expand takes apart a JWT that this service has just made.
-func expand(jwt string) expandedJWT {
+// expandJWT decodes a JWT that the OAuth service has just signed.
+func expandJWT(jwt string) expandedJWT {
 	parts := strings.Split(jwt, ".")
 	header, _ := base64.RawURLEncoding.DecodeString(parts[0])
 	claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
@@ -84,8 +84,8 @@ func (h *handlers) policyView(p store.Policy) policyView {
 	}
 }
 
-// keyView has no times: the interface shows none of a key.
-type keyView struct {
+// apiKeyView is the representation of an API key. It has no createdAt and modifiedAt.
+type apiKeyView struct {
 	Href        string    `json:"href"`
 	ID          string    `json:"id"`
 	Secret      string    `json:"secret"`
@@ -96,8 +96,8 @@ type keyView struct {
 	Tenant      href.Link `json:"tenant"`
 }
 
-func (h *handlers) keyView(k store.Key) keyView {
-	return keyView{
+func (h *handlers) apiKeyView(k store.APIKey) apiKeyView {
+	return apiKeyView{
 		Href: h.base.Path("apiKeys", k.ID), ID: k.ID, Secret: k.Secret.Reveal(), Status: k.Status, Name: k.Name, Description: k.Description,
 		Account: h.base.Link("accounts", k.AccountID), Tenant: h.base.Link("tenants", k.TenantID),
 	}

@@ -28,7 +28,7 @@ type webConfigView struct {
 	Tenant         href.Link         `json:"tenant"`
 }
 
-// enabled says whether endpoints are on.
+// enabled is the representation of a switch of endpoints.
 type enabled[T bool | *bool] struct {
 	Enabled T `json:"enabled"`
 }
@@ -38,8 +38,8 @@ type webConfigMeView struct {
 	Expand map[string]bool `json:"expand"`
 }
 
-// webConfigMFAView is left out while it is as it was made: some clients take every
-// object of a resource that they do not know for a link, and fail without its href.
+// webConfigMFAView is left out of a web config while it is the default: some clients take
+// every unknown object of a resource for a link, and fail because it has no href.
 type webConfigMFAView struct {
 	Required    bool     `json:"required"`
 	FactorTypes []string `json:"factorTypes"`

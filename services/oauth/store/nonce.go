@@ -10,25 +10,27 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Nonce is the nonce of a request that was signed with an API key.
+// Nonce is the nonce of a request that was signed with an API key (SAuthc1, replay
+// protection). The table is digest_nonces, because SAuthc1 is a digest scheme; it is not HTTP
+// Digest authentication.
 type Nonce struct {
 	TenantID id.ID
 	KeyID    string
 	Nonce    string
 }
 
-// Compare orders nonces, so that two statements with the same ones do not wait for each
-// other.
+// Compare orders nonces, so that concurrent statements with the same nonces lock them in one
+// order: no deadlock.
 func (n Nonce) Compare(other Nonce) int {
 	return cmp.Or(bytes.Compare(n.TenantID[:], other.TenantID[:]), cmp.Compare(n.KeyID, other.KeyID), cmp.Compare(n.Nonce, other.Nonce))
 }
 
-// UseNonces records nonces, which are in order and none twice, in one statement. It
-// returns those that were not recorded, or have expired, and whose key is enabled; they
-// are there once the transaction has committed. The key is looked up for each row: for a
-// join the planner would rather read all keys while there are only some thousand. The
-// arrays are sub-selects, so that the planner does not see their lengths, for which it
-// would make a new plan each time.
+// UseNonces records nonces, which must be sorted and without duplicates, in one statement.
+// used has the nonces that were new, or whose earlier use has expired, and whose API key is
+// enabled; it is filled when the transaction commits. The API key is looked up by a
+// sub-select for each row: for a join the planner would read the whole table api_keys while
+// that has only some thousand rows. The arrays are sub-selects, so that the planner does not
+// see their lengths and make a new plan for each.
 func (tx *Tx) UseNonces(_ context.Context, list []Nonce, now, expiresAt time.Time) (used *[]Nonce) {
 	tenants, keys, nonces := make([]id.ID, len(list)), make([]string, len(list)), make([]string, len(list))
 	for i, n := range list {

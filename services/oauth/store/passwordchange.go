@@ -14,11 +14,11 @@ type PasswordChange struct {
 	TenantID  id.ID
 	AccountID id.ID
 	ChangedAt time.Time
-	ExpiresAt time.Time // no login that began before the change is still running
+	ExpiresAt time.Time // from then on no login that began before the change is running
 }
 
-// RecordPasswordChange stores a change, unless a later one is stored. InsertAccess
-// and InsertPair then refuse logins that began before it.
+// RecordPasswordChange stores the latest change of a password. InsertAccessTokens and
+// InsertTokenPair then store no tokens of a login that began before the change.
 func (tx *Tx) RecordPasswordChange(ctx context.Context, c PasswordChange) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO password_changes AS p (tenant_id, account_id, changed_at, expires_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET changed_at = excluded.changed_at, expires_at = excluded.expires_at
@@ -26,9 +26,10 @@ func (tx *Tx) RecordPasswordChange(ctx context.Context, c PasswordChange) error 
 	return err
 }
 
-// DeleteTokensBefore deletes the tokens of an account that were issued by logins up
-// to a password change, and what refreshes made of them; unless all, only those of
-// applications whose policy says so.
+// DeleteTokensBefore revokes the tokens of an account whose login began before a password
+// change, with the access tokens of their refreshes. With all they are deleted for every
+// application; otherwise only for applications whose policy says
+// revokeTokensOnPasswordChange.
 func (tx *Tx) DeleteTokensBefore(ctx context.Context, c PasswordChange, all bool) error {
 	first := firstID(c.ChangedAt.Add(time.Millisecond))
 	const revoked = ` AND ($4 OR application_id NOT IN (SELECT application_id FROM oauth_policies WHERE tenant_id = $1
@@ -42,8 +43,8 @@ func (tx *Tx) DeleteTokensBefore(ctx context.Context, c PasswordChange, all bool
 	return err
 }
 
-// firstID returns the least id of a millisecond (RFC 9562, section 5.7). The id of a
-// token has the time at which its login began.
+// firstID returns the least UUIDv7 of a millisecond (RFC 9562, section 5.7). The id of a
+// token contains the time at which its login began.
 func firstID(at time.Time) (v id.ID) {
 	binary.BigEndian.PutUint64(v[:8], uint64(at.UnixMilli())<<16)
 	return v

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Policy says how long the tokens of an application live, in ISO 8601
+// Policy is the OAuth policy of an application: the lifetimes of its tokens, in ISO 8601
 // durations as the client wrote them.
 type Policy struct {
 	TenantID        id.ID
@@ -18,8 +18,8 @@ type Policy struct {
 	CreatedAt       time.Time
 	ModifiedAt      time.Time
 
-	// RevokeTokensOnPasswordChange says whether a password that an administrator
-	// sets ends the tokens of its account.
+	// RevokeTokensOnPasswordChange says whether the tokens of an account are revoked when an
+	// administrator sets its password.
 	RevokeTokensOnPasswordChange bool
 }
 
@@ -28,25 +28,25 @@ const (
 	policyQuery   = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
 )
 
-// Policy returns the policy of an application, or apierr.NotFound while it is the
-// default.
+// Policy returns the policy of an application, or apierr.NotFound for one that was never
+// changed: the default.
 func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, error) {
 	return pg.One[Policy](ctx, s.db, policyQuery, tenant, application)
 }
 
-// CachedPolicy is Policy from the cache: what this process changes shows at once,
-// what another changes a moment later.
+// CachedPolicy is Policy from the cache. A change by this process is visible at once, a
+// change by another process after at most 50 ms.
 func (s *Store) CachedPolicy(ctx context.Context, tenant, application id.ID) (Policy, error) {
 	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }
 
-// ForgetPolicy makes CachedPolicy return what this process has changed.
-func (s *Store) ForgetPolicy(tenant, application id.ID) {
+// InvalidatePolicy removes a policy that this process has changed from the cache.
+func (s *Store) InvalidatePolicy(tenant, application id.ID) {
 	s.policies.Forget(id.Ref{Tenant: tenant, ID: application})
 }
 
-// LockPolicy reads a policy that the transaction will change. Where there is
-// none it begins as p.
+// LockPolicy reads and locks a policy that the transaction will change. Where none is stored
+// it inserts p.
 func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
 	if _, err := pg.Exec(ctx, tx, `INSERT INTO oauth_policies (`+policyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
 		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.CreatedAt, p.ModifiedAt, p.RevokeTokensOnPasswordChange); err != nil {
@@ -56,7 +56,7 @@ func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
 		p.TenantID, p.ApplicationID)
 }
 
-// UpdatePolicy writes what a client can change.
+// UpdatePolicy writes the members that a client can change.
 func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
 	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at = $5,
 		revoke_tokens_on_password_change = $6
@@ -64,7 +64,7 @@ func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
 		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.ModifiedAt, p.RevokeTokensOnPasswordChange)
 }
 
-// DeletePolicy removes the policy of an application, if it has one of its own.
+// DeletePolicy deletes the policy of an application, if one is stored.
 func (tx *Tx) DeletePolicy(ctx context.Context, tenant, application id.ID) error {
 	_, err := pg.Exec(ctx, tx, `DELETE FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
 	return err

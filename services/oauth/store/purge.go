@@ -7,14 +7,14 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Expiring is a table whose rows are of no use once they have expired.
-type Expiring struct {
+// ExpiringTable is a table whose rows have no effect when they have expired.
+type ExpiringTable struct {
 	table string
-	key   string // beside the tenant
+	key   string // columns of the primary key after tenant_id
 }
 
-// Expired are the tables to purge, in the order of Kinds.
-var Expired = []Expiring{
+// ExpiringTables are the tables to purge. The first two have the order of TokenKinds.
+var ExpiringTables = []ExpiringTable{
 	{Refresh.table(), "id"},
 	{Access.table(), "id"},
 	{"spent_assertions", "jti_digest"},
@@ -22,29 +22,28 @@ var Expired = []Expiring{
 	{"password_changes", "account_id"},
 }
 
-// Purged is what a purge has done: how many rows went, and when the last of them
-// had expired.
-type Purged struct {
-	Rows int64
-	Last time.Time
+// PurgeResult is the result of one batch of a purge.
+type PurgeResult struct {
+	Rows int64     // that were deleted
+	Last time.Time // the greatest expiry of these rows
 }
 
-// Purge removes at most limit rows that expired between two times, the oldest
-// first. Rows that another replica purges at the same moment are left to it. A
-// purge that begins where the one before it ended does not go again over what is
-// left of its rows in the index, until a vacuum, and so costs the same.
+// DeleteExpired deletes at most limit rows that expired from one time to another, the oldest
+// first. It skips rows that another replica purges at the same time. A batch that starts at
+// Last of the batch before it does not read the index entries of deleted rows again, which
+// stay until a vacuum: all batches cost the same.
 //
-// Each row is looked up by its key: the planner would rather read the whole
-// table for every batch while that has less than some million rows.
-func (tx *Tx) Purge(ctx context.Context, of Expiring, from, before time.Time, limit int) (Purged, error) {
+// Each row is looked up by its key: otherwise the planner would read the whole table for
+// every batch while that has less than some million rows.
+func (tx *Tx) DeleteExpired(ctx context.Context, of ExpiringTable, from, before time.Time, limit int) (PurgeResult, error) {
 	if _, err := pg.Exec(ctx, tx, `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off',
 		true)`); err != nil {
-		return Purged{}, err
+		return PurgeResult{}, err
 	}
-	return pg.One[Purged](ctx, tx, `WITH gone AS (
+	return pg.One[PurgeResult](ctx, tx, `WITH deleted AS (
 		DELETE FROM `+of.table+` WHERE (tenant_id, `+of.key+`) IN
 			(SELECT tenant_id, `+of.key+` FROM `+of.table+` WHERE expires_at >= $1 AND expires_at < $2
 			ORDER BY expires_at LIMIT $3 FOR UPDATE SKIP LOCKED)
 		RETURNING expires_at)
-		SELECT count(*) AS rows, coalesce(max(expires_at), $1) AS last FROM gone`, from, before, limit)
+		SELECT count(*) AS rows, coalesce(max(expires_at), $1) AS last FROM deleted`, from, before, limit)
 }

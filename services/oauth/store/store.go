@@ -1,6 +1,6 @@
-// Package store holds all SQL of the OAuth service, one file per noun. Store
-// reads; Tx writes. Every query names its tenant, but for FindKey, which leads to
-// it, and the purges, which look at age alone.
+// Package store has all SQL of the OAuth service, one file per noun. Store reads; Tx writes.
+// Every query names its tenant, but for FindAPIKey, by which the tenant of a request is
+// found, and the purges, which delete expired rows of all tenants.
 package store
 
 import (
@@ -18,10 +18,10 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations returns the service's tables.
+// Migrations returns the migrations of the service's tables.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
-// Config says where the service's data is and how its tables are made.
+// Config returns the address of the service's database, its schema and its migrations.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), Migrations()},
@@ -29,7 +29,7 @@ func Config(url secure.Secret) pg.Config {
 	}
 }
 
-// Store reads.
+// Store reads the tables of the service.
 type Store struct {
 	pg.Databases
 	db     *pg.DB
@@ -37,45 +37,48 @@ type Store struct {
 
 	policies   *pg.Cache[Policy]
 	webConfigs *pg.Cache[WebConfig]
-	tokens     map[Kind]*pg.Cache[Token]
+	tokens     map[TokenKind]*pg.Cache[Token]
 }
 
-// tokenCacheSize is twice the number of tokens of a kind, half a kilobyte each.
+// tokenCacheSize is twice the number of tokens of a kind that are cached, half a kilobyte
+// each.
 const tokenCacheSize = 1 << 16
 
-// policyCacheSize is in applications. A policy says whether tokens end with a password.
+// policyCacheSize is in applications. A validation reads the policy, because it says whether
+// a change of the password revokes tokens.
 const policyCacheSize = 1 << 15
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	tokens := func(name string, kind Kind) *pg.Cache[Token] {
-		return pg.NewCacheWithin[Token](db, pg.RecentBounds(tokenCacheSize), name, "oauth.tokens", kind.query(), nil)
+	tokens := func(name string, kind TokenKind) *pg.Cache[Token] {
+		return pg.NewCacheWithin[Token](db, pg.RecentBounds(tokenCacheSize), name, "oauth.tokens", kind.selectByID(), nil)
 	}
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "oauth", now),
 		policies:   pg.NewCacheWithin[Policy](db, pg.RecentBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
-		tokens:     map[Kind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
+		tokens:     map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
 }
 
-// Outbox runs the service's transactions, and records the events that it has
-// seen.
+// Outbox runs the service's transactions, and records the events that the service has
+// handled.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 
-// Tx writes. Its Seen commits a consumed event's id together with its effect.
+// Tx writes in a transaction. Its Seen commits the id of a handled event together with the
+// effect of the event.
 type Tx struct {
 	*outbox.Tx
-	tokens map[Kind]*pg.Cache[Token]
+	tokens map[TokenKind]*pg.Cache[Token]
 }
 
-// Tx runs fn in a transaction. RecentToken sees at once what it deletes by DeleteToken
-// and DeletePair.
+// Tx runs fn in a transaction. After the commit, RecentToken of this process does not return
+// a token that was deleted by DeleteToken or DeleteTokenPair.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s.tokens}) })
 }
 
-// deletes notes that a token is not there after the transaction.
-func (tx *Tx) deletes(kind Kind, tenant, token id.ID) {
+// invalidateToken removes a token from the cache when the transaction commits.
+func (tx *Tx) invalidateToken(kind TokenKind, tenant, token id.ID) {
 	tx.tokens[kind].ForgetAfter(tx, id.Ref{Tenant: tenant, ID: token})
 }

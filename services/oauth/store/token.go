@@ -11,36 +11,37 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Kind distinguishes the two tokens. It is the member stt of a JWT's header.
-type Kind string
+// TokenKind is access or refresh. It is the member stt of a JWT's header.
+type TokenKind string
 
 // The kinds of token.
 const (
-	Access  Kind = "access"
-	Refresh Kind = "refresh"
+	Access  TokenKind = "access"
+	Refresh TokenKind = "refresh"
 )
 
-// Kinds lists both in the order in which they are deleted: without its refresh
-// token no new access token is made behind the deletion's back.
-var Kinds = []Kind{Refresh, Access}
+// TokenKinds are both kinds in the order of a deletion. Refresh tokens are deleted first: a
+// concurrent refresh then cannot issue a new access token after the access tokens were
+// deleted.
+var TokenKinds = []TokenKind{Refresh, Access}
 
-// Tokens of an account are sorted and searched by these attributes. The
-// application is another service's resource: the rules take that filter out of
-// the query before it comes here.
+// Tokens has the attributes by which the tokens of an account are sorted and searched. The
+// filter application.href has no column: Service.ListTokens replaces it by the id of the
+// application.
 var Tokens = list.Spec{
 	"createdAt":        {Column: "t.issued_at", Kind: list.Time, NoFind: true},
 	"application.href": {NoSort: true},
 }
 
-// Token is a token that was issued.
+// Token is an access or refresh token that was issued. Its JWT is not stored.
 type Token struct {
-	Kind          Kind
+	Kind          TokenKind
 	TenantID      id.ID
 	ID            id.ID
 	ApplicationID id.ID
 	AccountID     id.ID
 	KeyID         string    // of the API key that signs it
-	RefreshID     id.ID     // of an access token: the refresh token it came with; zero where there is none
+	RefreshID     id.ID     // of an access token: the refresh token that was issued with it; zero: none
 	IssuedAt      time.Time // whole seconds, as in its JWT
 	ExpiresAt     time.Time // whole seconds, as in its JWT
 
@@ -48,8 +49,8 @@ type Token struct {
 	// named none.
 	OrganizationID id.ID
 
-	// Began is when the request for a new token began.
-	Began time.Time `db:"-"`
+	// StartedAt is when the request that issued the token began. It is not stored.
+	StartedAt time.Time `db:"-"`
 }
 
 // LiveToken is a token with its JWT.
@@ -59,15 +60,16 @@ type LiveToken struct {
 	JWT          secure.Secret `db:"-"`
 }
 
-// table and columns are the SQL in which the two kinds differ.
-func (k Kind) table() string {
+// table returns the name of the table of a kind.
+func (k TokenKind) table() string {
 	if k == Refresh {
 		return "refresh_tokens"
 	}
 	return "access_tokens"
 }
 
-func (k Kind) columns() string {
+// columns returns the columns of a kind, for a query of Token.
+func (k TokenKind) columns() string {
 	const shared = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at, t.organization_id`
 	if k == Refresh {
 		return `'refresh' AS kind, NULL::uuid AS refresh_id, ` + shared
@@ -75,48 +77,50 @@ func (k Kind) columns() string {
 	return `'access' AS kind, t.refresh_id, ` + shared
 }
 
-// shown is where the tokens are that can be shown. The join leaves out those
-// whose API key was deleted: nothing can verify them, so they are gone.
-func (k Kind) shown() string {
+// fromWithAPIKeys returns the FROM clause of tokens with their API keys. It leaves out tokens
+// whose API key was deleted: their JWTs cannot be verified any more.
+func (k TokenKind) fromWithAPIKeys() string {
 	return `FROM ` + k.table() + ` t JOIN api_keys k ON k.tenant_id = t.tenant_id AND k.id = t.key_id`
 }
 
-func (k Kind) query() string {
+// selectByID returns the query of one token.
+func (k TokenKind) selectByID() string {
 	return `SELECT ` + k.columns() + ` FROM ` + k.table() + ` t WHERE t.tenant_id = $1 AND t.id = $2`
 }
 
-// Token returns a token whether or not it has expired, or apierr.NotFound.
-func (s *Store) Token(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+// Token returns a token, which may have expired, or apierr.NotFound.
+func (s *Store) Token(ctx context.Context, kind TokenKind, tenant, token id.ID) (Token, error) {
 	return s.tokens[kind].Read(ctx, id.Ref{Tenant: tenant, ID: token})
 }
 
-// RecentToken is Token as it was at most 50 ms ago. What this process deletes is gone at
-// once.
-func (s *Store) RecentToken(ctx context.Context, kind Kind, tenant, token id.ID) (Token, error) {
+// RecentToken is Token from the cache, as of at most 50 ms ago. A token that this process
+// deletes is not found at once.
+func (s *Store) RecentToken(ctx context.Context, kind TokenKind, tenant, token id.ID) (Token, error) {
 	return s.tokens[kind].One(ctx, id.Ref{Tenant: tenant, ID: token})
 }
 
-// ListTokens returns a page of an account's tokens that have not expired, of one
-// application unless that is zero.
-func (s *Store) ListTokens(ctx context.Context, kind Kind, tenant, account, application id.ID, now time.Time,
+// ListTokens returns a page of an account's tokens that have not expired. With an application
+// other than the zero id it returns only the tokens of that application.
+func (s *Store) ListTokens(ctx context.Context, kind TokenKind, tenant, account, application id.ID, now time.Time,
 	query list.Query) (list.Page[LiveToken], error) {
 	return listsql.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
-		kind.shown()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3 AND ($4::uuid IS NULL OR t.application_id = $4)`,
+		kind.fromWithAPIKeys()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3
+			AND ($4::uuid IS NULL OR t.application_id = $4)`,
 		"t.id", tenant, now, account, application)
 }
 
-// Inserted is the id of a token that was inserted.
-type Inserted struct {
+// InsertedToken is the id of a token that was inserted.
+type InsertedToken struct {
 	TenantID id.ID
 	ID       id.ID
 }
 
-// InsertAccess adds access tokens without refresh tokens in one statement, but for
-// those whose account's password was changed since their requests began. It returns
-// those that were added; they are there once the transaction has committed.
-func (tx *Tx) InsertAccess(_ context.Context, tokens []Token) *[]Inserted {
-	rows := columnsOf(tokens)
-	inserted := new([]Inserted)
+// InsertAccessTokens adds access tokens without refresh tokens in one statement. It leaves
+// out tokens whose account's password was changed since StartedAt. The result has the tokens
+// that were added; it is filled when the transaction commits.
+func (tx *Tx) InsertAccessTokens(_ context.Context, tokens []Token) *[]InsertedToken {
+	rows := tokenArraysOf(tokens)
+	inserted := new([]InsertedToken)
 	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a
 		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
 		SELECT u.tenant_id, u.id, u.application_id, u.account_id, u.key_id, u.issued_at, u.expires_at, u.organization_id
@@ -125,32 +129,33 @@ func (tx *Tx) InsertAccess(_ context.Context, tokens []Token) *[]Inserted {
 		WHERE NOT EXISTS
 			(SELECT FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.began)
 		RETURNING a.tenant_id, a.id`,
-		rows.tenants, rows.ids, rows.applications, rows.accounts, rows.keys, rows.issued, rows.expire, rows.organizations, rows.began)
+		rows.tenants, rows.ids, rows.applications, rows.accounts, rows.keys, rows.issued, rows.expire, rows.organizations, rows.startedAt)
 	return inserted
 }
 
-// columns are tokens by column, as a statement takes them.
-type columns struct {
+// tokenArrays has the values of tokens in one array for each column, as a statement with
+// unnest takes them.
+type tokenArrays struct {
 	tenants, ids, applications, accounts, organizations, refreshes []id.ID
 	keys                                                           []string
-	issued, expire, began                                          []time.Time
+	issued, expire, startedAt                                      []time.Time
 }
 
-func columnsOf(tokens []Token) (c columns) {
+func tokenArraysOf(tokens []Token) (c tokenArrays) {
 	for _, t := range tokens {
 		c.tenants, c.ids, c.applications = append(c.tenants, t.TenantID), append(c.ids, t.ID), append(c.applications, t.ApplicationID)
 		c.accounts, c.organizations = append(c.accounts, t.AccountID), append(c.organizations, t.OrganizationID)
 		c.refreshes, c.keys = append(c.refreshes, t.RefreshID), append(c.keys, t.KeyID)
 		c.issued, c.expire = append(c.issued, t.IssuedAt), append(c.expire, t.ExpiresAt)
-		c.began = append(c.began, t.Began.Truncate(time.Millisecond)) // as in the ids
+		c.startedAt = append(c.startedAt, t.StartedAt.Truncate(time.Millisecond)) // as in the ids
 	}
 	return c
 }
 
-// InsertPair adds an access token and the refresh token that it came with. The
-// transaction fails with apierr.NotFound if the account's password was changed
-// since the login began.
-func (tx *Tx) InsertPair(_ context.Context, access, refresh Token) error {
+// InsertTokenPair adds an access token and the refresh token that is issued with it. The
+// transaction fails with apierr.NotFound if the account's password was changed since
+// StartedAt.
+func (tx *Tx) InsertTokenPair(_ context.Context, access, refresh Token) error {
 	tx.QueueChange(`WITH login AS (
 			SELECT WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
 		), refresh AS (
@@ -161,18 +166,18 @@ func (tx *Tx) InsertPair(_ context.Context, access, refresh Token) error {
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10 FROM login`,
 		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID,
 		refresh.ExpiresAt,
-		access.OrganizationID, access.Began.Truncate(time.Millisecond)) // as in the ids
+		access.OrganizationID, access.StartedAt.Truncate(time.Millisecond)) // as in the ids
 	return nil
 }
 
-// InsertRefreshed adds access tokens of refresh tokens in one statement, but for
-// those whose refresh token is gone. It returns those that were added; they are
-// there once the transaction has committed. The refresh tokens are locked against
-// their deletion, not against other refreshes: a revocation that comes first leaves
-// nothing to refresh, and one that comes later finds this token to delete.
-func (tx *Tx) InsertRefreshed(_ context.Context, tokens []Token) *[]Inserted {
-	rows := columnsOf(tokens)
-	inserted := new([]Inserted)
+// InsertRefreshedTokens adds access tokens that refreshes issue, in one statement. It leaves
+// out tokens whose refresh token was deleted. The result has the tokens that were added; it
+// is filled when the transaction commits. The refresh tokens are locked against their
+// deletion (FOR KEY SHARE), not against other refreshes: after a revocation no token is
+// added, and a revocation that waits for the lock deletes the added token too.
+func (tx *Tx) InsertRefreshedTokens(_ context.Context, tokens []Token) *[]InsertedToken {
+	rows := tokenArraysOf(tokens)
+	inserted := new([]InsertedToken)
 	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a (tenant_id, id, application_id, account_id, key_id, refresh_id,
 		issued_at, expires_at, organization_id)
 		SELECT r.tenant_id, u.id, r.application_id, r.account_id, u.key_id, r.id, u.issued_at, u.expires_at, r.organization_id
@@ -184,30 +189,31 @@ func (tx *Tx) InsertRefreshed(_ context.Context, tokens []Token) *[]Inserted {
 	return inserted
 }
 
-// DeleteToken removes one token, or returns apierr.NotFound when it has expired
-// or is gone.
-func (tx *Tx) DeleteToken(ctx context.Context, kind Kind, tenant, token id.ID, now time.Time) error {
-	tx.deletes(kind, tenant, token)
+// DeleteToken deletes one token, or returns apierr.NotFound if it has expired or does not
+// exist.
+func (tx *Tx) DeleteToken(ctx context.Context, kind TokenKind, tenant, token id.ID, now time.Time) error {
+	tx.invalidateToken(kind, tenant, token)
 	return pg.MustChange(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id = $2 AND expires_at > $3`, tenant, token, now)
 }
 
-// DeletePair removes a refresh token and every access token that came of it.
-func (tx *Tx) DeletePair(ctx context.Context, tenant, account, refresh id.ID) error {
-	tx.deletes(Refresh, tenant, refresh)
+// DeleteTokenPair deletes a refresh token and all access tokens that were issued with it or
+// by its refreshes.
+func (tx *Tx) DeleteTokenPair(ctx context.Context, tenant, account, refresh id.ID) error {
+	tx.invalidateToken(Refresh, tenant, refresh)
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant, refresh); err != nil {
 		return err
 	}
 	deleted, err := pg.All[struct{ ID id.ID }](ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3
 		RETURNING id`, tenant, account, refresh)
 	for _, access := range deleted {
-		tx.deletes(Access, tenant, access.ID)
+		tx.invalidateToken(Access, tenant, access.ID)
 	}
 	return err
 }
 
-// DeleteAccountTokens removes all tokens of accounts.
+// DeleteAccountTokens deletes all tokens of accounts.
 func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []id.ID) error {
-	for _, kind := range Kinds {
+	for _, kind := range TokenKinds {
 		if _, err := pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = ANY ($2)`, tenant,
 			accounts); err != nil {
 			return err
@@ -216,9 +222,9 @@ func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []
 	return nil
 }
 
-// DeleteApplicationTokens removes at most limit tokens of a kind of an
-// application, and returns their number.
-func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind Kind, tenant, application id.ID, limit int) (int64, error) {
+// DeleteApplicationTokens deletes at most limit tokens of a kind of an application, and
+// returns their number.
+func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind TokenKind, tenant, application id.ID, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
 		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3)`, tenant, application, limit)
 }

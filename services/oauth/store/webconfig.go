@@ -8,14 +8,14 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// WebConfig says what the Client API of an application offers.
+// WebConfig says which endpoints of an application's Client API are enabled.
 type WebConfig struct {
 	TenantID      id.ID
 	ApplicationID id.ID
 	Status        string
 
-	// Whether the endpoints of that name are on. Nil is for those that follow
-	// the directory of the application's default account store.
+	// Whether the endpoints of that name are enabled. Where VerifyEmail, ForgotPassword or
+	// ChangePassword is nil, the directory of the application's default account store decides.
 	OAuth2         bool
 	Register       bool
 	Login          bool
@@ -24,9 +24,9 @@ type WebConfig struct {
 	ChangePassword *bool
 	Me             bool
 
-	MeExpand []string // what the endpoint me shows beside the account
+	MeExpand []string // the links that the endpoint /me expands
 	MFA
-	SigningKeyID string // of the tokens; empty: any of an administrator
+	SigningKeyID string // API key that signs the tokens; empty: the oldest of an administrator
 	CreatedAt    time.Time
 	ModifiedAt   time.Time
 }
@@ -43,25 +43,25 @@ const (
 	webConfigQuery = `SELECT ` + webConfigColumns + ` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`
 )
 
-// WebConfig returns the web config of an application, or apierr.NotFound while it
-// is the default.
+// WebConfig returns the web config of an application, or apierr.NotFound for one that was
+// never changed: the default.
 func (s *Store) WebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
 	return pg.One[WebConfig](ctx, s.db, webConfigQuery, tenant, application)
 }
 
-// CachedWebConfig is WebConfig from the cache: what this process changes shows at
-// once, what another changes a moment later.
+// CachedWebConfig is WebConfig from the cache. A change by this process is visible at once, a
+// change by another process when its notification has arrived (pkg/pg/cache.go).
 func (s *Store) CachedWebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
 	return s.webConfigs.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }
 
-// ForgetWebConfig makes CachedWebConfig return what this process has changed.
-func (s *Store) ForgetWebConfig(tenant, application id.ID) {
+// InvalidateWebConfig removes a web config that this process has changed from the cache.
+func (s *Store) InvalidateWebConfig(tenant, application id.ID) {
 	s.webConfigs.Forget(id.Ref{Tenant: tenant, ID: application})
 }
 
-// LockWebConfig reads a web config that the transaction will change. Where there
-// is none it begins as c.
+// LockWebConfig reads and locks a web config that the transaction will change. Where none is
+// stored it inserts c.
 func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error) {
 	if _, err := pg.Exec(ctx, tx, `INSERT INTO web_configs (`+webConfigColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
@@ -73,7 +73,7 @@ func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error)
 		FOR UPDATE`, c.TenantID, c.ApplicationID)
 }
 
-// UpdateWebConfig writes what a client can change.
+// UpdateWebConfig writes the members that a client can change.
 func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
 	return pg.MustChange(ctx, tx, `UPDATE web_configs SET status = $3, oauth2 = $4, register = $5, login = $6, verify_email = $7,
 		forgot_password = $8,
@@ -83,8 +83,7 @@ func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
 		c.ChangePassword, c.Me, c.MeExpand, c.MFA.Required, c.MFA.FactorTypes, c.SigningKeyID, c.ModifiedAt)
 }
 
-// DeleteWebConfig removes the web config of an application, if it has one of its
-// own.
+// DeleteWebConfig deletes the web config of an application, if one is stored.
 func (tx *Tx) DeleteWebConfig(ctx context.Context, tenant, application id.ID) error {
 	_, err := pg.Exec(ctx, tx, `DELETE FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
 	return err

@@ -51,7 +51,7 @@ func reaches(t *testing.T, s Subject) {
 	}
 }
 
-func accesses(t *testing.T, s Subject) {
+func accessChecks(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	open, closed, unmapped := n.directory(t, "Open"), n.directory(t, "Closed"), n.directory(t, "Unmapped")
 	shop, disabled := s.NewApplication(t, n.id), s.NewApplication(t, n.id)

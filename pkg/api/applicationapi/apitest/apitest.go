@@ -1,12 +1,11 @@
-// Package apitest is the suite of the application service's contract. It holds
-// every implementation to what api.go promises, in the same process and over
-// HTTP:
+// Package apitest is the contract test suite of the application service. It checks that an
+// implementation does what api.go promises, in the same process and over HTTP:
 //
 //	func TestContract(t *testing.T) {
 //		apitest.Run(t, func(t *testing.T) apitest.Subject { … })
 //	}
 //
-// Each file holds the promises about one noun.
+// Each file has the tests of one noun.
 package apitest
 
 import (
@@ -24,20 +23,20 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// Subject is an implementation under test, with the directory service that it
-// asks and the changes of state that the contract has no method for.
+// Subject is an implementation under test, with the directory service that it calls, and functions
+// for changes of state for which the contract has no method.
 type Subject struct {
 	API         applicationapi.Contract
 	Directories directoryapi.API
 	Base        href.Base // of the hrefs of account stores
 
-	// NewApplication makes an enabled application without account stores.
+	// NewApplication creates an enabled application without account stores.
 	NewApplication func(t *testing.T, tenant id.ID) id.ID
 	// Map makes a directory the last account store of an application.
 	Map func(t *testing.T, tenant, application, directory id.ID)
-	// Disable returns an application the status DISABLED.
+	// Disable sets the status of an application to DISABLED.
 	Disable func(*testing.T, directoryapi.Ref)
-	// DisableDirectory returns a directory the status DISABLED.
+	// DisableDirectory sets the status of a directory to DISABLED.
 	DisableDirectory func(*testing.T, directoryapi.Ref)
 	// FollowLinks maps a directory as the default account store of an
 	// application, and lets logins to it follow account links.
@@ -50,33 +49,33 @@ type Subject struct {
 	Delete func(*testing.T, directoryapi.Ref)
 }
 
-// Run holds what open returns to the contract, in process and over HTTP. The subject need not be
-// empty: the suite makes tenants of its own.
+// Run runs the suite on the subject that open returns, in process and over HTTP. The subject may
+// have other tenants: the suite creates its own.
 func Run(t *testing.T, open func(*testing.T) Subject) {
-	t.Run("in process", func(t *testing.T) { promises(t, open(t)) })
+	t.Run("in process", func(t *testing.T) { runAll(t, open(t)) })
 	t.Run("over HTTP", func(t *testing.T) {
 		s := open(t)
 		local := s.API
 		s.API = applicationapi.Client(directorysuite.OverHTTP(t, "application", func(router rpc.Router) { applicationapi.Serve(router, local) }))
-		promises(t, s)
+		runAll(t, s)
 	})
 }
 
-func promises(t *testing.T, s Subject) {
+func runAll(t *testing.T, s Subject) {
 	t.Run("sign-up", func(t *testing.T) { signUps(t, s) })
 	t.Run("applications", func(t *testing.T) { applications(t, s) })
-	t.Run("labels", func(t *testing.T) { labels(t, s) })
+	t.Run("DNS labels", func(t *testing.T) { dnsLabels(t, s) })
 	t.Run("logins", func(t *testing.T) { logins(t, s) })
-	t.Run("admissions", func(t *testing.T) { admissions(t, s) })
+	t.Run("completed logins", func(t *testing.T) { completedLogins(t, s) })
 	t.Run("links", func(t *testing.T) { links(t, s) })
-	t.Run("accesses", func(t *testing.T) { accesses(t, s) })
+	t.Run("access checks", func(t *testing.T) { accessChecks(t, s) })
 	t.Run("administrators", func(t *testing.T) { administrators(t, s) })
 	t.Run("hosted logins", func(t *testing.T) { hostedLogins(t, s) })
 	t.Run("resets", func(t *testing.T) { resets(t, s) })
 	t.Run("reach", func(t *testing.T) { reaches(t, s) })
 }
 
-// tenant is one of the suite's own, after its sign-up with both services.
+// tenant is a tenant of the suite, after its sign-up with both services.
 type tenant struct {
 	Subject
 	id             id.ID
@@ -89,13 +88,13 @@ type tenant struct {
 func newTenant(t *testing.T, s Subject) tenant {
 	t.Helper()
 	n := tenant{Subject: s, id: newID(), administrators: newID(), owner: newID()}
-	n.signUp = n.begin(t)
+	n.signUp = n.signUpDirectory(t)
 	n.made = must(s.API.SignUp(t.Context(), n.signUp))(t)
 	return n
 }
 
-// begin signs the tenant up with the directory service alone.
-func (n tenant) begin(t *testing.T) applicationapi.SignUp {
+// signUpDirectory signs the tenant up with the directory service only.
+func (n tenant) signUpDirectory(t *testing.T) applicationapi.SignUp {
 	t.Helper()
 	must(n.Directories.SignUp(t.Context(), directoryapi.SignUp{
 		Tenant: n.id, Directory: n.administrators, Owner: n.owner, Key: strings.ToLower(rand.Text()),
@@ -109,7 +108,7 @@ func (n tenant) begin(t *testing.T) applicationapi.SignUp {
 
 func (n tenant) ref(v id.ID) directoryapi.Ref { return directoryapi.Ref{Tenant: n.id, ID: v} }
 
-// directory makes a directory of that name.
+// directory creates a directory.
 func (n tenant) directory(t *testing.T, name string) id.ID {
 	t.Helper()
 	v := newID()
@@ -117,7 +116,7 @@ func (n tenant) directory(t *testing.T, name string) id.ID {
 	return v
 }
 
-// account makes an account of that status, with the suite's password.
+// account creates an account with a status, and with the suite's password.
 func (n tenant) account(t *testing.T, directory id.ID, email, status string) id.ID {
 	t.Helper()
 	return must(n.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{
@@ -128,7 +127,7 @@ func (n tenant) account(t *testing.T, directory id.ID, email, status string) id.
 
 var newID = directorysuite.NewID
 
-// must takes an answer that has to come.
+// must returns an answer, or fails the test where there is an error.
 func must[T any](answer T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -139,7 +138,7 @@ func must[T any](answer T, err error) func(*testing.T) T {
 	}
 }
 
-// refuse wants an error of the catalogue; nil wants none.
+// refuse checks that the error is one of the catalogue, or nil.
 func refuse[T any](_ T, err error) func(*testing.T, error) {
 	return func(t *testing.T, want error) {
 		t.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-func labels(t *testing.T, s Subject) {
+func dnsLabels(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	shop, theirs := s.NewApplication(t, n.id), s.NewApplication(t, other.id)
 	made := must(s.API.Application(t.Context(), n.ref(shop)))(t)

@@ -43,7 +43,7 @@ func signUps(t *testing.T, s Subject) {
 	})
 	t.Run("parallel calls make each once", func(t *testing.T) {
 		n := tenant{Subject: s, id: newID(), administrators: newID(), owner: newID()}
-		in := n.begin(t)
+		in := n.signUpDirectory(t)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {

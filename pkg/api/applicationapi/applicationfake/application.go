@@ -1,7 +1,7 @@
-// Package applicationfake is the application service in memory, for the tests of
-// the services that call it: without a limit on failed logins of an address that
-// sends none, and with calls that a test can break (fault.Injector). It asks a
-// directory service, as the real one does, and passes the contract's own suite.
+// Package applicationfake is a fake of the application service in memory, for the tests of services
+// that call it. A test can make its calls fail (fault.Injector). Failed logins are limited only
+// for requests with a client address. It calls a directory service, as the real service does,
+// and passes the contract's suite.
 package applicationfake
 
 import (
@@ -28,7 +28,7 @@ const Suffix = "apps.localhost"
 // Service keeps applications and organizations in memory.
 type Service struct {
 	fault.Injector
-	applicationapi.SAML // nil: the double has no SAML
+	applicationapi.SAML // nil: the fake has no SAML
 
 	directories directoryapi.API
 	base        href.Base
@@ -60,8 +60,8 @@ type organization struct {
 
 var _ applicationapi.Contract = (*Service)(nil)
 
-// New makes an empty service beside a directory service. base is what the hrefs
-// of account stores begin with.
+// New returns a fake without applications, which calls a directory service. The hrefs of account
+// stores begin with base.
 func New(directories directoryapi.API, base href.Base, now func() time.Time) *Service {
 	return &Service{
 		directories: directories, base: base, now: now, Changes: changefeed.NewLog(),
@@ -69,7 +69,7 @@ func New(directories directoryapi.API, base href.Base, now func() time.Time) *Se
 	}
 }
 
-// call runs a method under the lock, unless it is broken.
+// call runs a method under the lock, unless a test makes it fail.
 func call[T any](s *Service, method string, do func() (T, error)) (T, error) {
 	return fault.Call(&s.Injector, &s.mu, method, do)
 }
@@ -99,7 +99,7 @@ func (s *Service) insert(at directoryapi.Ref, name string, builtin bool) *applic
 	return a
 }
 
-// SignUp makes the first applications of a tenant.
+// SignUp creates the first applications of a tenant.
 func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applicationapi.SignedUp, error) {
 	return call(s, "SignUp", func() (out applicationapi.SignedUp, err error) {
 		console, first := directoryapi.Ref{Tenant: in.Tenant, ID: in.Console}, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
@@ -109,8 +109,8 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 			if _, err := s.directories.CreateDirectory(ctx, create); err != nil {
 				return out, err
 			}
-			s.insert(console, in.ConsoleName, true).begin(in.ConsoleMapping, in.Administrators)
-			s.insert(first, name, false).begin(in.ApplicationMapping, in.Directory)
+			s.insert(console, in.ConsoleName, true).mapFirstDirectory(in.ConsoleMapping, in.Administrators)
+			s.insert(first, name, false).mapFirstDirectory(in.ApplicationMapping, in.Directory)
 			s.signUps = append(s.signUps, in)
 		}
 		out.Console = s.applications[console].Application
@@ -121,8 +121,8 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 	})
 }
 
-// begin maps the first directory of an application.
-func (a *application) begin(mapping, directory id.ID) {
+// mapFirstDirectory maps the first directory of an application, as its default account store.
+func (a *application) mapFirstDirectory(mapping, directory id.ID) {
 	a.DefaultAccountStore, a.DefaultGroupStore = mapping, mapping
 	a.defaultStore = directoryapi.Store{Kind: directoryapi.Directories, ID: directory}
 	a.stores = []directoryapi.Store{a.defaultStore}
@@ -153,7 +153,7 @@ func (s *Service) ApplicationOfWebConfig(_ context.Context, in directoryapi.Ref)
 	})
 }
 
-// SetDNSLabel renames an application's Client API.
+// SetDNSLabel changes the DNS label of an application.
 func (s *Service) SetDNSLabel(_ context.Context, in applicationapi.SetDNSLabel) (applicationapi.Application, error) {
 	return call(s, "SetDNSLabel", func() (applicationapi.Application, error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})

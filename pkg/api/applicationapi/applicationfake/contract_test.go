@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// What tests rely on is what the application service does.
+// The fake does what the contract promises.
 func TestContract(t *testing.T) {
 	const base href.Base = "https://doorward.test/v1"
 	apitest.Run(t, func(*testing.T) apitest.Subject {

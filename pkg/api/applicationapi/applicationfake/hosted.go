@@ -25,21 +25,21 @@ func (s *Service) ApplicationByDNSLabel(_ context.Context, in applicationapi.DNS
 	})
 }
 
-// within returns the application of a Where, and the part of its stores that it names.
-func (s *Service) within(ctx context.Context, in applicationapi.Where) (*application, reach, error) {
+// findStores returns the application of a Where, and the account stores that the Where names.
+func (s *Service) findStores(ctx context.Context, in applicationapi.Where) (*application, loginStores, error) {
 	a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 	if err != nil {
-		return nil, reach{}, err
+		return nil, loginStores{}, err
 	}
 	where, err := s.narrow(ctx, a, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey})
 	return a, where, err
 }
 
-// LoginStores returns the directories of a login. The default is the default account
-// store of the application; an organization has none.
+// LoginStores returns the directories in which a login name is looked up. Organizations have no
+// default account store.
 func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
 	return call(s, "LoginStores", func() (out applicationapi.LoginStores, err error) {
-		a, where, err := s.within(ctx, in)
+		a, where, err := s.findStores(ctx, in)
 		if a != nil {
 			out.Status = a.Status
 			out.HasOrganizations = slices.ContainsFunc(a.stores, func(at directoryapi.Store) bool { return at.Kind == organizations })
@@ -68,7 +68,7 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 // Register creates an account in the default account store, or in the directory that is named.
 func (s *Service) Register(ctx context.Context, in applicationapi.Register) (directoryapi.Account, error) {
 	return call(s, "Register", func() (directoryapi.Account, error) {
-		a, where, err := s.within(ctx, in.Where)
+		a, where, err := s.findStores(ctx, in.Where)
 		if err != nil {
 			return directoryapi.Account{}, err
 		}
@@ -86,10 +86,10 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 	})
 }
 
-// RequestVerification asks for another verification mail.
+// RequestVerification requests another verification mail.
 func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
 	return call(s, "RequestVerification", func() (directoryapi.Empty, error) {
-		_, where, err := s.within(ctx, in.Where)
+		_, where, err := s.findStores(ctx, in.Where)
 		if err != nil {
 			return directoryapi.Empty{}, err
 		}
@@ -99,10 +99,10 @@ func (s *Service) RequestVerification(ctx context.Context, in applicationapi.Log
 	})
 }
 
-// RequestReset asks for a password reset mail.
+// RequestReset requests a password reset mail.
 func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
 	return call(s, "RequestReset", func() (directoryapi.Empty, error) {
-		_, where, err := s.within(ctx, in.Where)
+		_, where, err := s.findStores(ctx, in.Where)
 		if err == nil {
 			_, err = s.directories.RequestReset(ctx, directoryapi.RequestReset{
 				Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login, Anonymous: true,
@@ -112,7 +112,7 @@ func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName)
 	})
 }
 
-// CheckReset returns the reset of a token.
+// CheckReset returns the password reset of a token.
 func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) (directoryapi.PasswordReset, error) {
 	return call(s, "CheckReset", func() (directoryapi.PasswordReset, error) { return s.reset(ctx, in) })
 }
@@ -140,7 +140,7 @@ func (s *Service) ResetPassword(ctx context.Context, in applicationapi.ResetPass
 	})
 }
 
-// AccountApplications returns the applications that reach an account.
+// AccountApplications returns the applications that have an account in their account stores.
 func (s *Service) AccountApplications(ctx context.Context, in directoryapi.Ref) (applicationapi.Applications, error) {
 	return call(s, "AccountApplications", func() (out applicationapi.Applications, err error) {
 		of, err := s.directories.StoresOf(ctx, in)
@@ -148,8 +148,9 @@ func (s *Service) AccountApplications(ctx context.Context, in directoryapi.Ref) 
 			return out, err
 		}
 		for _, a := range s.applications {
-			held := s.expandOrganizations(a, a.stores)
-			if a.TenantID == in.Tenant && slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(held, at) }) {
+			mapped := s.expandOrganizations(a, a.stores)
+			isMapped := func(store directoryapi.Store) bool { return slices.Contains(mapped, store) }
+			if a.TenantID == in.Tenant && slices.ContainsFunc(of.Stores, isMapped) {
 				out.Items = append(out.Items, a.Application)
 			}
 		}

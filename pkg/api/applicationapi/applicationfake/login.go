@@ -18,20 +18,20 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// organizations is the kind of that name, as it stands in an href.
+// organizations is the kind of organizations, as it stands in an href.
 const organizations = "organizations"
 
-// maxFailures is how many times a login may fail at one address.
+// maxFailures is how many times a login name may fail at one address.
 const maxFailures = 20
 
-// attempt is a login at an address.
+// attempt is a login name at a client address.
 type attempt struct {
 	tenant  id.ID
 	login   string
 	address netip.Addr
 }
 
-// Login checks a password.
+// Login logs an account in by its password.
 func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
 	return call(s, "Login", func() (applicationapi.LoggedIn, error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
@@ -57,23 +57,23 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 			return applicationapi.LoggedIn{}, err
 		}
 		delete(s.failures, from)
-		return s.linked(ctx, a, found, where.organization)
+		return s.followLinks(ctx, a, found, where.organization)
 	})
 }
 
-// CompleteLogin logs in an account that was authenticated otherwise.
+// CompleteLogin logs in an account that was authenticated without a password.
 func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
 	return call(s, "CompleteLogin", func() (out applicationapi.LoggedIn, err error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 		if err != nil {
 			return out, err
 		}
-		asked := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-		access, err := s.checkAccess(ctx, a, asked)
+		request := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
+		access, err := s.checkAccess(ctx, a, request)
 		if err != nil {
 			return out, err
 		}
-		where := reach{stores: s.expandOrganizations(a, a.stores)}
+		where := loginStores{stores: s.expandOrganizations(a, a.stores)}
 		if named := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); named != (directoryapi.StoreName{}) {
 			if where, err = s.narrow(ctx, a, named); err != nil {
 				return out, err
@@ -83,12 +83,12 @@ func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteL
 				return out, err
 			}
 		}
-		return s.linked(ctx, a, directoryapi.Authenticated{Account: access.Account}, where.organization)
+		return s.followLinks(ctx, a, directoryapi.Authenticated{Account: access.Account}, where.organization)
 	})
 }
 
-// linked follows the links of an account that has proved itself.
-func (s *Service) linked(
+// followLinks returns the account that logs in for an account that was authenticated.
+func (s *Service) followLinks(
 	ctx context.Context, a *application, in directoryapi.Authenticated, organization id.ID,
 ) (applicationapi.LoggedIn, error) {
 	out := applicationapi.LoggedIn{Account: in.Account, Organization: organization}
@@ -105,41 +105,41 @@ func (s *Service) linked(
 	return out, nil
 }
 
-// reach are the stores in which a login is looked for, and the organization that
-// it names, if any.
-type reach struct {
+// loginStores are the account stores in which a login name is looked up, and the organization
+// that the login names; zero: none.
+type loginStores struct {
 	stores       []directoryapi.Store
 	organization id.ID
 }
 
-// narrow returns the part of an application's stores that a login names.
-func (s *Service) narrow(ctx context.Context, a *application, named directoryapi.StoreName) (reach, error) {
+// narrow returns the account stores of an application that a login names.
+func (s *Service) narrow(ctx context.Context, a *application, named directoryapi.StoreName) (loginStores, error) {
 	if named == (directoryapi.StoreName{}) {
 		if len(a.stores) == 0 {
-			return reach{}, apierr.NoStores
+			return loginStores{}, apierr.NoStores
 		}
-		return reach{stores: s.expandOrganizations(a, a.stores)}, nil
+		return loginStores{stores: s.expandOrganizations(a, a.stores)}, nil
 	}
 	at, err := s.named(ctx, a.TenantID, named)
 	if err != nil {
-		return reach{}, err
+		return loginStores{}, err
 	}
 	if !slices.Contains(a.stores, at) {
-		return reach{}, apierr.NotMapped
+		return loginStores{}, apierr.NotMapped
 	}
 	o, isOrganization := s.organizations[directoryapi.Ref{Tenant: a.TenantID, ID: at.ID}]
 	switch {
 	case !isOrganization:
-		return reach{stores: []directoryapi.Store{at}}, nil
+		return loginStores{stores: []directoryapi.Store{at}}, nil
 	case o.status != directoryapi.Enabled:
-		return reach{}, apierr.OrganizationDisabled
+		return loginStores{}, apierr.OrganizationDisabled
 	case len(o.stores) == 0:
-		return reach{}, apierr.OrgNoStores
+		return loginStores{}, apierr.OrgNoStores
 	}
-	return reach{o.stores, at.ID}, nil
+	return loginStores{o.stores, at.ID}, nil
 }
 
-// named returns the store of a name, or apierr.Reference.
+// named returns the account store with an href or a nameKey, or apierr.Reference.
 func (s *Service) named(ctx context.Context, tenant id.ID, named directoryapi.StoreName) (directoryapi.Store, error) {
 	if named.Href == "" {
 		for at, o := range s.organizations {
@@ -168,7 +168,7 @@ func (s *Service) named(ctx context.Context, tenant id.ID, named directoryapi.St
 	return directoryapi.Store{Kind: ref.Kind, ID: ref.ID}, err
 }
 
-// expandOrganizations puts the stores of organizations in place of these.
+// expandOrganizations replaces organizations by their account stores.
 func (s *Service) expandOrganizations(a *application, in []directoryapi.Store) (out []directoryapi.Store) {
 	for _, store := range in {
 		if o, ok := s.organizations[directoryapi.Ref{Tenant: a.TenantID, ID: store.ID}]; ok {
@@ -210,8 +210,8 @@ func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (c
 }
 
 func (s *Service) checkAccess(ctx context.Context, a *application, in applicationapi.CheckAccess) (directoryapi.Access, error) {
-	asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.expandOrganizations(a, a.stores)}
-	access, err := s.directories.CheckAccess(ctx, asked)
+	request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: s.expandOrganizations(a, a.stores)}
+	access, err := s.directories.CheckAccess(ctx, request)
 	o := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: in.Organization}]
 	switch {
 	case errors.Is(err, apierr.TokenAccountDisabled):
@@ -223,8 +223,8 @@ func (s *Service) checkAccess(ctx context.Context, a *application, in applicatio
 	case o.status != directoryapi.Enabled:
 		err = apierr.TokenStoreDisabled
 	default:
-		asked.Stores = o.stores
-		access, err = s.directories.CheckAccess(ctx, asked)
+		request.Stores = o.stores
+		access, err = s.directories.CheckAccess(ctx, request)
 	}
 	if err != nil {
 		return directoryapi.Access{}, err
@@ -232,13 +232,13 @@ func (s *Service) checkAccess(ctx context.Context, a *application, in applicatio
 	return access, nil
 }
 
-// Administrator returns an account that the built-in application reaches.
+// Administrator returns an account if it is in an account store of the built-in application.
 func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
 	return call(s, "Administrator", func() (directoryapi.Account, error) {
 		for _, a := range s.applications {
 			if a.TenantID == in.Tenant && a.Builtin {
-				asked := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.expandOrganizations(a, a.stores)}
-				access, err := s.directories.CheckAccess(ctx, asked)
+				request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.ID, Stores: s.expandOrganizations(a, a.stores)}
+				access, err := s.directories.CheckAccess(ctx, request)
 				return access.Account, err
 			}
 		}
@@ -246,7 +246,7 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	})
 }
 
-// Reaches reports whether a store of an application holds an account.
+// Reaches reports whether an account is in an account store of an application.
 func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
 	return call(s, "Reaches", func() (out applicationapi.Reached, err error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
@@ -257,14 +257,14 @@ func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (appli
 		if errors.Is(err, apierr.NotFound) {
 			return out, nil
 		}
-		held := s.expandOrganizations(a, a.stores)
-		out.Reached = slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(held, at) })
+		mapped := s.expandOrganizations(a, a.stores)
+		out.Reached = slices.ContainsFunc(of.Stores, func(at directoryapi.Store) bool { return slices.Contains(mapped, at) })
 		return out, err
 	})
 }
 
-// ProviderLogin logs in the user of a token of the fake directory service; a
-// provider refuses other tokens.
+// ProviderLogin logs in the user of a token, or code, "user:…" of the fake directory service. Any
+// other token is refused as by the provider.
 func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
 	return call(s, "ProviderLogin", func() (out applicationapi.ProviderLoggedIn, err error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})

@@ -9,10 +9,10 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// What follows are the changes of state that the contract has no method for. A
-// resource that does not exist is a fault of the test, which panics.
+// The methods below change the state for tests; the contract has no methods for these changes. They
+// panic for a resource that does not exist, which is a fault of the test.
 
-// NewApplication makes an enabled application that the directories are mapped to.
+// NewApplication creates an enabled application that the directories are mapped to.
 func (s *Service) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,8 +21,8 @@ func (s *Service) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 	return at.ID
 }
 
-// NewConsole makes the built-in application of a tenant, whose administrators are
-// the accounts of the directories.
+// NewConsole creates the built-in application of a tenant. The accounts of the directories are
+// the administrators.
 func (s *Service) NewConsole(tenant id.ID, directories ...id.ID) id.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,8 +31,8 @@ func (s *Service) NewConsole(tenant id.ID, directories ...id.ID) id.ID {
 	return at.ID
 }
 
-// NewOrganization makes an enabled organization that the directories are mapped
-// to, and maps it to an application.
+// NewOrganization creates an enabled organization that the directories are mapped to, and maps it
+// to an application.
 func (s *Service) NewOrganization(tenant, to id.ID, nameKey string, directories ...id.ID) id.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func stores(directories []id.ID) []directoryapi.Store {
 	return list
 }
 
-// Change changes an application, otherwise than the stores that it has.
+// Change changes members of an application, but not its account stores.
 func (s *Service) Change(at directoryapi.Ref, change func(*applicationapi.Application)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,7 @@ func (s *Service) SetStatus(at directoryapi.Ref, status string) {
 	s.applications[at].Status = status
 }
 
-// Map makes the directories the account stores of an application, besides the
-// organizations that are mapped to it.
+// Map replaces the directories that are mapped to an application. Its organizations stay mapped.
 func (s *Service) Map(at directoryapi.Ref, directories ...id.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +138,7 @@ func (s *Service) Delete(at directoryapi.Ref) {
 	delete(s.organizations, at)
 }
 
-// SignUps returns what was asked of SignUp, once for each tenant.
+// SignUps returns the first request of SignUp of each tenant.
 func (s *Service) SignUps() []applicationapi.SignUp {
 	s.mu.Lock()
 	defer s.mu.Unlock()

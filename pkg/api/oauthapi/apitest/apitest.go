@@ -1,6 +1,5 @@
-// Package apitest is the suite of the OAuth service's contract. It runs against
-// the service in the same process and over HTTP, so that both behave
-// alike.
+// Package apitest is the contract test suite of the OAuth service. It runs on the service in the
+// same process and over HTTP, so that both behave alike.
 package apitest
 
 import (
@@ -17,7 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Surroundings is the contract under test with what the suite needs around it.
+// Surroundings has the implementation under test, and the resources and functions that the suite
+// needs.
 type Surroundings struct {
 	API oauthapi.Contract
 
@@ -62,7 +62,7 @@ func Run(t *testing.T, open func(*testing.T) Surroundings) {
 	})
 }
 
-// RunHosted runs what hosted logins and sign-ups rely on.
+// RunHosted runs the part of the suite for hosted logins and sign-ups.
 func RunHosted(t *testing.T, open func(*testing.T) Surroundings) {
 	run(t, open, map[string]func(*testing.T, Surroundings){
 		"EnsureKey returns the key that it made": ensure,

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// What tests rely on is what the OAuth service does.
+// The fake does what the contract promises for hosted logins.
 func TestContract(t *testing.T) {
 	apitest.RunHosted(t, func(t *testing.T) apitest.Surroundings {
 		clock := &clocktest.Clock{}

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// lifetime is how long an access token is good.
+// lifetime is the lifetime of an access token.
 const lifetime = time.Hour
 
 // token is an access token.
@@ -22,7 +22,7 @@ type token struct {
 	expiresAt time.Time
 }
 
-// VerifyJWT verifies a JWT that a key of an administrator signed.
+// VerifyJWT verifies a JWT that was signed with an API key of an administrator.
 func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthapi.VerifiedJWT, error) {
 	return call(s, "VerifyJWT", func() (out oauthapi.VerifiedJWT, err error) {
 		var name string
@@ -37,7 +37,7 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 			return s.keys[name].secret, nil
 		})
 		if err == nil {
-			err = s.good(ctx, name)
+			err = s.checkAdministratorKey(ctx, name)
 		}
 		if err != nil {
 			return out, apierr.TokenSignature
@@ -50,20 +50,21 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 	})
 }
 
-// SignAssertion signs with the named key, or with the oldest of an administrator.
+// SignAssertion signs an assertion with the key of KeyID, or with the oldest key of an
+// administrator.
 func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) (oauthapi.SignedAssertion, error) {
 	return call(s, "SignAssertion", func() (out oauthapi.SignedAssertion, err error) {
 		var signer *key
 		for name, k := range s.keys {
 			named := in.KeyID == name || in.KeyID == "" && (signer == nil || k.CreatedAt.Before(signer.CreatedAt))
-			if s.good(ctx, name) == nil && k.TenantID == in.Tenant && named {
+			if s.checkAdministratorKey(ctx, name) == nil && k.TenantID == in.Tenant && named {
 				signer = &k
 			}
 		}
 		if signer == nil {
 			return out, apierr.NotFound
 		}
-		var members map[string]json.RawMessage // as they are written: a large number must not change
+		var members map[string]json.RawMessage // not decoded, so that a large number does not change
 		if err := json.Unmarshal(in.Claims, &members); err != nil {
 			return out, apierr.Format
 		}
@@ -89,7 +90,7 @@ func (s *Service) ClientConfig(context.Context, id.Ref) (oauthapi.ClientConfig, 
 	})
 }
 
-// ClientToken answers the password grant; the double knows no other.
+// ClientToken is the token endpoint, with the password grant only.
 func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oauthapi.ClientTokens, error) {
 	return call(s, "ClientToken", func() (out oauthapi.ClientTokens, err error) {
 		if in.Form["grant_type"] != "password" {
@@ -121,7 +122,7 @@ func (s *Service) ClientRevoke(_ context.Context, in oauthapi.ClientForm) (oauth
 	})
 }
 
-// ValidateToken checks an access token.
+// ValidateToken validates an access token.
 func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) (oauthapi.ValidToken, error) {
 	return call(s, "ValidateToken", func() (oauthapi.ValidToken, error) {
 		t, ok := s.tokens[in.Token]

@@ -1,7 +1,6 @@
-// Package oauthfake is the OAuth service's API keys in memory, for the tests of the
-// services that call it, with calls that a test can break (fault.Injector). It asks
-// an application service for the administrators of a tenant, and passes the part of the
-// contract's own suite that hosted logins rely on.
+// Package oauthfake is a fake of the OAuth service in memory, for the tests of services that call
+// it. A test can make its calls fail (fault.Injector). It calls an application service for the
+// administrators of a tenant, and passes the part of the contract's suite for hosted logins.
 package oauthfake
 
 import (
@@ -21,7 +20,7 @@ import (
 // Service keeps API keys in memory.
 type Service struct {
 	fault.Injector
-	oauthapi.API // nil: of it the double has EnsureKey alone, as gateways ask the rest
+	oauthapi.API // nil: the fake has EnsureKey only; the gateway alone calls the other methods
 	applications applicationapi.API
 	now          func() time.Time
 
@@ -37,18 +36,18 @@ type key struct {
 
 var _ oauthapi.Contract = (*Service)(nil)
 
-// New makes an empty service beside an application service.
+// New returns a fake without API keys, which calls an application service.
 func New(applications applicationapi.API, now func() time.Time) *Service {
 	return &Service{applications: applications, now: now, keys: map[string]key{}, tokens: map[secure.Secret]token{}}
 }
 
-// call runs a method under the lock, unless it is broken.
+// call runs a method under the lock, unless a test makes it fail.
 func call[T any](s *Service, method string, do func() (T, error)) (T, error) {
 	return fault.Call(&s.Injector, &s.mu, method, do)
 }
 
-// good refuses a key that is not one of an administrator.
-func (s *Service) good(ctx context.Context, name string) error {
+// checkAdministratorKey refuses an API key whose account is not an administrator.
+func (s *Service) checkAdministratorKey(ctx context.Context, name string) error {
 	k, ok := s.keys[name]
 	if !ok {
 		return apierr.Unauthorized
@@ -57,7 +56,7 @@ func (s *Service) good(ctx context.Context, name string) error {
 	return err
 }
 
-// EnsureKey makes a key.
+// EnsureKey creates an API key.
 func (s *Service) EnsureKey(_ context.Context, in oauthapi.EnsureKey) (oauthapi.Key, error) {
 	return call(s, "EnsureKey", func() (oauthapi.Key, error) {
 		const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
@@ -84,14 +83,14 @@ func (s *Service) EnsureKey(_ context.Context, in oauthapi.EnsureKey) (oauthapi.
 	})
 }
 
-// DeleteKey deletes a key.
+// DeleteKey deletes an API key.
 func (s *Service) DeleteKey(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.keys, name)
 }
 
-// Keys returns what was asked of EnsureKey, by the ids of the keys.
+// Keys returns the requests of EnsureKey that have created keys, by the ids of the keys.
 func (s *Service) Keys() map[string]oauthapi.EnsureKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// What every deployment of a test has.
+// The configuration of the service in tests, and the login of the account of a Site.
 const (
 	Base     href.Base     = "https://id.example.test/v1"
 	Alias                  = "service"
@@ -39,7 +39,7 @@ const (
 	Password secure.Secret = "Changeme1!"
 )
 
-// Site is one tenant: its administrator with an API key, and an application
+// Site is a tenant of a test, with an administrator and its API key, and with an application
 // whose directory has an account.
 type Site struct {
 	Tenant         id.ID
@@ -52,7 +52,7 @@ type Site struct {
 	Application    id.ID
 }
 
-// Deployment is the service in its surroundings.
+// Deployment is the service with its database, its HTTP application and fakes of its peers.
 type Deployment struct {
 	Site
 	*World
@@ -73,7 +73,7 @@ func Open(t testing.TB) *Deployment {
 	d := &Deployment{DB: db, Master: master, Clock: &clocktest.Clock{}}
 	d.World = NewWorld(t, Base, d.Clock.Now)
 	d.Store = store.New(db, d.Clock.Now)
-	d.Service = d.Under(t, master)
+	d.Service = d.WithMasterKey(t, master)
 	d.Signer = caller.NewSigner("a secret of the tests, 32 characters", d.Clock.Now)
 	d.HTTP = rest.New(rest.Config{Service: "oauth", Base: Base, Signer: d.Signer})
 	oauthapi.Serve(rest.Contract(d.HTTP), d.Service)
@@ -82,18 +82,18 @@ func Open(t testing.TB) *Deployment {
 	return d
 }
 
-// Replica returns another process of the service, whose caches are enabled.
+// Replica returns the service as another process has it, with its own caches enabled.
 func (d *Deployment) Replica(t testing.TB) *oauth.Service {
 	t.Helper()
 	replica := *d
 	replica.DB = pg.Over(d.DB.Pool)
 	replica.Store = store.New(replica.DB, d.Clock.Now)
 	worktest.Start(t, replica.DB.Listen)
-	return replica.Under(t, d.Master)
+	return replica.WithMasterKey(t, d.Master)
 }
 
-// Under returns the same service as it is after a start with other master keys.
-func (d *Deployment) Under(t testing.TB, master secure.Secret) *oauth.Service {
+// WithMasterKey returns the service as it is after a restart with another master key.
+func (d *Deployment) WithMasterKey(t testing.TB, master secure.Secret) *oauth.Service {
 	t.Helper()
 	ring, err := secure.ParseKeyring(master)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s Site) Request(pairs ...string) oauth.TokenRequest {
 }
 
 // LogIn gets the tokens of the site's account.
-func (d *Deployment) LogIn(t testing.TB, s Site) oauth.Issued {
+func (d *Deployment) LogIn(t testing.TB, s Site) oauth.IssuedTokens {
 	t.Helper()
 	issued, err := d.Service.Token(t.Context(), s.Request("grant_type", "password", "username", Login, "password", Password.Reveal()))
 	if err != nil {
@@ -151,8 +151,8 @@ type Answer struct {
 	Body   string
 }
 
-// Do sends a request on behalf of the site's administrator. A url.Values body is
-// a form, a string JSON, nil none.
+// Do sends a request as the site's administrator. A body of the type url.Values is a form, a
+// string is JSON, nil is no body.
 func (d *Deployment) Do(t testing.TB, s Site, method, path string, body any) Answer {
 	t.Helper()
 	var content io.Reader
@@ -170,7 +170,7 @@ func (d *Deployment) Do(t testing.TB, s Site, method, path string, body any) Ans
 	return d.Send(t, s, request)
 }
 
-// Send is Do with a request of the test's own.
+// Send sends a request as the site's administrator.
 func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
 	t.Helper()
 	request.Header.Set(caller.Header, d.Signer.Sign(caller.Caller{Tenant: s.Tenant, Key: s.Key, Account: s.Administrator,
@@ -187,8 +187,8 @@ func (d *Deployment) Send(t testing.TB, s Site, request *http.Request) Answer {
 	return Answer{response.StatusCode, response.Header, string(content)}
 }
 
-// Decrypt returns the text of what a client gets for a secret that is encrypted:
-// the Base64 of an initialisation vector and of AES-CBC with PKCS #7.
+// Decrypt decrypts a secret as a client does: the Base64 of an initialisation vector and of
+// AES-CBC with PKCS #7.
 func Decrypt(t testing.TB, key []byte, encrypted string) string {
 	t.Helper()
 	raw, err := base64.StdEncoding.DecodeString(encrypted)

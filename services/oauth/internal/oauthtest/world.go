@@ -1,5 +1,5 @@
-// Package oauthtest is the surroundings of the OAuth service in tests: its peers
-// in memory, its database and its HTTP application.
+// Package oauthtest runs the OAuth service in tests: on a database of its own, with its HTTP
+// application, and with fakes of its peers in memory.
 package oauthtest
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/doorward/doorward/services/oauth"
 )
 
-// World is the services that the OAuth service calls, in memory.
+// World has the fakes of the services that the OAuth service calls.
 type World struct {
 	Directories  *directoryfake.Service
 	Applications *applicationfake.Service
 	Factors      *mfafake.Service
 
-	Remote bool // the services count as ones of other processes
+	Remote bool // the service takes the fakes for services of other processes
 
 	t        testing.TB
 	now      func() time.Time
@@ -34,7 +34,7 @@ type World struct {
 
 const accounts = "accounts"
 
-// NewWorld makes an empty world.
+// NewWorld creates fakes without data.
 func NewWorld(t testing.TB, base href.Base, now func() time.Time) *World {
 	directories := directoryfake.New(now)
 	return &World{
@@ -43,7 +43,7 @@ func NewWorld(t testing.TB, base href.Base, now func() time.Time) *World {
 	}
 }
 
-// Peers are the services of the world.
+// Peers returns the fakes as the peers of the service.
 func (w *World) Peers() oauth.Peers {
 	return oauth.Peers{Directory: w.Directories, Application: w.Applications, MFA: w.Factors, Remote: w.Remote}
 }
@@ -128,7 +128,7 @@ func (w *World) Delete(tenant, resource id.ID) {
 	}
 }
 
-// Enroll adds a factor to an account.
+// Enroll adds a second factor to an account.
 func (w *World) Enroll(tenant, account id.ID, kind, hint string) {
 	w.Factors.Enroll(ref(tenant, account), kind, hint)
 	w.enrolled[account] = true

@@ -14,21 +14,22 @@ import (
 	"github.com/doorward/doorward/services/application"
 )
 
-// createWithDirectory is rest.CreateOwn for what can begin with a directory.
-func createWithDirectory[In, T any, View rest.Resource](create func(context.Context, id.ID, In, application.FirstDirectory) (T, error),
+// createWithDirectory is rest.CreateOwn for applications and organizations, which can be created
+// together with a directory (query parameter createDirectory).
+func createWithDirectory[In, T any, View rest.Resource](create func(context.Context, id.ID, In, application.DirectoryToCreate) (T, error),
 	view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		first, err := firstDirectory(c)
+		directory, err := parseCreateDirectory(c)
 		if err != nil {
 			return err
 		}
-		return rest.CreateOwn(func(ctx context.Context, tenant id.ID, in In) (T, error) { return create(ctx, tenant, in, first) }, view)(c)
+		return rest.CreateOwn(func(ctx context.Context, tenant id.ID, in In) (T, error) { return create(ctx, tenant, in, directory) }, view)(c)
 	}
 }
 
-// firstDirectory reads the query parameter createDirectory: true, or the name
-// of the directory. Clients that always send it send false for none.
-func firstDirectory(c *fiber.Ctx) (first application.FirstDirectory, err error) {
+// parseCreateDirectory parses the query parameter createDirectory: true, the name of the
+// directory, or false for no directory.
+func parseCreateDirectory(c *fiber.Ctx) (first application.DirectoryToCreate, err error) {
 	const parameter = "createDirectory"
 	given := c.Context().QueryArgs().PeekMulti(parameter)
 	if len(given) == 0 {
@@ -47,7 +48,7 @@ func firstDirectory(c *fiber.Ctx) (first application.FirstDirectory, err error) 
 	}
 	first.Wanted = true
 	if !strings.EqualFold(text, "true") {
-		first.Name, err = application.DirectoryName(text)
+		first.Name, err = application.CheckDirectoryName(text)
 	}
 	return first, err
 }

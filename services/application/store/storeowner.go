@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// OwnerKind is a kind of resource that account stores are mapped to. It is the
-// name of its table, and stands in its hrefs.
+// OwnerKind is a kind of resource that account stores are mapped to: applications or
+// organizations. It is the name of the table and of the collection in hrefs.
 type OwnerKind string
 
 // The kinds of owner.
@@ -20,17 +20,16 @@ const (
 	OrganizationKind OwnerKind = "organizations"
 )
 
-// LockOwner keeps an owner and its mappings as they are until the transaction
-// ends. An owner that is not there is apierr.NotFound.
+// LockOwner locks an owner until the transaction ends. Every transaction that changes mappings
+// takes the lock of their owner first. An unknown owner is apierr.NotFound.
 func (tx *Tx) LockOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error {
 	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, owner.Tenant, owner.ID)
 	return err
 }
 
-// LockStoreOwners returns the owners that a store is mapped to, and keeps their
-// mappings as they are until the transaction ends. A directory stands for its groups
-// too. Organizations are locked before applications, as by every transaction that
-// locks both.
+// LockStoreOwners locks, until the transaction ends, the owners that an account store is mapped
+// to, and returns their ids. For a directory, these are also the owners of its mapped groups.
+// Every transaction locks organizations before applications (lock order, no deadlock).
 func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID, error) {
 	var owners []id.ID
 	for _, kind := range []OwnerKind{OrganizationKind, ApplicationKind} {
@@ -45,20 +44,20 @@ func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID
 	return owners, nil
 }
 
-// insertBelongings adds what every owner begins with.
-func (tx *Tx) insertBelongings(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, data customdata.Document,
+// insertOwnerResources inserts the linking policy and the customData of a new owner.
+func (tx *Tx) insertOwnerResources(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, data customdata.Document,
 	now time.Time) error {
-	tx.changes(owner.Tenant, owner.ID)
+	tx.invalidateLoginOrders(owner.Tenant, owner.ID)
 	if err := tx.insertLinkingPolicy(ctx, kind, owner, policy, now); err != nil {
 		return err
 	}
 	return tx.MergeCustomData(ctx, owner.Tenant, owner.ID, data, now)
 }
 
-// deleteOwner removes an owner with its mappings, its linking policy and its
-// customData. It wants the lock on the owner.
+// deleteOwner deletes an owner with its mappings, its linking policy and its customData. The
+// transaction must have the lock on the owner.
 func (tx *Tx) deleteOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error {
-	tx.changes(owner.Tenant, owner.ID)
+	tx.invalidateLoginOrders(owner.Tenant, owner.ID)
 	if err := pg.MustChange(ctx, tx, `DELETE FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2`, owner.Tenant, owner.ID); err != nil {
 		return err
 	}

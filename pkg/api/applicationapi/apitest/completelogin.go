@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-func admissions(t *testing.T, s Subject) {
+func completedLogins(t *testing.T, s Subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	first, second, unmapped := n.directory(t, "First"), n.directory(t, "Second"), n.directory(t, "Unmapped")
 	shop, disabled := s.NewApplication(t, n.id), s.NewApplication(t, n.id)

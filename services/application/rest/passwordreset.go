@@ -26,14 +26,14 @@ func (v views) reset(application id.ID, r directoryapi.PasswordReset) resetView 
 	}
 }
 
-// askReset answers 200, not 201 (docs/interface/accounts.md#password-reset).
-func askReset(svc *application.Service, v views) fiber.Handler {
+// createPasswordReset answers 200, not 201 (docs/interface/accounts.md#password-reset).
+func createPasswordReset(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, in, err := rest.RefAndBody[application.NewReset, resetView](c)
+		at, in, err := rest.RefAndBody[application.NewPasswordReset, resetView](c)
 		if err != nil {
 			return err
 		}
-		made, err := svc.AskReset(c.UserContext(), at, in)
+		made, err := svc.CreatePasswordReset(c.UserContext(), at, in)
 		if err != nil {
 			return err
 		}
@@ -42,14 +42,14 @@ func askReset(svc *application.Service, v views) fiber.Handler {
 	}
 }
 
-// reset reads a token and leaves it as it is.
-func reset(svc *application.Service, v views) fiber.Handler {
+// getPasswordReset returns the password reset of a token, which stays valid.
+func getPasswordReset(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {
 			return err
 		}
-		found, err := svc.Reset(c.UserContext(), at, secure.Secret(c.Params("token")))
+		found, err := svc.PasswordReset(c.UserContext(), at, secure.Secret(c.Params("token")))
 		if err != nil {
 			return err
 		}
@@ -57,14 +57,14 @@ func reset(svc *application.Service, v views) fiber.Handler {
 	}
 }
 
-// spendReset sets the new password.
-func spendReset(svc *application.Service, v views) fiber.Handler {
+// consumePasswordReset sets the new password by a token, which is valid once.
+func consumePasswordReset(svc *application.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, in, err := rest.RefAndBody[application.NewPassword, resetView](c)
 		if err != nil {
 			return err
 		}
-		used, err := svc.ConsumeReset(c.UserContext(), at, secure.Secret(c.Params("token")), in)
+		used, err := svc.ConsumePasswordReset(c.UserContext(), at, secure.Secret(c.Params("token")), in)
 		if err != nil {
 			return err
 		}

@@ -23,14 +23,14 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// named is the body of an application of that name.
+// named returns the body of an application with a name.
 func named(name string) application.NewApplication {
 	return application.NewApplication{Name: field.Some(name)}
 }
 
 // createDirectory is what the query parameter asks for: a name, or "" for true.
-func createDirectory(name string) application.FirstDirectory {
-	return application.FirstDirectory{Wanted: true, Name: name}
+func createDirectory(name string) application.DirectoryToCreate {
+	return application.DirectoryToCreate{Wanted: true, Name: name}
 }
 
 func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
 			t.Errorf("the default stores are %v and %v, want the same mapping", got.DefaultAccountStore, got.DefaultGroupStore)
 		}
 	}
-	m, err := d.Service.Mapping(store.ApplicationKind)(t.Context(), directoryapi.Ref{Tenant: tenant, ID: a.DefaultAccountStore})
+	m, err := d.Service.MappingReader(store.ApplicationKind)(t.Context(), directoryapi.Ref{Tenant: tenant, ID: a.DefaultAccountStore})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	known := d.Directories.Names(tenant)
-	// create makes an application, deletes it, and returns the name of the directory
-	// that it leaves.
+	// create creates an application, deletes it, and returns the name of the directory, which stays.
 	create := func(t *testing.T, name string) string {
 		t.Helper()
 		a, err := d.Service.CreateApplication(t.Context(), tenant, named(name), createDirectory(""))
@@ -116,7 +115,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		prepare func(t *testing.T, d *applicationtest.Deployment, tenant id.ID) context.Context
-		first   application.FirstDirectory
+		first   application.DirectoryToCreate
 		want    error    // nil: any
 		left    []string // applications
 	}{
@@ -196,7 +195,7 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 		"its key is taken while its directory is made": {func(t *testing.T, d *applicationtest.Deployment, tenant id.ID) {
 			d.Directories.Break("CreateDirectory", fault.After, func() error {
 				other := application.NewOrganization{Name: field.Some("Other"), NameKey: field.Some("BANK")}
-				_, err := d.Service.CreateOrganization(t.Context(), tenant, other, application.FirstDirectory{})
+				_, err := d.Service.CreateOrganization(t.Context(), tenant, other, application.DirectoryToCreate{})
 				return err
 			})
 		}, apierr.Exists, 1},
@@ -231,7 +230,7 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 
 func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
 	t.Parallel()
-	for what, first := range map[string]application.FirstDirectory{"without a directory": {}, "with a directory": createDirectory("")} {
+	for what, first := range map[string]application.DirectoryToCreate{"without a directory": {}, "with a directory": createDirectory("")} {
 		t.Run(what, func(t *testing.T) {
 			d := applicationtest.Open(t)
 			tenant, _ := d.Tenant(t)
@@ -299,10 +298,10 @@ func once(cause func() error) func() error {
 	}
 }
 
-// insert makes an application of that name.
+// insert inserts an application with a name.
 func insert(t *testing.T, d *applicationtest.Deployment, tenant id.ID, name string) {
 	t.Helper()
-	if _, err := d.Service.CreateApplication(t.Context(), tenant, named(name), application.FirstDirectory{}); err != nil {
+	if _, err := d.Service.CreateApplication(t.Context(), tenant, named(name), application.DirectoryToCreate{}); err != nil {
 		t.Error(err)
 	}
 }

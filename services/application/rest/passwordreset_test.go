@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
-// resets are applications and stores as the tests of both workflows have them.
+// resets has the applications and stores of the tests of password resets and verification mails.
 type resets struct {
 	*client
 	shop, bare, closed      string // applications
@@ -36,8 +36,8 @@ func openResets(t *testing.T) resets {
 	return r
 }
 
-// refusals are those that both workflows share: the body's member for the login
-// is name.
+// refusals tests the errors that password resets and verification mails have in common. name is the
+// member of the body with the login name.
 func (r resets) refusals(t *testing.T, below, name string) {
 	t.Helper()
 	at := func(store any) object { return object{name: "jo@example.test", "accountStore": store} }

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+const apiKeyColumns = `k.tenant_id, k.id, k.account_id, k.status, k.name, k.description, k.secret_sealed, k.created_at, k.modified_at`
+
+// APIKeys has the attributes by which the API keys of an account are searched and sorted.
+var APIKeys = list.Spec{
+	"id":     {Column: "k.id"},
+	"name":   {Column: "k.name", NoFind: true},
+	"status": {Column: "k.status", NoFind: true},
+}
+
+// APIKeyByID has the attribute by which the API keys of an application are searched.
+var APIKeyByID = list.Spec{"id": {Column: "k.id"}}
+
+// APIKey is an API key with its sealed (encrypted) secret.
+type APIKey struct {
+	oauthapi.Key
+	SecretSealed []byte
+
+	// Secret is the decrypted SecretSealed. It is empty as long as the key was only read.
+	Secret secure.Secret `db:"-"`
+}
+
+// FindAPIKey returns an API key of any tenant, or apierr.NotFound. The tenant of a request is
+// that of its API key, so this look-up cannot name a tenant.
+func (s *Store) FindAPIKey(ctx context.Context, keyID string) (APIKey, error) {
+	if !s.db.IsSharded() {
+		return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_key_routes r
+			JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, keyID)
+	}
+	tenant, err := pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM api_key_routes WHERE id = $1`, keyID)
+	if err != nil {
+		return APIKey{}, err
+	}
+	return s.APIKey(caller.WithTenant(ctx, tenant), tenant, keyID)
+}
+
+// APIKey returns an API key, or apierr.NotFound.
+func (s *Store) APIKey(ctx context.Context, tenant id.ID, keyID string) (APIKey, error) {
+	return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`, tenant, keyID)
+}
+
+// ListAPIKeys returns a page of an account's API keys.
+func (s *Store) ListAPIKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[APIKey], error) {
+	return listsql.Select[APIKey](ctx, s.db, APIKeys, query, apiKeyColumns,
+		`FROM api_keys k WHERE k.tenant_id = $1 AND k.account_id = $2`, "k.created_at, k.id", tenant, account)
+}
+
+// LockAPIKey reads and locks an API key that the transaction will change.
+func (tx *Tx) LockAPIKey(ctx context.Context, tenant id.ID, keyID string) (APIKey, error) {
+	return pg.One[APIKey](ctx, tx, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2 FOR UPDATE`, tenant, keyID)
+}
+
+// InsertAPIKey adds an API key, and the route from its id to its tenant (api_key_routes). An
+// id that any tenant has is apierr.Exists.
+func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
+	n, err := tx.Claim(ctx, `INSERT INTO api_key_routes AS r (id, tenant_id) VALUES ($1, $2)
+		ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id WHERE r.tenant_id = excluded.tenant_id`, k.ID, k.TenantID)
+	if err == nil && n == 0 {
+		err = apierr.Exists
+	}
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
+		modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		k.TenantID, k.ID, k.AccountID, k.Status, k.Name, k.Description, k.SecretSealed, k.CreatedAt, k.ModifiedAt)
+	return err
+}
+
+// UpdateAPIKey writes the members that a client can change.
+func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
+	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1
+		AND id = $2`,
+		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
+}
+
+// DeleteAPIKey deletes an API key, or returns apierr.NotFound.
+func (tx *Tx) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) error {
+	err := pg.MustChange(ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2`, tenant, keyID)
+	if err == nil {
+		tx.releaseAPIKeyRoutes(tenant, []string{keyID})
+	}
+	return err
+}
+
+// DeleteAccountAPIKeys deletes the API keys of accounts.
+func (tx *Tx) DeleteAccountAPIKeys(ctx context.Context, tenant id.ID, accounts []id.ID) error {
+	keys, err := pg.Values[string](ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = ANY ($2) RETURNING id`,
+		tenant, accounts)
+	if err == nil && len(keys) > 0 {
+		tx.releaseAPIKeyRoutes(tenant, keys)
+	}
+	return err
+}
+
+// releaseAPIKeyRoutes deletes the routes of deleted API keys. They may be in another database
+// than the keys.
+func (tx *Tx) releaseAPIKeyRoutes(tenant id.ID, keys []string) {
+	tx.Release(`DELETE FROM api_key_routes WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, keys)
+}
+
+// OldestEnabledAPIKeys returns at most limit enabled API keys of a tenant, the oldest first.
+func (s *Store) OldestEnabledAPIKeys(ctx context.Context, tenant id.ID, limit int) ([]APIKey, error) {
+	return pg.All[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.status = 'ENABLED'
+		ORDER BY k.created_at, k.id LIMIT $2`, tenant, limit)
+}
