@@ -53,9 +53,9 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	app.gateway, err = gateway.New(gateway.Config{
 		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix, Data: cfg.Data,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
-		Tenant:  gateway.Budget{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
-		Users:   gateway.Budget{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
-		Address: gateway.Budget{InFlight: cfg.AddressConcurrency, PerSecond: cfg.AddressRate},
+		Tenant:  gateway.Limit{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
+		Users:   gateway.Limit{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
+		Address: gateway.Limit{InFlight: cfg.AddressConcurrency, PerSecond: cfg.AddressRate},
 	})
 	if err != nil {
 		return nil, err

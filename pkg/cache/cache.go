@@ -1,6 +1,6 @@
 // Package cache is an in-memory cache, bounded in size and age and invalidated by key. It is
 // the only one of the services; the gateway, which has no database, has its own for API keys
-// (gateway/keys.go).
+// (gateway/apikeycache.go).
 //
 // A value is served for at most MaxAge after its load began, however long that takes. A caller
 // that changes what a key stands for calls Forget: the next Get loads again, and a load that

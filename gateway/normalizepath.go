@@ -2,11 +2,11 @@ package gateway
 
 import "bytes"
 
-// spell appends the normal spelling of a path to dst: one slash between
-// segments, none at the end. Escapes stay as they are. It reports false for a
-// path that could be taken for another one further on: with a dot segment, or
-// with an escaped slash, backslash, control character or broken escape.
-func spell(dst, path []byte) ([]byte, bool) {
+// normalizePath appends the normalized path to dst: one slash between segments, none at the
+// end. Escapes stay as they are. ok is false for a path that a service could take for another path
+// (path traversal): with a dot segment, an escaped slash, a backslash, a control character or an
+// invalid escape.
+func normalizePath(dst, path []byte) (normalized []byte, ok bool) {
 	start := len(dst)
 	for len(path) > 0 {
 		segment, rest, _ := bytes.Cut(path, []byte{'/'})
@@ -14,7 +14,7 @@ func spell(dst, path []byte) ([]byte, bool) {
 		if len(segment) == 0 {
 			continue
 		}
-		if !plain(segment) {
+		if !isUnambiguous(segment) {
 			return dst, false
 		}
 		dst = append(append(dst, '/'), segment...)
@@ -25,8 +25,8 @@ func spell(dst, path []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// plain reports whether a segment means the same to every reader.
-func plain(segment []byte) bool {
+// isUnambiguous reports whether every server reads a segment in the same way.
+func isUnambiguous(segment []byte) bool {
 	dots := 0
 	for i := 0; i < len(segment); i++ {
 		b := segment[i]
@@ -64,10 +64,10 @@ func unhex(b byte) byte {
 	return 0xff
 }
 
-// origin cuts the scheme and the host off a request target in absolute form
-// (RFC 9112, section 3.2.2). It reports false for a target that is neither
-// that nor a path, or that holds what no target may.
-func origin(target []byte) ([]byte, bool) {
+// originForm returns a request target in origin form: it removes the scheme and the host of a
+// target in absolute form (RFC 9112, section 3.2.2). ok is false for a target in another form, or
+// with invalid characters.
+func originForm(target []byte) (path []byte, ok bool) {
 	for _, b := range target {
 		if b <= ' ' || b == 0x7f || b == '#' {
 			return nil, false

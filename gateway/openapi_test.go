@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheReferenceIsServed(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for path, want := range map[string]string{
 		"/openapi.json": `"openapi":"3.1.0"`, "/openapi.yaml": "openapi: 3.1.0", "/docs": "Doorward reference", "/docs/": "Doorward reference",
 		"/docs/accounts": `<section id="getAccount">`, "/docs/docs.css": "color-scheme", "/docs/docs.js": "search",

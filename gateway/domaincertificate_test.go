@@ -12,14 +12,14 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// domains is the idsite service with certificates by domain.
-type domains struct {
+// fakeIDSite is the idsite service with certificates by domain.
+type fakeIDSite struct {
 	ring  *secure.Keyring
 	pairs map[string][2]string
 	calls int
 }
 
-func (d *domains) Certificate(_ context.Context, in idsiteapi.Domain) (idsiteapi.Certificate, error) {
+func (d *fakeIDSite) Certificate(_ context.Context, in idsiteapi.Domain) (idsiteapi.Certificate, error) {
 	d.calls++
 	pair, ok := d.pairs[in.Name]
 	if !ok {
@@ -36,11 +36,11 @@ func TestACustomDomainHasItsOwnCertificate(t *testing.T) {
 	}
 	chain, key := pemOf(t, certificate)
 	pair := [2]string{chain, key}
-	idsite := &domains{ring: ring, pairs: map[string][2]string{"login.example.test": pair, "id.example.test": pair, "x.apps.example.test": pair}}
+	idsite := &fakeIDSite{ring: ring, pairs: map[string][2]string{"login.example.test": pair, "id.example.test": pair, "x.apps.example.test": pair}}
 	g := &Gateway{hostname: "id.example.test", cfg: Config{ClientSuffix: "apps.example.test"}}
-	c := newCertificates(idsite, secure.Keyrings{ring}, g.isOwnName)
+	c := newDomainCertificates(idsite, secure.Keyrings{ring}, g.isDeploymentHost)
 	for range 3 {
-		found := c.of(&tls.ClientHelloInfo{ServerName: "Login.Example.test"})
+		found := c.forHandshake(&tls.ClientHelloInfo{ServerName: "Login.Example.test"})
 		if found == nil || string(found.Certificate[0]) != string(certificate.Certificate[0]) {
 			t.Fatalf("the certificate is %v", found)
 		}
@@ -50,7 +50,7 @@ func TestACustomDomainHasItsOwnCertificate(t *testing.T) {
 	}
 	for _, name := range []string{"other.example.test", "", "localhost", "calm-otter.id.localhost",
 		"id.example.test", "ID.example.test", "x.apps.example.test", "apps.example.test"} {
-		if found := c.of(&tls.ClientHelloInfo{ServerName: name}); found != nil {
+		if found := c.forHandshake(&tls.ClientHelloInfo{ServerName: name}); found != nil {
 			t.Errorf("%q has %v", name, found)
 		}
 	}

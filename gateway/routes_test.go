@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// interfaced is what the interface promises, by owner: method and path.
-var interfaced = map[string]string{
+// documentedEndpoints has the methods and paths that docs/interface documents, by owner.
+var documentedEndpoints = map[string]string{
 	"directory": `
 		GET /tenants/current, GET /tenants/1, POST /tenants/1, GET /tenants/1/directories, GET /tenants/1/accounts, GET /tenants/1/groups, GET /tenants/1/agents,
 		POST /directories, GET /directories/1, POST /directories/1, DELETE /directories/1, GET /directories/1/accounts, POST /directories/1/accounts,
@@ -66,9 +66,9 @@ var interfaced = map[string]string{
 }
 
 func TestEveryPathOfTheInterfaceReachesItsOwner(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	count := 0
-	for owner, promises := range interfaced {
+	for owner, promises := range documentedEndpoints {
 		for promise := range strings.SplitSeq(promises, ",") {
 			method, path, _ := strings.Cut(strings.TrimSpace(promise), " ")
 			e := s.do(t, call{method: method, path: "/v1" + path}).echo()
@@ -85,7 +85,7 @@ func TestEveryPathOfTheInterfaceReachesItsOwner(t *testing.T) {
 
 // What two services may have is asked of the second when the first has it not.
 func TestAPathOfTwoOwners(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	directory, application := s.services["directory"], s.services["application"]
 	const path = "/v1/attributeStatementMappingRules/1"
 	t.Run("the first has it", func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAPathOfTwoOwners(t *testing.T) {
 			t.Errorf("%s answered, the other was asked %d times", e.Service, application.calls.Load())
 		}
 	})
-	directory.does(func(*fiber.Ctx) error { return apierr.NotFound })
+	directory.setHandler(func(*fiber.Ctx) error { return apierr.NotFound })
 	t.Run("the second has it", func(t *testing.T) {
 		e := s.post(t, path+"?a=b", `{"items":[]}`).echo()
 		if e.Service != "application" || e.Method != "POST" || e.Target != path+"?a=b" || e.Body != `{"items":[]}` || e.Caller.Tenant != tenant {
@@ -104,7 +104,7 @@ func TestAPathOfTwoOwners(t *testing.T) {
 		}
 	})
 	t.Run("by expansion too", func(t *testing.T) {
-		application.says(map[string]string{
+		application.setAnswers(map[string]string{
 			"/samlIdentityProviders/1":          `{"attributeStatementMappingRules":{"href":"` + string(base) + `/attributeStatementMappingRules/1"}}`,
 			"/attributeStatementMappingRules/1": `{"items":[]}`,
 		})
@@ -113,12 +113,12 @@ func TestAPathOfTwoOwners(t *testing.T) {
 		}
 	})
 	t.Run("neither has it", func(t *testing.T) {
-		application.does(func(*fiber.Ctx) error { return apierr.NotFound })
+		application.setHandler(func(*fiber.Ctx) error { return apierr.NotFound })
 		s.get(t, path).want(404)
 	})
 	t.Run("the first refuses it", func(t *testing.T) {
 		before := application.calls.Load()
-		directory.does(func(*fiber.Ctx) error { return apierr.Required })
+		directory.setHandler(func(*fiber.Ctx) error { return apierr.Required })
 		s.post(t, path, `{}`).want(400)
 		if application.calls.Load() != before {
 			t.Error("the second was asked")
@@ -127,7 +127,7 @@ func TestAPathOfTwoOwners(t *testing.T) {
 }
 
 func TestHostedPagesNeedNoKeyAndReachTheirOwnerAsTheyAre(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, c := range []call{
 		{method: "GET", path: "/sso?jwtRequest=a.b.c&expand=x&_method=DELETE"},
 		{method: "GET", path: "/sso/logout?jwtRequest=a.b.c"},
@@ -146,7 +146,7 @@ func TestHostedPagesNeedNoKeyAndReachTheirOwnerAsTheyAre(t *testing.T) {
 }
 
 func TestHostsAndTokensChooseTheRoute(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.ClientSuffix = "apps.example.com" })
 	bearer := "Authorization: Bearer a.b.c\r\n"
 	for _, c := range []struct{ method, host, path, more, target, sent string }{
 		{"GET", "calm-otter.apps.example.com", "/login?a=b", "", "/client/calm-otter/login?a=b", "calm-otter.apps.example.com"},
@@ -181,7 +181,7 @@ func TestHostsAndTokensChooseTheRoute(t *testing.T) {
 }
 
 func TestUnknownPaths(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	stranger := anonymous()
 	for _, path := range []string{"/v1", "/v1/nothing", "/v1/internal/oauth.Authenticate", "/v1/accounts", "/v1/accounts/1/nothing", "/v1/accounts/1/customData/k/more",
 		"/v1/applications/1/oauth", "/v1/tenants/1/customdata", "/v1/ACCOUNTS/1", "/v1/client/calm-otter/login", "/v1/_mailbox"} {
@@ -201,7 +201,7 @@ func TestUnknownPaths(t *testing.T) {
 }
 
 func TestMethodsThatAreNotOffered(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, c := range []struct{ method, path, allow string }{
 		{"DELETE", "/v1/tenants/1", "GET, HEAD, POST"}, {"PUT", "/v1/accounts/1", "GET, HEAD, POST, DELETE"},
 		{"PATCH", "/v1/accounts/1", "GET, HEAD, POST, DELETE"}, {"BREW", "/v1/accounts/1", "GET, HEAD, POST, DELETE"},
@@ -225,7 +225,7 @@ func TestMethodsThatAreNotOffered(t *testing.T) {
 
 // What the gateway refuses of a Client API has the body of its other errors.
 func TestErrorsOfTheClientAPI(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.ClientSuffix = "apps.example.com" })
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.ClientSuffix = "apps.example.com" })
 	const json, form = "application/json", "application/x-www-form-urlencoded"
 	for _, c := range []struct {
 		method, host, path, kind string
@@ -247,8 +247,8 @@ func TestErrorsOfTheClientAPI(t *testing.T) {
 }
 
 func TestHeadIsGetWithoutABody(t *testing.T) {
-	s := open(t)
-	s.services["directory"].says(map[string]string{"/accounts/1": `{"href":"x"}`})
+	s := openGateway(t)
+	s.services["directory"].setAnswers(map[string]string{"/accounts/1": `{"href":"x"}`})
 	a := s.do(t, call{method: "HEAD", path: "/v1/accounts/1"}).want(200)
 	if len(a.body) > 0 || a.header.Get("Content-Length") != "12" {
 		t.Errorf("the answer has %d bytes and announces %s", len(a.body), a.header.Get("Content-Length"))
@@ -260,7 +260,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 
 // The GET of these uses a token up, so their service has an answer of its own to HEAD.
 func TestHeadOfARedirectArrivesAsHead(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, path := range []string{
 		"/v1/applications/1/saml/sso/idpRedirect?accessToken=x", "/sso?jwtRequest=x", "/sso/logout?jwtRequest=x", "/sso/provider?state=x",
 	} {
@@ -273,7 +273,7 @@ func TestHeadOfARedirectArrivesAsHead(t *testing.T) {
 }
 
 func TestSpellingsOfAPath(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for sent, want := range map[string]string{
 		"/v1/accounts/1/":                  "/v1/accounts/1",
 		"//v1//accounts///1//?q=a//b":      "/v1/accounts/1?q=a//b",
@@ -300,7 +300,7 @@ func TestSpellingsOfAPath(t *testing.T) {
 		"/v1/accounts/1/../../../internal": "",
 		"/v1/%61ccounts/1":                 "",
 	} {
-		a := s.raw(t, "%s\r\n", head("GET", sent))
+		a := s.raw(t, "%s\r\n", requestHead("GET", sent))
 		if want == "" {
 			a.wantError(404, 404)
 			continue
@@ -310,17 +310,17 @@ func TestSpellingsOfAPath(t *testing.T) {
 		}
 	}
 	t.Run("a target in absolute form is its path", func(t *testing.T) {
-		if e := s.raw(t, "%s\r\n", head("GET", "https://localhost/v1/accounts/1?a=b")).echo(); e.Target != "/v1/accounts/1?a=b" {
+		if e := s.raw(t, "%s\r\n", requestHead("GET", "https://localhost/v1/accounts/1?a=b")).echo(); e.Target != "/v1/accounts/1?a=b" {
 			t.Errorf("it was forwarded as %s", e.Target)
 		}
 	})
 	for _, target := range []string{"*", "v1/accounts/1", "localhost:443", "https://localhost", "https://x?/v1/accounts/1", "/v1/accounts/1#f", "/v1/accounts/1\x01", "/v1/accounts/a b", "ftp://localhost/v1/accounts/1"} {
-		s.raw(t, "%s\r\n", head("GET", target)).wantError(400, 400)
+		s.raw(t, "%s\r\n", requestHead("GET", target)).wantError(400, 400)
 	}
 }
 
 func TestAPostCanStandForAnotherMethod(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, c := range []struct {
 		method, query, want, target string
 	}{
@@ -351,12 +351,12 @@ func TestAPostCanStandForAnotherMethod(t *testing.T) {
 	s.do(t, call{method: "POST", path: "/v1/accounts/1?_method=DELETE", header: anonymous()}).wantError(401, 401)
 }
 
-func withMailbox(t testing.TB) setting {
-	return func(cfg *Config, s *site) { cfg.Upstreams["mailbox"] = s.service(t, "mailbox") }
+func withMailbox(t testing.TB) option {
+	return func(cfg *Config, s *testGateway) { cfg.Upstreams["mailbox"] = s.service(t, "mailbox") }
 }
 
 func TestTheMailboxIsForThePrivateNetwork(t *testing.T) {
-	s := open(t, withMailbox(t))
+	s := openGateway(t, withMailbox(t))
 	for _, c := range []call{
 		{method: "GET", path: "/_mailbox?limit=1"}, {method: "DELETE", path: "/_mailbox"}, {method: "GET", path: "/_mailbox/17/raw"},
 	} {
@@ -368,7 +368,7 @@ func TestTheMailboxIsForThePrivateNetwork(t *testing.T) {
 	}
 	s.do(t, call{method: "POST", path: "/_mailbox", header: anonymous()}).wantError(405, 1100)
 
-	behind := open(t, withMailbox(t), func(cfg *Config, _ *site) { cfg.TrustedHops = 1 })
+	behind := openGateway(t, withMailbox(t), func(cfg *Config, _ *testGateway) { cfg.TrustedHops = 1 })
 	from := func(address string) call {
 		return call{method: "GET", path: "/_mailbox", header: http.Header{"Authorization": nil, "X-Forwarded-For": {address}}}
 	}
@@ -379,7 +379,7 @@ func TestTheMailboxIsForThePrivateNetwork(t *testing.T) {
 func TestTheTable(t *testing.T) {
 	owners := map[string]bool{"directory": true, "application": true, "oauth": true, "mfa": true, "notification": true, "idsite": true, "mailbox": true}
 	patterns := map[string]bool{}
-	for _, r := range table() {
+	for _, r := range parsedRoutes() {
 		if (r.page == nil) == (len(r.owners) == 0) {
 			t.Errorf("%s has an owner and a page, or neither", r.pattern)
 		}
@@ -400,14 +400,14 @@ func TestTheTable(t *testing.T) {
 		}
 	}
 	t.Run("every expandable kind is the answer of some path", func(t *testing.T) {
-		for line := range lines(expandableLinks) {
-			if !strings.Contains(surface, " "+line[0]+"\n") && !strings.Contains(surface, "["+line[0]+"]") {
+		for line := range rows(expandableLinks) {
+			if !strings.Contains(routes, " "+line[0]+"\n") && !strings.Contains(routes, "["+line[0]+"]") {
 				t.Errorf("nothing answers %s", line[0])
 			}
 		}
 	})
 	t.Run("every kind that a path answers is expandable", func(t *testing.T) {
-		for line := range lines(surface) {
+		for line := range rows(routes) {
 			if kind := strings.Trim(line[4], "[]"); kind != "-" && !strings.Contains(expandableLinks, "\n"+kind+" ") {
 				t.Errorf("%s answers %s, of which nothing is known", line[2], kind)
 			}

@@ -13,13 +13,13 @@ import (
 	"github.com/doorward/doorward/pkg/openapi"
 )
 
-// referenceFile is a file of the reference as it is sent.
+// referenceFile is a file of the API reference as it is sent.
 type referenceFile struct {
-	kind, tag     string
-	plain, zipped []byte
+	contentType, etag string
+	plain, zipped     []byte
 }
 
-// referencePages are the description of the interface and its reading form.
+// referencePages are the routes of the OpenAPI description and of the API reference as HTML pages.
 func referencePages() map[string]page {
 	return map[string]page{
 		"/openapi.json": (*Gateway).referencePage, "/openapi.yaml": (*Gateway).referencePage,
@@ -27,7 +27,8 @@ func referencePages() map[string]page {
 	}
 }
 
-// makeReference writes all files of the reference, by path.
+// makeReference makes the OpenAPI description and all pages of the API reference, by path. Their
+// content is that of pkg/openapi.
 func makeReference(d openapi.Deployment) (map[string]referenceFile, error) {
 	document, err := openapi.New(d)
 	if err != nil {
@@ -38,7 +39,7 @@ func makeReference(d openapi.Deployment) (map[string]referenceFile, error) {
 		return nil, err
 	}
 	files := map[string]referenceFile{}
-	add := func(path, kind string, body []byte) error {
+	add := func(path, contentType string, body []byte) error {
 		var zipped bytes.Buffer
 		w := gzip.NewWriter(&zipped)
 		if _, err := w.Write(body); err != nil {
@@ -48,7 +49,7 @@ func makeReference(d openapi.Deployment) (map[string]referenceFile, error) {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		files[path] = referenceFile{kind: kind, tag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: body,
+		files[path] = referenceFile{contentType: contentType, etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: body,
 			zipped: zipped.Bytes()}
 		return nil
 	}
@@ -71,30 +72,30 @@ func makeReference(d openapi.Deployment) (map[string]referenceFile, error) {
 	return files, add("/openapi.yaml", "application/yaml;charset=UTF-8", asYAML)
 }
 
-// referencePage answers a file of the reference, or 304 to a client that has it.
-func (g *Gateway) referencePage(x *exchange) error {
+// referencePage answers with a file of the API reference, or with 304 where the ETag matches.
+func (g *Gateway) referencePage(rc *requestContext) error {
 	files, err := g.reference()
 	if err != nil {
 		return err
 	}
-	file, found := files[strings.TrimSuffix(string(x.target[:x.path]), "/")]
+	file, found := files[strings.TrimSuffix(string(rc.target[:rc.pathLength]), "/")]
 	if !found {
 		return apierr.NotFound.Because("the reference has no such page; begin at %s/docs", g.cfg.Common.Base.Host())
 	}
-	x.Set(fiber.HeaderContentType, file.kind)
-	x.Set(fiber.HeaderETag, file.tag)
-	x.Set(fiber.HeaderCacheControl, "no-cache")
-	x.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	x.Set(fiber.HeaderReferrerPolicy, "same-origin")
-	x.Set(fiber.HeaderContentSecurityPolicy, openapi.PagePolicy)
-	x.Vary(fiber.HeaderAcceptEncoding)
-	g.secureTransport(x)
-	if x.Get(fiber.HeaderIfNoneMatch) == file.tag {
-		return x.SendStatus(fiber.StatusNotModified)
+	rc.Set(fiber.HeaderContentType, file.contentType)
+	rc.Set(fiber.HeaderETag, file.etag)
+	rc.Set(fiber.HeaderCacheControl, "no-cache")
+	rc.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	rc.Set(fiber.HeaderReferrerPolicy, "same-origin")
+	rc.Set(fiber.HeaderContentSecurityPolicy, openapi.PagePolicy)
+	rc.Vary(fiber.HeaderAcceptEncoding)
+	g.setHSTS(rc)
+	if rc.Get(fiber.HeaderIfNoneMatch) == file.etag {
+		return rc.SendStatus(fiber.StatusNotModified)
 	}
-	if strings.Contains(x.Get(fiber.HeaderAcceptEncoding), "gzip") {
-		x.Set(fiber.HeaderContentEncoding, "gzip")
-		return x.Send(file.zipped)
+	if strings.Contains(rc.Get(fiber.HeaderAcceptEncoding), "gzip") {
+		rc.Set(fiber.HeaderContentEncoding, "gzip")
+		return rc.Send(file.zipped)
 	}
-	return x.Send(file.plain)
+	return rc.Send(file.plain)
 }

@@ -27,9 +27,9 @@ func TestAKeyThatEndsIsRefusedEverywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			first := open(t)
-			second := open(t, func(cfg *Config, _ *site) { cfg.Keys = first.keys })
-			first.services["oauth"].does(func(c *fiber.Ctx) error {
+			first := openGateway(t)
+			second := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Keys = first.keys })
+			first.services["oauth"].setHandler(func(c *fiber.Ctx) error {
 				first.keys.remove(keyID)
 				return rest.NoContent(c)
 			})
@@ -58,14 +58,14 @@ func TestAKeyThatEndsIsRefusedEverywhere(t *testing.T) {
 
 // An answer that was on its way while the key changed is not kept.
 func TestAnAnswerOfBeforeTheChangeIsNotKept(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	asked, release := make(chan struct{}), make(chan struct{})
-	s.keys.does(func(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
+	s.keys.setAuthenticate(func(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 		key, err := s.keys.lookUp(in)
 		if in.ID == keyID {
 			close(asked)
 			<-release
-			s.keys.does(nil)
+			s.keys.setAuthenticate(nil)
 		}
 		return key, err
 	})
@@ -80,7 +80,7 @@ func TestAnAnswerOfBeforeTheChangeIsNotKept(t *testing.T) {
 	}()
 	<-asked
 	s.keys.remove(keyID)
-	s.do(t, call{method: "DELETE", path: "/v1/apiKeys/" + keyID, header: as("OTHER", "secret")}).want(200)
+	s.do(t, call{method: "DELETE", path: "/v1/apiKeys/" + keyID, header: basicAuth("OTHER", "secret")}).want(200)
 	close(release)
 	if status := <-slow; status != http.StatusOK {
 		t.Errorf("the request that came before the change got %d", status)
@@ -91,25 +91,25 @@ func TestAnAnswerOfBeforeTheChangeIsNotKept(t *testing.T) {
 // A key that was refused is asked for again once it was changed through the
 // gateway: its owner uses it as soon as it is enabled.
 func TestAKeyThatIsEnabledAgainIsGoodAtOnce(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.keys.add("OTHER", "secret", tenant)
 	s.keys.remove(keyID)
 	s.get(t, "/v1/accounts/1").wantError(401, 401)
-	s.services["oauth"].does(func(c *fiber.Ctx) error {
+	s.services["oauth"].setHandler(func(c *fiber.Ctx) error {
 		s.keys.add(keyID, keySecret, tenant)
 		return rest.NoContent(c)
 	})
-	s.do(t, call{method: "POST", path: "/v1/apiKeys/" + keyID, body: `{"status":"ENABLED"}`, header: as("OTHER", "secret")}).want(204)
+	s.do(t, call{method: "POST", path: "/v1/apiKeys/" + keyID, body: `{"status":"ENABLED"}`, header: basicAuth("OTHER", "secret")}).want(204)
 	s.get(t, "/v1/accounts/1").want(200)
 }
 
 // The same for a key that was good before its account was disabled.
 func TestAKeyWhoseAccountIsEnabledAgainIsGoodAtOnce(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.keys.add("OTHER", "secret", tenant)
-	change := call{method: "POST", path: "/v1/accounts/" + account.String(), header: as("OTHER", "secret")}
+	change := call{method: "POST", path: "/v1/accounts/" + account.String(), header: basicAuth("OTHER", "secret")}
 	s.get(t, "/v1/applications/1").want(200)
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		s.keys.remove(keyID)
 		return rest.NoContent(c)
 	})
@@ -120,7 +120,7 @@ func TestAKeyWhoseAccountIsEnabledAgainIsGoodAtOnce(t *testing.T) {
 		s.get(t, "/v1/applications/1").wantError(401, 401)
 		return s.keys.calls.Load() == asked
 	})
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		s.keys.add(keyID, keySecret, tenant)
 		return rest.NoContent(c)
 	})
@@ -132,12 +132,12 @@ func TestAKeyWhoseAccountIsEnabledAgainIsGoodAtOnce(t *testing.T) {
 // is, on every gateway, though it never was before.
 func TestAKeyThatBecomesAnAdministratorsIsGoodAtOnce(t *testing.T) {
 	_, client := redis(t)
-	manyWrongKeys := func(cfg *Config, _ *site) { cfg.Address.InFlight = 100 }
-	first := open(t, manyWrongKeys)
-	second := open(t, manyWrongKeys, func(cfg *Config, _ *site) { cfg.Keys = first.keys })
+	manyWrongKeys := func(cfg *Config, _ *testGateway) { cfg.Address.InFlight = 100 }
+	first := openGateway(t, manyWrongKeys)
+	second := openGateway(t, manyWrongKeys, func(cfg *Config, _ *testGateway) { cfg.Keys = first.keys })
 	synchronise(t, first, client)
 	synchronise(t, second, client)
-	eventually(t, "the gateways learn of each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
+	eventually(t, "the gateways learn of each other", func() bool { return first.Limiter.synced.Load() && second.Limiter.synced.Load() })
 	for _, begin := range []call{
 		{method: "POST", path: "/v1/accountStoreMappings", body: `{"application":{"href":"x"}}`},
 		{method: "POST", path: "/v1/groupMemberships", body: `{"account":{"href":"x"}}`},
@@ -149,16 +149,16 @@ func TestAKeyThatBecomesAnAdministratorsIsGoodAtOnce(t *testing.T) {
 	} {
 		t.Run(begin.path, func(t *testing.T) {
 			key := strings.ReplaceAll(strings.ToUpper(begin.path), "/", "")
-			use := call{method: "GET", path: "/v1/tenants/1", header: as(key, "secret")}
+			use := call{method: "GET", path: "/v1/tenants/1", header: basicAuth(key, "secret")}
 			for _, service := range first.services {
-				service.does(func(c *fiber.Ctx) error {
+				service.setHandler(func(c *fiber.Ctx) error {
 					if c.Method() == fiber.MethodPost {
 						first.keys.add(key, "secret", tenant)
 					}
 					return rest.NoContent(c)
 				})
 			}
-			for _, s := range []*site{first, second} {
+			for _, s := range []*testGateway{first, second} {
 				eventually(t, "the refusal is cached", func() bool {
 					s.do(t, use).wantError(401, 401)
 					asked := first.keys.calls.Load()
@@ -179,7 +179,7 @@ func TestAKeyThatBecomesAnAdministratorsIsGoodAtOnce(t *testing.T) {
 
 // What only adds access leaves the keys that are good in the cache.
 func TestAMembershipAsksForNoGoodKey(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.get(t, "/v1/accounts/1").want(200)
 	for range 20 {
 		s.post(t, "/v1/groupMemberships", "{}").want(200)
@@ -193,18 +193,18 @@ func TestAMembershipAsksForNoGoodKey(t *testing.T) {
 // on every gateway. The bound is loose, for a busy machine.
 func TestAKeyThatEndsWithItsAccountIsRefusedEverywhere(t *testing.T) {
 	_, client := redis(t)
-	first := open(t)
-	second := open(t, func(cfg *Config, _ *site) { cfg.Keys = first.keys })
+	first := openGateway(t)
+	second := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Keys = first.keys })
 	synchronise(t, first, client)
 	synchronise(t, second, client)
-	eventually(t, "the gateways learn of each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
+	eventually(t, "the gateways learn of each other", func() bool { return first.Limiter.synced.Load() && second.Limiter.synced.Load() })
 	first.keys.add("OTHER", "secret", tenant)
 	change := func(method, path string, ofKey bool) func(string) call {
 		return func(key string) call {
 			if ofKey {
 				path += key
 			}
-			return call{method: method, path: path, header: as("OTHER", "secret")}
+			return call{method: method, path: path, header: basicAuth("OTHER", "secret")}
 		}
 	}
 	for name, end := range map[string]func(key string) call{
@@ -221,11 +221,11 @@ func TestAKeyThatEndsWithItsAccountIsRefusedEverywhere(t *testing.T) {
 			key := strings.ReplaceAll(strings.ToUpper(name), " ", "")
 			first.keys.add(key, "secret", tenant)
 			works := func() bool {
-				a, err := second.try(t, call{method: "GET", path: "/v1/tenants/1", header: as(key, "secret")})
+				a, err := second.try(t, call{method: "GET", path: "/v1/tenants/1", header: basicAuth(key, "secret")})
 				return err == nil && a.status == 200
 			}
 			for _, service := range first.services {
-				service.does(func(c *fiber.Ctx) error {
+				service.setHandler(func(c *fiber.Ctx) error {
 					first.keys.remove(key)
 					return rest.NoContent(c)
 				})
@@ -249,18 +249,18 @@ func TestAKeyThatEndsWithItsAccountIsRefusedEverywhere(t *testing.T) {
 // A change ends nothing but what it names: reads, other accounts and other
 // tenants keep their cached answers.
 func TestAChangeForgetsNoOtherKey(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.keys.add("OTHER", "secret", id.New(time.Now()))
 	other := id.New(time.Now())
 	for range 20 {
 		s.get(t, "/v1/accounts/"+account.String()).want(200)
 		s.do(t, call{method: "POST", path: "/v1/accounts/" + other.String(), body: "{}"}).want(200)
-		s.do(t, call{method: "DELETE", path: "/v1/accountStoreMappings/1", header: as("OTHER", "secret")}).want(200)
+		s.do(t, call{method: "DELETE", path: "/v1/accountStoreMappings/1", header: basicAuth("OTHER", "secret")}).want(200)
 		s.post(t, "/v1/accounts/"+other.String()+"/customData", "{}").want(200)
 		s.post(t, "/v1/applications/1", `{"description":"x"}`).want(200)
 	}
 	who := caller.Caller{Key: keyID, Account: account, Tenant: tenant}
-	if !s.Gateway.keys.current(time.Now().Add(-time.Hour), change{key: who.Key}, change{id: who.Account}, change{id: who.Tenant}) {
+	if !s.Gateway.apiKeys.isCurrent(time.Now().Add(-time.Hour), invalidation{key: who.Key}, invalidation{accountOrTenant: who.Account}, invalidation{accountOrTenant: who.Tenant}) {
 		t.Error("the key was forgotten")
 	}
 }
@@ -270,16 +270,16 @@ func TestAChangeForgetsNoOtherKey(t *testing.T) {
 func TestRequestsAfterAChangeOfTheTenantAreMarked(t *testing.T) {
 	t.Parallel()
 	_, client := redis(t)
-	first, second := open(t), open(t)
+	first, second := openGateway(t), openGateway(t)
 	synchronise(t, first, client)
 	synchronise(t, second, client)
-	eventually(t, "the gateways learn of each other", func() bool { return first.Limits.synced.Load() && second.Limits.synced.Load() })
+	eventually(t, "the gateways learn of each other", func() bool { return first.Limiter.synced.Load() && second.Limiter.synced.Load() })
 	first.keys.add("OTHER", "secret", id.New(time.Now()))
 	marked := func(header http.Header) bool {
 		answer := first.do(t, call{method: "GET", path: "/v1/applications/1/authTokens/x", header: header})
 		return slices.Equal(answer.echo().Headers[caller.ChangedHeader], []string{"1"})
 	}
-	own, others := as(keyID, keySecret), as("OTHER", "secret")
+	own, others := basicAuth(keyID, keySecret), basicAuth("OTHER", "secret")
 	for _, c := range []call{
 		{method: "POST", path: "/v1/accounts/1", body: `{"status":"DISABLED"}`},
 		{method: "POST", path: "/v1/accounts/1", body: `{"givenName":"Jo","password":"x"}`},
@@ -309,19 +309,19 @@ func TestRequestsAfterAChangeOfTheTenantAreMarked(t *testing.T) {
 			t.Error("a request is marked after a change that ends nothing")
 		}
 	}
-	of := change{access: tenant}
-	eventually(t, "the other gateway learns of the changes", func() bool { return second.Gateway.keys.changed.Contains(of) })
+	of := invalidation{accessTenant: tenant}
+	eventually(t, "the other gateway learns of the changes", func() bool { return second.Gateway.apiKeys.invalidatedAt.Contains(of) })
 }
 
 func TestChangesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	for _, c := range []change{{key: keyID}, {id: account}, {access: tenant}, grant} {
-		if got, ok := parseChange(c.String()); !ok || got != c {
+	for _, c := range []invalidation{{key: keyID}, {accountOrTenant: account}, {accessTenant: tenant}, mayEnableKeys} {
+		if got, ok := parseInvalidation(c.String()); !ok || got != c {
 			t.Errorf("%s is read as %v, %v", c, got, ok)
 		}
 	}
 	for _, text := range []string{"", "key", "key ", "id", "id x", "id " + id.ID{}.String(), "access " + id.ID{}.String(), "other " + keyID, keyID, "grant x"} {
-		if got, ok := parseChange(text); ok {
+		if got, ok := parseInvalidation(text); ok {
 			t.Errorf("%q is read as %v", text, got)
 		}
 	}
