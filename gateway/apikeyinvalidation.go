@@ -170,7 +170,7 @@ func (k *apiKeyCache) isCurrent(asked time.Time, changes ...invalidation) bool {
 func (k *apiKeyCache) sync(ctx context.Context, redis kv.Client) error {
 	subscription := redis.Subscribe(ctx, keyChannel)
 	defer func() { _ = subscription.Close() }()
-	messages, quiet, failed := subscription.Channel(), telemetry.Quiet(ctx), false
+	messages, quiet, failed := subscription.Channel(), telemetry.Untraced(ctx), false
 	for {
 		select {
 		case <-ctx.Done():

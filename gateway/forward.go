@@ -99,7 +99,7 @@ func (g *Gateway) callService(ctx context.Context, r *route, method string, targ
 	h.SetMethod(method)
 	h.SetRequestURIBytes(target)
 	h.Set(caller.Header, signedCaller)
-	rpc.Trace(ctx, h)
+	rpc.InjectTrace(ctx, h)
 	for _, upstream := range r.upstreams {
 		err := upstream.Do(ctx, request, response, method == fiber.MethodGet)
 		if err != nil || response.StatusCode() != fiber.StatusNotFound {

@@ -114,7 +114,7 @@ func (l *Limiter) sync(ctx context.Context, redis kv.Client) error {
 func (l *Limiter) publish(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
-	quiet, first := telemetry.Quiet(ctx), l.firstRequests
+	quiet, first := telemetry.Untraced(ctx), l.firstRequests
 	for {
 		traced := quiet
 		select {

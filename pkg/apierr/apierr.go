@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 // DeveloperMessage returns the reason, the text that clients compare, or what the code
 // means and what to change.
 func (e *Error) DeveloperMessage() string {
-	return cmp.Or(e.Reason, compared[e.Code], reason(e.Code))
+	return cmp.Or(e.Reason, comparedMessages[e.Code], defaultReason(e.Code))
 }
 
 // Is reports whether target is the same entry of the catalogue.

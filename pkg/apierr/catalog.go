@@ -21,7 +21,7 @@ const (
 
 // compared are texts for the developer, by code, that clients compare
 // (docs/interface/errors.md#texts-that-clients-compare). A reason replaces them.
-var compared = map[int]string{
+var comparedMessages = map[int]string{
 	4614: "An Organization cannot be mapped as an Account Store for another Organization.",
 	5114: "The specified Account Store is not one of the Application's assigned Account Stores.",
 	7100: "Login attempt failed because the specified password is incorrect.",

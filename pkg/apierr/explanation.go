@@ -27,7 +27,7 @@ type Entry struct {
 var explanations string
 
 // explained reads the explanations by their codes.
-var explained = sync.OnceValue(func() map[int]Explanation {
+var explanationsByCode = sync.OnceValue(func() map[int]Explanation {
 	found := map[int]Explanation{}
 	for block := range strings.SplitSeq(strings.TrimSpace(explanations), "\n\n") {
 		lines := strings.Split(block, "\n") // the code, and then a line each
@@ -43,19 +43,19 @@ var explained = sync.OnceValue(func() map[int]Explanation {
 func Catalogue() []Entry {
 	entries := make([]Entry, len(catalog))
 	for i, e := range catalog {
-		entries[i] = Entry{e.Status, e.Code, e.Message, explained()[e.Code]}
+		entries[i] = Entry{e.Status, e.Code, e.Message, explanationsByCode()[e.Code]}
 	}
 	return entries
 }
 
 // reason is that of an error that has none of its own: what its code means and
 // what to change, in the style of developer messages.
-func reason(code int) string {
-	return clause(explained()[code].Meaning) + "; " + clause(explained()[code].Remedy)
+func defaultReason(code int) string {
+	return firstSentence(explanationsByCode()[code].Meaning) + "; " + firstSentence(explanationsByCode()[code].Remedy)
 }
 
 // clause is the first sentence of a text as a part of another.
-func clause(text string) string {
+func firstSentence(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSuffix(text, "."), ". ")
 	return strings.ToLower(text[:min(1, len(text))]) + text[min(1, len(text)):]
 }

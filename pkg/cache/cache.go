@@ -42,8 +42,8 @@ type Config[K comparable, V any] struct {
 // Cache holds values by key.
 type Cache[K comparable, V any] struct {
 	cfg    Config[K, V]
-	result [3]metric.MeasurementOption // miss, hit, stale
-	counts metric.Int64Counter
+	resultLabels [3]metric.MeasurementOption // miss, hit, stale
+	requestCounter metric.Int64Counter
 
 	mu         sync.Mutex
 	disabled   bool
@@ -51,27 +51,27 @@ type Cache[K comparable, V any] struct {
 	weight     int
 	dependents map[K]map[K]struct{} // a key that others depend on, and those
 	loads      map[*load[K]]struct{}
-	flights    *singleflight.Group
+	singleflights    *singleflight.Group
 }
 
 type entry[V any] struct {
 	value V
-	until time.Time
+	expiresAt time.Time
 }
 
 // load is a load under way, with the keys that were forgotten meanwhile.
 type load[K comparable] struct {
-	forgotten map[K]struct{}
-	stale     bool // everything was
+	invalidated map[K]struct{}
+	allInvalidated     bool // everything was
 }
 
 // New makes a cache.
 func New[K comparable, V any](cfg Config[K, V]) *Cache[K, V] {
 	c := &Cache[K, V]{
-		cfg: cfg, disabled: cfg.Disabled, dependents: map[K]map[K]struct{}{}, loads: map[*load[K]]struct{}{}, flights: new(singleflight.Group),
+		cfg: cfg, disabled: cfg.Disabled, dependents: map[K]map[K]struct{}{}, loads: map[*load[K]]struct{}{}, singleflights: new(singleflight.Group),
 	}
-	c.entries, _ = lru.NewWithEvict(cfg.Size, c.evicted) // fails only for a size below one
-	c.observe()
+	c.entries, _ = lru.NewWithEvict(cfg.Size, c.onEvict) // fails only for a size below one
+	c.registerMetrics()
 	return c
 }
 
@@ -82,7 +82,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 	for {
 		asked := c.cfg.Now()
 		found, err := c.getOrLoad(ctx, key, read)
-		if err != nil || !asked.After(found.until) {
+		if err != nil || !asked.After(found.expiresAt) {
 			return found.value, err
 		}
 	}
@@ -92,17 +92,17 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 func (c *Cache[K, V]) getOrLoad(ctx context.Context, key K, read func(context.Context) (V, error)) (entry[V], error) {
 	found, ok, flights := c.lookup(key)
 	if ok {
-		c.counts.Add(ctx, 1, c.result[1])
+		c.requestCounter.Add(ctx, 1, c.resultLabels[1])
 		return found, nil
 	}
-	c.counts.Add(ctx, 1, c.result[0])
+	c.requestCounter.Add(ctx, 1, c.resultLabels[0])
 	flight := flights.DoChan(fmt.Sprintf("%#v", key), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
-		l, until := c.begin()
+		l, until := c.beginLoad()
 		value, err := read(ctx)
 		loaded := entry[V]{value, until}
-		c.finish(l, key, loaded, err)
+		c.finishLoad(l, key, loaded, err)
 		return loaded, err
 	})
 	select {
@@ -117,16 +117,16 @@ func (c *Cache[K, V]) getOrLoad(ctx context.Context, key K, read func(context.Co
 // Refresh loads the value of a key whether or not the cache holds it, for those
 // that Peek at it afterwards.
 func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
-	l, until := c.begin()
+	l, until := c.beginLoad()
 	value, err := read(ctx)
-	c.finish(l, key, entry[V]{value, until}, err)
+	c.finishLoad(l, key, entry[V]{value, until}, err)
 	return value, err
 }
 
 // RefreshStale is Refresh for a value that may be cached and may be stale: it cannot be
 // confirmed to be current.
 func (c *Cache[K, V]) RefreshStale(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
-	c.counts.Add(ctx, 1, c.result[2])
+	c.requestCounter.Add(ctx, 1, c.resultLabels[2])
 	return c.Refresh(ctx, key, read)
 }
 
@@ -141,7 +141,7 @@ func (c *Cache[K, V]) PeekCurrent(ctx context.Context, key K, isCurrent func(V) 
 	case ok:
 		result = 2
 	}
-	c.counts.Add(ctx, 1, c.result[result])
+	c.requestCounter.Add(ctx, 1, c.resultLabels[result])
 	return found, result == 1
 }
 
@@ -155,33 +155,33 @@ func (c *Cache[K, V]) lookup(key K) (entry[V], bool, *singleflight.Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.entries.Get(key)
-	if ok && !c.cfg.Now().Before(found.until) {
+	if ok && !c.cfg.Now().Before(found.expiresAt) {
 		c.entries.Remove(key)
 		found, ok = entry[V]{}, false
 	}
-	return found, ok, c.flights
+	return found, ok, c.singleflights
 }
 
-func (c *Cache[K, V]) begin() (*load[K], time.Time) {
+func (c *Cache[K, V]) beginLoad() (*load[K], time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := &load[K]{forgotten: map[K]struct{}{}}
+	l := &load[K]{invalidated: map[K]struct{}{}}
 	c.loads[l] = struct{}{}
 	return l, c.cfg.Now().Add(c.cfg.MaxAge)
 }
 
 // finish keeps what was loaded, unless it or what it depends on was forgotten
 // since the load began.
-func (c *Cache[K, V]) finish(l *load[K], key K, found entry[V], err error) {
+func (c *Cache[K, V]) finishLoad(l *load[K], key K, found entry[V], err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.loads, l)
-	if err != nil || c.disabled || l.stale {
+	if err != nil || c.disabled || l.allInvalidated {
 		return
 	}
-	keys := c.keysOf(key, found.value)
+	keys := c.keyAndDependencies(key, found.value)
 	for _, k := range keys {
-		if _, ok := l.forgotten[k]; ok {
+		if _, ok := l.invalidated[k]; ok {
 			return
 		}
 	}
@@ -210,7 +210,7 @@ func (c *Cache[K, V]) weigh(value V) int {
 }
 
 // keysOf returns the key of a value and those that it depends on.
-func (c *Cache[K, V]) keysOf(key K, value V) []K {
+func (c *Cache[K, V]) keyAndDependencies(key K, value V) []K {
 	keys := []K{key}
 	if c.cfg.DependsOn != nil {
 		keys = append(keys, c.cfg.DependsOn(value)...)
@@ -219,9 +219,9 @@ func (c *Cache[K, V]) keysOf(key K, value V) []K {
 }
 
 // evicted is called with the lock held.
-func (c *Cache[K, V]) evicted(key K, old entry[V]) {
+func (c *Cache[K, V]) onEvict(key K, old entry[V]) {
 	c.weight -= c.weigh(old.value)
-	for _, k := range c.keysOf(key, old.value)[1:] {
+	for _, k := range c.keyAndDependencies(key, old.value)[1:] {
 		delete(c.dependents[k], key)
 		if len(c.dependents[k]) == 0 {
 			delete(c.dependents, k)
@@ -231,13 +231,13 @@ func (c *Cache[K, V]) evicted(key K, old entry[V]) {
 
 // Forget drops what is held under a key and what depends on it, also what is
 // being loaded.
-func (c *Cache[K, V]) Forget(key K) {
+func (c *Cache[K, V]) Invalidate(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for l := range c.loads {
-		l.forgotten[key] = struct{}{}
+		l.invalidated[key] = struct{}{}
 	}
-	c.flights = new(singleflight.Group) // a Get from now on shares no load that began before
+	c.singleflights = new(singleflight.Group) // a Get from now on shares no load that began before
 	c.entries.Remove(key)
 	for dependent := range c.dependents[key] {
 		c.entries.Remove(dependent)
@@ -253,9 +253,9 @@ func (c *Cache[K, V]) Clear() {
 
 func (c *Cache[K, V]) clear() {
 	for l := range c.loads {
-		l.stale = true
+		l.allInvalidated = true
 	}
-	c.flights = new(singleflight.Group)
+	c.singleflights = new(singleflight.Group)
 	c.entries.Purge()
 }
 
@@ -268,12 +268,12 @@ func (c *Cache[K, V]) Enable(enabled bool) {
 	c.clear()
 }
 
-func (c *Cache[K, V]) observe() {
+func (c *Cache[K, V]) registerMetrics() {
 	meter, name := otel.Meter("cache"), attribute.String("cache", c.cfg.Name)
 	for i, result := range []string{"miss", "hit", "stale"} {
-		c.result[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
+		c.resultLabels[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
 	}
-	c.counts, _ = meter.Int64Counter("doorward_cache_requests_total",
+	c.requestCounter, _ = meter.Int64Counter("doorward_cache_requests_total",
 		metric.WithDescription("look-ups in a cache by result: hit, miss, or stale, where a value could not be confirmed to be current"))
 	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {

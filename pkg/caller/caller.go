@@ -55,18 +55,18 @@ func (c Caller) Network() netip.Addr {
 // Signer signs and verifies callers with HMAC-SHA-256 under a secret that the
 // processes of one deployment share.
 type Signer struct {
-	macs []*macs // the first signs, each verifies
+	macs []*macPool // the first signs, each verifies
 	now  func() time.Time
 }
 
 // macs are keyed already: every hop signs or verifies once.
-type macs struct{ sync.Pool } // of hash.Hash
+type macPool struct{ sync.Pool } // of hash.Hash
 
 // NewSigner takes the shared secret, the clock, and other secrets that are accepted.
 func NewSigner(secret secure.Secret, now func() time.Time, accepted ...secure.Secret) *Signer {
 	s := &Signer{now: now}
 	for _, key := range append([]secure.Secret{secret}, accepted...) {
-		s.macs = append(s.macs, &macs{sync.Pool{New: func() any { return hmac.New(sha256.New, []byte(key)) }}})
+		s.macs = append(s.macs, &macPool{sync.Pool{New: func() any { return hmac.New(sha256.New, []byte(key)) }}})
 	}
 	return s
 }
@@ -98,7 +98,7 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 		return Caller{}, ErrCaller
 	}
 	text, mac := signed[:len(signed)-sha256.Size], signed[len(signed)-sha256.Size:]
-	if !slices.ContainsFunc(s.macs, func(key *macs) bool { return hmac.Equal(mac, key.append(nil, text)) }) {
+	if !slices.ContainsFunc(s.macs, func(key *macPool) bool { return hmac.Equal(mac, key.append(nil, text)) }) {
 		return Caller{}, ErrCaller
 	}
 	expires := time.UnixMilli(int64(binary.BigEndian.Uint64(text)))
@@ -150,7 +150,7 @@ func parse(text []byte) (c Caller, ok bool) {
 var encoding = base64.RawURLEncoding.Strict()
 
 // append appends the MAC of text to out.
-func (m *macs) append(out, text []byte) []byte {
+func (m *macPool) append(out, text []byte) []byte {
 	h := m.Get().(hash.Hash)
 	defer m.Put(h)
 	h.Reset()

@@ -17,7 +17,7 @@ import (
 )
 
 // interval is how often a certificate is read again.
-var interval = time.Minute
+var reloadInterval = time.Minute
 
 // Pair is a certificate chain and the private key of its first, in PEM.
 type Pair struct {
@@ -48,7 +48,7 @@ func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Go("certificate", c.follow)
+	p.Go("certificate", c.reloadLoop)
 	return c, nil
 }
 
@@ -57,8 +57,8 @@ func (c *Certificate) Current() *tls.Certificate { return c.current.Load() }
 
 // follow takes renewed certificates over. Between the writing of a chain and of its key
 // they do not match: then the former stays, and the next turn takes both.
-func (c *Certificate) follow(ctx context.Context) error {
-	ticker := time.NewTicker(interval)
+func (c *Certificate) reloadLoop(ctx context.Context) error {
+	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
 	for {
 		select {

@@ -101,8 +101,8 @@ func follow(t *testing.T) *kept {
 	k.Follower = changefeed.NewFollower(changefeed.FollowerConfig{
 		Name: "test", MaxAge: maxAge, Now: k.clock.Now,
 		Sources: []changefeed.Source{k.sources[0].after, k.sources[1].after},
-		Forget:  func(changed id.Ref) { k.forgot = append(k.forgot, changed) },
-		Clear:   func() { k.clears++ },
+		Invalidate:  func(changed id.Ref) { k.forgot = append(k.forgot, changed) },
+		InvalidateAll:   func() { k.clears++ },
 	})
 	for range 2 { // until it has a position in each log
 		k.poll(t)

@@ -32,8 +32,8 @@ type FollowerConfig struct {
 	MaxAge  time.Duration // from the start of a poll; its timeout too
 	Now     func() time.Time
 	Sources []Source
-	Forget  func(id.Ref) // drops what was read from a resource
-	Clear   func()       // drops everything
+	Invalidate  func(id.Ref) // drops what was read from a resource
+	InvalidateAll   func()       // drops everything
 }
 
 // Follower keeps answers current that depend on resources of other services.
@@ -42,16 +42,16 @@ type Follower struct {
 	polls singleflight.Group
 
 	mu        sync.Mutex
-	polled    time.Time // when the last poll began that all sources answered
-	running   time.Time // when the poll under way began; zero: there is none
-	retry     time.Time // no poll before
+	currentAt    time.Time // when the last poll began that all sources answered
+	pollStarted   time.Time // when the poll under way began; zero: there is none
+	nextPollAt     time.Time // no poll before
 	positions []Position
 }
 
 // NewFollower makes a follower.
 func NewFollower(cfg FollowerConfig) *Follower {
 	f := &Follower{cfg: cfg, positions: make([]Position, len(cfg.Sources))}
-	f.observe()
+	f.registerMetrics()
 	return f
 }
 
@@ -86,8 +86,8 @@ func (f *Follower) Current(ctx context.Context) bool {
 func (f *Follower) state(now time.Time) (current, pollDue bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	hangs := !f.running.IsZero() && now.Sub(f.running) >= f.cfg.MaxAge
-	return now.Sub(f.polled) < f.cfg.MaxAge, !hangs && !now.Before(f.retry)
+	hangs := !f.pollStarted.IsZero() && now.Sub(f.pollStarted) >= f.cfg.MaxAge
+	return now.Sub(f.currentAt) < f.cfg.MaxAge, !hangs && !now.Before(f.nextPollAt)
 }
 
 func (f *Follower) poll(ctx context.Context) {
@@ -95,7 +95,7 @@ func (f *Follower) poll(ctx context.Context) {
 	defer cancel()
 	began := f.cfg.Now()
 	f.mu.Lock()
-	f.running = began
+	f.pollStarted = began
 	f.mu.Unlock()
 	pages := make([]Page, len(f.cfg.Sources))
 	group, ctx := errgroup.WithContext(ctx)
@@ -115,21 +115,21 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running = time.Time{}
+	f.pollStarted = time.Time{}
 	if err != nil || behind {
-		f.retry = f.cfg.Now().Add(pollRetry)
+		f.nextPollAt = f.cfg.Now().Add(pollRetry)
 	} else {
-		f.polled = began
+		f.currentAt = began
 	}
 }
 
 // apply drops what a page says to have changed.
 func (f *Follower) apply(source int, page Page) {
 	if page.Gap {
-		f.cfg.Clear()
+		f.cfg.InvalidateAll()
 	}
 	for _, changed := range page.Changed {
-		f.cfg.Forget(changed)
+		f.cfg.Invalidate(changed)
 	}
 	if len(f.positions[source]) >= maxLogs {
 		f.positions[source] = nil // the others report a gap
@@ -140,7 +140,7 @@ func (f *Follower) apply(source int, page Page) {
 	f.positions[source][page.Log] = page.Next
 }
 
-func (f *Follower) observe() {
+func (f *Follower) registerMetrics() {
 	name := attribute.String("follower", f.cfg.Name)
 	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",
 		metric.WithDescription("time since a service last knew all changes of what it keeps of others: 0 before its first use"),
@@ -149,8 +149,8 @@ func (f *Follower) observe() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			age := time.Duration(0)
-			if !f.polled.IsZero() {
-				age = f.cfg.Now().Sub(f.polled)
+			if !f.currentAt.IsZero() {
+				age = f.cfg.Now().Sub(f.currentAt)
 			}
 			o.Observe(age.Seconds(), metric.WithAttributes(name))
 			return nil

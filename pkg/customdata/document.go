@@ -127,7 +127,7 @@ func (d Document) Printed(keys []string) map[string]string {
 		if !slices.Contains(keys, name) {
 			return
 		}
-		if value, ok := printed(member[len(name)+len(`"":`):]); ok {
+		if value, ok := printableText(member[len(name)+len(`"":`):]); ok {
 			values[name] = value
 		}
 	})
@@ -135,7 +135,7 @@ func (d Document) Printed(keys []string) map[string]string {
 }
 
 // printed returns the text of a JSON value, if it has one.
-func printed(value string) (text string, ok bool) {
+func printableText(value string) (text string, ok bool) {
 	switch value[0] {
 	case '{', '[', 'n':
 		return "", false

@@ -109,7 +109,7 @@ func (w *walker) text(quoted jsontext.Value) {
 		return
 	}
 	var text string
-	if json.Unmarshal(quoted, &text) != nil || strings.ContainsRune(text, 0) || !short(text) {
+	if json.Unmarshal(quoted, &text) != nil || strings.ContainsRune(text, 0) || !isShort(text) {
 		return
 	}
 	leaf := Leaf{Text: field.Fold(text)}
@@ -121,7 +121,7 @@ func (w *walker) text(quoted jsontext.Value) {
 
 // short reports whether a text has at most MaxText characters, also after
 // normalisation, which makes up to eighteen of one. It stops once it knows.
-func short(text string) bool {
+func isShort(text string) bool {
 	var form norm.Iter
 	form.InitString(norm.NFKC, text)
 	n := 0

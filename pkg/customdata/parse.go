@@ -77,14 +77,14 @@ type parser struct {
 	out  []byte
 	open []container
 	keys int
-	cuts []span
+	replaced []span
 }
 
 // container is an object or array that has begun.
 type container struct {
 	object  bool
 	members []member       // of an object
-	places  map[string]int // of the last member of each name, when there are many
+	lastIndex  map[string]int // of the last member of each name, when there are many
 }
 
 // member is a key and where it begins in what is written.
@@ -97,7 +97,7 @@ type member struct {
 type span struct{ start, end int }
 
 // many is the number of members from which a map finds one faster.
-const many = 16
+const mapThreshold = 16
 
 func (p *parser) run() error {
 	if p.in.PeekKind() != '{' {
@@ -166,7 +166,7 @@ func (p *parser) member() error {
 	if err != nil {
 		return notAnObject
 	}
-	name, err := key(string(quoted))
+	name, err := parseKey(string(quoted))
 	if err != nil {
 		return err
 	}
@@ -177,13 +177,13 @@ func (p *parser) member() error {
 		return tooManyKeys
 	}
 	c := &p.open[len(p.open)-1]
-	former := c.place(name)
+	former := c.indexOf(name)
 	if len(c.members) > 0 {
 		p.out = append(p.out, ',')
 	}
 	c.add(member{name, len(p.out)})
 	if former >= 0 {
-		p.cuts = append(p.cuts, span{c.members[former].start, c.members[former+1].start})
+		p.replaced = append(p.replaced, span{c.members[former].start, c.members[former+1].start})
 	}
 	p.out = append(append(append(p.out, '"'), name...), '"', ':')
 	return nil
@@ -199,9 +199,9 @@ func (p *parser) ignore(name string) error {
 }
 
 // place returns the index of the last member of a name, or -1.
-func (c *container) place(name string) int {
-	if c.places != nil {
-		if at, known := c.places[name]; known {
+func (c *container) indexOf(name string) int {
+	if c.lastIndex != nil {
+		if at, known := c.lastIndex[name]; known {
 			return at
 		}
 		return -1
@@ -217,24 +217,24 @@ func (c *container) place(name string) int {
 func (c *container) add(m member) {
 	c.members = append(c.members, m)
 	switch {
-	case c.places != nil:
-		c.places[m.name] = len(c.members) - 1
-	case len(c.members) == many:
-		c.places = map[string]int{}
+	case c.lastIndex != nil:
+		c.lastIndex[m.name] = len(c.members) - 1
+	case len(c.members) == mapThreshold:
+		c.lastIndex = map[string]int{}
 		for at, m := range c.members {
-			c.places[m.name] = at
+			c.lastIndex[m.name] = at
 		}
 	}
 }
 
 // document is what was written without the members that later ones replace.
 func (p *parser) document() Document {
-	if len(p.cuts) == 0 {
+	if len(p.replaced) == 0 {
 		return Document(p.out)
 	}
-	slices.SortFunc(p.cuts, func(a, b span) int { return a.start - b.start })
+	slices.SortFunc(p.replaced, func(a, b span) int { return a.start - b.start })
 	kept, from := p.out[:0], 0
-	for _, cut := range p.cuts {
+	for _, cut := range p.replaced {
 		if cut.start < from {
 			continue // inside the last one
 		}
@@ -245,7 +245,7 @@ func (p *parser) document() Document {
 }
 
 // key reads a key in its quotes and checks it.
-func key(quoted string) (name string, err error) {
+func parseKey(quoted string) (name string, err error) {
 	name = quoted[1 : len(quoted)-1]
 	if strings.IndexByte(name, '\\') >= 0 {
 		if err := json.Unmarshal([]byte(quoted), &name); err != nil {
@@ -257,7 +257,7 @@ func key(quoted string) (name string, err error) {
 		return "", apierr.CustomDataKeyEmpty.Because("has an empty key")
 	case n > maxKey:
 		return "", apierr.CustomDataKeyLong.Because("has a key of %d characters; at most %d are allowed", n, maxKey)
-	case !plain(name):
+	case !hasKeyCharacters(name):
 		return "", apierr.CustomDataKeyInvalid.Because("has the key %q; a key has the characters 0-9 A-Z a-z _ - and begins with no dash", name)
 	case slices.Contains(reserved, name):
 		return "", apierr.CustomDataReserved.Because("has the reserved key %q", name)
@@ -265,7 +265,7 @@ func key(quoted string) (name string, err error) {
 	return name, nil
 }
 
-func plain(name string) bool {
+func hasKeyCharacters(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
 		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', c == '_', c == '-' && i > 0:

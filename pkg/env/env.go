@@ -45,7 +45,7 @@ type More struct{}
 type variable struct {
 	group          string
 	names          []string
-	fallback, help string
+	defaultValue, help string
 	required       bool
 }
 
@@ -118,7 +118,7 @@ func (s *Source) Load(into any) {
 			help += " " + v.Type().Field(j).Tag.Get("help")
 		}
 		d := variable{
-			names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: help,
+			names: strings.Split(names, ","), defaultValue: field.Tag.Get("default"), help: help,
 			required: field.Tag.Get("required") == "true",
 		}
 		s.read(d, target, field.Tag.Get("min"))
@@ -172,13 +172,13 @@ func (s *Source) Reload(into any) error {
 // Declare makes the variables of the struct that of points at known without
 // reading them: standalone reads some of them only after it has started the
 // servers that they name.
-func (s *Source) Declare(of any) { s.try(of) }
+func (s *Source) Declare(of any) { s.declareWithoutReading(of) }
 
 // Check is Declare that notes which of the values that are given cannot be read:
 // standalone reports the mistakes of all its parts before it starts any.
-func (s *Source) Check(of any) { s.problems = append(s.problems, s.try(of).problems...) }
+func (s *Source) Check(of any) { s.problems = append(s.problems, s.declareWithoutReading(of).problems...) }
 
-func (s *Source) try(of any) *Source {
+func (s *Source) declareWithoutReading(of any) *Source {
 	trial := &Source{values: s.values, group: s.group, partial: true}
 	trial.Load(of)
 	for _, d := range trial.declared {
@@ -213,7 +213,7 @@ func (s *Source) lookup(d variable) (name, text string, err error) {
 			return name, strings.TrimRight(string(content), "\r\n"), nil
 		}
 	}
-	return d.names[0], d.fallback, nil
+	return d.names[0], d.defaultValue, nil
 }
 
 func assign(target reflect.Value, text, least string) error {
@@ -318,8 +318,8 @@ func (s *Source) note(d variable) string {
 	switch {
 	case d.required:
 		return " (required)"
-	case d.fallback != "":
-		return " (default " + d.fallback + ")"
+	case d.defaultValue != "":
+		return " (default " + d.defaultValue + ")"
 	}
 	return ""
 }

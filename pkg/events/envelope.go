@@ -47,7 +47,7 @@ func Wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 		return Envelope{}, err
 	}
 	trace := propagation.MapCarrier{}
-	telemetry.Carry(ctx, trace)
+	telemetry.InjectTrace(ctx, trace)
 	tenant, subject := event.About()
 	return Envelope{
 		ID: id.New(now), Type: reflect.TypeOf(event).Name(), Tenant: tenant, Subject: subject,
@@ -59,7 +59,7 @@ func Wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 // tenant and the trace of the request that caused it.
 func (e Envelope) Context(ctx context.Context) context.Context {
 	ctx = caller.Into(ctx, caller.Caller{Tenant: e.Tenant, RequestID: e.RequestID})
-	return telemetry.Continue(ctx, propagation.MapCarrier(e.Trace))
+	return telemetry.ExtractTrace(ctx, propagation.MapCarrier(e.Trace))
 }
 
 // Handler handles the events of one type.

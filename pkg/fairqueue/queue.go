@@ -17,7 +17,7 @@ import (
 var ErrFull = errors.New("the queue is full")
 
 // activeFor is for how long after its last use of a worker a tenant is active.
-const activeFor = 10 * time.Second
+const activeTenantTime = 10 * time.Second
 
 // Queue hands its workers to those that wait for one: the tenants take turns, and of one
 // tenant the oldest is first. A tenant with many logins delays another tenant's by one hash,
@@ -27,48 +27,48 @@ const activeFor = 10 * time.Second
 type Queue struct {
 	mu      sync.Mutex
 	workers int
-	alone   int // how many of them a tenant uses while no other one is active
+	aloneLimit   int // how many of them a tenant uses while no other one is active
 	free    int
-	limit   int // how many may wait
+	maxWaiting   int // how many may wait
 	waiting int
 	closing bool
 	used    map[id.ID]int      // workers by tenant
-	tenants map[id.ID][]ticket // never empty ones
-	order   []id.ID            // of tenants that wait; the next one is first
-	recent  [2]use             // the last use of a worker, and the last one of another tenant than that
+	tenants map[id.ID][]waiter // never empty ones
+	turns   []id.ID            // of tenants that wait; the next one is first
+	recentUses  [2]workerUse             // the last use of a worker, and the last one of another tenant than that
 }
 
 // use is when a tenant received a worker.
-type use struct {
+type workerUse struct {
 	tenant id.ID
 	at     time.Time // read from the monotonic clock
 }
 
 // ticket is one that waits. It receives nil with a worker, and an error without.
-type ticket chan error
+type waiter chan error
 
 // New makes a queue in which up to limit requests wait. A tenant uses up to alone
 // workers while no other one is active.
 func New(workers, alone, limit int) *Queue {
-	return &Queue{workers: workers, alone: alone, free: workers, limit: limit, used: map[id.ID]int{}, tenants: map[id.ID][]ticket{}}
+	return &Queue{workers: workers, aloneLimit: alone, free: workers, maxWaiting: limit, used: map[id.ID]int{}, tenants: map[id.ID][]waiter{}}
 }
 
 // Acquire waits for a worker. It returns ErrFull, or the error of a context that ends
 // before. Each call without an error is followed by one of Release.
 func (q *Queue) Acquire(ctx context.Context, tenant id.ID) error {
 	q.mu.Lock()
-	if q.free > 0 && q.used[tenant] < q.most(tenant) {
-		q.take(tenant)
+	if q.free > 0 && q.used[tenant] < q.workerLimit(tenant) {
+		q.assignWorker(tenant)
 		q.mu.Unlock()
 		return nil
 	}
-	if q.waiting >= q.limit && !q.makeRoom(tenant) {
+	if q.waiting >= q.maxWaiting && !q.refuseNewestOfLongest(tenant) {
 		q.mu.Unlock()
 		return ErrFull
 	}
-	t := make(ticket, 1)
+	t := make(waiter, 1)
 	if len(q.tenants[tenant]) == 0 {
-		q.order = append(q.order, tenant)
+		q.turns = append(q.turns, tenant)
 	}
 	q.tenants[tenant] = append(q.tenants[tenant], t)
 	q.waiting++
@@ -77,39 +77,39 @@ func (q *Queue) Acquire(ctx context.Context, tenant id.ID) error {
 	case err := <-t:
 		return err
 	case <-ctx.Done():
-		q.abandon(tenant, t)
+		q.cancelWait(tenant, t)
 		return ctx.Err()
 	}
 }
 
 // most is how many workers a tenant may use now, at least one.
-func (q *Queue) most(tenant id.ID) int {
-	other := q.recent[0]
+func (q *Queue) workerLimit(tenant id.ID) int {
+	other := q.recentUses[0]
 	if other.tenant == tenant {
-		other = q.recent[1]
+		other = q.recentUses[1]
 	}
 	switch {
 	case q.closing:
 		return q.workers
-	case other.at.IsZero() || time.Since(other.at) > activeFor:
-		return q.alone
+	case other.at.IsZero() || time.Since(other.at) > activeTenantTime:
+		return q.aloneLimit
 	}
-	return max(1, min(q.alone, q.workers-1))
+	return max(1, min(q.aloneLimit, q.workers-1))
 }
 
 // take gives a worker to a tenant.
-func (q *Queue) take(tenant id.ID) {
+func (q *Queue) assignWorker(tenant id.ID) {
 	q.free--
 	q.used[tenant]++
-	if q.recent[0].tenant != tenant {
-		q.recent[1] = q.recent[0]
+	if q.recentUses[0].tenant != tenant {
+		q.recentUses[1] = q.recentUses[0]
 	}
-	q.recent[0] = use{tenant, time.Now()}
+	q.recentUses[0] = workerUse{tenant, time.Now()}
 }
 
 // makeRoom refuses the newest of the tenant with the most, if that tenant has more
 // than the given one will have.
-func (q *Queue) makeRoom(tenant id.ID) bool {
+func (q *Queue) refuseNewestOfLongest(tenant id.ID) bool {
 	var longest id.ID
 	for other, tickets := range q.tenants {
 		if len(tickets) > len(q.tenants[longest]) {
@@ -135,23 +135,23 @@ func (q *Queue) Release(tenant id.ID) {
 		delete(q.used, tenant)
 	}
 	for q.free > 0 {
-		turn := slices.IndexFunc(q.order, func(t id.ID) bool { return q.used[t] < q.most(t) })
+		turn := slices.IndexFunc(q.turns, func(t id.ID) bool { return q.used[t] < q.workerLimit(t) })
 		if turn < 0 {
 			return
 		}
-		next := q.order[turn]
+		next := q.turns[turn]
 		oldest := q.tenants[next][0]
 		q.remove(next, 0)
 		if len(q.tenants[next]) > 0 {
-			q.order = append(slices.Delete(q.order, turn, turn+1), next)
+			q.turns = append(slices.Delete(q.turns, turn, turn+1), next)
 		}
-		q.take(next)
+		q.assignWorker(next)
 		oldest <- nil
 	}
 }
 
 // abandon takes a ticket back, and the worker that it may have received meanwhile.
-func (q *Queue) abandon(tenant id.ID, t ticket) {
+func (q *Queue) cancelWait(tenant id.ID, t waiter) {
 	q.mu.Lock()
 	n := slices.Index(q.tenants[tenant], t)
 	if n >= 0 {
@@ -169,8 +169,8 @@ func (q *Queue) remove(tenant id.ID, n int) {
 	q.tenants[tenant] = slices.Delete(q.tenants[tenant], n, n+1)
 	if len(q.tenants[tenant]) == 0 {
 		delete(q.tenants, tenant)
-		n := slices.Index(q.order, tenant)
-		q.order = slices.Delete(q.order, n, n+1)
+		n := slices.Index(q.turns, tenant)
+		q.turns = slices.Delete(q.turns, n, n+1)
 	}
 }
 
@@ -186,7 +186,7 @@ func (q *Queue) Len() int {
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closing = true
-	q.limit += q.workers
+	q.maxWaiting += q.workers
 	q.mu.Unlock()
 	for range q.workers {
 		if err := q.Acquire(ctx, id.ID{}); err != nil {

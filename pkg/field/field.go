@@ -79,7 +79,7 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		f.Null = true
 		return nil
 	}
-	if _, verbatim := any(&f.Value).(*json.RawMessage); !verbatim && hasHalfPair(data) {
+	if _, verbatim := any(&f.Value).(*json.RawMessage); !verbatim && hasLoneSurrogate(data) {
 		return apierr.Encoding.Because("has an escape of half a surrogate pair, which is no character")
 	}
 	switch target := any(&f.Value).(type) {
@@ -118,7 +118,7 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		}
 		*target = bytes.Clone(data)
 	default:
-		return expected(json.Unmarshal(data, target), reflect.TypeFor[T]())
+		return wrongTypeError(json.Unmarshal(data, target), reflect.TypeFor[T]())
 	}
 	return nil
 }
@@ -130,13 +130,13 @@ func IsText(text string) bool { return utf8.ValidString(text) && !strings.Contai
 // hasHalfPair reports whether well-formed JSON has an escape of half a surrogate pair
 // (RFC 8259, section 8.2), for which encoding/json would write U+FFFD. Objects that
 // are kept as they were sent may have it.
-func hasHalfPair(data []byte) bool {
+func hasLoneSurrogate(data []byte) bool {
 	return bytes.Contains(data, []byte(`\u`)) && !jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true))
 }
 
 // shape is what a client calls a value of a type; empty for types that no member
 // of a body has in this way.
-func shape(t reflect.Type) string {
+func typeName(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Struct:
 		return "an object"
@@ -152,7 +152,7 @@ func shape(t reflect.Type) string {
 
 // expected says what a member of a type, or a part of it, must be; errors other
 // than a wrong type stay.
-func expected(err error, member reflect.Type) error {
+func wrongTypeError(err error, member reflect.Type) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
 		return err
@@ -160,10 +160,10 @@ func expected(err error, member reflect.Type) error {
 	if wrong.Field != "" {
 		member = wrong.Type
 	}
-	if shape(member) == "" {
+	if typeName(member) == "" {
 		return err
 	}
-	return apierr.WrongType.Because("%s", strings.TrimSpace(wrong.Field+" must be "+shape(member)))
+	return apierr.WrongType.Because("%s", strings.TrimSpace(wrong.Field+" must be "+typeName(member)))
 }
 
 func unquote(data []byte) string {
@@ -298,7 +298,7 @@ func Required(f Text, name string, most int) (string, error) {
 	if text == "" {
 		return "", apierr.Required.Because("%s is required"+notBlank, name)
 	}
-	return text, within(text, name, most)
+	return text, checkLength(text, name, most)
 }
 
 // Verbatim is Required for a text whose white space at its ends is kept: it means
@@ -307,7 +307,7 @@ func Verbatim(f Text, name string, most int) (string, error) {
 	if _, err := Required(f, name, most); err != nil {
 		return "", err
 	}
-	return f.Value, within(f.Value, name, most)
+	return f.Value, checkLength(f.Value, name, most)
 }
 
 // Optional reads a text that may be absent or null: nil. More than most
@@ -316,7 +316,7 @@ func Optional(f Text, name string, most int) (*string, error) {
 	if !f.Given() {
 		return nil, nil
 	}
-	return &f.Value, within(f.Value, name, most)
+	return &f.Value, checkLength(f.Value, name, most)
 }
 
 // Nonempty is Optional for a text that has at least one character when it is
@@ -328,7 +328,7 @@ func Nonempty(f Text, name string, most int) (*string, error) {
 	return Optional(f, name, most)
 }
 
-func within(text, name string, most int) error {
+func checkLength(text, name string, most int) error {
 	if n := utf8.RuneCountInString(text); n > most {
 		return apierr.TooLong.Because("%s has %d characters; at most %d are allowed", name, n, most)
 	}

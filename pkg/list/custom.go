@@ -25,7 +25,7 @@ func ParseNumber(text string) (string, bool) {
 func customFilter(f Filter) (Filter, error) {
 	value := strings.TrimSpace(f.Text)
 	if !strings.HasPrefix(value, "[") && !strings.HasPrefix(value, "(") {
-		f.Text, f.Match = pattern(f.Text)
+		f.Text, f.Match = parseWildcards(f.Text)
 		return f, nil
 	}
 	f.Text, f.Match = "", Range

@@ -136,13 +136,13 @@ func (q Query) Of(createdAt, modifiedAt time.Time) Query {
 }
 
 // Owner is the parent resource of a collection: a tenant, a directory, an account.
-type Owner interface {
+type Parent interface {
 	Times() (createdAt, modifiedAt time.Time)
 }
 
 // PageOf reads a page of the collection of an owner, with its times. It returns the
 // error that the owner is read with.
-func PageOf[O Owner, T any](
+func PageOf[O Parent, T any](
 	ctx context.Context, read func(context.Context, id.Ref) (O, error), list func(context.Context, id.Ref, Query) (Page[T], error),
 	of id.Ref, query Query,
 ) (Page[T], error) {
@@ -211,7 +211,7 @@ func First() Query { return Query{Limit: DefaultLimit} }
 
 // options are the query parameters of other calls, which clients repeat on the
 // links that they follow (docs/interface/search.md#filters).
-var options = []string{
+var ignoredParameters = []string{
 	"accountStore", "challenge", "createDirectory", "encryptSecret", "encryptionKeyIterations", "encryptionKeySalt",
 	"encryptionKeySize", "passwordFormat", "propertyId", "registrationWorkflowEnabled",
 }
@@ -240,15 +240,15 @@ func Parse(raw string, spec Spec) (Query, error) {
 			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q has two values, %q and %q; send one", name, former, value)
 		}
 		seen[name] = value
-		if err := query.take(name, value, spec); err != nil {
+		if err := query.setParameter(name, value, spec); err != nil {
 			return Query{}, err
 		}
 	}
-	return query, query.bounded()
+	return query, query.checkCustomLimit()
 }
 
 // bounded refuses more conditions on customData than maxCustom.
-func (q Query) bounded() error {
+func (q Query) checkCustomLimit() error {
 	custom := 0
 	for _, f := range q.Filters {
 		if strings.HasPrefix(f.Attribute, customPrefix) {
@@ -266,20 +266,20 @@ func (q Query) bounded() error {
 	return nil
 }
 
-func (q *Query) take(name, value string, spec Spec) (err error) {
+func (q *Query) setParameter(name, value string, spec Spec) (err error) {
 	switch name {
 	case "offset":
-		q.Offset, err = number(name, value, 0)
+		q.Offset, err = parseInteger(name, value, 0)
 		q.Offset = min(q.Offset, maxOffset)
 	case "limit":
-		q.Limit, err = number(name, value, 1)
+		q.Limit, err = parseInteger(name, value, 1)
 		q.Limit = min(q.Limit, MaxLimit)
 	case "q":
 		q.Q = value
 	case "orderBy":
 		q.Order, err = parseOrder(value, spec)
 	default:
-		if _, _, known := spec.Find(name); !known && slices.Contains(options, name) {
+		if _, _, known := spec.Find(name); !known && slices.Contains(ignoredParameters, name) {
 			return nil
 		}
 		var f Filter
@@ -289,7 +289,7 @@ func (q *Query) take(name, value string, spec Spec) (err error) {
 	return err
 }
 
-func number(name, value string, least int) (int, error) {
+func parseInteger(name, value string, least int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if errors.Is(err, strconv.ErrRange) && n > 0 {
 		return n, nil // as much as there can be
@@ -360,13 +360,13 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 		}
 		f.Text = strconv.FormatInt(n, 10)
 	default:
-		f.Text, f.Match = pattern(value)
+		f.Text, f.Match = parseWildcards(value)
 	}
 	return f, nil
 }
 
 // pattern takes a * from either end; one elsewhere is literal.
-func pattern(value string) (string, Match) {
+func parseWildcards(value string) (string, Match) {
 	text, suffix := strings.CutPrefix(value, "*")
 	text, prefix := strings.CutSuffix(text, "*")
 	switch {

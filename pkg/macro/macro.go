@@ -12,7 +12,7 @@ import (
 
 // longest bounds a macro, in bytes, so that a template full of "$" is read in
 // linear time.
-const longest = 300
+const maxMacro = 300
 
 // Expand replaces the macros of a template by their values. Both forms name a
 // value: ${account.email} prints itself when there is none, and
@@ -27,7 +27,7 @@ func Expand(template string, values map[string]string, escape func(string) strin
 			return out.String()
 		}
 		template = template[len(before):]
-		name, length, quiet := first(template)
+		name, length, quiet := parseMacro(template)
 		if length == 0 {
 			out.WriteByte('$')
 			template = template[1:]
@@ -54,7 +54,7 @@ func Names(template string) (names []string, err error) {
 			return names, nil
 		}
 		template = template[at:]
-		name, length, _ := first(template)
+		name, length, _ := parseMacro(template)
 		switch {
 		case length > 0:
 			names = append(names, name)
@@ -76,7 +76,7 @@ func Keys(template, prefix string) (keys []string) {
 			return keys
 		}
 		template = template[at:]
-		name, length, _ := first(template)
+		name, length, _ := parseMacro(template)
 		if key, ok := strings.CutPrefix(name, prefix); ok && key != "" && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -86,14 +86,14 @@ func Keys(template, prefix string) (keys []string) {
 
 // first reads the macro that text begins with. Its length is 0 when there is
 // none.
-func first(text string) (name string, length int, quiet bool) {
+func parseMacro(text string) (name string, length int, quiet bool) {
 	start := len("${")
 	if strings.HasPrefix(text, "$!{") {
 		start, quiet = len("$!{"), true
 	} else if !strings.HasPrefix(text, "${") {
 		return "", 0, false
 	}
-	for i := start; i < len(text) && i < start+longest; i++ {
+	for i := start; i < len(text) && i < start+maxMacro; i++ {
 		switch c := text[i]; {
 		case c == '}' && i > start:
 			return text[start:i], i + 1, quiet

@@ -64,7 +64,7 @@ func (g Guard) Allows(address netip.Addr) bool {
 }
 
 func isPublic(address netip.Addr) bool {
-	return address.IsGlobalUnicast() && !address.IsPrivate() && !contains(special, address)
+	return address.IsGlobalUnicast() && !address.IsPrivate() && !contains(specialPurpose, address)
 }
 
 func contains(networks []netip.Prefix, address netip.Addr) bool {
@@ -80,7 +80,7 @@ func contains(networks []netip.Prefix, address netip.Addr) bool {
 // registries of special-purpose addresses, those that carry an IPv4 address
 // inside, which may be a private one, and an address at which a cloud answers
 // its virtual machines.
-var special = prefixes(
+var specialPurpose = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",
 	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",

@@ -25,7 +25,7 @@ const (
 )
 
 // address is a connection string that was read.
-type address struct {
+type connectionConfig struct {
 	pool   *pgxpool.Config // of queries and transactions
 	direct *pgxpool.Config // of sessions; the same configuration where there is no pooler
 	pooled bool            // whether a pooler is between, which shares sessions among its clients
@@ -35,7 +35,7 @@ type address struct {
 // host:port[,host:port][/database], says that the host is a pooler's, as PgBouncer
 // in transaction mode, and where the server is: what needs a session of its own
 // (LISTEN, locks of sessions, migrations) connects there.
-func (cfg Config) parse() (a address, err error) {
+func (cfg Config) parse() (a connectionConfig, err error) {
 	base, rest, _ := strings.Cut(cfg.URL.Reveal(), "?")
 	query, err := url.ParseQuery(rest)
 	if err != nil {
@@ -97,14 +97,14 @@ func parsePool(text string) (*pgxpool.Config, error) {
 }
 
 // open connects to PostgreSQL, with a session of its own.
-func (a address) open(ctx context.Context) (*pgx.Conn, error) {
+func (a connectionConfig) connect(ctx context.Context) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, a.direct.ConnConfig)
-	return conn, explain(err)
+	return conn, explainConnectError(err)
 }
 
 // explain is Error for a connection that is made when a process starts: it says
 // what to change where TLS is refused.
-func explain(err error) error {
+func explainConnectError(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -125,7 +125,7 @@ func explain(err error) error {
 // it has not behind a pooler that shares sessions among its clients. A pooler that
 // keeps them apart must pass on the search path.
 func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
-	first, err := backend(ctx, conn)
+	first, err := backendPID(ctx, conn)
 	if err != nil || first == conn.PgConn().PID() {
 		return Error(err)
 	}
@@ -134,10 +134,10 @@ func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 	other, err := pgx.ConnectConfig(ctx, config)
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == "08P01" {
-		return fmt.Errorf("%w: %w", errShared, err)
+		return fmt.Errorf("%w: %w", errPoolerSession, err)
 	}
 	if err != nil {
-		return explain(err)
+		return explainConnectError(err)
 	}
 	defer func() { _ = other.Close(context.WithoutCancel(ctx)) }()
 	var path string
@@ -145,18 +145,18 @@ func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 		return Error(err)
 	}
 	if path != schema {
-		return errShared
+		return errPoolerSession
 	}
 	// A pooler assigns the session that was released last, unless another client was quicker.
 	for range 5 {
 		if _, err := other.Exec(ctx, `BEGIN`, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return Error(err)
 		}
-		second, err := backend(ctx, other)
+		second, err := backendPID(ctx, other)
 		if err != nil {
 			return Error(err)
 		}
-		again, err := backend(ctx, conn)
+		again, err := backendPID(ctx, conn)
 		if err != nil {
 			return Error(err)
 		}
@@ -164,18 +164,18 @@ func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 			return Error(err)
 		}
 		if second == first || again != first {
-			return errShared
+			return errPoolerSession
 		}
 	}
 	return nil
 }
 
-var errShared = errors.New("DATABASE_URL leads to a pooler that shares sessions among its clients, as PgBouncer in transaction mode: " +
+var errPoolerSession = errors.New("DATABASE_URL leads to a pooler that shares sessions among its clients, as PgBouncer in transaction mode: " +
 	"LISTEN, session locks, prepared statements and search_path fail there; name the server too with the parameter " +
 	"direct=host:port/database, or connect to it alone (docs/operations.md#postgresql)")
 
 // backend returns the process of the server that answers.
-func backend(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
+func backendPID(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
 	err = conn.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeSimpleProtocol).Scan(&pid)
 	return pid, err
 }

@@ -24,8 +24,8 @@ const (
 // worker sleeps while the process writes nothing.
 func (db *DB) Analyze(ctx context.Context) error {
 	var shards sync.WaitGroup
-	for _, shard := range db.all() {
-		shards.Go(func() { shard.analyze(telemetry.Quiet(ctx)) })
+	for _, shard := range db.allShards() {
+		shards.Go(func() { shard.analyze(telemetry.Untraced(ctx)) })
 	}
 	shards.Wait()
 	return nil

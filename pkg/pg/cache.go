@@ -53,7 +53,7 @@ type Bounds struct {
 const maxStaleness = 50 * time.Millisecond
 
 // RecentBounds are the bounds for rows that say who may do what.
-func RecentBounds(rows int) Bounds {
+func FreshBounds(rows int) Bounds {
 	return Bounds{Rows: rows, MaxAge: cacheMaxAge, MaxStaleness: maxStaleness}
 }
 
@@ -82,10 +82,10 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 // One returns the row of a resource, which its callers share, or apierr.NotFound.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
 	rows, err := c.All(ctx, ref)
-	return first(rows, err)
+	return firstRow(rows, err)
 }
 
-func first[Row any](rows []Row, err error) (Row, error) {
+func firstRow[Row any](rows []Row, err error) (Row, error) {
 	if err == nil && len(rows) == 0 {
 		err = apierr.NotFound
 	}
@@ -114,8 +114,8 @@ func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 
 // ForgetAfter drops what the cache holds of a resource once the transaction, which
 // changes it, has ended.
-func (c *Cache[Row]) ForgetAfter(tx interface{ afterEnd(func()) }, ref id.Ref) {
-	tx.afterEnd(func() { c.Forget(ref) })
+func (c *Cache[Row]) InvalidateAfter(tx interface{ afterEnd(func()) }, ref id.Ref) {
+	tx.afterEnd(func() { c.Invalidate(ref) })
 }
 
 func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
@@ -126,14 +126,14 @@ func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
 // cache holds it afterwards.
 func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
 	rows, err := c.Refresh(c.db.withTenant(ctx, ref.Tenant), ref, c.read(ref))
-	return first(rows, err)
+	return firstRow(rows, err)
 }
 
 // invalidate forgets what a notification names: "<tenant> <id>". Any other, as
 // one of too many changes, empties the cache.
 func (c *Cache[Row]) invalidate(payload string) {
 	if changed, named := parseChanged(payload); named {
-		c.Forget(changed)
+		c.Invalidate(changed)
 	} else {
 		c.Clear()
 	}

@@ -40,7 +40,7 @@ func (f *Feed) append(payload string) {
 // maxStaleness ago, or Behind where PostgreSQL has not confirmed that.
 func (f *Feed) After(position changefeed.Position) changefeed.Page {
 	behind := false
-	for _, shard := range f.db.all() {
+	for _, shard := range f.db.allShards() {
 		behind = !shard.listener.isCurrent(maxStaleness) || behind // each shard is checked, so that its connection is pinged
 	}
 	if behind || !f.listening.Load() {

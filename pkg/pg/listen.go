@@ -28,8 +28,8 @@ const (
 )
 
 // reports are what is known of the changes that PostgreSQL reports.
-type reports struct {
-	confirmedAt atomic.Int64                       // time since started at which no notification was pending; 0: none
+type notificationState struct {
+	currentAt atomic.Int64                       // time since started at which no notification was pending; 0: none
 	lastUsed    atomic.Int64                       // time since started at which a cache was last read; 0: never
 	wake        atomic.Pointer[context.CancelFunc] // ends the wait for a notification
 }
@@ -37,7 +37,7 @@ type reports struct {
 var started = time.Now()
 
 // isCurrent reports whether all changes that are older than within have been reported.
-func (r *reports) isCurrent(within time.Duration) bool {
+func (r *notificationState) isCurrent(within time.Duration) bool {
 	now := time.Since(started)
 	if quiet := now - time.Duration(r.lastUsed.Swap(int64(now))); quiet > inUseFor {
 		r.interrupt()
@@ -47,20 +47,20 @@ func (r *reports) isCurrent(within time.Duration) bool {
 }
 
 // interrupt ends the wait for a notification.
-func (r *reports) interrupt() {
+func (r *notificationState) interrupt() {
 	if wake := r.wake.Load(); wake != nil {
 		(*wake)()
 	}
 }
 
 // age is the time since no notification was pending; it is not known while nothing listens.
-func (r *reports) age() (age time.Duration, known bool) {
-	confirmed := r.confirmedAt.Load()
+func (r *notificationState) age() (age time.Duration, known bool) {
+	confirmed := r.currentAt.Load()
 	return time.Since(started) - time.Duration(confirmed), confirmed > 0
 }
 
 // interval is how long after an answer the connection is pinged again.
-func (r *reports) interval() time.Duration {
+func (r *notificationState) interval() time.Duration {
 	if used := r.lastUsed.Load(); used > 0 && time.Since(started)-time.Duration(used) < inUseFor {
 		return pingEvery
 	}
@@ -79,7 +79,7 @@ type channel struct {
 }
 
 // listens notes that the notifications of one of the shards arrive, or do not.
-func (c *channel) listens(on bool) {
+func (c *channel) setListening(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if on {
@@ -112,10 +112,10 @@ func (db *DB) Listen(ctx context.Context) error {
 	channels := slices.Clone(db.channels)
 	db.channelsMu.Unlock()
 	for _, c := range channels {
-		c.shards = len(db.all())
+		c.shards = len(db.allShards())
 	}
-	for _, shard := range db.all() {
-		defer shard.listener.add(channels)()
+	for _, shard := range db.allShards() {
+		defer shard.listener.addChannels(channels)()
 	}
 	<-ctx.Done()
 	return nil
@@ -124,10 +124,10 @@ func (db *DB) Listen(ctx context.Context) error {
 // listener is the connection of the process to a database that reports changes, to all
 // services that the process runs there.
 type listener struct {
-	reports
+	notificationState
 
 	config *pgx.ConnConfig
-	uses   int // databases that have it; guarded by listenersMu
+	users   int // databases that have it; guarded by listenersMu
 
 	mu         sync.Mutex
 	channels   []*channel
@@ -141,7 +141,7 @@ var (
 )
 
 // listenerAt returns the listener of a database. It is released when nothing uses it.
-func listenerAt(at address) *listener {
+func listenerAt(at connectionConfig) *listener {
 	listenersMu.Lock()
 	defer listenersMu.Unlock()
 	key := at.direct.ConnString()
@@ -150,7 +150,7 @@ func listenerAt(at address) *listener {
 		l = newListener(at.direct.ConnConfig)
 		listeners[key] = l
 	}
-	l.uses++
+	l.users++
 	return l
 }
 
@@ -164,13 +164,13 @@ func newListener(config *pgx.ConnConfig) *listener {
 func (l *listener) release() {
 	listenersMu.Lock()
 	defer listenersMu.Unlock()
-	if l.uses--; l.uses == 0 {
+	if l.users--; l.users == 0 {
 		maps.DeleteFunc(listeners, func(_ string, other *listener) bool { return other == l })
 	}
 }
 
 // add listens to channels, until remove.
-func (l *listener) add(channels []*channel) (remove func()) {
+func (l *listener) addChannels(channels []*channel) (remove func()) {
 	if len(channels) == 0 {
 		return func() {}
 	}
@@ -187,10 +187,10 @@ func (l *listener) add(channels []*channel) (remove func()) {
 		}()
 	}
 	l.interrupt()
-	return func() { l.remove(channels) }
+	return func() { l.removeChannels(channels) }
 }
 
-func (l *listener) remove(channels []*channel) {
+func (l *listener) removeChannels(channels []*channel) {
 	l.mu.Lock()
 	var stop func()
 	l.channels = slices.DeleteFunc(l.channels, func(c *channel) bool { return slices.Contains(channels, c) })
@@ -210,7 +210,7 @@ func (l *listener) remove(channels []*channel) {
 func (l *listener) unsubscribe(c *channel) {
 	if l.subscribed[c] {
 		delete(l.subscribed, c)
-		c.listens(false)
+		c.setListening(false)
 	}
 }
 
@@ -255,7 +255,7 @@ func (l *listener) listen(ctx context.Context) error {
 func (l *listener) unsubscribeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.confirmedAt.Store(0)
+	l.currentAt.Store(0)
 	for c := range l.subscribed {
 		l.unsubscribe(c)
 	}
@@ -281,7 +281,7 @@ func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
 	for _, c := range added {
 		if slices.Contains(l.channels, c) {
 			l.subscribed[c] = true
-			c.listens(true)
+			c.setListening(true)
 		}
 	}
 	return nil
@@ -327,7 +327,7 @@ func (l *listener) confirm(ctx context.Context, conn *pgx.Conn) error {
 	if err := l.receive(ctx, answer, conn); err != nil {
 		return err
 	}
-	l.confirmedAt.Store(int64(asked))
+	l.currentAt.Store(int64(asked))
 	return nil
 }
 

@@ -21,8 +21,8 @@ import (
 // the schema: doorward_<schema>, made on the first start where the login may make
 // roles. Where it may not, the login is the service's own and owns the schema
 // itself: the role is empty. Replicas that start together wait for each other.
-func migrate(ctx context.Context, cfg Config, at address) (role string, err error) {
-	conn, err := at.open(ctx)
+func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string, err error) {
+	conn, err := at.connect(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +58,7 @@ func migrate(ctx context.Context, cfg Config, at address) (role string, err erro
 	if err != nil {
 		return "", err
 	}
-	return role, up(ctx, provider)
+	return role, runMigrations(ctx, provider)
 }
 
 // A statement that waits for a lock of a table stops every later query of that
@@ -70,7 +70,7 @@ const (
 )
 
 // up runs what is missing of the migrations.
-func up(ctx context.Context, provider *goose.Provider) error {
+func runMigrations(ctx context.Context, provider *goose.Provider) error {
 	for attempt := 1; ; attempt++ {
 		_, err := provider.Up(ctx)
 		var failure *pgconn.PgError
@@ -112,7 +112,7 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 	switch {
 	case known:
 	case mayCreate:
-		if err := tolerate(conn.Exec(ctx, "CREATE ROLE "+owner+" NOLOGIN")); err != nil {
+		if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE ROLE "+owner+" NOLOGIN")); err != nil {
 			return "", err
 		}
 		if _, err := conn.Exec(ctx, "GRANT "+owner+" TO CURRENT_USER"); err != nil {
@@ -124,7 +124,7 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 	if exists { // a login that may not create schemas is enough
 		return role, nil
 	}
-	if err := tolerate(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
+	if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
 		return "", fmt.Errorf("create the schema %q: %w", schema, err)
 	}
 	return role, nil
@@ -141,7 +141,7 @@ func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path str
 		var schema string
 		err := conn.QueryRow(ctx, where, name).Scan(&schema)
 		if errors.Is(err, pgx.ErrNoRows) {
-			if err := tolerate(conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS "+pgx.Identifier{name}.Sanitize()+" SCHEMA public")); err != nil {
+			if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS "+pgx.Identifier{name}.Sanitize()+" SCHEMA public")); err != nil {
 				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator can do it with CREATE EXTENSION %s",
 					name, err, name)
 			}
@@ -157,7 +157,7 @@ func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path str
 
 // tolerate ignores that another database of the same server made the object
 // between the question and the statement.
-func tolerate(_ pgconn.CommandTag, err error) error {
+func ignoreAlreadyExists(_ pgconn.CommandTag, err error) error {
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == "42710" || failure.Code == "23505" || failure.Code == "42P06") {
 		return nil
@@ -175,13 +175,13 @@ func Embedded(files embed.FS) fs.FS {
 }
 
 // folders returns the migrations of the service and those of shards.
-func (cfg Config) folders() folders { return append(folders{Embedded(shardFiles)}, cfg.Migrations...) }
+func (cfg Config) folders() mergedFolders { return append(mergedFolders{Embedded(shardFiles)}, cfg.Migrations...) }
 
 // folders lays the files of several folders beside each other.
-type folders []fs.FS
+type mergedFolders []fs.FS
 
 // Open opens the file in the first folder that has it.
-func (f folders) Open(name string) (fs.File, error) {
+func (f mergedFolders) Open(name string) (fs.File, error) {
 	for _, folder := range f {
 		if file, err := folder.Open(name); !errors.Is(err, fs.ErrNotExist) {
 			return file, err
@@ -191,7 +191,7 @@ func (f folders) Open(name string) (fs.File, error) {
 }
 
 // Glob lists the files of every folder.
-func (f folders) Glob(pattern string) (names []string, err error) {
+func (f mergedFolders) Glob(pattern string) (names []string, err error) {
 	for _, folder := range f {
 		found, err := fs.Glob(folder, pattern)
 		if err != nil {

@@ -94,7 +94,7 @@ func (db *DB) Name() string {
 // lockMove keeps other processes from moving the tenant while the session is open. The lock is
 // lost when its connection breaks, and another process may begin.
 func (db *DB) lockMove(ctx context.Context, tenant id.ID) (*pgx.Conn, error) {
-	conn, err := db.session(ctx)
+	conn, err := db.openSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func (db *DB) DeleteStaleRows(ctx context.Context, tenant id.ID) error {
 	}
 	defer unlockMove(ctx, lock)
 	blocked := map[*DB]time.Time{}
-	for _, shard := range db.all() {
+	for _, shard := range db.allShards() {
 		var at time.Time
 		err := shard.QueryRow(ctx, `SELECT closed_at FROM closed_tenants WHERE tenant_id = $1`, tenant).Scan(&at)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -349,7 +349,7 @@ func (db *DB) eachStaleTable(ctx context.Context, tenant id.ID, fn func(*DB, Ten
 	if err != nil {
 		return err
 	}
-	for _, shard := range db.all() {
+	for _, shard := range db.allShards() {
 		for _, t := range slices.Backward(tables) {
 			if shard == at || shard == db && db.tables[t.Name] == OnBoth {
 				continue

@@ -45,7 +45,7 @@ func (cfg Config) pending(ctx context.Context) (names []string, err error) {
 	done := map[int64]bool{}
 	rows, err := db.QueryContext(ctx, `SELECT version_id FROM `+pgx.Identifier{cfg.Schema, "migrations"}.Sanitize()+` WHERE is_applied`)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainConnectError(err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {

@@ -52,7 +52,7 @@ type DB struct {
 	channels   []*channel // of the caches
 	listener   *listener
 	writes     atomic.Int64 // statements and transactions that wrote, or may have
-	shares     shares
+	tenantQuota     tenantQuota
 	metrics    metric.Registration
 
 	shard      string // its name where there are several, else empty
@@ -75,7 +75,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 
 // OpenAsIs connects to the service's schema as it is. It makes no role, and
 // migrates nothing.
-func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) { return openAll(ctx, cfg, openAsIs) }
+func OpenUnmigrated(ctx context.Context, cfg Config) (*DB, error) { return openAll(ctx, cfg, openUnmigrated) }
 
 func openAll(ctx context.Context, cfg Config, open func(context.Context, Config) (*DB, error)) (*DB, error) {
 	db, err := open(ctx, cfg)
@@ -86,8 +86,8 @@ func openAll(ctx context.Context, cfg Config, open func(context.Context, Config)
 		db.Close()
 		return nil, err
 	}
-	for _, shard := range db.all() {
-		if err := shard.observe(); err != nil {
+	for _, shard := range db.allShards() {
+		if err := shard.registerMetrics(); err != nil {
 			db.Close()
 			return nil, err
 		}
@@ -107,12 +107,12 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	return connect(ctx, cfg, at, role)
 }
 
-func openAsIs(ctx context.Context, cfg Config) (*DB, error) {
+func openUnmigrated(ctx context.Context, cfg Config) (*DB, error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := at.open(ctx)
+	conn, err := at.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func openAsIs(ctx context.Context, cfg Config) (*DB, error) {
 	return connect(ctx, cfg, at, role)
 }
 
-func connect(ctx context.Context, cfg Config, at address, role string) (*DB, error) {
+func connect(ctx context.Context, cfg Config, at connectionConfig, role string) (*DB, error) {
 	db := &DB{schema: cfg.Schema, tables: tablePlacements(cfg.Placements), direct: at.direct.ConnConfig.Copy()}
 	maps.Copy(db.direct.RuntimeParams, sessionParameters(cfg, role))
 	inPool := map[string]string{} // where a pooler is between, it sets the parameters of sessions
@@ -136,7 +136,7 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 	if db.Pool, err = newPool(ctx, at.pool, cfg, inPool); err != nil {
 		return nil, err
 	}
-	db.shares = newShares(db.Stat().MaxConns())
+	db.tenantQuota = newTenantQuota(db.Stat().MaxConns())
 	db.listener = listenerAt(at)
 	if at.pooled {
 		if err := db.checkPool(ctx, cfg, role); err != nil {
@@ -148,9 +148,9 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 }
 
 // Over returns a database over a pool, as another process that uses it has one.
-func Over(pool *pgxpool.Pool) *DB {
+func FromPool(pool *pgxpool.Pool) *DB {
 	config := pool.Config().ConnConfig
-	return &DB{Pool: pool, direct: config, shares: newShares(pool.Stat().MaxConns()), listener: newListener(config)}
+	return &DB{Pool: pool, direct: config, tenantQuota: newTenantQuota(pool.Stat().MaxConns()), listener: newListener(config)}
 }
 
 // keepalives let the server notice after about ten seconds that the machine or network
@@ -174,7 +174,7 @@ func newPool(ctx context.Context, pool *pgxpool.Config, cfg Config, params map[s
 	// A session of PostgreSQL takes 2 to 4 MiB and a new one a few milliseconds: those
 	// that nothing uses are closed. The pool hands out the one that was used last.
 	pool.MaxConnIdleTime, pool.HealthCheckPeriod = maxConnIdle, maxConnIdle/2
-	pool.ShouldPing = mayBeClosed
+	pool.ShouldPing = shouldPing
 	pool.AfterConnect = RegisterID
 	maps.Copy(pool.ConnConfig.RuntimeParams, params)
 	pool.ConnConfig.RuntimeParams["application_name"] = "doorward-" + cfg.Schema
@@ -277,7 +277,7 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 
 // session opens a connection with a session of its own, for locks that outlive a
 // transaction.
-func (db *DB) session(ctx context.Context) (*pgx.Conn, error) {
+func (db *DB) openSession(ctx context.Context) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, db.direct)
 	if err != nil {
 		return nil, Error(err)

@@ -14,7 +14,7 @@ import (
 // used: it was idle for a while, as those whose machine has gone, or the server has
 // sent something, as it does when it closes a connection. So the connections that
 // a restart of the server has closed fail no request.
-func mayBeClosed(_ context.Context, idle pgxpool.ShouldPingParams) bool {
+func shouldPing(_ context.Context, idle pgxpool.ShouldPingParams) bool {
 	return idle.IdleDuration > time.Second || isReadable(idle.Conn.PgConn().Conn())
 }
 

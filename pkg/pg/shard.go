@@ -77,7 +77,7 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 	}
 	if len(list) > 0 {
 		db.shard, db.shards = Main, []*DB{db}
-		db.placements = NewCacheWithin[placement](db, RecentBounds(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
+		db.placements = NewCacheWithin[placement](db, FreshBounds(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
 			placementQuery, nil)
 	}
 	for _, further := range list {
@@ -90,7 +90,7 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 		shard.shard = further.name
 		db.shards = append(db.shards, shard)
 	}
-	for _, shard := range db.all() {
+	for _, shard := range db.allShards() {
 		var migrated bool
 		if err := shard.QueryRow(ctx, `SELECT to_regclass('tenant_shards') IS NOT NULL`).Scan(&migrated); err != nil || !migrated {
 			return Error(err)
@@ -153,7 +153,7 @@ func (db *DB) shardNamed(name string) *DB {
 }
 
 // all returns the shards, the main one first.
-func (db *DB) all() []*DB {
+func (db *DB) allShards() []*DB {
 	if db.shards == nil {
 		return []*DB{db}
 	}
@@ -166,7 +166,7 @@ func (db *DB) IsSharded() bool { return db.shards != nil }
 // ShardNames returns the names of the shards, the main one first.
 func (db *DB) ShardNames() []string {
 	names := []string{Main}
-	for _, shard := range db.all()[1:] {
+	for _, shard := range db.allShards()[1:] {
 		names = append(names, shard.shard)
 	}
 	return names
@@ -319,7 +319,7 @@ func (db *DB) awaitTenant(ctx context.Context, tenant id.ID, since time.Time) er
 		return errWritesBlocked
 	case <-time.After(blockedPoll):
 	}
-	db.placements.Forget(id.Ref{Tenant: tenant, ID: tenant})
+	db.placements.Invalidate(id.Ref{Tenant: tenant, ID: tenant})
 	return nil
 }
 
@@ -331,7 +331,7 @@ func (tx *Tx) Claim(ctx context.Context, sql string, args ...any) (int64, error)
 	if tx.main == nil {
 		return Exec(ctx, tx, sql, args...)
 	}
-	if err := tx.enterFirst(ctx); err != nil {
+	if err := tx.begin(ctx); err != nil {
 		return 0, err
 	}
 	return Exec(tx.main.OnMain(ctx), tx.main, sql, args...)
@@ -343,14 +343,14 @@ func (tx *Tx) ClaimTx(ctx context.Context, fn func(*Tx) error) error {
 	if tx.main == nil {
 		return fn(tx)
 	}
-	if err := tx.enterFirst(ctx); err != nil {
+	if err := tx.begin(ctx); err != nil {
 		return err
 	}
 	return tx.main.InTx(tx.main.OnMain(ctx), fn)
 }
 
 // enterFirst begins the transaction, so that its tenant is entered before names are taken.
-func (tx *Tx) enterFirst(ctx context.Context) error {
+func (tx *Tx) begin(ctx context.Context) error {
 	if tx.conn != nil {
 		return nil
 	}
@@ -364,13 +364,13 @@ func (tx *Tx) Release(sql string, args ...any) {
 		tx.Queue(sql, args...)
 		return
 	}
-	tx.released = append(tx.released, statement{sql: sql, args: args})
+	tx.releases = append(tx.releases, statement{sql: sql, args: args})
 }
 
 // release runs the statements of Release in the main shard. What it cannot free stays
 // taken, and leads to nothing.
-func (tx *Tx) release(ctx context.Context) {
-	for _, s := range tx.released {
+func (tx *Tx) runReleases(ctx context.Context) {
+	for _, s := range tx.releases {
 		if _, err := Exec(tx.main.OnMain(ctx), tx.main, s.sql, s.args...); err != nil {
 			slog.WarnContext(ctx, "release of a unique name failed, the name stays taken", "error", err.Error())
 		}
@@ -380,18 +380,18 @@ func (tx *Tx) release(ctx context.Context) {
 // Enter keeps the tenant of a transaction that belongs to none, one of a worker, from
 // being moved until it ends. Where it is moved already the transaction fails with
 // apierr.Unavailable.
-func (tx *Tx) Enter(ctx context.Context, tenant id.ID) error {
+func (tx *Tx) PreventMove(ctx context.Context, tenant id.ID) error {
 	if tx.db.shard == "" {
 		return nil
 	}
-	_, err := Exec(ctx, tx, enterTenant, tenant)
+	_, err := Exec(ctx, tx, preventMoveSQL, tenant)
 	if areWritesBlocked(err) {
 		return errWritesBlocked
 	}
 	return err
 }
 
-const enterTenant = `SELECT enter_tenant($1)`
+const preventMoveSQL = `SELECT enter_tenant($1)`
 
 // tablePlacements returns a copy of the placements of tables, with those of all services.
 func tablePlacements(of map[string]Placement) map[string]Placement {

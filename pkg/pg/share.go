@@ -16,7 +16,7 @@ import (
 // shares limits how many connections of a pool one tenant uses at a time, so that
 // its slow queries leave some to the other tenants. Further queries of the tenant
 // wait, the oldest first. What runs for no tenant has no limit.
-type shares struct {
+type tenantQuota struct {
 	limit   int // connections of one tenant; 0 for any number
 	mu      sync.Mutex
 	used    map[id.ID]int
@@ -25,13 +25,13 @@ type shares struct {
 }
 
 // newShares leaves a quarter of the pool to other tenants, at least one connection.
-func newShares(connections int32) shares {
-	return shares{limit: max(1, int(connections)-max(1, int(connections)/4)), used: map[id.ID]int{}, waiting: map[id.ID][]chan struct{}{}}
+func newTenantQuota(connections int32) tenantQuota {
+	return tenantQuota{limit: max(1, int(connections)-max(1, int(connections)/4)), used: map[id.ID]int{}, waiting: map[id.ID][]chan struct{}{}}
 }
 
 // acquire waits until the tenant of the context may use a connection. Each call
 // without an error is followed by one of release with the same tenant.
-func (s *shares) acquire(ctx context.Context) (tenant id.ID, err error) {
+func (s *tenantQuota) acquire(ctx context.Context) (tenant id.ID, err error) {
 	tenant = caller.From(ctx).Tenant
 	if tenant.IsZero() || s.limit == 0 {
 		return tenant, nil
@@ -55,20 +55,20 @@ func (s *shares) acquire(ctx context.Context) (tenant id.ID, err error) {
 	}
 }
 
-func (s *shares) addWait(since time.Time) {
+func (s *tenantQuota) addWait(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waited += time.Since(since)
 }
 
 // waitTime returns how long queries have waited for a share, all together.
-func (s *shares) waitTime() time.Duration {
+func (s *tenantQuota) waitTime() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waited
 }
 
-func (s *shares) release(tenant id.ID) {
+func (s *tenantQuota) release(tenant id.ID) {
 	if tenant.IsZero() || s.limit == 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func (s *shares) release(tenant id.ID) {
 }
 
 // abandon ends a wait, or releases what it was handed meanwhile.
-func (s *shares) abandon(tenant id.ID, turn chan struct{}) {
+func (s *tenantQuota) abandon(tenant id.ID, turn chan struct{}) {
 	s.mu.Lock()
 	n := slices.Index(s.waiting[tenant], turn)
 	if n >= 0 {
@@ -98,7 +98,7 @@ func (s *shares) abandon(tenant id.ID, turn chan struct{}) {
 }
 
 // remove takes the n-th out of those that wait.
-func (s *shares) remove(tenant id.ID, n int) {
+func (s *tenantQuota) remove(tenant id.ID, n int) {
 	s.waiting[tenant] = append(s.waiting[tenant][:n:n], s.waiting[tenant][n+1:]...)
 	if len(s.waiting[tenant]) == 0 {
 		delete(s.waiting, tenant)
@@ -116,16 +116,16 @@ func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 }
 
 func (db *DB) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	tenant, err := db.shares.acquire(ctx)
+	tenant, err := db.tenantQuota.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := db.Pool.Query(ctx, sql, args...)
 	if err != nil {
-		db.shares.release(tenant)
+		db.tenantQuota.release(tenant)
 		return rows, err
 	}
-	return &sharedRows{Rows: rows, release: sync.OnceFunc(func() { db.shares.release(tenant) })}, nil
+	return &quotaRows{Rows: rows, release: sync.OnceFunc(func() { db.tenantQuota.release(tenant) })}, nil
 }
 
 // Exec runs a statement outside a transaction. It does not wait for a tenant that is
@@ -139,11 +139,11 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.Command
 }
 
 func (db *DB) exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	tenant, err := db.shares.acquire(ctx)
+	tenant, err := db.tenantQuota.acquire(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	defer db.shares.release(tenant)
+	defer db.tenantQuota.release(tenant)
 	tag, err := db.Pool.Exec(ctx, sql, args...)
 	if tag.RowsAffected() > 0 {
 		db.writes.Add(1)
@@ -160,21 +160,21 @@ func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
 }
 
 func (db *DB) send(ctx context.Context, batch *Batch) error {
-	tenant, err := db.shares.acquire(ctx)
+	tenant, err := db.tenantQuota.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.shares.release(tenant)
+	defer db.tenantQuota.release(tenant)
 	return db.SendBatch(ctx, batch).Close()
 }
 
 // sharedRows end the use of a connection with the last row.
-type sharedRows struct {
+type quotaRows struct {
 	pgx.Rows
 	release func()
 }
 
-func (r *sharedRows) Next() bool {
+func (r *quotaRows) Next() bool {
 	more := r.Rows.Next()
 	if !more {
 		r.release()
@@ -182,7 +182,7 @@ func (r *sharedRows) Next() bool {
 	return more
 }
 
-func (r *sharedRows) Close() {
+func (r *quotaRows) Close() {
 	r.Rows.Close()
 	r.release()
 }

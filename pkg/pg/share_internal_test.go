@@ -17,7 +17,7 @@ func tenantContext(ctx context.Context) context.Context {
 
 func TestATenantLeavesAQuarterOfThePoolToOthers(t *testing.T) {
 	for connections, want := range map[int32]int{1: 1, 2: 1, 3: 2, 4: 3, 8: 6, 20: 15} {
-		if s := newShares(connections); s.limit != want {
+		if s := newTenantQuota(connections); s.limit != want {
 			t.Errorf("of %d connections a tenant may use %d, want %d", connections, s.limit, want)
 		}
 	}
@@ -25,7 +25,7 @@ func TestATenantLeavesAQuarterOfThePoolToOthers(t *testing.T) {
 
 func TestQueriesOfATenantWaitForItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShares(2)
+		s := newTenantQuota(2)
 		noisy, quiet := tenantContext(t.Context()), tenantContext(t.Context())
 		first, _ := s.acquire(noisy)
 		var order []int
@@ -63,7 +63,7 @@ func TestQueriesOfATenantWaitForItsOwn(t *testing.T) {
 
 func TestAWaitForAShareEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShares(2)
+		s := newTenantQuota(2)
 		ctx := tenantContext(t.Context())
 		first, _ := s.acquire(ctx)
 		short, cancel := context.WithTimeout(ctx, time.Second)

@@ -22,12 +22,12 @@ import (
 type Tx struct {
 	db       *DB           // the shard of its tenant
 	main     *DB           // the main shard, if that is another one
-	enter    id.ID         // of several shards: the tenant whose writes must be allowed in this one
+	guardedTenant    id.ID         // of several shards: the tenant whose writes must be allowed in this one
 	conn     *pgxpool.Conn // nil before the transaction has begun
 	tenant   id.ID         // whose share of the pool the connection is
 	queue    []statement
-	released []statement // of Release
-	forget   []func()    // of ForgetAfter
+	releases []statement // of Release
+	afterEndFuncs   []func()    // of ForgetAfter
 	wrote    bool        // it may have: it ran more than statements that changed no row
 }
 
@@ -65,12 +65,12 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) error) error {
-	tx := &Tx{db: shard, enter: tenant}
+	tx := &Tx{db: shard, guardedTenant: tenant}
 	if shard != db {
 		tx.main = db
 	}
 	defer func() {
-		for _, forget := range tx.forget {
+		for _, forget := range tx.afterEndFuncs {
 			forget()
 		}
 	}()
@@ -84,7 +84,7 @@ func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) e
 	if tx.wrote {
 		shard.writes.Add(1)
 	}
-	tx.release(ctx)
+	tx.runReleases(ctx)
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (tx *Tx) queueReading(s statement) { tx.queue = append(tx.queue, s) }
 // Exec runs a statement, after those that are queued.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
 	defer func() { tx.wrote = tx.wrote || tag.RowsAffected() > 0 }()
-	if tx.isCurrent() {
+	if tx.hasBegunAndFlushed() {
 		return tx.conn.Exec(ctx, sql, args...)
 	}
 	var batch Batch
@@ -131,14 +131,14 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.Com
 // Query runs a query, after the statements that are queued.
 func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	tx.wrote = true
-	if len(args) > 0 && !tx.isCurrent() {
+	if len(args) > 0 && !tx.hasBegunAndFlushed() {
 		if _, hasMode := args[0].(pgx.QueryExecMode); hasMode { // which no batch takes
 			if err := tx.send(ctx, &Batch{}); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if tx.isCurrent() {
+	if tx.hasBegunAndFlushed() {
 		return tx.conn.Query(ctx, sql, args...)
 	}
 	batch, err := tx.flush(ctx)
@@ -171,7 +171,7 @@ func (tx *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []stri
 }
 
 // isCurrent reports whether the transaction has begun and nothing is queued.
-func (tx *Tx) isCurrent() bool { return tx.conn != nil && len(tx.queue) == 0 }
+func (tx *Tx) hasBegunAndFlushed() bool { return tx.conn != nil && len(tx.queue) == 0 }
 
 // sendBatch runs the queries of a batch after what is queued.
 func (tx *Tx) sendBatch(ctx context.Context, batch *Batch) error {
@@ -193,19 +193,19 @@ func (tx *Tx) send(ctx context.Context, batch *Batch) error {
 func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 	batch := &Batch{}
 	if tx.conn == nil {
-		tenant, err := tx.db.shares.acquire(ctx)
+		tenant, err := tx.db.tenantQuota.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		conn, err := tx.db.Acquire(ctx)
 		if err != nil {
-			tx.db.shares.release(tenant)
+			tx.db.tenantQuota.release(tenant)
 			return nil, err
 		}
 		tx.conn, tx.tenant = conn, tenant
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
-		if !tx.enter.IsZero() {
-			batch.Queue(enterTenant, tx.enter).Exec(func(pgconn.CommandTag) error { return nil })
+		if !tx.guardedTenant.IsZero() {
+			batch.Queue(preventMoveSQL, tx.guardedTenant).Exec(func(pgconn.CommandTag) error { return nil })
 		}
 	}
 	tx.wrote = tx.wrote || len(tx.queue) > 0
@@ -237,7 +237,7 @@ func (s statement) check(tag pgconn.CommandTag) error {
 // statement that has to change a row is checked before the commit, unless it is
 // alone: then a row that it did not change is all that is committed.
 func (tx *Tx) commit(ctx context.Context) error {
-	if tx.isAlone() && len(tx.queue) == 1 {
+	if tx.isSingleRoundTrip() && len(tx.queue) == 1 {
 		only := tx.queue[0]
 		if only.read != nil {
 			tx.wrote = true
@@ -261,7 +261,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	switch {
 	case tx.conn == nil && len(tx.queue) == 0:
 		return nil
-	case tx.isAlone():
+	case tx.isSingleRoundTrip():
 		tx.wrote = true
 		batch := &Batch{}
 		for _, s := range tx.queue {
@@ -276,11 +276,11 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return err
 }
 
-func (tx *Tx) afterEnd(fn func()) { tx.forget = append(tx.forget, fn) }
+func (tx *Tx) afterEnd(fn func()) { tx.afterEndFuncs = append(tx.afterEndFuncs, fn) }
 
 // isAlone reports whether the transaction has not begun and needs no statement of its
 // own to.
-func (tx *Tx) isAlone() bool { return tx.conn == nil && tx.enter.IsZero() }
+func (tx *Tx) isSingleRoundTrip() bool { return tx.conn == nil && tx.guardedTenant.IsZero() }
 
 // end releases the connection, after a rollback where nothing was committed.
 func (tx *Tx) end(ctx context.Context) {
@@ -291,7 +291,7 @@ func (tx *Tx) end(ctx context.Context) {
 		_, _ = tx.conn.Exec(context.WithoutCancel(ctx), `ROLLBACK`) // Release closes a connection on which it fails
 	}
 	tx.conn.Release()
-	tx.db.shares.release(tx.tenant)
+	tx.db.tenantQuota.release(tx.tenant)
 }
 
 // lastRows are the rows of the last query of a batch.

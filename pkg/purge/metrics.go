@@ -34,7 +34,7 @@ var (
 )
 
 // observeAge makes the metric of a worker that begins; forget ends it.
-func observeAge() (last *atomic.Int64, forget func()) {
+func registerWorker() (last *atomic.Int64, forget func()) {
 	observe()
 	last = new(atomic.Int64)
 	last.Store(time.Now().UnixNano())

@@ -23,7 +23,7 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 // EveryOr is Every that also purges when it is woken.
 func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		last, forget := observeAge()
+		last, forget := registerWorker()
 		defer forget()
 		return repeat(ctx, pause, wake, failure, func(ctx context.Context) error {
 			err := purge(ctx)
@@ -37,12 +37,12 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 
 // Repeat is Every for work that purges nothing, and may pause for long:
 // doorward_purge_age_seconds does not count it.
-func Repeat(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
+func EveryUnmetered(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return repeat(ctx, pause, nil, failure, work) }
 }
 
 func repeat(ctx context.Context, pause time.Duration, wake <-chan struct{}, failure string, work func(context.Context) error) error {
-	ctx = telemetry.Quiet(ctx)
+	ctx = telemetry.Untraced(ctx)
 	for {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, failure, "error", err.Error())

@@ -121,11 +121,11 @@ func path(u *url.URL) string {
 
 // executable are the schemes that make a browser run or read something instead of
 // going somewhere.
-var executable = []string{"about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"}
+var executableSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"}
 
 // IsExecutable reports whether a scheme, in any letter case, makes a browser run or
 // read something instead of going somewhere.
-func IsExecutable(scheme string) bool { return slices.Contains(executable, strings.ToLower(scheme)) }
+func IsExecutable(scheme string) bool { return slices.Contains(executableSchemes, strings.ToLower(scheme)) }
 
 // parse reads an absolute, hierarchical URI of the characters that RFC 3986
 // allows. What programs are known to read in two ways is refused: a user name, a

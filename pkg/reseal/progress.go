@@ -9,7 +9,7 @@ import (
 
 // Left returns how many values of the columns are sealed under another than the
 // active master key.
-func Left[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) (total int64, err error) {
+func Remaining[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) (total int64, err error) {
 	for _, c := range columns {
 		err := db.EachShard(ctx, func(ctx context.Context) error {
 			n, err := pg.Value[int64](ctx, db, `SELECT count(*) FROM `+c.Table+`

@@ -22,7 +22,7 @@ const MIME = "application/json;charset=UTF-8"
 // the resource: its other members are read-only and ignored when they are sent
 // back, and a member that neither has is refused (docs/interface/conventions.md#resources).
 func Body[View any](c *fiber.Ctx, in any) error {
-	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
+	if err := checkContentType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
 	}
 	var view View
@@ -38,7 +38,7 @@ func OptionalBody[View any](c *fiber.Ctx, in any) error {
 }
 
 // wantType checks the content type of a body and that it is UTF-8.
-func wantType(c *fiber.Ctx, want string) error {
+func checkContentType(c *fiber.Ctx, want string) error {
 	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	if err != nil || kind != want {
 		return apierr.ContentType.Because("send the body as Content-Type: %s", want)
@@ -53,7 +53,7 @@ func wantType(c *fiber.Ctx, want string) error {
 func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	v, err := id.Parse(c.Params(name))
 	if err != nil || v.IsZero() {
-		return id.ID{}, noSuch(c, name)
+		return id.ID{}, resourceNotFound(c, name)
 	}
 	return v, nil
 }
@@ -64,32 +64,32 @@ func OK(c *fiber.Ctx, view any) error {
 	if err := render(c, view); err != nil {
 		return err
 	}
-	return ok(c)
+	return respondOK(c)
 }
 
 // ok answers 200 with the body that is written already, or 304.
-func ok(c *fiber.Ctx) error {
-	tag := validator(c.Response().Body())
+func respondOK(c *fiber.Ctx) error {
+	tag := entityTag(c.Response().Body())
 	c.Set(fiber.HeaderETag, tag)
-	if known := c.Get(fiber.HeaderIfNoneMatch); known != "" && matches(known, tag) {
+	if known := c.Get(fiber.HeaderIfNoneMatch); known != "" && matchesEntityTag(known, tag) {
 		c.Set(fiber.HeaderCacheControl, "no-cache")
 		c.Status(fiber.StatusNotModified)
 		c.Response().ResetBody()
 		return nil
 	}
-	return head(c, fiber.StatusOK)
+	return setJSONHeaders(c, fiber.StatusOK)
 }
 
 // validator is the weak entity tag of a representation. It is made from the
 // representation itself, so that it changes with all that a client can see.
-func validator(body []byte) string {
+func entityTag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
 // matches compares the entity tags of an If-None-Match weakly (RFC 9110,
 // section 13.1.2).
-func matches(known, tag string) bool {
+func matchesEntityTag(known, tag string) bool {
 	for candidate := range strings.SplitSeq(known, ",") {
 		candidate = strings.TrimSpace(candidate)
 		if candidate == "*" || strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
@@ -102,13 +102,13 @@ func matches(known, tag string) bool {
 // Updated answers 200 with a resource and its address.
 func Updated(c *fiber.Ctx, href string, view any) error {
 	c.Set(fiber.HeaderLocation, href)
-	return send(c, fiber.StatusOK, view)
+	return respond(c, fiber.StatusOK, view)
 }
 
 // Created answers 201 with a resource and its address.
 func Created(c *fiber.Ctx, href string, view any) error {
 	c.Set(fiber.HeaderLocation, href)
-	return send(c, fiber.StatusCreated, view)
+	return respond(c, fiber.StatusCreated, view)
 }
 
 // NoContent answers 204.
@@ -124,11 +124,11 @@ func Redirect(c *fiber.Ctx, href string) error {
 	return nil
 }
 
-func send(c *fiber.Ctx, status int, view any) error {
+func respond(c *fiber.Ctx, status int, view any) error {
 	if err := render(c, view); err != nil {
 		return err
 	}
-	return head(c, status)
+	return setJSONHeaders(c, status)
 }
 
 // render writes a view into the answer's own buffer.
@@ -143,7 +143,7 @@ func render(c *fiber.Ctx, view any) error {
 }
 
 // head writes what stands before a JSON body.
-func head(c *fiber.Ctx, status int) error {
+func setJSONHeaders(c *fiber.Ctx, status int) error {
 	c.Status(status)
 	c.Set(fiber.HeaderContentType, MIME)
 	c.Set(fiber.HeaderCacheControl, "no-cache")

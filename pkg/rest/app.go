@@ -68,19 +68,19 @@ type Config struct {
 
 // publicPath is in the paths under /v1 that browsers and identity providers come
 // to without an API key, and so without a tenant.
-const publicPath = "/saml/sso/"
+const samlPath = "/saml/sso/"
 
 // New makes the HTTP application of a service: it refuses a request without a
 // valid Caller, continues its trace, bounds its time, counts it, audits it (audit.go),
 // and turns errors into answers.
 func New(cfg Config) *fiber.App {
 	app := NewFiber(func(c *fiber.Ctx, err error) error {
-		if isInternal(c) {
-			return c.JSON(refuse(c, err))
+		if isServiceCall(c) {
+			return c.JSON(logAndSetStatus(c, err))
 		}
 		return Fail(c, cfg.Base, err)
 	})
-	app.Use(audited, Observe(cfg.Service))
+	app.Use(auditRequest, Observe(cfg.Service))
 	base := any(cfg.Base)
 	app.Use(func(c *fiber.Ctx) error {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
@@ -92,7 +92,7 @@ func New(cfg Config) *fiber.App {
 		if err != nil {
 			return apierr.Forbidden.Because("this address is for the gateway; send requests there")
 		}
-		if from.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") && !strings.Contains(c.Path(), publicPath) {
+		if from.Tenant.IsZero() && strings.HasPrefix(c.Path(), "/v1/") && !strings.Contains(c.Path(), samlPath) {
 			return apierr.Forbidden.Because("a request to the management API needs a tenant")
 		}
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), from), requestTimeout)
@@ -108,10 +108,10 @@ func New(cfg Config) *fiber.App {
 }
 
 // isInternal reports whether a request is a call of another service (package rpc).
-func isInternal(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), rpc.Prefix) }
+func isServiceCall(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), rpc.Prefix) }
 
 // recovered turns a panic of a handler into an error.
-func recovered(c *fiber.Ctx) (err error) {
+func recoverPanic(c *fiber.Ctx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -147,21 +147,21 @@ func Observe(service string) fiber.Handler {
 	if err != nil {
 		otel.Handle(err)
 	}
-	series := series{made: map[labels][]metric.RecordOption{}}
+	series := labelCache{options: map[requestLabels][]metric.RecordOption{}}
 	asServer := trace.WithSpanKind(trace.SpanKindServer)
 	return func(c *fiber.Ctx) error {
 		started := time.Now()
 		inFlight.Add(1)
 		defer inFlight.Add(-1)
-		ctx, span := telemetry.Span(rpc.Traced(c.UserContext(), &c.Request().Header), service, asServer)
+		ctx, span := telemetry.Span(rpc.ExtractTrace(c.UserContext(), &c.Request().Header), service, asServer)
 		defer span.End()
 		c.SetUserContext(ctx)
-		if err := recovered(c); err != nil {
+		if err := recoverPanic(c); err != nil {
 			if err := c.App().ErrorHandler(c, err); err != nil {
 				return err
 			}
 		}
-		found := labels{c.Method(), Route(c), c.Response().StatusCode()}
+		found := requestLabels{c.Method(), Route(c), c.Response().StatusCode()}
 		duration.Record(ctx, time.Since(started).Seconds(), series.of(found)...)
 		if span.IsRecording() {
 			span.SetName(service + " " + found.method + " " + found.route)
@@ -179,21 +179,21 @@ func Observe(service string) fiber.Handler {
 }
 
 // labels are what a request is counted by.
-type labels struct {
+type requestLabels struct {
 	method, route string
 	status        int
 }
 
 // series are the labels that occurred, in the form in which they are recorded:
 // to make it costs more than to record.
-type series struct {
+type labelCache struct {
 	mu   sync.RWMutex
-	made map[labels][]metric.RecordOption
+	options map[requestLabels][]metric.RecordOption
 }
 
-func (s *series) of(found labels) []metric.RecordOption {
+func (s *labelCache) of(found requestLabels) []metric.RecordOption {
 	s.mu.RLock()
-	options, known := s.made[found]
+	options, known := s.options[found]
 	s.mu.RUnlock()
 	if known {
 		return options
@@ -202,7 +202,7 @@ func (s *series) of(found labels) []metric.RecordOption {
 		attribute.String("method", found.method), attribute.String("route", found.route), attribute.Int("status", found.status)))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made[found] = options
+	s.options[found] = options
 	return options
 }
 
@@ -227,7 +227,7 @@ func Route(c *fiber.Ctx) string {
 
 // Fail answers a request with an error.
 func Fail(c *fiber.Ctx, base href.Base, err error) error {
-	refusal := refuse(c, err)
+	refusal := logAndSetStatus(c, err)
 	c.Set(fiber.HeaderContentType, MIME)
 	requestID := caller.From(c.UserContext()).RequestID
 	if requestID == "" { // the caller could not be read
@@ -239,8 +239,8 @@ func Fail(c *fiber.Ctx, base href.Base, err error) error {
 // refuse finds the error of the catalogue for err, sets the status and the headers
 // that belong to it, and logs it when it is a fault of this product. It is the only
 // function that does either.
-func refuse(c *fiber.Ctx, err error) *apierr.Error {
-	refusal := refusalOf(c, err)
+func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
+	refusal := catalogueError(c, err)
 	// An Unavailable that wraps nothing is intentional, such as load shedding; it is not
 	// logged.
 	_, deliberate := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
@@ -264,12 +264,12 @@ func refuse(c *fiber.Ctx, err error) *apierr.Error {
 
 // refusalOf finds the error of the catalogue for an error of a handler or of
 // Fiber.
-func refusalOf(c *fiber.Ctx, err error) *apierr.Error {
+func catalogueError(c *fiber.Ctx, err error) *apierr.Error {
 	var own *fiber.Error
 	if !errors.As(err, &own) {
 		refusal := apierr.From(err)
 		if errors.Is(refusal, apierr.NotFound) && refusal.Reason == "" {
-			return noSuch(c, "id")
+			return resourceNotFound(c, "id")
 		}
 		return refusal
 	}

@@ -45,7 +45,7 @@ func (h customDataHandlers) read(c *fiber.Ctx) error {
 		return err
 	}
 	c.Response().SetBodyRaw(body)
-	return ok(c)
+	return respondOK(c)
 }
 
 func (h customDataHandlers) merge(c *fiber.Ctx) error {
@@ -53,7 +53,7 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
+	if err := checkContentType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
 	}
 	in, err := customdata.Parse(c.Request().Body())
@@ -74,7 +74,7 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 		return err
 	}
 	c.Response().SetBodyRaw(body)
-	return head(c, fiber.StatusOK)
+	return setJSONHeaders(c, fiber.StatusOK)
 }
 
 func (h customDataHandlers) deleteKey(c *fiber.Ctx) error {

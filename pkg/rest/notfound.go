@@ -11,7 +11,7 @@ import (
 
 // noSuch returns apierr.NotFound for the resource whose id the path names: "no
 // account has the id …". The collection before the id in the route names its kind.
-func noSuch(c *fiber.Ctx, param string) *apierr.Error {
+func resourceNotFound(c *fiber.Ctx, param string) *apierr.Error {
 	before, after, named := strings.Cut(Route(c), "/:"+param)
 	collection := before[strings.LastIndexByte(before, '/')+1:]
 	if choice, isParam := strings.CutPrefix(collection, ":"); isParam { // of several collections
@@ -25,7 +25,7 @@ func noSuch(c *fiber.Ctx, param string) *apierr.Error {
 }
 
 // spelled are the words of collections whose letters are not those of a plain word.
-var spelled = map[string]string{
+var acronyms = map[string]string{
 	"api": "API", "id": "ID", "saml": "SAML", "smtp": "SMTP", "oauth": "OAuth", "x509certificate": "X.509 certificate",
 }
 
@@ -48,7 +48,7 @@ func Kind(collection string) string {
 	}
 	words = append(words, last)
 	for i, word := range words {
-		if own, known := spelled[word]; known {
+		if own, known := acronyms[word]; known {
 			words[i] = own
 		}
 	}

@@ -48,5 +48,5 @@ func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T
 	for i, item := range page.Items {
 		out.Items[i] = view(item)
 	}
-	return send(c, fiber.StatusOK, out)
+	return respond(c, fiber.StatusOK, out)
 }

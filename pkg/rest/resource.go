@@ -77,7 +77,7 @@ func Get[T, View any](read func(context.Context, id.Ref) (T, error), view func(T
 // Update changes the resource of the path by the body and answers 200.
 func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		v, err := write(c, change, view)
+		v, err := runWithBody(c, change, view)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (
 // Create makes a resource below that of the path and answers 201.
 func Create[In, T any, View Resource](create func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		v, err := write(c, create, view)
+		v, err := runWithBody(c, create, view)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func Accept[In any](rule func(context.Context, id.Ref, In) error) fiber.Handler 
 	}
 }
 
-func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
+func runWithBody[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
 	at, in, err := RefAndBody[In, View](c)
 	if err != nil {
 		return v, err

@@ -29,7 +29,7 @@ func SAMLMetadata[T, View any](
 			return err
 		}
 		c.Vary(fiber.HeaderAccept)
-		kind := preferred(c, mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
+		kind := negotiate(c, mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
 		switch kind {
 		case fiber.MIMEApplicationJSON:
 			return OK(c, view(resource))
@@ -40,7 +40,7 @@ func SAMLMetadata[T, View any](
 		if err != nil {
 			return err
 		}
-		return document(c, kind, body)
+		return respondDocument(c, kind, body)
 	}
 }
 
@@ -55,12 +55,12 @@ func Certificate(read func(context.Context, id.Ref) (string, error)) fiber.Handl
 		if err != nil {
 			return err
 		}
-		return document(c, mimeCertificate, []byte(certificate))
+		return respondDocument(c, mimeCertificate, []byte(certificate))
 	}
 }
 
 // document answers 200 with something other than JSON.
-func document(c *fiber.Ctx, kind string, body []byte) error {
+func respondDocument(c *fiber.Ctx, kind string, body []byte) error {
 	c.Set(fiber.HeaderContentType, kind)
 	c.Set(fiber.HeaderCacheControl, "no-cache")
 	return c.Send(body)

@@ -45,7 +45,7 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	request.SetRequestURI(Prefix + method)
 	request.Header.SetContentType("application/json")
 	request.Header.Set(caller.Header, peer.Signer.Sign(caller.From(ctx)))
-	telemetry.Carry(ctx, headers{&request.Header})
+	telemetry.InjectTrace(ctx, headerCarrier{&request.Header})
 	request.SetBodyRaw(body.Bytes())
 	if err := peer.Upstream.Do(ctx, request, response, true); err != nil {
 		return out, err
@@ -81,19 +81,19 @@ func Serve[Request, Response any](router Router, method string, answer func(cont
 }
 
 // headers carries a trace in the headers of a request.
-type headers struct{ *fasthttp.RequestHeader }
+type headerCarrier struct{ *fasthttp.RequestHeader }
 
-func (h headers) Get(name string) string { return string(h.Peek(name)) }
-func (h headers) Set(name, value string) { h.RequestHeader.Set(name, value) }
-func (h headers) Keys() (names []string) {
+func (h headerCarrier) Get(name string) string { return string(h.Peek(name)) }
+func (h headerCarrier) Set(name, value string) { h.RequestHeader.Set(name, value) }
+func (h headerCarrier) Keys() (names []string) {
 	h.VisitAll(func(name, _ []byte) { names = append(names, string(name)) })
 	return names
 }
 
 // Trace writes the trace of ctx into a request's headers.
-func Trace(ctx context.Context, h *fasthttp.RequestHeader) { telemetry.Carry(ctx, headers{h}) }
+func InjectTrace(ctx context.Context, h *fasthttp.RequestHeader) { telemetry.InjectTrace(ctx, headerCarrier{h}) }
 
 // Traced adds to ctx the trace that a request's headers carry.
-func Traced(ctx context.Context, h *fasthttp.RequestHeader) context.Context {
-	return telemetry.Continue(ctx, headers{h})
+func ExtractTrace(ctx context.Context, h *fasthttp.RequestHeader) context.Context {
+	return telemetry.ExtractTrace(ctx, headerCarrier{h})
 }

@@ -39,7 +39,7 @@ const (
 type Upstream struct {
 	Name     string
 	replicas []*replica
-	turn     atomic.Uint32
+	roundRobin     atomic.Uint32
 }
 
 type replica struct {
@@ -109,7 +109,7 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 	// One attempt more than there are replicas: a single one may only have closed
 	// an idle connection.
 	for range len(u.replicas) + 1 {
-		r := u.pick()
+		r := u.pickReplica()
 		request.SetHost(r.client.Addr)
 		err = r.client.DoDeadline(request, response, deadline)
 		if err == nil {
@@ -121,7 +121,7 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 			}
 			return nil
 		}
-		refused, broken := isRefused(err), isBroken(err)
+		refused, broken := isConnectError(err), isConnectionBroken(err)
 		if refused || broken {
 			// Its idle connections are broken too; the next attempt goes to another replica.
 			r.downUntil.Store(time.Now().Add(downTime).UnixNano())
@@ -137,12 +137,12 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 
 // pick returns the replica with the fewest requests in flight, those that are
 // down last: of these the one that failed first.
-func (u *Upstream) pick() *replica {
+func (u *Upstream) pickReplica() *replica {
 	if len(u.replicas) == 1 {
 		return u.replicas[0]
 	}
 	now := time.Now().UnixNano()
-	first := int(u.turn.Add(1))
+	first := int(u.roundRobin.Add(1))
 	var best *replica
 	var least int64
 	for i := range u.replicas {
@@ -158,12 +158,12 @@ func (u *Upstream) pick() *replica {
 	return best
 }
 
-func isRefused(err error) bool {
+func isConnectError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, fasthttp.ErrDialTimeout)
 }
 
-func isBroken(err error) bool {
+func isConnectionBroken(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &op) && !op.Timeout()

@@ -48,11 +48,11 @@ type Process struct {
 	draining atomic.Bool
 	mu       sync.Mutex
 	checks   map[string]func(context.Context) error
-	closes   []closer
+	closes   []closeFunc
 	failed   chan error
 }
 
-type closer struct {
+type closeFunc struct {
 	name string
 	fn   func(context.Context) error
 }
@@ -148,7 +148,7 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 func (p *Process) OnClose(name string, fn func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closes = append(p.closes, closer{name, fn})
+	p.closes = append(p.closes, closeFunc{name, fn})
 }
 
 // Check adds a condition of /readyz.
@@ -236,7 +236,7 @@ func (p *Process) ops() http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		defer cancel()
-		problems := p.unready(ctx)
+		problems := p.failedChecks(ctx)
 		w.Header().Set("Content-Type", "application/json")
 		if len(problems) > 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -247,7 +247,7 @@ func (p *Process) ops() http.Handler {
 }
 
 // unready runs the readiness probe: it returns the checks that failed, by name.
-func (p *Process) unready(ctx context.Context) map[string]string {
+func (p *Process) failedChecks(ctx context.Context) map[string]string {
 	problems := map[string]string{}
 	if !p.ready.Load() {
 		problems["process"] = "starting or stopping"

@@ -95,7 +95,7 @@ func checkTokens(text []byte) error {
 // with what no name begins with. Messages have names in ASCII.
 func checkNames(element xml.StartElement) error {
 	isMalformed := func(name xml.Name) bool {
-		return !startsName(name.Local) || strings.Contains(name.Local, ":")
+		return !isNameStart(name.Local) || strings.Contains(name.Local, ":")
 	}
 	if isMalformed(element.Name) {
 		return errors.New("it is not well-formed XML")
@@ -114,7 +114,7 @@ func checkNames(element xml.StartElement) error {
 	return nil
 }
 
-func startsName(text string) bool {
+func isNameStart(text string) bool {
 	return text != "" && (text[0] == '_' || 'a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
 }
 
@@ -146,7 +146,7 @@ func checkElements(element *etree.Element, seen map[string]bool) error {
 }
 
 // is reports whether an element has a name.
-func is(element *etree.Element, namespace, name string) bool {
+func hasName(element *etree.Element, namespace, name string) bool {
 	return element.Tag == name && element.NamespaceURI() == namespace
 }
 
@@ -154,7 +154,7 @@ func is(element *etree.Element, namespace, name string) bool {
 func childrenOf(element *etree.Element, namespace, name string) []*etree.Element {
 	var found []*etree.Element
 	for _, child := range element.ChildElements() {
-		if is(child, namespace, name) {
+		if hasName(child, namespace, name) {
 			found = append(found, child)
 		}
 	}

@@ -61,7 +61,7 @@ func decrypt(key *rsa.PrivateKey, encrypted *etree.Element) ([]byte, error) {
 	if !ok {
 		return nil, errEncrypted
 	}
-	contentKey, err := transportedKey(key, transported)
+	contentKey, err := decryptContentKey(key, transported)
 	if err != nil || len(contentKey) != mode.keySize {
 		return nil, errEncrypted
 	}
@@ -98,7 +98,7 @@ func (m cipherMode) open(key, ciphertext []byte) ([]byte, error) {
 }
 
 // transportedKey decrypts the key of the data.
-func transportedKey(key *rsa.PrivateKey, element *etree.Element) ([]byte, error) {
+func decryptContentKey(key *rsa.PrivateKey, element *etree.Element) ([]byte, error) {
 	method := childOf(element, encryptionNamespace, "EncryptionMethod")
 	if method == nil || !keyTransports[algorithmOf(element)] {
 		return nil, errEncrypted

@@ -45,22 +45,22 @@ type Login struct {
 
 // Read reads a SAMLResponse that came by HTTP-POST. It returns apierr.SAMLMalformed,
 // SAMLSignature, or SAMLFailed where the identity provider reports a failure.
-func (p ServiceProvider) Read(encoded string) (Login, error) {
+func (p ServiceProvider) VerifyResponse(encoded string) (Login, error) {
 	if len(encoded) > MaxResponse {
-		return Login{}, malformed("it is too large")
+		return Login{}, malformedResponse("it is too large")
 	}
 	text, err := decodeBase64(encoded)
 	if err != nil {
-		return Login{}, malformed("it is not Base64")
+		return Login{}, malformedResponse("it is not Base64")
 	}
 	response, err := parseDocument(text)
 	if err != nil {
-		return Login{}, malformed(err.Error())
+		return Login{}, malformedResponse(err.Error())
 	}
 	if err := checkShape(response); err != nil {
-		return Login{}, malformed(err.Error())
+		return Login{}, malformedResponse(err.Error())
 	}
-	whole, assertion, err := p.signed(response)
+	whole, assertion, err := p.verifySignatures(response)
 	if err != nil {
 		return Login{}, err
 	}
@@ -68,17 +68,17 @@ func (p ServiceProvider) Read(encoded string) (Login, error) {
 		return Login{}, err
 	}
 	if assertion == nil {
-		return Login{}, malformed("it has no assertion")
+		return Login{}, malformedResponse("it has no assertion")
 	}
 	login, err := p.readAssertion(assertion)
 	login.ResponseID = whole.SelectAttrValue("ID", "")
 	if issuer := textOf(childOf(whole, assertionNamespace, "Issuer")); err == nil && issuer != "" && issuer != login.Issuer {
-		err = malformed("the Issuer of the response is not that of the assertion")
+		err = malformedResponse("the Issuer of the response is not that of the assertion")
 	}
 	return login, err
 }
 
-func malformed(reason string) error {
+func malformedResponse(reason string) error {
 	return apierr.SAMLMalformed.Because("the SAML response cannot be used: %s", reason)
 }
 
@@ -86,10 +86,10 @@ func malformed(reason string) error {
 // they are looked for, which refuses XML signature wrapping (XSW): every known way to
 // wrap a signed element in another needs a second one of some kind.
 func checkShape(response *etree.Element) error {
-	if !is(response, protocol, "Response") {
+	if !hasName(response, protocol, "Response") {
 		return errors.New("it is not a Response")
 	}
-	if response.SelectAttrValue("Version", "") != "2.0" || MessageID("ID", response.SelectAttrValue("ID", "")) != nil {
+	if response.SelectAttrValue("Version", "") != "2.0" || CheckMessageID("ID", response.SelectAttrValue("ID", "")) != nil {
 		return errors.New("the response must have the Version 2.0 and an ID")
 	}
 	assertions := 0
@@ -104,7 +104,7 @@ func checkShape(response *etree.Element) error {
 				return errors.New("there must be one assertion, in the response itself")
 			}
 		case "Signature":
-			if parent := e.Parent(); parent != response && !is(parent, assertionNamespace, "Assertion") || e.NamespaceURI() != signatureNamespace {
+			if parent := e.Parent(); parent != response && !hasName(parent, assertionNamespace, "Assertion") || e.NamespaceURI() != signatureNamespace {
 				return errors.New("a signature must stand in the response or in its assertion")
 			}
 			if len(childrenOf(e.Parent(), signatureNamespace, "Signature")) > 1 {
@@ -134,16 +134,16 @@ func hasSignature(element *etree.Element) bool {
 // signed verifies every signature and returns the response and its assertion, the
 // latter as a signature covers it; nil where there is none. A response that reports
 // a failure need not be signed: nobody logs in by it.
-func (p ServiceProvider) signed(response *etree.Element) (whole, assertion *etree.Element, err error) {
+func (p ServiceProvider) verifySignatures(response *etree.Element) (whole, assertion *etree.Element, err error) {
 	v := verifier{p.Certificates, p.AllowSHA1, p.Now}
 	whole, covered := response, hasSignature(response)
 	if covered {
 		if whole, err = v.verify(response); err != nil {
-			return nil, nil, badSignature(err)
+			return nil, nil, signatureError(err)
 		}
 	}
 	if sealed := childOf(whole, assertionNamespace, "EncryptedAssertion"); sealed != nil {
-		assertion, err = p.decrypted(v, whole, sealed, covered)
+		assertion, err = p.decryptAssertion(v, whole, sealed, covered)
 		return whole, assertion, err
 	}
 	assertion = childOf(whole, assertionNamespace, "Assertion")
@@ -152,7 +152,7 @@ func (p ServiceProvider) signed(response *etree.Element) (whole, assertion *etre
 	}
 	if hasSignature(assertion) {
 		if assertion, err = v.verify(assertion); err != nil {
-			return nil, nil, badSignature(err)
+			return nil, nil, signatureError(err)
 		}
 		covered = true
 	}
@@ -162,14 +162,14 @@ func (p ServiceProvider) signed(response *etree.Element) (whole, assertion *etre
 	return whole, assertion, nil
 }
 
-func badSignature(err error) error {
+func signatureError(err error) error {
 	return apierr.SAMLSignature.Because("the SAML response is not signed as the directory expects: %s", err.Error())
 }
 
 // decrypted returns an assertion that was encrypted. Where nothing around it is
 // signed, all that can be wrong with it is one error: more would help to decrypt
 // what others have sent.
-func (p ServiceProvider) decrypted(v verifier, whole, sealed *etree.Element, covered bool) (*etree.Element, error) {
+func (p ServiceProvider) decryptAssertion(v verifier, whole, sealed *etree.Element, covered bool) (*etree.Element, error) {
 	refused := apierr.SAMLSignature.Because("the encrypted assertion cannot be decrypted, or is not signed as the directory expects")
 	pair, err := p.KeyPair()
 	if err != nil {
@@ -180,7 +180,7 @@ func (p ServiceProvider) decrypted(v verifier, whole, sealed *etree.Element, cov
 		return nil, refused
 	}
 	assertion, err := parseDocument(text)
-	if err != nil || !is(assertion, assertionNamespace, "Assertion") ||
+	if err != nil || !hasName(assertion, assertionNamespace, "Assertion") ||
 		assertion.SelectAttrValue("ID", "") == whole.SelectAttrValue("ID", "") {
 		return nil, refused
 	}
@@ -210,22 +210,22 @@ func (p ServiceProvider) decrypted(v verifier, whole, sealed *etree.Element, cov
 // bindings, section 3.5.5.2).
 func (p ServiceProvider) checkResponse(response *etree.Element, isSigned bool) error {
 	if to := response.SelectAttrValue("Destination", ""); to != p.ConsumerURL && (to != "" || isSigned) {
-		return malformed(fmt.Sprintf("its Destination is %q", to))
+		return malformedResponse(fmt.Sprintf("its Destination is %q", to))
 	}
 	if to := response.SelectAttrValue("InResponseTo", ""); to != p.RequestID {
-		return malformed("its InResponseTo is not the request that was sent")
+		return malformedResponse("its InResponseTo is not the request that was sent")
 	}
-	issued, err := instant(response, "IssueInstant")
+	issued, err := parseTime(response, "IssueInstant")
 	if err != nil || issued == nil || issued.After(p.Now.Add(clockSkew)) {
-		return malformed("its IssueInstant is missing or in the future")
+		return malformedResponse("its IssueInstant is missing or in the future")
 	}
 	if issuer := textOf(childOf(response, assertionNamespace, "Issuer")); p.Issuer != "" && issuer != "" && issuer != p.Issuer {
-		return malformed(fmt.Sprintf("its Issuer is %q", issuer))
+		return malformedResponse(fmt.Sprintf("its Issuer is %q", issuer))
 	}
-	reasons, err := failure(response)
+	reasons, err := statusReasons(response)
 	switch {
 	case err != nil:
-		return malformed("it " + err.Error())
+		return malformedResponse("it " + err.Error())
 	case len(reasons) > 0:
 		return apierr.SAMLFailed.Because("the identity provider refused the login: %.500s", strings.Join(reasons, ", "))
 	}
@@ -236,32 +236,32 @@ func (p ServiceProvider) checkResponse(response *etree.Element, isSigned bool) e
 func (p ServiceProvider) readAssertion(assertion *etree.Element) (login Login, err error) {
 	login.AssertionID = assertion.SelectAttrValue("ID", "")
 	login.Issuer = textOf(childOf(assertion, assertionNamespace, "Issuer"))
-	issued, err := instant(assertion, "IssueInstant")
+	issued, err := parseTime(assertion, "IssueInstant")
 	switch {
-	case MessageID("ID", login.AssertionID) != nil || assertion.SelectAttrValue("Version", "") != "2.0":
-		return login, malformed("the assertion must have the Version 2.0 and an ID")
+	case CheckMessageID("ID", login.AssertionID) != nil || assertion.SelectAttrValue("Version", "") != "2.0":
+		return login, malformedResponse("the assertion must have the Version 2.0 and an ID")
 	case login.Issuer == "" || p.Issuer != "" && login.Issuer != p.Issuer:
-		return login, malformed(fmt.Sprintf("the Issuer of the assertion is %q", login.Issuer))
+		return login, malformedResponse(fmt.Sprintf("the Issuer of the assertion is %q", login.Issuer))
 	case err != nil || issued == nil || issued.After(p.Now.Add(clockSkew)):
-		return login, malformed("the IssueInstant of the assertion is missing or in the future")
+		return login, malformedResponse("the IssueInstant of the assertion is missing or in the future")
 	}
 	if err := p.checkConditions(assertion); err != nil {
 		return login, err
 	}
 	subject := childOf(assertion, assertionNamespace, "Subject")
 	if subject == nil {
-		return login, malformed("the assertion has no Subject")
+		return login, malformedResponse("the assertion has no Subject")
 	}
-	if login.ExpiresAt, err = p.confirmed(subject); err != nil {
+	if login.ExpiresAt, err = p.checkSubjectConfirmation(subject); err != nil {
 		return login, err
 	}
 	if name := childOf(subject, assertionNamespace, "NameID"); name != nil {
 		if len(name.ChildElements()) > 0 {
-			return login, malformed("the NameID has elements")
+			return login, malformedResponse("the NameID has elements")
 		}
 		login.NameID, login.NameIDFormat = textOf(name), name.SelectAttrValue("Format", "")
 	}
-	if login.SessionIndex, err = p.session(assertion); err != nil {
+	if login.SessionIndex, err = p.checkAuthnStatements(assertion); err != nil {
 		return login, err
 	}
 	login.Attributes = readAttributes(assertion)
@@ -274,40 +274,40 @@ func (p ServiceProvider) readAssertion(assertion *etree.Element) (login Login, e
 func (p ServiceProvider) checkConditions(assertion *etree.Element) error {
 	conditions := childOf(assertion, assertionNamespace, "Conditions")
 	if conditions == nil {
-		return malformed("the assertion has no Conditions")
+		return malformedResponse("the assertion has no Conditions")
 	}
-	from, err := instant(conditions, "NotBefore")
-	until, err2 := instant(conditions, "NotOnOrAfter")
+	from, err := parseTime(conditions, "NotBefore")
+	until, err2 := parseTime(conditions, "NotOnOrAfter")
 	switch {
 	case err != nil || err2 != nil:
-		return malformed("a time of the Conditions cannot be read")
+		return malformedResponse("a time of the Conditions cannot be read")
 	case from != nil && p.Now.Add(clockSkew).Before(*from):
-		return malformed("the assertion is not valid yet")
+		return malformedResponse("the assertion is not valid yet")
 	case until != nil && !p.Now.Add(-clockSkew).Before(*until):
-		return malformed("the assertion has expired")
+		return malformedResponse("the assertion has expired")
 	}
 	restricted := false
 	for _, condition := range conditions.ChildElements() {
 		switch {
-		case is(condition, assertionNamespace, "AudienceRestriction"):
+		case hasName(condition, assertionNamespace, "AudienceRestriction"):
 			restricted = true
 			audiences := childrenOf(condition, assertionNamespace, "Audience")
 			if !slices.ContainsFunc(audiences, func(e *etree.Element) bool { return textOf(e) == p.EntityID }) {
-				return malformed(fmt.Sprintf("the assertion is for another audience than %q", p.EntityID))
+				return malformedResponse(fmt.Sprintf("the assertion is for another audience than %q", p.EntityID))
 			}
-		case is(condition, assertionNamespace, "OneTimeUse"), is(condition, assertionNamespace, "ProxyRestriction"):
+		case hasName(condition, assertionNamespace, "OneTimeUse"), hasName(condition, assertionNamespace, "ProxyRestriction"):
 		default:
-			return malformed("the assertion has a condition that is not understood")
+			return malformedResponse("the assertion has a condition that is not understood")
 		}
 	}
 	if !restricted {
-		return malformed("the assertion has no AudienceRestriction")
+		return malformedResponse("the assertion has no AudienceRestriction")
 	}
 	return nil
 }
 
 // confirmed returns until when the bearer of the assertion is its subject.
-func (p ServiceProvider) confirmed(subject *etree.Element) (time.Time, error) {
+func (p ServiceProvider) checkSubjectConfirmation(subject *etree.Element) (time.Time, error) {
 	reason := "the Subject has no SubjectConfirmation of the method bearer"
 	for _, confirmation := range childrenOf(subject, assertionNamespace, "SubjectConfirmation") {
 		if confirmation.SelectAttrValue("Method", "") != bearer {
@@ -318,8 +318,8 @@ func (p ServiceProvider) confirmed(subject *etree.Element) (time.Time, error) {
 			reason = "the SubjectConfirmation has no data"
 			continue
 		}
-		until, err := instant(data, "NotOnOrAfter")
-		from, err2 := instant(data, "NotBefore")
+		until, err := parseTime(data, "NotOnOrAfter")
+		from, err2 := parseTime(data, "NotBefore")
 		switch {
 		case err != nil || err2 != nil || until == nil:
 			reason = "the SubjectConfirmationData has no NotOnOrAfter"
@@ -335,17 +335,17 @@ func (p ServiceProvider) confirmed(subject *etree.Element) (time.Time, error) {
 			return until.Add(clockSkew), nil
 		}
 	}
-	return time.Time{}, malformed(reason)
+	return time.Time{}, malformedResponse(reason)
 }
 
 // session returns the index of the session at the identity provider. Some providers
 // leave the AuthnStatement out, although the profile asks for it; the subject is
 // confirmed without it.
-func (p ServiceProvider) session(assertion *etree.Element) (index string, err error) {
+func (p ServiceProvider) checkAuthnStatements(assertion *etree.Element) (index string, err error) {
 	for _, statement := range childrenOf(assertion, assertionNamespace, "AuthnStatement") {
-		until, err := instant(statement, "SessionNotOnOrAfter")
+		until, err := parseTime(statement, "SessionNotOnOrAfter")
 		if err != nil || until != nil && !p.Now.Add(-clockSkew).Before(*until) {
-			return "", malformed("the session at the identity provider has ended")
+			return "", malformedResponse("the session at the identity provider has ended")
 		}
 		index = cmp.Or(index, statement.SelectAttrValue("SessionIndex", ""))
 	}
@@ -367,7 +367,7 @@ func readAttributes(assertion *etree.Element) (attributes []Attribute) {
 }
 
 // instant reads a time; nil where there is none.
-func instant(element *etree.Element, name string) (*time.Time, error) {
+func parseTime(element *etree.Element, name string) (*time.Time, error) {
 	attribute := element.SelectAttr(name)
 	if attribute == nil {
 		return nil, nil

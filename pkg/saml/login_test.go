@@ -91,7 +91,7 @@ func (p party) sign(element *etree.Element) *etree.Element {
 
 func text(t *testing.T, element *etree.Element) string {
 	t.Helper()
-	out, err := written(element)
+	out, err := marshalCanonical(element)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 		}(),
 	} {
 		t.Run(what, func(t *testing.T) {
-			login, err := p.expects().Read(encode(response))
+			login, err := p.expects().VerifyResponse(encode(response))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 		})
 	}
 	t.Run("without an AuthnStatement, which names no session", func(t *testing.T) {
-		login, err := p.expects().Read(encode(p.signedAssertion(func(_, assertion *etree.Element) {
+		login, err := p.expects().VerifyResponse(encode(p.signedAssertion(func(_, assertion *etree.Element) {
 			assertion.RemoveChild(find(assertion, "AuthnStatement"))
 		})))
 		if err != nil || login.NameID != "jo@example.test" || login.SessionIndex != "" {
@@ -171,7 +171,7 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 			response, _ := p.parts()
 			change(response)
 			p.sign(response)
-			if _, err := p.expects().Read(encode(text(t, response))); !errors.Is(err, apierr.SAMLMalformed) {
+			if _, err := p.expects().VerifyResponse(encode(text(t, response))); !errors.Is(err, apierr.SAMLMalformed) {
 				t.Errorf("it returns %v", err)
 			}
 		}
@@ -180,14 +180,14 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 		other, _ := newPair(t)
 		expected := p.expects()
 		expected.Certificates = []string{other.Certificate, p.pair.Certificate}
-		if _, err := expected.Read(encode(p.xml(SHA256))); err != nil {
+		if _, err := expected.VerifyResponse(encode(p.xml(SHA256))); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("with SHA-1 where it is configured", func(t *testing.T) {
 		expected := p.expects()
 		expected.AllowSHA1 = true
-		if _, err := expected.Read(encode(p.xml(SHA1))); err != nil {
+		if _, err := expected.VerifyResponse(encode(p.xml(SHA1))); err != nil {
 			t.Error(err)
 		}
 	})
@@ -195,7 +195,7 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 		expected := p.expects()
 		for _, at := range []time.Time{now.Add(-clockSkew), now.Add(responseLife + clockSkew - time.Second)} {
 			expected.Now = at
-			if _, err := expected.Read(encode(p.xml(SHA256))); err != nil {
+			if _, err := expected.VerifyResponse(encode(p.xml(SHA256))); err != nil {
 				t.Errorf("at %s: %v", at, err)
 			}
 		}
@@ -262,7 +262,7 @@ func TestResponsesThatSayTheWrongThing(t *testing.T) {
 		"a response with the assertion's own id": func(r, a *etree.Element) { r.CreateAttr("ID", a.SelectAttrValue("ID", "")) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			if login, err := p.expects().Read(encode(p.signedAssertion(change))); !errors.Is(err, apierr.SAMLMalformed) {
+			if login, err := p.expects().VerifyResponse(encode(p.signedAssertion(change))); !errors.Is(err, apierr.SAMLMalformed) {
 				t.Errorf("it returns %+v, %v", login, err)
 			}
 		})
@@ -270,7 +270,7 @@ func TestResponsesThatSayTheWrongThing(t *testing.T) {
 	t.Run("an answer to a request where none was sent", func(t *testing.T) {
 		expected := p.expects()
 		expected.RequestID = ""
-		if _, err := expected.Read(encode(p.xml(SHA256))); !errors.Is(err, apierr.SAMLMalformed) {
+		if _, err := expected.VerifyResponse(encode(p.xml(SHA256))); !errors.Is(err, apierr.SAMLMalformed) {
 			t.Errorf("it returns %v", err)
 		}
 	})
@@ -281,7 +281,7 @@ func TestResponsesThatSayTheWrongThing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.expects().Read(encode(string(refusal)))
+		_, err = p.expects().VerifyResponse(encode(string(refusal)))
 		if !errors.Is(err, apierr.SAMLFailed) || !strings.Contains(apierr.From(err).Reason, "not now") {
 			t.Errorf("it returns %v", err)
 		}
@@ -406,7 +406,7 @@ func TestSignatureWrapping(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			login, err := p.expects().Read(encode(text(t, make())))
+			login, err := p.expects().VerifyResponse(encode(text(t, make())))
 			if !errors.Is(err, apierr.SAMLMalformed) {
 				t.Errorf("it returns %+v, %v", login, err)
 			}
@@ -453,7 +453,7 @@ func TestSignaturesThatDoNotHold(t *testing.T) {
 		"a signature that is cut":      replaced("</ds:SignatureValue>", "AAAA</ds:SignatureValue>"),
 	} {
 		t.Run(what, func(t *testing.T) {
-			if login, err := p.expects().Read(encode(response)); !errors.Is(err, apierr.SAMLSignature) {
+			if login, err := p.expects().VerifyResponse(encode(response)); !errors.Is(err, apierr.SAMLSignature) {
 				t.Errorf("it returns %+v, %v", login, err)
 			}
 		})
@@ -461,7 +461,7 @@ func TestSignaturesThatDoNotHold(t *testing.T) {
 	t.Run("a certificate that has expired", func(t *testing.T) {
 		expected := p.expects()
 		expected.Now = now.AddDate(certificateYears+1, 0, 0)
-		if _, err := expected.Read(encode(p.xml(SHA256))); !errors.Is(err, apierr.SAMLSignature) {
+		if _, err := expected.VerifyResponse(encode(p.xml(SHA256))); !errors.Is(err, apierr.SAMLSignature) {
 			t.Errorf("it returns %v", err)
 		}
 	})
@@ -498,12 +498,12 @@ func TestXMLThatIsRefused(t *testing.T) {
 		"a large message": strings.Repeat(" ", MaxResponse),
 	} {
 		t.Run(what, func(t *testing.T) {
-			if login, err := p.expects().Read(encode(text)); !errors.Is(err, apierr.SAMLMalformed) {
+			if login, err := p.expects().VerifyResponse(encode(text)); !errors.Is(err, apierr.SAMLMalformed) {
 				t.Errorf("it returns %+v, %v", login, err)
 			}
 		})
 	}
-	if _, err := p.expects().Read("!"); !errors.Is(err, apierr.SAMLMalformed) {
+	if _, err := p.expects().VerifyResponse("!"); !errors.Is(err, apierr.SAMLMalformed) {
 		t.Errorf("no Base64 returns %v", err)
 	}
 }

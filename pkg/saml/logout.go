@@ -27,10 +27,10 @@ func ReadLogoutResponse(encoded string) error {
 	if err != nil {
 		return refused("is not XML: " + err.Error())
 	}
-	if !is(root, protocol, "LogoutResponse") {
+	if !hasName(root, protocol, "LogoutResponse") {
 		return refused("is not a LogoutResponse")
 	}
-	reasons, err := failure(root)
+	reasons, err := statusReasons(root)
 	if err != nil {
 		return refused(err.Error())
 	}
@@ -42,7 +42,7 @@ func ReadLogoutResponse(encoded string) error {
 
 // failure returns the codes and the message in the Status of a response; none where it
 // is a success.
-func failure(response *etree.Element) (reasons []string, err error) {
+func statusReasons(response *etree.Element) (reasons []string, err error) {
 	status := childOf(response, protocol, "Status")
 	if status == nil {
 		return nil, errNoStatus

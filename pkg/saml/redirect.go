@@ -74,7 +74,7 @@ func (r LogoutRequest) Redirect(pair KeyPair, algorithm, relayState string) (str
 // redirect returns an address with a signed request (SAML 2.0 bindings, section
 // 3.4.4.1).
 func redirect(destination string, request *etree.Element, pair KeyPair, algorithm, relayState string) (string, error) {
-	text, err := written(request)
+	text, err := marshalCanonical(request)
 	if err != nil {
 		return "", err
 	}
@@ -100,14 +100,14 @@ func redirect(destination string, request *etree.Element, pair KeyPair, algorith
 
 // compressors are kept, because each has some 1.2 MB. One of a better level clears most
 // of that for each message.
-var compressors = sync.Pool{New: func() any {
+var compressorPool = sync.Pool{New: func() any {
 	w, _ := flate.NewWriter(io.Discard, flate.BestSpeed) // fails for an unknown level alone
 	return w
 }}
 
 func deflate(text []byte) ([]byte, error) {
-	writer, _ := compressors.Get().(*flate.Writer)
-	defer compressors.Put(writer)
+	writer, _ := compressorPool.Get().(*flate.Writer)
+	defer compressorPool.Put(writer)
 	var compressed bytes.Buffer
 	writer.Reset(&compressed)
 	_, err := writer.Write(text)

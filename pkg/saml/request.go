@@ -57,7 +57,7 @@ func ParseRequest(encoded string) (Request, error) {
 	if err != nil {
 		return malformed("is not an AuthnRequest in XML: " + err.Error())
 	}
-	if !is(root, protocol, "AuthnRequest") {
+	if !hasName(root, protocol, "AuthnRequest") {
 		return malformed("is not an AuthnRequest in XML")
 	}
 	return readRequest(root)
@@ -89,7 +89,7 @@ func readRequest(root *etree.Element) (Request, error) {
 	malformed := func(reason string) (Request, error) {
 		return Request{}, apierr.Format.Because("samlRequest %s", reason)
 	}
-	issued, err := instant(root, "IssueInstant")
+	issued, err := parseTime(root, "IssueInstant")
 	request := Request{
 		ID: root.SelectAttrValue("ID", ""), Issuer: textOf(childOf(root, assertionNamespace, "Issuer")),
 		ConsumerURL: root.SelectAttrValue("AssertionConsumerServiceURL", ""), Destination: root.SelectAttrValue("Destination", ""),
@@ -104,7 +104,7 @@ func readRequest(root *etree.Element) (Request, error) {
 		return malformed("has no IssueInstant")
 	}
 	request.IssuedAt = *issued
-	return request, MessageID("the ID of samlRequest", request.ID)
+	return request, CheckMessageID("the ID of samlRequest", request.ID)
 }
 
 // isTrue reads a boolean of XML Schema, which is false where it is absent.
@@ -129,7 +129,7 @@ func (r Request) Verify(certificate string, allowSHA1 bool, now time.Time) (Requ
 
 // MessageID checks the id of a message, which is an NCName of XML: it is
 // apierr.Format otherwise.
-func MessageID(name, value string) error {
+func CheckMessageID(name, value string) error {
 	for i, r := range value {
 		isLetter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= 0x80
 		isOther := r == '-' || r == '.' || r >= '0' && r <= '9'

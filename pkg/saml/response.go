@@ -175,11 +175,11 @@ func (s signer) envelope(issuer, to, inResponseTo string, now time.Time, status 
 	if response.Signature, err = s.sign(whole()); err != nil {
 		return nil, err
 	}
-	return written(whole())
+	return marshalCanonical(whole())
 }
 
 // written returns an element in the canonical form, which signatures survive.
-func written(element *etree.Element) ([]byte, error) {
+func marshalCanonical(element *etree.Element) ([]byte, error) {
 	document := etree.NewDocument()
 	document.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true, CanonicalEndTags: true}
 	document.SetRoot(element)

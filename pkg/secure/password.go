@@ -31,8 +31,8 @@ type Passwords struct {
 	cost    pwhash.Cost
 	workers int
 	queue   *fairqueue.Queue
-	share   float64 // of the time that a worker may compute
-	dummy   string
+	workerShare   float64 // of the time that a worker may compute
+	dummyHash   string
 
 	waitTime, hashTime metric.Float64Histogram
 }
@@ -41,9 +41,9 @@ type Passwords struct {
 // stands for one per processor, and a CPU quota lowers it to its whole number.
 // queue is how many may wait.
 func NewPasswords(cost pwhash.Cost, workers, queue int) *Passwords {
-	workers, share := size(workers, runtime.NumCPU(), cpuQuota(os.DirFS("/")))
-	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), share: share, dummy: cost.Dummy()}
-	p.instrument()
+	workers, share := poolSize(workers, runtime.NumCPU(), cpuQuota(os.DirFS("/")))
+	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), workerShare: share, dummyHash: cost.Dummy()}
+	p.registerMetrics()
 	return p
 }
 
@@ -53,7 +53,7 @@ const quotaShare = 0.8
 
 // size returns the number of workers, and the share of the time that each may
 // compute.
-func size(configured, processors int, quota float64) (workers int, share float64) {
+func poolSize(configured, processors int, quota float64) (workers int, share float64) {
 	workers = configured
 	if workers == 0 {
 		workers = processors
@@ -62,7 +62,7 @@ func size(configured, processors int, quota float64) (workers int, share float64
 	return workers, min(1, quotaShare*quota/float64(workers))
 }
 
-var prepare sync.Once
+var prepareOnce sync.Once
 
 // hashesPerGC is how many hashes a worker computes between two garbage collections, which
 // free their memory.
@@ -75,14 +75,14 @@ const hashesPerGC = 6
 // fell from 2.4 s to 18 ms. And it has huge pages back the memory of hashes. It has an
 // effect once per process.
 func (p *Passwords) PrepareProcess() {
-	prepare.Do(func() {
+	prepareOnce.Do(func() {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + p.workers)
 		adviseHugePages(hashesPerGC * p.workers * int(p.cost.Memory) << 10)
 	})
 }
 
 // instrument makes the metrics of the pool.
-func (p *Passwords) instrument() {
+func (p *Passwords) registerMetrics() {
 	meter := otel.Meter("directory")
 	buckets := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
 	var errs [3]error
@@ -109,7 +109,7 @@ func (p *Passwords) Close(ctx context.Context) error { return p.queue.Close(ctx)
 
 // Hash makes the stored form of a password of a tenant, in the PHC string format.
 func (p *Passwords) Hash(ctx context.Context, tenant id.ID, password Secret) (stored string, err error) {
-	err = p.work(ctx, tenant, func() error {
+	err = p.runInPool(ctx, tenant, func() error {
 		stored = pwhash.Hash(p.cost, []byte(password))
 		return nil
 	})
@@ -124,10 +124,10 @@ func (p *Passwords) Hash(ctx context.Context, tenant id.ID, password Secret) (st
 func (p *Passwords) Verify(ctx context.Context, tenant id.ID, stored string, password Secret) (match, stale bool, err error) {
 	never := stored == "" || len(password) > MaxPassword || strings.ContainsRune(password.Reveal(), 0)
 	if never {
-		stored, password = p.dummy, ""
+		stored, password = p.dummyHash, ""
 	}
 	var cost pwhash.Cost
-	err = p.work(ctx, tenant, func() (err error) {
+	err = p.runInPool(ctx, tenant, func() (err error) {
 		match, cost, err = pwhash.Compare(stored, []byte(password))
 		return err
 	})
@@ -143,10 +143,10 @@ func (p *Passwords) MatchesAny(ctx context.Context, tenant id.ID, stored []strin
 	if len(stored) == 0 {
 		return false, nil
 	}
-	err = p.work(ctx, tenant, func() (err error) {
+	err = p.runInPool(ctx, tenant, func() (err error) {
 		for i := 0; i < len(stored) && !match && err == nil; i++ {
 			if ctx.Err() != nil {
-				return errEnded()
+				return errRequestEnded()
 			}
 			match, _, err = pwhash.Compare(stored[i], []byte(password))
 		}
@@ -156,9 +156,9 @@ func (p *Passwords) MatchesAny(ctx context.Context, tenant id.ID, stored []strin
 }
 
 // work computes hashes in a worker of the pool.
-func (p *Passwords) work(ctx context.Context, tenant id.ID, compute func() error) error {
+func (p *Passwords) runInPool(ctx context.Context, tenant id.ID, compute func() error) error {
 	asked := time.Now()
-	if err := p.acquire(ctx, tenant); err != nil {
+	if err := p.acquireWorker(ctx, tenant); err != nil {
 		return err
 	}
 	started := time.Now()
@@ -166,26 +166,26 @@ func (p *Passwords) work(ctx context.Context, tenant id.ID, compute func() error
 	defer func() {
 		elapsed := time.Since(started)
 		p.hashTime.Record(ctx, elapsed.Seconds())
-		p.release(tenant, elapsed)
+		p.releaseWorker(tenant, elapsed)
 	}()
 	return compute()
 }
 
 // acquire waits for a worker; apierr.Unavailable without one.
-func (p *Passwords) acquire(ctx context.Context, tenant id.ID) error {
+func (p *Passwords) acquireWorker(ctx context.Context, tenant id.ID) error {
 	switch err := p.queue.Acquire(ctx, tenant); {
 	case errors.Is(err, fairqueue.ErrFull):
 		return apierr.Unavailable.Because("too many passwords are being checked at this moment; repeat the request later").After(time.Second)
 	case err != nil:
-		return errEnded()
+		return errRequestEnded()
 	}
 	return nil
 }
 
 // release returns a worker to the pool, under a CPU quota after a pause that keeps it to
 // its share of the time.
-func (p *Passwords) release(tenant id.ID, elapsed time.Duration) {
-	pause := time.Duration(math.Round(float64(elapsed) * (1/p.share - 1)))
+func (p *Passwords) releaseWorker(tenant id.ID, elapsed time.Duration) {
+	pause := time.Duration(math.Round(float64(elapsed) * (1/p.workerShare - 1)))
 	if pause <= 0 {
 		p.queue.Release(tenant)
 		return
@@ -193,6 +193,6 @@ func (p *Passwords) release(tenant id.ID, elapsed time.Duration) {
 	time.AfterFunc(pause, func() { p.queue.Release(tenant) })
 }
 
-func errEnded() error {
+func errRequestEnded() error {
 	return apierr.Unavailable.Because("the request ended before its password could be checked").After(time.Second)
 }

@@ -46,7 +46,7 @@ func TestWorkersFollowTheQuota(t *testing.T) {
 		{0, 2, none, 2, 1}, {5, 2, none, 5, 1}, {1, 2, none, 1, 1},
 		{0, 8, 1, 1, 0.8}, {4, 8, 1, 1, 0.8}, {0, 8, 0.5, 1, 0.4}, {0, 8, 2.5, 2, 1}, {0, 8, 2, 2, 0.8}, {1, 8, 2, 1, 1}, {0, 2, 16, 2, 1},
 	} {
-		workers, share := size(c.configured, c.processors, c.quota)
+		workers, share := poolSize(c.configured, c.processors, c.quota)
 		if workers != c.workers || math.Abs(share-c.share) > 1e-9 {
 			t.Errorf("size(%d, %d, %v) = %d, %v; want %d, %v", c.configured, c.processors, c.quota, workers, share, c.workers, c.share)
 		}

@@ -94,7 +94,7 @@ func (s *Service) Relay(o *outbox.Outbox, cfg outbox.Config) {
 // Consume runs the workers that handle the events of other services and forget
 // the ids of those that were handled long ago.
 func (s *Service) Consume(o *outbox.Outbox, cfg outbox.Config, sources []string, handlers ...events.Handler) {
-	s.Go("memory", o.Forget)
+	s.Go("memory", o.PurgeSeen)
 	s.Go("consumer", o.Consume(cfg, sources, handlers...))
 }
 

@@ -13,14 +13,14 @@ import (
 const scrapeTimeout = 2 * time.Second
 
 // scrapeEnd is when the queries of the scrape under way have to end; nil while none is.
-var scrapeEnd atomic.Pointer[time.Time]
+var scrapeDeadline atomic.Pointer[time.Time]
 
 // scrape gives the queries of a scrape their time.
-func scrape(metrics http.Handler) http.Handler {
+func withScrapeTimeout(metrics http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(scrapeTimeout)
-		scrapeEnd.Store(&end)
-		defer scrapeEnd.CompareAndSwap(&end, nil) // of several scrapes at once the last one counts
+		scrapeDeadline.Store(&end)
+		defer scrapeDeadline.CompareAndSwap(&end, nil) // of several scrapes at once the last one counts
 		metrics.ServeHTTP(w, r)
 	})
 }
@@ -30,8 +30,8 @@ func scrape(metrics http.Handler) http.Handler {
 // that a table that is locked makes its own metrics be missing, and not the others.
 func QueryContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	left := scrapeTimeout
-	if end := scrapeEnd.Load(); end != nil {
+	if end := scrapeDeadline.Load(); end != nil {
 		left = time.Until(*end)
 	}
-	return context.WithTimeout(Quiet(ctx), left/2)
+	return context.WithTimeout(Untraced(ctx), left/2)
 }

@@ -59,7 +59,7 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 		if err != nil {
 			return nil, fmt.Errorf("connect to the collector at %s: %w", cfg.Endpoint, err)
 		}
-		t.Trace(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)))
+		t.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)))
 	}
 
 	registry := prometheus.NewRegistry()
@@ -77,13 +77,13 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	otel.SetMeterProvider(meters)
 	t.close = append(t.close, meters.Shutdown)
 	// Exemplars need OpenMetrics.
-	t.Metrics = scrape(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	t.Metrics = withScrapeTimeout(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	return t, nil
 }
 
 // Trace makes provider the process's recorder of spans. Tests hand one in that
 // keeps them in memory.
-func (t *Telemetry) Trace(provider *sdktrace.TracerProvider) {
+func (t *Telemetry) SetTracerProvider(provider *sdktrace.TracerProvider) {
 	otel.SetTracerProvider(provider)
 	t.close = append(t.close, provider.Shutdown)
 }
@@ -115,7 +115,7 @@ func Recording() bool {
 
 // Quiet returns a context whose work is in no trace: a worker that polls would
 // otherwise start a trace each time.
-func Quiet(ctx context.Context) context.Context {
+func Untraced(ctx context.Context) context.Context {
 	return trace.ContextWithRemoteSpanContext(ctx,
 		trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
 }
@@ -129,12 +129,12 @@ func Span(ctx context.Context, name string, options ...trace.SpanStartOption) (c
 }
 
 // Carry writes the trace of ctx into a carrier; Continue reads it.
-func Carry(ctx context.Context, carrier propagation.TextMapCarrier) {
+func InjectTrace(ctx context.Context, carrier propagation.TextMapCarrier) {
 	otel.GetTextMapPropagator().Inject(ctx, carrier)
 }
 
 // Continue adds to ctx the trace that a carrier holds.
-func Continue(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+func ExtractTrace(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
 	return otel.GetTextMapPropagator().Extract(ctx, carrier)
 }
 

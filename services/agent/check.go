@@ -34,7 +34,7 @@ func failedBy(reason string) CheckResult { return CheckResult{Result: "FAILURE",
 
 // check compares a password at the directory server, as a bind of the user.
 func (s *server) check(ctx context.Context, c Check) CheckResult {
-	ctx = telemetry.Continue(ctx, propagation.MapCarrier(c.Trace))
+	ctx = telemetry.ExtractTrace(ctx, propagation.MapCarrier(c.Trace))
 	ctx, span := telemetry.Span(ctx, "agent.Check")
 	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

@@ -55,7 +55,7 @@ func counted(t testing.TB, d *applicationtest.Deployment) (*pg.DB, *counter) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return pg.Over(pool), count
+	return pg.FromPool(pool), count
 }
 
 // only is a directory service that knows the two questions of a login: any other
@@ -112,7 +112,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	db, count := counted(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
-		replica := pg.Over(db.Pool)
+		replica := pg.FromPool(db.Pool)
 		replicas[i] = withMembers(d, replica, directory)
 		worktest.Start(t, replica.Listen)
 	}
@@ -190,7 +190,7 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
 	mapping := newMapping(t, d, tenant, shop, directory)
-	replica := pg.Over(d.DB.Pool)
+	replica := pg.FromPool(d.DB.Pool)
 	svc := withMembers(d, replica, directory)
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	replica.OnNotify("hang", func(string) {
@@ -268,7 +268,7 @@ func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
 	db, count := counted(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
-		replica := pg.Over(db.Pool)
+		replica := pg.FromPool(db.Pool)
 		data := store.New(replica, d.Clock.Now)
 		worktest.Start(t, replica.Listen)
 		replicas[i] = application.New(data, d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)

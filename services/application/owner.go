@@ -61,7 +61,7 @@ var owners = map[store.OwnerKind]owner{applications.kind: applications, organiza
 func (o owner) name() string { return string(o.kind) }
 
 // ownerOf returns an owner of that kind, or apierr.NotFound.
-func (s *Service) ownerOf(ctx context.Context, kind store.OwnerKind, at id.Ref) (list.Owner, error) {
+func (s *Service) ownerOf(ctx context.Context, kind store.OwnerKind, at id.Ref) (list.Parent, error) {
 	if kind == store.OrganizationKind {
 		return s.Organization(ctx, at)
 	}

@@ -171,7 +171,7 @@ func (s *Service) delegate(ctx context.Context, found store.Candidate, password 
 	result, end := s.checks.login(check)
 	defer end()
 	trace := propagation.MapCarrier{} // of the login, for the agent
-	telemetry.Carry(ctx, trace)
+	telemetry.InjectTrace(ctx, trace)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: to.AgentID, ID: check, ExternalID: to.ExternalID,
 			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})

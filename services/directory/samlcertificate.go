@@ -25,7 +25,7 @@ const (
 // WatchSAMLCertificates is the worker that warns of the certificates of identity
 // providers before they end, and with them the logins of their directories.
 func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
-	return purge.Repeat(certificateCheck, "check of SAML certificates failed, retrying", func(ctx context.Context) error {
+	return purge.EveryUnmetered(certificateCheck, "check of SAML certificates failed, retrying", func(ctx context.Context) error {
 		_, _, err := s.checkSAMLCertificates(ctx)
 		return err
 	})(ctx)

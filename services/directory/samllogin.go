@@ -114,7 +114,7 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	if p.Settings.EntityID != nil {
 		expected.Issuer = *p.Settings.EntityID
 	}
-	login, err := expected.Read(in.Response.Reveal())
+	login, err := expected.VerifyResponse(in.Response.Reveal())
 	if err != nil {
 		return out, err
 	}

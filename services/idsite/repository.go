@@ -110,7 +110,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 // Run fetches repositories that are due, until ctx ends. Replicas share the work:
 // each repository is claimed by one.
 func (r *Repositories) Run(ctx context.Context) error {
-	ctx = telemetry.Quiet(ctx)
+	ctx = telemetry.Untraced(ctx)
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {

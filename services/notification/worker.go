@@ -146,7 +146,7 @@ func (s *Service) work(ctx context.Context, c *channel, sender sender, found *at
 // sendNext works on one due delivery; due is false when there is none. Its error
 // says that nothing can be sent at present.
 func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due bool, err error) {
-	d, err := s.lease(telemetry.Quiet(ctx), c)
+	d, err := s.lease(telemetry.Untraced(ctx), c)
 	c.last.Store(d.TenantID)
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil
@@ -156,9 +156,9 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	}
 	c.wakeWorker() // more may be due than one worker can do
 	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
-	defer s.keepLease(telemetry.Quiet(ctx), d)()
+	defer s.keepLease(telemetry.Untraced(ctx), d)()
 
-	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
+	ctx, span := telemetry.Span(telemetry.ExtractTrace(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", c.label(d))))
 	defer span.End()
 	outcome := s.try(ctx, c, sender, d)
@@ -187,7 +187,7 @@ func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err 
 			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skip()); err != nil {
 				return err
 			}
-			return tx.Enter(ctx, d.TenantID)
+			return tx.PreventMove(ctx, d.TenantID)
 		})
 		if leased == nil {
 			return d, nil

@@ -31,9 +31,9 @@ func newKeyCache[K comparable, V any](name string, now func() time.Time) *cache.
 
 // forgetKey drops what the caches hold of a key that this process changed.
 func (s *Service) forgetKey(tenant id.ID, key string) {
-	s.keys.Forget(keyName{tenant, key})
-	s.signers.Forget(key)
-	s.administrators.Forget(key)
+	s.keys.Invalidate(keyName{tenant, key})
+	s.signers.Invalidate(key)
+	s.administrators.Invalidate(key)
 }
 
 // signingKey returns a key of the tenant as it was at most keyMaxAge ago, or

@@ -23,7 +23,7 @@ import (
 
 // attempts bounds how many times an event is handled when its handler fails for another reason
 // than that something it needs is unavailable.
-const attempts = 8
+const maxAttempts = 8
 
 const (
 	// handlerTimeout bounds one attempt of a handler, so that one which is blocked, by a
@@ -50,7 +50,7 @@ func (o *Outbox) Consume(cfg Config, from []string, handlers ...events.Handler) 
 		if err != nil {
 			return err
 		}
-		writer, closeWriter, err := newWriter(cfg)
+		writer, closeWriter, err := newProducer(cfg)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ type consumer struct {
 func (c *consumer) allTopics() []string {
 	all := make([]string, 0, 2*len(c.topics))
 	for _, topic := range c.topics {
-		all = append(all, topic, deadLetters(topic))
+		all = append(all, topic, deadLetterTopic(topic))
 	}
 	return all
 }
@@ -135,7 +135,7 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 		if errors.As(err, new(events.Malformed)) {
 			return c.deadLetter(ctx, message, "malformed", err)
 		}
-		if !errors.Is(err, apierr.Unavailable) && failures >= attempts {
+		if !errors.Is(err, apierr.Unavailable) && failures >= maxAttempts {
 			return c.deadLetter(ctx, message, "failed", err)
 		}
 		slog.WarnContext(e.Context(ctx), "event handler failed, retrying", "event", e.Type, "id", e.ID.String(),
@@ -178,7 +178,7 @@ func (c *consumer) call(ctx context.Context, handler events.Handler, e events.En
 // group that could not handle it and the error. The reasons are "signature",
 // "malformed" and "failed".
 func (c *consumer) deadLetter(ctx context.Context, message kafka.Message, reason string, cause error) error {
-	topic := deadLetters(message.Topic)
+	topic := deadLetterTopic(message.Topic)
 	err := c.writer.WriteMessages(ctx, kafka.Message{
 		Topic: topic, Key: message.Key, Value: message.Value,
 		Headers: append(message.Headers,

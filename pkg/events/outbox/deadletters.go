@@ -45,7 +45,7 @@ func NewInspector(cfg Config) (*Inspector, error) {
 	if err != nil {
 		return nil, err
 	}
-	writer, closeWriter, err := newWriter(cfg)
+	writer, closeWriter, err := newProducer(cfg)
 	if err != nil {
 		closeClient()
 		return nil, err
@@ -68,7 +68,7 @@ func (i *Inspector) partitionsOf(ctx context.Context, dead bool) (map[string][]i
 	}
 	found := map[string][]int{}
 	for _, topic := range answer.Topics {
-		if !strings.HasPrefix(topic.Name, Topic("")) || strings.HasSuffix(topic.Name, deadLetters("")) != dead {
+		if !strings.HasPrefix(topic.Name, Topic("")) || strings.HasSuffix(topic.Name, deadLetterTopic("")) != dead {
 			continue
 		}
 		for _, p := range topic.Partitions {
@@ -79,11 +79,11 @@ func (i *Inspector) partitionsOf(ctx context.Context, dead bool) (map[string][]i
 }
 
 // span is what a partition holds that a group has not committed.
-type span struct{ next, end int64 }
+type offsetRange struct{ next, end int64 }
 
 // uncommitted returns what the partitions hold that a group has not committed. Only
 // those count from which it has committed something, but for resolvedGroup all.
-func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]span, error) {
+func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]offsetRange, error) {
 	known, err := offsets(ctx, i.client, topics, kafka.FirstOffsetOf, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
@@ -92,12 +92,12 @@ func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[st
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]map[int]span{}
+	found := map[string]map[int]offsetRange{}
 	for topic, partitions := range known {
-		found[topic] = map[int]span{}
+		found[topic] = map[int]offsetRange{}
 		for n, p := range partitions {
 			if offset, reads := committed[topic][n]; reads || group == resolvedGroup {
-				found[topic][n] = span{max(p.FirstOffset, offset), p.LastOffset}
+				found[topic][n] = offsetRange{max(p.FirstOffset, offset), p.LastOffset}
 			}
 		}
 	}
@@ -121,14 +121,14 @@ func (i *Inspector) Lag(ctx context.Context, service string) (events int64, err 
 
 // DeadLetters returns the dead letters that have not been dealt with.
 func (i *Inspector) DeadLetters(ctx context.Context) (list []DeadLetter, err error) {
-	err = i.eachPartition(ctx, func(_ string, _ int, _ span, letters []DeadLetter) error {
+	err = i.eachPartition(ctx, func(_ string, _ int, _ offsetRange, letters []DeadLetter) error {
 		list = append(list, letters...)
 		return nil
 	})
 	return list, err
 }
 
-func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, partition int, s span, letters []DeadLetter) error) error {
+func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, partition int, s offsetRange, letters []DeadLetter) error) error {
 	topics, err := i.partitionsOf(ctx, true)
 	if err != nil || len(topics) == 0 {
 		return err
@@ -139,7 +139,7 @@ func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, par
 	}
 	for topic, partitions := range spans {
 		for partition, s := range partitions {
-			letters, err := i.read(ctx, topic, partition, s)
+			letters, err := i.readDeadLetters(ctx, topic, partition, s)
 			if err != nil {
 				return err
 			}
@@ -151,7 +151,7 @@ func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, par
 	return nil
 }
 
-func (i *Inspector) read(ctx context.Context, topic string, partition int, s span) (list []DeadLetter, err error) {
+func (i *Inspector) readDeadLetters(ctx context.Context, topic string, partition int, s offsetRange) (list []DeadLetter, err error) {
 	for next := s.next; next < s.end; {
 		answer, err := i.client.Fetch(ctx, &kafka.FetchRequest{
 			Topic: topic, Partition: partition, Offset: next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
@@ -188,7 +188,7 @@ func (i *Inspector) read(ctx context.Context, topic string, partition int, s spa
 }
 
 func deadLetterOf(topic string, record *kafka.Record) (letter DeadLetter, err error) {
-	letter = DeadLetter{Topic: strings.TrimSuffix(topic, deadLetters("")), At: record.Time}
+	letter = DeadLetter{Topic: strings.TrimSuffix(topic, deadLetterTopic("")), At: record.Time}
 	letter.message = kafka.Message{Topic: topic, Headers: record.Headers}
 	if letter.message.Key, err = kafka.ReadAll(record.Key); err != nil {
 		return letter, err
@@ -216,7 +216,7 @@ func deadLetterOf(topic string, record *kafka.Record) (letter DeadLetter, err er
 // from a second effect. The others of a partition are written to its end first:
 // when that is cut short, some are there twice, and none is lost.
 func (i *Inspector) Resolve(ctx context.Context, retry bool, chosen func(DeadLetter) bool) (n int, err error) {
-	err = i.eachPartition(ctx, func(topic string, partition int, s span, letters []DeadLetter) error {
+	err = i.eachPartition(ctx, func(topic string, partition int, s offsetRange, letters []DeadLetter) error {
 		if !slices.ContainsFunc(letters, chosen) {
 			return nil
 		}

@@ -60,7 +60,7 @@ func (c *consumer) join(ctx context.Context) error {
 		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}, // shares out each topic, the busy ones too
 		SessionTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval, RebalanceTimeout: rebalanceTimeout,
 		WatchPartitionChanges: true, PartitionWatchInterval: partitionWatchInterval,
-		JoinGroupBackoff: firstDelay, StartOffset: kafka.FirstOffset,
+		JoinGroupBackoff: firstBackoff, StartOffset: kafka.FirstOffset,
 	})
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *consumer) start(ctx context.Context, generation *kafka.Generation) erro
 			next := assignment.Offset
 			if next == kafka.FirstOffset {
 				var err error
-				if next, err = c.formerOffset(ctx, topic, assignment.ID); err != nil {
+				if next, err = c.initialOffset(ctx, topic, assignment.ID); err != nil {
 					return err
 				}
 			}
@@ -111,7 +111,7 @@ func (c *consumer) start(ctx context.Context, generation *kafka.Generation) erro
 // formerOffset returns where to begin with a partition for which the group has committed no
 // offset: where the release that kept its offsets in the database was, else at the first
 // event.
-func (c *consumer) formerOffset(ctx context.Context, topic string, number int) (int64, error) {
+func (c *consumer) initialOffset(ctx context.Context, topic string, number int) (int64, error) {
 	offset, err := pg.Value[int64](c.outbox.db.OnMain(ctx), c.outbox.db,
 		`SELECT next_offset FROM read_partitions WHERE topic = $1 AND partition = $2`, topic, number)
 	if errors.Is(err, apierr.NotFound) {
@@ -135,7 +135,7 @@ func (c *consumer) removeDeadMembers(ctx context.Context) {
 		var dead []kafka.LeaveGroupRequestMember
 		for _, member := range answer.Groups[0].Members {
 			waiting = waiting || member.ClientID == clientID
-			if isDead(member.ClientID) {
+			if isEndedProcess(member.ClientID) {
 				dead = append(dead, kafka.LeaveGroupRequestMember{ID: member.MemberID})
 			}
 		}
@@ -147,7 +147,7 @@ func (c *consumer) removeDeadMembers(ctx context.Context) {
 
 // isDead reports whether a client was a process of this host that has ended. In
 // a container that is started again the next process has the same id.
-func isDead(client string) bool {
+func isEndedProcess(client string) bool {
 	host, rest, _ := strings.Cut(client, "/")
 	id, _, _ := strings.Cut(rest, "/")
 	pid, err := strconv.Atoi(id)

@@ -36,7 +36,7 @@ type Config struct {
 func Topic(service string) string { return "doorward." + service }
 
 // deadLetters names the topic of the dead letters of a topic.
-func deadLetters(topic string) string { return topic + ".dead" }
+func deadLetterTopic(topic string) string { return topic + ".dead" }
 
 // newClient makes a client that knows the brokers and partitions of the topics.
 // closeClient ends its connections.
@@ -82,7 +82,7 @@ func awaitTopics(ctx context.Context, client *kafka.Client, topics []string) err
 		if !missing && len(answer.Topics) == len(topics) {
 			return nil
 		}
-		if err := wait(ctx, firstDelay); err != nil {
+		if err := wait(ctx, firstBackoff); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func awaitTopics(ctx context.Context, client *kafka.Client, topics []string) err
 // newWriter makes a writer whose messages are acknowledged by all replicas.
 // Messages of one key go to one partition, so they keep their order. closeWriter
 // ends its connections.
-func newWriter(cfg Config) (writer *kafka.Writer, closeWriter func(), err error) {
+func newProducer(cfg Config) (writer *kafka.Writer, closeWriter func(), err error) {
 	transport, err := cfg.transport()
 	if err != nil {
 		return nil, nil, err

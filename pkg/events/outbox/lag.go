@@ -11,7 +11,7 @@ import (
 
 // watch makes reportLag report the partition until end is called. Then the next member
 // that reads it reports it.
-func (p *partition) watch(ctx context.Context) (end func()) {
+func (p *partition) addToLag(ctx context.Context) (end func()) {
 	c := p.consumer
 	c.assignedMu.Lock()
 	defer c.assignedMu.Unlock()
@@ -41,13 +41,13 @@ func (p *partition) labels() metric.MeasurementOption {
 // until ctx ends: a handler that is blocked fetches no messages, which would tell them.
 func (c *consumer) reportLag(ctx context.Context) {
 	for wait(ctx, c.outbox.lagInterval) == nil {
-		if err := c.updateEnds(ctx); err != nil && ctx.Err() == nil {
+		if err := c.updateLag(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "asking for the ends of partitions failed, retrying", "topic", c.group, "error", err.Error())
 		}
 	}
 }
 
-func (c *consumer) updateEnds(ctx context.Context) error {
+func (c *consumer) updateLag(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	topics := map[string][]int{}

@@ -36,7 +36,7 @@ type partition struct {
 // process handles the partition's messages until ctx ends. When an offset cannot
 // be committed it ends the generation: another member may have the partition.
 func (p *partition) process(ctx context.Context, end func()) {
-	defer p.watch(ctx)()
+	defer p.addToLag(ctx)()
 	defer func() { _ = p.commit() }()
 	retry(ctx, "reading events", p.topic, func(ctx context.Context) error {
 		for {

@@ -19,10 +19,10 @@ const (
 
 // Forget is the worker that deletes old entries of the list of seen events, in
 // bounded batches, until ctx ends. Several replicas may run it.
-func (o *Outbox) Forget(ctx context.Context) error {
-	ctx = telemetry.Quiet(ctx)
+func (o *Outbox) PurgeSeen(ctx context.Context) error {
+	ctx = telemetry.Untraced(ctx)
 	for {
-		if err := o.db.EachShard(ctx, o.purge); err != nil && ctx.Err() == nil {
+		if err := o.db.EachShard(ctx, o.purgeSeenBatches); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "purge of seen events failed, retrying", "topic", o.topic, "error", err.Error())
 		}
 		if wait(ctx, purgeInterval) != nil {
@@ -31,7 +31,7 @@ func (o *Outbox) Forget(ctx context.Context) error {
 	}
 }
 
-func (o *Outbox) purge(ctx context.Context) error {
+func (o *Outbox) purgeSeenBatches(ctx context.Context) error {
 	for {
 		n, err := pg.Exec(ctx, o.db, `DELETE FROM seen_events
 			USING (SELECT tenant_id, event_id FROM seen_events WHERE seen_at < $1 LIMIT $2) AS old

@@ -51,7 +51,7 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		writer, closeWriter, err := newWriter(cfg)
+		writer, closeWriter, err := newProducer(cfg)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		}
 		defer end()
 		var relays sync.WaitGroup
-		for i, ctx := range o.db.Shards(telemetry.Quiet(ctx)) {
+		for i, ctx := range o.db.Shards(telemetry.Untraced(ctx)) {
 			r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer, sent: sent, wake: o.wake[o.db.ShardNames()[i]]}
 			relays.Go(func() {
 				retry(ctx, "outbox relay", o.topic, r.run)
@@ -139,7 +139,7 @@ func (r *relay) sleep(ctx context.Context) error {
 // closed afterwards: while it is open it requests the topics' partitions again
 // and again.
 func (r *relay) createTopics(ctx context.Context) error {
-	topics := []string{r.outbox.topic, deadLetters(r.outbox.topic)}
+	topics := []string{r.outbox.topic, deadLetterTopic(r.outbox.topic)}
 	client, closeClient, err := newClient(r.cfg, topics)
 	if err != nil {
 		return err
@@ -198,10 +198,10 @@ func (r *relay) send(ctx context.Context, entries []entry) error {
 	messages := make([]kafka.Message, len(entries))
 	for i, e := range entries {
 		messages[i] = kafka.Message{
-			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.header(e.Topic, e.Envelope)},
+			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.signatureHeader(e.Topic, e.Envelope)},
 		}
 	}
-	defer traced(ctx, entries)()
+	defer startPublishSpans(ctx, entries)()
 	if err := r.writer.WriteMessages(ctx, messages...); err != nil {
 		return fmt.Errorf("send %d events to Kafka: %w", len(messages), err)
 	}
@@ -209,7 +209,7 @@ func (r *relay) send(ctx context.Context, entries []entry) error {
 }
 
 // traced shows the sending in the trace of each request that caused an event.
-func traced(ctx context.Context, entries []entry) (end func()) {
+func startPublishSpans(ctx context.Context, entries []entry) (end func()) {
 	if !telemetry.Recording() {
 		return func() {}
 	}

@@ -8,12 +8,12 @@ import (
 
 // firstDelay is the delay after the first failure in a row; each further one
 // doubles it, up to a hundredfold.
-var firstDelay = 100 * time.Millisecond
+var firstBackoff = 100 * time.Millisecond
 
 // backoff returns the delay after the n-th failure in a row, counted from 0: exponential
 // backoff with an upper bound.
 func backoff(n int) time.Duration {
-	return min(firstDelay<<min(n, 10), 100*firstDelay)
+	return min(firstBackoff<<min(n, 10), 100*firstBackoff)
 }
 
 // wait waits, or ends early with ctx.

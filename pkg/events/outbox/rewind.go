@@ -53,7 +53,7 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 			return 0, 0, err
 		}
 	}
-	spans, err := i.since(ctx, topics, to.Add(-rewindMargin))
+	spans, err := i.offsetsSince(ctx, topics, to.Add(-rewindMargin))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -69,7 +69,7 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 }
 
 // since returns what the partitions hold from a time on.
-func (i *Inspector) since(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]span, error) {
+func (i *Inspector) offsetsSince(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]offsetRange, error) {
 	ends, err := offsets(ctx, i.client, topics, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
@@ -78,14 +78,14 @@ func (i *Inspector) since(ctx context.Context, topics map[string][]int, from tim
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]map[int]span{}
+	found := map[string]map[int]offsetRange{}
 	for topic, partitions := range ends {
-		found[topic] = map[int]span{}
+		found[topic] = map[int]offsetRange{}
 		for n, p := range partitions {
-			found[topic][n] = span{p.LastOffset, p.LastOffset}
+			found[topic][n] = offsetRange{p.LastOffset, p.LastOffset}
 			for offset := range begins[topic][n].Offsets {
 				if offset >= 0 {
-					found[topic][n] = span{offset, p.LastOffset}
+					found[topic][n] = offsetRange{offset, p.LastOffset}
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func (i *Inspector) since(ctx context.Context, topics map[string][]int, from tim
 
 // rewindGroup does it for the partitions that a group reads.
 func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, topics map[string][]int,
-	spans map[string]map[int]span, undone func(events.Envelope) bool,
+	spans map[string]map[int]offsetRange, undone func(events.Envelope) bool,
 ) (again, passed int, err error) {
 	committed, err := i.committed(ctx, group, topics)
 	if err != nil {
@@ -108,7 +108,7 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 			// Without an offset the group does not read the partition, or has not read it
 			// yet and will read all of it.
 			offset, hasRead := committed[topic][p]
-			messages, err := i.read(ctx, topic, p, s)
+			messages, err := i.readDeadLetters(ctx, topic, p, s)
 			if err != nil {
 				return again, passed, err
 			}

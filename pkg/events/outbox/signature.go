@@ -38,7 +38,7 @@ func newSigner(cfg Config) (signer, error) {
 }
 
 // signatureOf includes the topic, so that a message is of no use in another one.
-func signatureOf(key []byte, topic string, envelope []byte) []byte {
+func computeSignature(key []byte, topic string, envelope []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(topic + "\x00"))
 	mac.Write(envelope)
@@ -46,8 +46,8 @@ func signatureOf(key []byte, topic string, envelope []byte) []byte {
 }
 
 // header returns the signature of an envelope that is sent to the topic.
-func (s signer) header(topic string, envelope []byte) kafka.Header {
-	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(signatureOf(s[0], topic, envelope)))}
+func (s signer) signatureHeader(topic string, envelope []byte) kafka.Header {
+	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(computeSignature(s[0], topic, envelope)))}
 }
 
 // verify returns errSignature for a message that no process of the deployment
@@ -59,7 +59,7 @@ func (s signer) verify(message kafka.Message) error {
 		}
 		signature, err := hex.DecodeString(string(header.Value))
 		for _, key := range s {
-			if err == nil && hmac.Equal(signature, signatureOf(key, message.Topic, message.Value)) {
+			if err == nil && hmac.Equal(signature, computeSignature(key, message.Topic, message.Value)) {
 				return nil
 			}
 		}

@@ -59,14 +59,14 @@ func (b *builder) where(query list.Query) string {
 		sql.WriteString(" AND " + b.filter(f))
 	}
 	if query.Q != "" {
-		sql.WriteString(" AND " + b.anywhere(query.Q))
+		sql.WriteString(" AND " + b.anyTextContains(query.Q))
 	}
 	return sql.String()
 }
 
 // anywhere finds a text in any text attribute. Where a collection has none it
 // finds nothing. One without a column is not stored beside the others.
-func (b *builder) anywhere(text string) string {
+func (b *builder) anyTextContains(text string) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(b.spec)) {
 		a := b.spec[name]
@@ -94,7 +94,7 @@ func (b *builder) filter(f list.Filter) string {
 	case list.Integer:
 		return a.Column + " = " + b.arg(f.Text) + "::text::bigint"
 	case list.Time:
-		return "(" + b.during(a.Column, f) + ")"
+		return "(" + b.timeRange(a.Column, f) + ")"
 	case list.Custom:
 		return b.custom(*a.Custom, path, f)
 	}
@@ -122,7 +122,7 @@ func (b *builder) match(f list.Filter) string {
 	return " = " + b.arg(field.Fold(f.Text))
 }
 
-func (b *builder) during(column string, f list.Filter) string {
+func (b *builder) timeRange(column string, f list.Filter) string {
 	conditions := []string{}
 	if !f.From.IsZero() {
 		conditions = append(conditions, column+" >= "+b.arg(f.From))
@@ -144,10 +144,10 @@ func (b *builder) custom(c list.CustomValues, path string, f list.Filter) string
 			either = append(either, "v.number = "+b.arg(number)+"::text::numeric")
 		}
 	default:
-		if during := b.during("v.moment", f); during != "" {
+		if during := b.timeRange("v.moment", f); during != "" {
 			either = append(either, during)
 		}
-		if within := b.within("v.number", f.Numbers); within != "" {
+		if within := b.numberRange("v.number", f.Numbers); within != "" {
 			either = append(either, within)
 		}
 	}
@@ -155,18 +155,18 @@ func (b *builder) custom(c list.CustomValues, path string, f list.Filter) string
 		strings.Join(either, ") OR (") + ")))"
 }
 
-func (b *builder) within(column string, r list.NumberRange) string {
+func (b *builder) numberRange(column string, r list.NumberRange) string {
 	conditions := []string{}
 	if r.Least != "" {
-		conditions = append(conditions, column+pick(r.Above, " > ", " >= ")+b.arg(r.Least)+"::text::numeric")
+		conditions = append(conditions, column+choose(r.Above, " > ", " >= ")+b.arg(r.Least)+"::text::numeric")
 	}
 	if r.Most != "" {
-		conditions = append(conditions, column+pick(r.Below, " < ", " <= ")+b.arg(r.Most)+"::text::numeric")
+		conditions = append(conditions, column+choose(r.Below, " < ", " <= ")+b.arg(r.Most)+"::text::numeric")
 	}
 	return strings.Join(conditions, " AND ")
 }
 
-func pick(first bool, a, b string) string {
+func choose(first bool, a, b string) string {
 	if first {
 		return a
 	}
@@ -181,7 +181,7 @@ type sort struct{ sql, direction string }
 func (b *builder) sorts(query list.Query) []sort {
 	var all []sort
 	for _, o := range query.Order {
-		direction := pick(o.Descending, " DESC", "")
+		direction := choose(o.Descending, " DESC", "")
 		a, path, _ := b.spec.Find(o.Attribute)
 		if a.Kind != list.Custom {
 			all = append(all, sort{sorted(a), direction})

@@ -61,11 +61,11 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query list.
 // count returns the number of rows of all parts.
 func (c Parts) count(ctx context.Context, db pg.Querier, query list.Query) (int, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	return pg.Value[int](ctx, db, b.size(c, query), b.planned()...)
+	return pg.Value[int](ctx, db, b.size(c, query), b.argsPlannedEach()...)
 }
 
 func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
-	if a, _, _ := c.Spec.Find(first(query)); a.Kind == list.Custom && (!isSearch(query, c.Spec) || c.found > frequent) {
+	if a, _, _ := c.Spec.Find(firstOrder(query)); a.Kind == list.Custom && (!isSearch(query, c.Spec) || c.found > manyMatches) {
 		return selectByValue[T](ctx, db, c, query)
 	}
 	return selectSorted[T](ctx, db, c, query)
@@ -75,15 +75,15 @@ func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query list.
 // of the query.
 func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query, first ...sort) ([]T, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.planned()...)
+	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.argsPlannedEach()...)
 }
 
 // selectByValue reads the items of a page whose order begins with a value of
 // custom data: first the rows that have it, in the order of its index, and then
 // the others, which are looked at only where the page reaches them.
 func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
-	having, lacking := c.divided(first(query))
-	direction := pick(query.Order[0].Descending, " DESC", "")
+	having, lacking := c.splitByCustomData(firstOrder(query))
+	direction := choose(query.Order[0].Descending, " DESC", "")
 	query.Order = query.Order[1:]
 	items, err := selectSorted[T](ctx, db, having, query, sort{"v.number", direction}, sort{"v.text", direction})
 	if err != nil || len(items) == query.Limit {
@@ -101,7 +101,7 @@ func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query lis
 }
 
 // first is the attribute that a query sorts by before all others, if any.
-func first(q list.Query) string {
+func firstOrder(q list.Query) string {
 	if len(q.Order) == 0 {
 		return ""
 	}
@@ -109,7 +109,7 @@ func first(q list.Query) string {
 }
 
 // divided returns the rows that have a value of custom data and those that do not.
-func (c Parts) divided(attribute string) (having, lacking Parts) {
+func (c Parts) splitByCustomData(attribute string) (having, lacking Parts) {
 	a, path, _ := c.Spec.Find(attribute)
 	c.Args = append(slices.Clip(c.Args), path)
 	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + c.Last() + " AND NOT v.element"
@@ -126,7 +126,7 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 // planned returns the arguments of a statement, which is planned for their values:
 // how many rows a part has and a search finds decides which index serves, and a
 // plan for parts of a common size reads all of a large one.
-func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }
+func (b *builder) argsPlannedEach() []any { return append([]any{pg.PlanEach}, b.args...) }
 
 // size counts the rows of all parts: by the counts that are maintained where they
 // answer the query, one by one otherwise. Only what a part needs is written, since
@@ -171,7 +171,7 @@ func (b *builder) counted(query list.Query) string {
 }
 
 // frequent is how many rows a search finds that meets them everywhere.
-const frequent = 10_000
+const manyMatches = 10_000
 
 // page finds the ids of the page by index alone and then reads their rows.
 func (b *builder) page(c Parts, query list.Query, sorts []sort) string {
@@ -186,7 +186,7 @@ func (b *builder) page(c Parts, query list.Query, sorts []sort) string {
 	// hope to meet enough of it on the way along an ordered index, and read all;
 	// but where there is much to meet, it may.
 	tail := " OFFSET 0"
-	if !isSearch(query, b.spec) || c.found > frequent {
+	if !isSearch(query, b.spec) || c.found > manyMatches {
 		tail = orderBy(inner, c.Key) + " LIMIT " + b.arg(query.Offset+query.Limit)
 	}
 	var parts []string

@@ -47,7 +47,7 @@ func create(t testing.TB, key any, migrate Migrate) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	s, err := running(ctx)
+	s, err := ensureServer(ctx)
 	if err != nil {
 		t.Fatalf("start PostgreSQL for tests: %v", err)
 	}
@@ -98,7 +98,7 @@ func Open(t testing.TB, config func(url secure.Secret) pg.Config) *pg.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenants.watch(tables)
+	tenants.setTables(tables)
 	return db
 }
 
@@ -109,7 +109,7 @@ func URL(db *pg.DB) string { return db.Config().ConnString() }
 // whatever they do, as a crash of the database would. New ones are welcome.
 func CutConnections(t testing.TB, url string) {
 	t.Helper()
-	administer(t, func(ctx context.Context, s *server) error { return s.cut(ctx, nameIn(t, url)) })
+	administer(t, func(ctx context.Context, s *server) error { return s.terminateConnections(ctx, nameIn(t, url)) })
 }
 
 // Outage makes the test's database unreachable, cutting its connections, until
@@ -121,7 +121,7 @@ func Outage(t testing.TB, url string) (end func()) {
 		if err := s.exec(ctx, `ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`); err != nil {
 			return err
 		}
-		return s.cut(ctx, name)
+		return s.terminateConnections(ctx, name)
 	})
 	return func() {
 		t.Helper()
@@ -135,7 +135,7 @@ func administer(t testing.TB, do func(context.Context, *server) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	s, err := running(ctx)
+	s, err := ensureServer(ctx)
 	if err == nil {
 		err = do(ctx, s)
 	}
@@ -184,7 +184,7 @@ func (s *server) template(ctx context.Context, key uintptr, migrate Migrate) (st
 	if err := s.exec(ctx, `ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`); err != nil {
 		return "", err
 	}
-	if err := s.cut(ctx, name); err != nil {
+	if err := s.terminateConnections(ctx, name); err != nil {
 		return "", fmt.Errorf("close the template: %w", err)
 	}
 	s.templates[key] = name

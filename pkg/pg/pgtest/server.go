@@ -54,7 +54,7 @@ func Main(m *testing.M) {
 }
 
 // running returns the server and starts it the first time.
-func running(ctx context.Context) (*server, error) {
+func ensureServer(ctx context.Context) (*server, error) {
 	starting.Lock()
 	defer starting.Unlock()
 	if current != nil {
@@ -105,9 +105,9 @@ func stop() error {
 	s := current
 	current = nil
 	if s.private == nil {
-		return errors.Join(s.dropTemplates(ctx), s.leave(ctx))
+		return errors.Join(s.dropTemplates(ctx), s.closeAdmin(ctx))
 	}
-	return errors.Join(s.leave(ctx), s.private.Stop(ctx), private.Remove(ctx, s.dir))
+	return errors.Join(s.closeAdmin(ctx), s.private.Stop(ctx), private.Remove(ctx, s.dir))
 }
 
 func (s *server) dropTemplates(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (s *server) dropTemplates(ctx context.Context) error {
 	return failed
 }
 
-func (s *server) leave(ctx context.Context) error {
+func (s *server) closeAdmin(ctx context.Context) error {
 	s.administering.Lock()
 	defer s.administering.Unlock()
 	if s.admin == nil {
@@ -142,7 +142,7 @@ func (s *server) exec(ctx context.Context, sql string) error {
 }
 
 // cut ends the connections that a database has now, and returns when they are gone.
-func (s *server) cut(ctx context.Context, database string) error {
+func (s *server) terminateConnections(ctx context.Context, database string) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	return s.administer(ctx, func(admin *pgx.Conn) error {

@@ -13,7 +13,7 @@ import (
 
 // acrossTenants are what a statement of the product has that may touch tables of
 // tenants without naming one, each with its reason.
-var acrossTenants = []struct {
+var allowedAcrossTenants = []struct {
 	pattern *regexp.Regexp
 	reason  string
 }{
@@ -38,7 +38,7 @@ var acrossTenants = []struct {
 var (
 	blanks = regexp.MustCompile(`\s+`)
 	// columns of a new row, a comparison, a comparison of tuples, a join by USING.
-	names = regexp.MustCompile(`(?i)INSERT INTO \w+( AS \w+)? \([^)]*\btenant_id\b` +
+	tenantCondition = regexp.MustCompile(`(?i)INSERT INTO \w+( AS \w+)? \([^)]*\btenant_id\b` +
 		`|\btenant_id(::\w+)? ?(=|<>|IN\b|IS\b)|= ?\w*\.?tenant_id\b` +
 		`|\((\w+\.)?tenant_id\b[^()]*\) ?(=|<|>|IN\b)|USING \(tenant_id\b|ON CONFLICT \(tenant_id\b`)
 )
@@ -55,22 +55,22 @@ type tenantTracer struct {
 }
 
 // watch names the tables that have a tenant_id.
-func (t *tenantTracer) watch(tables []string) {
+func (t *tenantTracer) setTables(tables []string) {
 	if len(tables) > 0 {
 		t.tables = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|TABLE|,) (ONLY )?(` + strings.Join(tables, "|") + `)\b`)
 	}
 }
 
 // scoped reports whether a statement may run.
-func (t *tenantTracer) scoped(sql string) bool {
+func (t *tenantTracer) isScoped(sql string) bool {
 	if t.tables == nil {
 		return true
 	}
 	sql = blanks.ReplaceAllString(sql, " ")
-	if !t.tables.MatchString(sql) || names.MatchString(sql) {
+	if !t.tables.MatchString(sql) || tenantCondition.MatchString(sql) {
 		return true
 	}
-	for _, allowed := range acrossTenants {
+	for _, allowed := range allowedAcrossTenants {
 		if allowed.pattern.MatchString(sql) {
 			return true
 		}
@@ -84,7 +84,7 @@ func (t *tenantTracer) check(sql string) {
 	if t.known[sql] {
 		return
 	}
-	if t.scoped(sql) {
+	if t.isScoped(sql) {
 		t.known[sql] = true
 	} else if !isOfTest() {
 		t.known[sql] = true

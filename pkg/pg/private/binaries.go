@@ -13,7 +13,7 @@ import (
 
 // oldest is the first major version that has all we use: DROP DATABASE … WITH
 // (FORCE) came with it.
-const oldest = 13
+const minMajorVersion = 13
 
 // folders hold the binaries that distributions keep off the PATH, one folder
 // for each major version.
@@ -26,7 +26,7 @@ var folders = []string{
 
 // ErrNotFound is returned when the machine has no PostgreSQL server that will do.
 var ErrNotFound = fmt.Errorf("no PostgreSQL server of version %d or newer found on the PATH or in the usual folders; "+
-	"install one with `make setup` (or: apt-get install postgresql)", oldest)
+	"install one with `make setup` (or: apt-get install postgresql)", minMajorVersion)
 
 type binaries struct {
 	dir   string
@@ -41,7 +41,7 @@ func Find(setting string) (bin string, err error) { return binariesFor(setting, 
 // that is 0, because a cluster can be run only by the version that made it.
 func binariesFor(setting string, wanted int) (string, error) {
 	if setting != "" {
-		found, err := inspect(setting, nil)
+		found, err := inspectBinaries(setting, nil)
 		if err != nil {
 			return "", fmt.Errorf("the folder of PostgreSQL's programs is set to %s: %w", setting, err)
 		}
@@ -72,7 +72,7 @@ func installed() []binaries {
 	for _, pattern := range folders {
 		dirs, _ := filepath.Glob(pattern) // the only error is a bad pattern
 		for _, dir := range dirs {
-			if found, err := inspect(dir, versionedFolder.FindStringSubmatch(dir)); err == nil {
+			if found, err := inspectBinaries(dir, versionedFolder.FindStringSubmatch(dir)); err == nil {
 				all = append(all, found)
 			}
 		}
@@ -82,7 +82,7 @@ func installed() []binaries {
 		if resolved, err := filepath.EvalSymlinks(program); err == nil {
 			program = resolved
 		}
-		if found, err := inspect(filepath.Dir(program), nil); err == nil {
+		if found, err := inspectBinaries(filepath.Dir(program), nil); err == nil {
 			all = slices.Insert(all, 0, found)
 		}
 	}
@@ -97,7 +97,7 @@ var (
 // inspect returns the version of the programs in a folder, or why they will not
 // do. It asks initdb, which takes a third of a warm start, unless the folder's
 // name prints.
-func inspect(dir string, printed []string) (binaries, error) {
+func inspectBinaries(dir string, printed []string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return binaries{}, err
@@ -123,8 +123,8 @@ func inspect(dir string, printed []string) (binaries, error) {
 	if err != nil {
 		return binaries{}, errors.New("initdb does not print its version")
 	}
-	if major < oldest {
-		return binaries{}, fmt.Errorf("PostgreSQL %d is too old: %d or newer is needed", major, oldest)
+	if major < minMajorVersion {
+		return binaries{}, fmt.Errorf("PostgreSQL %d is too old: %d or newer is needed", major, minMajorVersion)
 	}
 	return binaries{dir: dir, major: major}, nil
 }

@@ -17,7 +17,7 @@ import (
 // letters are the locales tried for telling letters from other characters. Text
 // is sorted by code point whatever the locale, so that an index outlives a new
 // C library; but with C alone a trigram index would not see a letter beyond ASCII.
-var letters = []string{"C.UTF-8", "en_US.UTF-8", "C"}
+var locales = []string{"C.UTF-8", "en_US.UTF-8", "C"}
 
 // version is the major version that made the cluster; 0 if there is none.
 func (l location) version() int {
@@ -61,7 +61,7 @@ func (l location) initialize(ctx context.Context, bin string, durable bool) erro
 
 func (l location) initdb(ctx context.Context, bin, dir string, durable bool) error {
 	var err error
-	for _, locale := range letters {
+	for _, locale := range locales {
 		arguments := []string{
 			"--pgdata=" + dir, "--username=" + Role, "--encoding=UTF8", "--locale=C", "--lc-ctype=" + locale,
 			"--auth-local=trust", "--auth-host=reject", "--data-checksums",
@@ -140,7 +140,7 @@ func (l location) lockFile() []string {
 // and then removes its lock file. PostgreSQL itself would go by the process id in
 // that file, which after a restart of a container or machine may be anyone's.
 // The caller holds the lock, so no living launcher has a server here.
-func (l location) evict(ctx context.Context) error {
+func (l location) stopOrphanedServer(ctx context.Context) error {
 	lines := l.lockFile()
 	if lines == nil {
 		return nil
@@ -149,7 +149,7 @@ func (l location) evict(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	began, sent := time.Now(), syscall.Signal(0)
-	for left := residents(l.data(), leader); len(left) > 0; left = residents(l.data(), leader) {
+	for left := serverProcesses(l.data(), leader); len(left) > 0; left = serverProcesses(l.data(), leader) {
 		signal := syscall.SIGINT
 		if slices.Contains(left, leader) {
 			left = []int{leader}

@@ -16,7 +16,7 @@ import (
 
 // elsewhere holds the clusters whose data folder the server's account cannot
 // reach: root's home, for one, is closed to everybody else.
-const elsewhere = "/var/lib/doorward"
+const fallbackFolder = "/var/lib/doorward"
 
 // port names the socket; nothing listens on a network.
 const port = "5432"
@@ -56,7 +56,7 @@ func locate(dir string) (location, error) {
 		return location{}, err
 	}
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return create(dir)
+		return createLocation(dir)
 	}
 	resolved, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -67,10 +67,10 @@ func locate(dir string) (location, error) {
 	if err != nil {
 		return location{}, fmt.Errorf("PostgreSQL's folder: %w", err)
 	}
-	return existing(dir, resolved)
+	return existingLocation(dir, resolved)
 }
 
-func existing(dir, resolved string) (location, error) {
+func existingLocation(dir, resolved string) (location, error) {
 	info, err := os.Stat(filepath.Join(resolved, "data"))
 	if errors.Is(err, os.ErrNotExist) {
 		info, err = os.Stat(resolved)
@@ -100,14 +100,14 @@ func existing(dir, resolved string) (location, error) {
 	}
 	// An empty folder may be replaced by a link; os.Remove refuses any other.
 	if dir == resolved && os.Remove(dir) == nil {
-		return create(dir)
+		return createLocation(dir)
 	}
 	return location{}, fmt.Errorf("the account %s, which runs PostgreSQL, cannot reach %s: %s is closed to it", account.name, resolved, at)
 }
 
 // create makes the folder, or a link in its place to one that the account can
 // reach. Missing parents are made so that it can reach those.
-func create(dir string) (location, error) {
+func createLocation(dir string) (location, error) {
 	account, err := ourAccount()
 	if err != nil {
 		return location{}, err
@@ -129,10 +129,10 @@ func create(dir string) (location, error) {
 	}
 	resolved := filepath.Join(parent, filepath.Base(dir))
 	if at != "" {
-		if err := errors.Join(os.MkdirAll(elsewhere, 0o711), os.Chmod(elsewhere, 0o711)); err != nil {
+		if err := errors.Join(os.MkdirAll(fallbackFolder, 0o711), os.Chmod(fallbackFolder, 0o711)); err != nil {
 			return location{}, err
 		}
-		resolved = filepath.Join(elsewhere, strings.ToLower(rand.Text()[:16]))
+		resolved = filepath.Join(fallbackFolder, strings.ToLower(rand.Text()[:16]))
 	}
 	if err := os.Mkdir(resolved, mode); err != nil && !errors.Is(err, os.ErrExist) {
 		return location{}, err
@@ -234,12 +234,12 @@ func (l location) openLog() (*os.File, error) {
 // where a socket's path would be too long or the file system has no sockets, in
 // the folder for temporary files, with a link to it so that it is found again.
 func (l location) socketFolder() (string, error) {
-	l.dropSocketFolder()
+	l.removeSocketFolder()
 	run := filepath.Join(l.dir, "run")
 	if err := os.Mkdir(run, 0o700); err != nil {
 		return "", err
 	}
-	if takesSocket(run) {
+	if supportsSocket(run) {
 		return run, l.account.chown(run)
 	}
 	if err := os.Remove(run); err != nil {
@@ -256,7 +256,7 @@ func (l location) socketFolder() (string, error) {
 			refused = append(refused, err)
 			continue
 		}
-		if !takesSocket(short) {
+		if !supportsSocket(short) {
 			refused = append(refused, fmt.Errorf("%s takes no socket", parent), os.Remove(short))
 			continue
 		}
@@ -270,7 +270,7 @@ func (l location) socketFolder() (string, error) {
 
 // dropSocketFolder removes what socketFolder made, now or in an earlier life.
 // What remains after an error is replaced or reported at the next start.
-func (l location) dropSocketFolder() {
+func (l location) removeSocketFolder() {
 	run := filepath.Join(l.dir, "run")
 	short, err := os.Readlink(run)
 	if err == nil && strings.HasPrefix(filepath.Base(short), "doorward-") {
@@ -284,7 +284,7 @@ func (l location) dropSocketFolder() {
 }
 
 // takesSocket finds out by trying, with a name as long as the server's.
-func takesSocket(dir string) bool {
+func supportsSocket(dir string) bool {
 	listener, err := net.Listen("unix", filepath.Join(dir, ".s.PGTRY."+port))
 	if err != nil {
 		return false

@@ -18,7 +18,7 @@ import (
 // postmaster is the server's first process, the parent of all others.
 type postmaster struct {
 	command *exec.Cmd
-	log     *lastWords
+	log     *outputTail
 }
 
 // postmaster starts the server on a data folder. On Linux it ends when this
@@ -30,12 +30,12 @@ func (a account) postmaster(bin, data string, settings []string, log io.Writer) 
 	}
 	p := &postmaster{
 		command: a.command(context.Background(), filepath.Join(bin, "postgres"), data, arguments, syscall.SIGINT),
-		log:     &lastWords{to: log},
+		log:     &outputTail{to: log},
 	}
 	p.command.Stdout, p.command.Stderr = p.log, p.log
 	// A backend that outlives a killed postmaster holds the log open for a moment.
 	p.command.WaitDelay = time.Second
-	if err := start(p.command); err != nil {
+	if err := startProcess(p.command); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -58,11 +58,11 @@ func (p *postmaster) wait() error {
 // run runs a program of PostgreSQL's to its end and returns what it said, which
 // is also in the error. It dies with this process.
 func (a account) run(ctx context.Context, program, dir string, arguments []string) (string, error) {
-	said := &lastWords{to: io.Discard}
+	said := &outputTail{to: io.Discard}
 	command := a.command(ctx, program, dir, arguments, syscall.SIGKILL)
 	command.Stdout, command.Stderr = said, said
 	command.WaitDelay = time.Second
-	err := start(command)
+	err := startProcess(command)
 	if err == nil {
 		err = command.Wait()
 	}
@@ -82,13 +82,13 @@ func (a account) command(ctx context.Context, program, dir string, arguments []s
 	if libraries, set := os.LookupEnv("LD_LIBRARY_PATH"); set {
 		command.Env = append(command.Env, "LD_LIBRARY_PATH="+libraries)
 	}
-	command.SysProcAttr = attributes(a.credential(), death)
+	command.SysProcAttr = processAttributes(a.credential(), death)
 	return command
 }
 
 // starter is a goroutine that keeps its thread for ever: Linux sends the signal
 // of a parent's death when the thread that started the child ends.
-var starter = sync.OnceValue(func() chan<- func() {
+var processStarter = sync.OnceValue(func() chan<- func() {
 	starts := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -99,35 +99,35 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return starts
 })
 
-func start(command *exec.Cmd) error {
+func startProcess(command *exec.Cmd) error {
 	result := make(chan error)
-	starter() <- func() { result <- command.Start() }
+	processStarter() <- func() { result <- command.Start() }
 	return <-result
 }
 
 // lastWords passes output on and keeps its end for the error that reports how a
 // program ended.
-type lastWords struct {
+type outputTail struct {
 	mu  sync.Mutex
 	to  io.Writer
-	end []byte
+	tail []byte
 }
 
-const wordsKept = 2000
+const maxTail = 2000
 
-func (w *lastWords) Write(p []byte) (int, error) {
+func (w *outputTail) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.end = append(w.end, p...)
-	if len(w.end) > wordsKept {
-		w.end = bytes.Clone(w.end[len(w.end)-wordsKept:])
+	w.tail = append(w.tail, p...)
+	if len(w.tail) > maxTail {
+		w.tail = bytes.Clone(w.tail[len(w.tail)-maxTail:])
 	}
 	_, _ = w.to.Write(p) // the server goes on when its log is on a full disk
 	return len(p), nil
 }
 
-func (w *lastWords) String() string {
+func (w *outputTail) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return strings.TrimSpace(string(w.end))
+	return strings.TrimSpace(string(w.tail))
 }

@@ -76,7 +76,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{location: at, lock: lock, done: make(chan struct{})}
-	if err := s.launch(ctx, cfg); err != nil {
+	if err := s.startServer(ctx, cfg); err != nil {
 		s.release()
 		return nil, fmt.Errorf("PostgreSQL in %s: %w", at.dir, err)
 	}
@@ -89,7 +89,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) launch(ctx context.Context, cfg Config) error {
+func (s *Server) startServer(ctx context.Context, cfg Config) error {
 	bin, err := binariesFor(cfg.Bin, s.location.version())
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err := s.location.account.canRun(bin); err != nil {
 		return err
 	}
-	if err := s.location.evict(ctx); err != nil {
+	if err := s.location.stopOrphanedServer(ctx); err != nil {
 		return err
 	}
 	if err := s.location.initialize(ctx, bin, cfg.Durable); err != nil {
@@ -189,7 +189,7 @@ func (s *Server) watch() {
 
 // release leaves the cluster to the next launcher.
 func (s *Server) release() {
-	s.location.dropSocketFolder()
+	s.location.removeSocketFolder()
 	if s.log != nil {
 		_ = s.log.Close()
 	}
@@ -252,10 +252,10 @@ func Remove(ctx context.Context, dir string) error {
 		return err
 	}
 	defer unlock(lock)
-	if err := at.evict(ctx); err != nil {
+	if err := at.stopOrphanedServer(ctx); err != nil {
 		return err
 	}
-	at.dropSocketFolder()
+	at.removeSocketFolder()
 	if err := os.RemoveAll(at.dir); err != nil {
 		return err
 	}

@@ -8,13 +8,13 @@ import (
 )
 
 // attributes make a child that gets a signal when this process dies.
-func attributes(credential *syscall.Credential, death syscall.Signal) *syscall.SysProcAttr {
+func processAttributes(credential *syscall.Credential, death syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: death, Credential: credential}
 }
 
 // residents lists the processes of a server on the data folder: the postmaster
 // and all its children have it as their working directory.
-func residents(data string, _ int) []int {
+func serverProcesses(data string, _ int) []int {
 	var found []int
 	entries, _ := filepath.Glob("/proc/[0-9]*/cwd") // the only error is a bad pattern
 	for _, entry := range entries {

@@ -16,7 +16,7 @@ import (
 )
 
 // form is a stored password taken apart.
-type form struct {
+type storedHash struct {
 	cost    Cost                       // of our own form; zero for an imported one
 	matches func(password []byte) bool // the work, bounded by what parse accepts
 }
@@ -40,9 +40,9 @@ func Compare(stored string, password []byte) (match bool, cost Cost, err error) 
 }
 
 // parse reads a stored form: our own, or an imported one.
-func parse(stored string) (form, error) {
-	if strings.HasPrefix(stored, ownPrefix) {
-		return parseOwn(stored)
+func parse(stored string) (storedHash, error) {
+	if strings.HasPrefix(stored, argon2idPrefix) {
+		return parseArgon2id(stored)
 	}
 	return parseImported(stored)
 }
@@ -65,7 +65,7 @@ const (
 )
 
 const (
-	ownPrefix  = "$argon2id$"
+	argon2idPrefix  = "$argon2id$"
 	saltLength = 16
 	hashLength = 32
 )
@@ -85,33 +85,33 @@ func (c Cost) Dummy() string { return c.encode(make([]byte, saltLength), make([]
 
 func (c Cost) encode(salt, hash []byte) string {
 	b64 := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf(ownPrefix+"v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Time, c.Threads, b64(salt), b64(hash))
+	return fmt.Sprintf(argon2idPrefix+"v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Time, c.Threads, b64(salt), b64(hash))
 }
 
-var errOwn = errors.New("it is not an argon2id hash as this product writes it")
+var errNotArgon2id = errors.New("it is not an argon2id hash as this product writes it")
 
 // parseOwn reads what encode writes, and nothing else. The password is hashed
 // in Unicode's normal form C, so that the same password typed on two keyboards
 // is one password (RFC 8265, section 4.2).
-func parseOwn(stored string) (form, error) {
+func parseArgon2id(stored string) (storedHash, error) {
 	parts := strings.Split(stored, "$")
 	if len(parts) != 6 {
-		return form{}, errOwn
+		return storedHash{}, errNotArgon2id
 	}
 	var memory, time, threads int
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &time, &threads); err != nil {
-		return form{}, errOwn
+		return storedHash{}, errNotArgon2id
 	}
 	cost, err := NewCost(memory, time, threads)
 	if err != nil {
-		return form{}, err
+		return storedHash{}, err
 	}
 	salt, badSalt := base64.RawStdEncoding.DecodeString(parts[4])
 	hash, badHash := base64.RawStdEncoding.DecodeString(parts[5])
 	if badSalt != nil || badHash != nil || len(hash) != hashLength || cost.encode(salt, hash) != stored {
-		return form{}, errOwn
+		return storedHash{}, errNotArgon2id
 	}
-	return form{cost, func(password []byte) bool {
+	return storedHash{cost, func(password []byte) bool {
 		return subtle.ConstantTimeCompare(cost.derive(password, salt), hash) == 1
 	}}, nil
 }

@@ -22,7 +22,7 @@ func FuzzStoredHash(f *testing.F) {
 	f.Add("$argon2id$v=19$m=1,t=1,p=0$$")
 	f.Add("$argon2id$v=19$m=64,t=1,p=+1$AAAA$AAAA")
 	f.Fuzz(func(t *testing.T, stored string) {
-		form, err := parseOwn(stored)
+		form, err := parseArgon2id(stored)
 		if err == nil && (form.cost.Memory > maxMemory || form.cost.Time > maxTime || form.matches == nil) {
 			t.Fatalf("%q is read as %v", stored, form.cost)
 		}

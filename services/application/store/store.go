@@ -50,7 +50,7 @@ const loginOrderCacheSize = 50_000
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "application", now),
-		loginOrders: pg.NewCacheWithin(db, pg.RecentBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
+		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
 			loginOrderRow.organization),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
 		// A change of an application or of its mappings, of which a row holds the
@@ -79,7 +79,7 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 // application, or those through an organization.
 func (tx *Tx) changes(tenant id.ID, owners ...id.ID) {
 	for _, owner := range owners {
-		tx.store.loginOrders.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})
-		tx.store.applications.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})
+		tx.store.loginOrders.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: owner})
+		tx.store.applications.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: owner})
 	}
 }

@@ -42,7 +42,7 @@ func (s *Store) CachedPolicy(ctx context.Context, tenant, application id.ID) (Po
 
 // ForgetPolicy makes CachedPolicy return what this process has changed.
 func (s *Store) ForgetPolicy(tenant, application id.ID) {
-	s.policies.Forget(id.Ref{Tenant: tenant, ID: application})
+	s.policies.Invalidate(id.Ref{Tenant: tenant, ID: application})
 }
 
 // LockPolicy reads a policy that the transaction will change. Where there is

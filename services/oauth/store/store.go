@@ -49,11 +49,11 @@ const policyCacheSize = 1 << 15
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	tokens := func(name string, kind Kind) *pg.Cache[Token] {
-		return pg.NewCacheWithin[Token](db, pg.RecentBounds(tokenCacheSize), name, "oauth.tokens", kind.query(), nil)
+		return pg.NewCacheWithin[Token](db, pg.FreshBounds(tokenCacheSize), name, "oauth.tokens", kind.query(), nil)
 	}
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "oauth", now),
-		policies:   pg.NewCacheWithin[Policy](db, pg.RecentBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
+		policies:   pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens:     map[Kind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
@@ -77,5 +77,5 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 
 // deletes notes that a token is not there after the transaction.
 func (tx *Tx) deletes(kind Kind, tenant, token id.ID) {
-	tx.tokens[kind].ForgetAfter(tx, id.Ref{Tenant: tenant, ID: token})
+	tx.tokens[kind].InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: token})
 }

@@ -57,7 +57,7 @@ func (s *Store) CachedWebConfig(ctx context.Context, tenant, application id.ID) 
 
 // ForgetWebConfig makes CachedWebConfig return what this process has changed.
 func (s *Store) ForgetWebConfig(tenant, application id.ID) {
-	s.webConfigs.Forget(id.Ref{Tenant: tenant, ID: application})
+	s.webConfigs.Invalidate(id.Ref{Tenant: tenant, ID: application})
 }
 
 // LockWebConfig reads a web config that the transaction will change. Where there
