@@ -11,7 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
@@ -167,7 +167,7 @@ func (k *apiKeyCache) isCurrent(asked time.Time, changes ...invalidation) bool {
 // sync publishes the invalidations of this gateway in Redis and applies those of the other
 // gateways, until ctx ends. While Redis is unavailable, an API key that was revoked through
 // another gateway is accepted until its cache entry expires (keyTTL).
-func (k *apiKeyCache) sync(ctx context.Context, redis kv.Client) error {
+func (k *apiKeyCache) sync(ctx context.Context, redis redisclient.Client) error {
 	subscription := redis.Subscribe(ctx, keyChannel)
 	defer func() { _ = subscription.Close() }()
 	messages, quiet, failed := subscription.Channel(), telemetry.Untraced(ctx), false

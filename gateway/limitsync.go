@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
@@ -36,7 +36,7 @@ func (l *Limiter) idleInterval() time.Duration { return l.lostAfter / 2 }
 // Sync synchronises this gateway with the other gateways through Redis until ctx ends: the counters
 // of the rate limits, and the invalidations of API keys (apikeyinvalidation.go). No request
 // waits for Redis, and nothing is stored there.
-func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
+func (g *Gateway) Sync(ctx context.Context, redis redisclient.Client) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Limiter.sync(ctx, redis) })
 	group.Go(func() error { return g.apiKeys.sync(ctx, redis) })
@@ -46,7 +46,7 @@ func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
 // sync publishes the local counters and adds those of the other gateways. While Redis is
 // unavailable, the limits do not fail open: each gateway applies them alone. Then the metric
 // doorward_gateway_limits_shared is 0, and the log has a warning at once and each warnInterval.
-func (l *Limiter) sync(ctx context.Context, redis kv.Client) error {
+func (l *Limiter) sync(ctx context.Context, redis redisclient.Client) error {
 	gauge, err := l.registerGauge()
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (l *Limiter) sync(ctx context.Context, redis kv.Client) error {
 // when a subject has its first request, in the trace of that request. Without requests it
 // publishes an empty message every idleInterval: a gateway knows by its own messages that Redis is
 // available.
-func (l *Limiter) publish(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
+func (l *Limiter) publish(ctx context.Context, redis redisclient.Client, failure *atomic.Pointer[error]) {
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
 	quiet, first := telemetry.Untraced(ctx), l.firstRequests

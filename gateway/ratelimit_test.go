@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -101,10 +101,10 @@ func TestAnAddressWithoutAKeyHasOnlySoManyInFlight(t *testing.T) {
 	s.do(t, from("2001:db8::1", "/sso")).want(200)
 }
 
-func redis(t *testing.T) (*miniredis.Miniredis, kv.Client) {
+func redis(t *testing.T) (*miniredis.Miniredis, redisclient.Client) {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client, err := kv.Open(kv.Config{URL: secure.Secret("redis://" + server.Addr())})
+	client, err := redisclient.Open(redisclient.Config{URL: secure.Secret("redis://" + server.Addr())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func redis(t *testing.T) (*miniredis.Miniredis, kv.Client) {
 }
 
 // synchronise makes a gateway synchronise its limits until the test ends.
-func synchronise(t *testing.T, s *testGateway, client kv.Client) {
+func synchronise(t *testing.T, s *testGateway, client redisclient.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/gateway"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/certificate"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
@@ -45,7 +45,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 		return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load " +
 			"balancer's address")
 	}
-	redis, err := kv.Open(cfg.Redis)
+	redis, err := redisclient.Open(cfg.Redis)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 )
@@ -41,28 +39,28 @@ type Config[K comparable, V any] struct {
 
 // Cache holds values by key.
 type Cache[K comparable, V any] struct {
-	cfg    Config[K, V]
-	resultLabels [3]metric.MeasurementOption // miss, hit, stale
+	cfg            Config[K, V]
+	resultLabels   [3]metric.MeasurementOption // miss, hit, stale
 	requestCounter metric.Int64Counter
 
-	mu         sync.Mutex
-	disabled   bool
-	entries    *lru.Cache[K, entry[V]]
-	weight     int
-	dependents map[K]map[K]struct{} // a key that others depend on, and those
-	loads      map[*load[K]]struct{}
-	singleflights    *singleflight.Group
+	mu            sync.Mutex
+	disabled      bool
+	entries       *lru.Cache[K, entry[V]]
+	weight        int
+	dependents    map[K]map[K]struct{} // a key that others depend on, and those
+	loads         map[*load[K]]struct{}
+	singleflights *singleflight.Group
 }
 
 type entry[V any] struct {
-	value V
+	value     V
 	expiresAt time.Time
 }
 
 // load is a load under way, with the keys that were forgotten meanwhile.
 type load[K comparable] struct {
-	invalidated map[K]struct{}
-	allInvalidated     bool // everything was
+	invalidated    map[K]struct{}
+	allInvalidated bool // everything was
 }
 
 // New makes a cache.
@@ -266,18 +264,4 @@ func (c *Cache[K, V]) Enable(enabled bool) {
 	defer c.mu.Unlock()
 	c.disabled = !enabled
 	c.clear()
-}
-
-func (c *Cache[K, V]) registerMetrics() {
-	meter, name := otel.Meter("cache"), attribute.String("cache", c.cfg.Name)
-	for i, result := range []string{"miss", "hit", "stale"} {
-		c.resultLabels[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
-	}
-	c.requestCounter, _ = meter.Int64Counter("doorward_cache_requests_total",
-		metric.WithDescription("look-ups in a cache by result: hit, miss, or stale, where a value could not be confirmed to be current"))
-	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(c.entries.Len()), metric.WithAttributes(name))
-			return nil
-		}))
 }

@@ -9,9 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -39,13 +36,7 @@ func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
 	if err := c.load(); err != nil {
 		return nil, err
 	}
-	_, err := otel.Meter("certificate").Int64ObservableGauge("doorward_certificate_not_after_timestamp_seconds",
-		metric.WithDescription("expiry of the TLS certificate of the process, as Unix time"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(c.Current().Leaf.NotAfter.Unix())
-			return nil
-		}))
-	if err != nil {
+	if err := c.registerMetrics(); err != nil {
 		return nil, err
 	}
 	p.Go("certificate", c.reloadLoop)

@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
@@ -28,12 +25,12 @@ type Source func(context.Context, Position) (Page, error)
 
 // FollowerConfig says what a follower keeps current.
 type FollowerConfig struct {
-	Name    string        // in metrics
-	MaxAge  time.Duration // from the start of a poll; its timeout too
-	Now     func() time.Time
-	Sources []Source
-	Invalidate  func(id.Ref) // drops what was read from a resource
-	InvalidateAll   func()       // drops everything
+	Name          string        // in metrics
+	MaxAge        time.Duration // from the start of a poll; its timeout too
+	Now           func() time.Time
+	Sources       []Source
+	Invalidate    func(id.Ref) // drops what was read from a resource
+	InvalidateAll func()       // drops everything
 }
 
 // Follower keeps answers current that depend on resources of other services.
@@ -41,11 +38,11 @@ type Follower struct {
 	cfg   FollowerConfig
 	polls singleflight.Group
 
-	mu        sync.Mutex
-	currentAt    time.Time // when the last poll began that all sources answered
-	pollStarted   time.Time // when the poll under way began; zero: there is none
-	nextPollAt     time.Time // no poll before
-	positions []Position
+	mu          sync.Mutex
+	currentAt   time.Time // when the last poll began that all sources answered
+	pollStarted time.Time // when the poll under way began; zero: there is none
+	nextPollAt  time.Time // no poll before
+	positions   []Position
 }
 
 // NewFollower makes a follower.
@@ -138,21 +135,4 @@ func (f *Follower) apply(source int, page Page) {
 		f.positions[source] = Position{}
 	}
 	f.positions[source][page.Log] = page.Next
-}
-
-func (f *Follower) registerMetrics() {
-	name := attribute.String("follower", f.cfg.Name)
-	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",
-		metric.WithDescription("time since a service last knew all changes of what it keeps of others: 0 before its first use"),
-		metric.WithUnit("s"),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			age := time.Duration(0)
-			if !f.currentAt.IsZero() {
-				age = f.cfg.Now().Sub(f.currentAt)
-			}
-			o.Observe(age.Seconds(), metric.WithAttributes(name))
-			return nil
-		}))
 }

@@ -7,23 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"runtime/debug"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 	"github.com/valyala/fasthttp"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -31,7 +21,6 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
-	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 // MaxBody is the largest body of any request: 10 MiB of customData must fit
@@ -128,84 +117,6 @@ func SetTenant(c *fiber.Ctx, tenant id.ID) {
 	c.SetUserContext(caller.WithTenant(c.UserContext(), tenant))
 }
 
-// Observe traces and counts the requests of a process. The error of a request
-// is answered here, so that its status is known.
-func Observe(service string) fiber.Handler {
-	duration, err := otel.Meter(service).Float64Histogram("doorward_"+service+"_request_duration_seconds",
-		metric.WithDescription("time to answer a request"), metric.WithUnit("s"),
-		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10))
-	if err != nil {
-		otel.Handle(err)
-	}
-	var inFlight atomic.Int64
-	_, err = otel.Meter(service).Int64ObservableGauge("doorward_"+service+"_requests_in_flight",
-		metric.WithDescription("requests that are being answered"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(inFlight.Load())
-			return nil
-		}))
-	if err != nil {
-		otel.Handle(err)
-	}
-	series := labelCache{options: map[requestLabels][]metric.RecordOption{}}
-	asServer := trace.WithSpanKind(trace.SpanKindServer)
-	return func(c *fiber.Ctx) error {
-		started := time.Now()
-		inFlight.Add(1)
-		defer inFlight.Add(-1)
-		ctx, span := telemetry.Span(rpc.ExtractTrace(c.UserContext(), &c.Request().Header), service, asServer)
-		defer span.End()
-		c.SetUserContext(ctx)
-		if err := recoverPanic(c); err != nil {
-			if err := c.App().ErrorHandler(c, err); err != nil {
-				return err
-			}
-		}
-		found := requestLabels{c.Method(), Route(c), c.Response().StatusCode()}
-		duration.Record(ctx, time.Since(started).Seconds(), series.of(found)...)
-		if span.IsRecording() {
-			span.SetName(service + " " + found.method + " " + found.route)
-			span.SetAttributes(attribute.String("http.request.method", found.method), attribute.String("http.route", found.route),
-				attribute.Int("http.response.status_code", found.status))
-			if tenant := caller.From(c.UserContext()).Tenant; !tenant.IsZero() {
-				span.SetAttributes(attribute.String("doorward.tenant", tenant.String()))
-			}
-			if found.status >= 500 {
-				span.SetStatus(codes.Error, "")
-			}
-		}
-		return nil
-	}
-}
-
-// labels are what a request is counted by.
-type requestLabels struct {
-	method, route string
-	status        int
-}
-
-// series are the labels that occurred, in the form in which they are recorded:
-// to make it costs more than to record.
-type labelCache struct {
-	mu   sync.RWMutex
-	options map[requestLabels][]metric.RecordOption
-}
-
-func (s *labelCache) of(found requestLabels) []metric.RecordOption {
-	s.mu.RLock()
-	options, known := s.options[found]
-	s.mu.RUnlock()
-	if known {
-		return options
-	}
-	options = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("method", found.method), attribute.String("route", found.route), attribute.Int("status", found.status)))}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.options[found] = options
-	return options
-}
-
 type routeKey struct{}
 
 // SetRoute names the route of a request where Fiber's own does not: the
@@ -223,72 +134,6 @@ func Route(c *fiber.Ctx) string {
 		return route.Path
 	}
 	return "none"
-}
-
-// Fail answers a request with an error.
-func Fail(c *fiber.Ctx, base href.Base, err error) error {
-	refusal := logAndSetStatus(c, err)
-	c.Set(fiber.HeaderContentType, MIME)
-	requestID := caller.From(c.UserContext()).RequestID
-	if requestID == "" { // the caller could not be read
-		requestID = utils.UUIDv4()
-	}
-	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), requestID))
-}
-
-// refuse finds the error of the catalogue for err, sets the status and the headers
-// that belong to it, and logs it when it is a fault of this product. It is the only
-// function that does either.
-func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
-	refusal := catalogueError(c, err)
-	// An Unavailable that wraps nothing is intentional, such as load shedding; it is not
-	// logged.
-	_, deliberate := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
-	if refusal.Status >= 500 && !(deliberate && refusal.Status == apierr.Unavailable.Status) {
-		slog.ErrorContext(c.UserContext(), "request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
-			err.Error())
-	}
-	if refusal.RetryAfter > 0 {
-		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))
-	}
-	if refusal.Allow != "" {
-		c.Set(fiber.HeaderAllow, refusal.Allow)
-	}
-	if refusal.Location != "" {
-		c.Set(fiber.HeaderLocation, refusal.Location)
-	}
-	c.Locals(codeKey{}, refusal.Code)
-	c.Status(refusal.Status)
-	return refusal
-}
-
-// refusalOf finds the error of the catalogue for an error of a handler or of
-// Fiber.
-func catalogueError(c *fiber.Ctx, err error) *apierr.Error {
-	var own *fiber.Error
-	if !errors.As(err, &own) {
-		refusal := apierr.From(err)
-		if errors.Is(refusal, apierr.NotFound) && refusal.Reason == "" {
-			return resourceNotFound(c, "id")
-		}
-		return refusal
-	}
-	switch own.Code {
-	case fiber.StatusNotFound:
-		return apierr.UnknownPath
-	case fiber.StatusMethodNotAllowed:
-		refusal := *apierr.MethodNotAllowed.Because("%s is not offered on this path; use a method of the header Allow", c.Method())
-		refusal.Allow = c.GetRespHeader(fiber.HeaderAllow)
-		return &refusal
-	case fiber.StatusRequestEntityTooLarge:
-		return apierr.TooLarge.Because("the body is larger than %d bytes", MaxBody)
-	case fiber.StatusRequestHeaderFieldsTooLarge, fiber.StatusRequestURITooLong:
-		return apierr.TooLarge.Because("the URL or a header is too long")
-	}
-	if own.Code < 500 {
-		return apierr.BadRequest.Because("%s", own.Message)
-	}
-	return apierr.Internal
 }
 
 // Serve runs an app on a listener as a part of a process. While the process drains,

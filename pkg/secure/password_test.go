@@ -97,7 +97,7 @@ func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	waiting, stop := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
 	go func() { waited <- p.acquireWorker(waiting, tenant) }() // the queue is full
-	for p.queue.Len() == 0 {                             // until the goroutine waits
+	for p.queue.Len() == 0 {                                   // until the goroutine waits
 		select {
 		case err := <-waited:
 			t.Fatal(err)

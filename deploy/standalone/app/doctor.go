@@ -13,8 +13,8 @@ import (
 
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
-	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -38,7 +38,7 @@ type doctorConfig struct {
 
 // serversConfig is read apart from doctorConfig: standalone has servers of its own.
 type serversConfig struct {
-	Redis kv.Config
+	Redis redisclient.Config
 	Kafka outbox.Config
 }
 
@@ -179,8 +179,8 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	}
 }
 
-func (d *doctor) redis(ctx context.Context, cfg kv.Config) {
-	client, err := kv.Open(cfg)
+func (d *doctor) redis(ctx context.Context, cfg redisclient.Config) {
+	client, err := redisclient.Open(cfg)
 	if err == nil {
 		defer func() { _ = client.Close() }()
 		err = client.Ping(ctx).Err()

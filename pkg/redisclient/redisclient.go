@@ -1,7 +1,7 @@
 // Package kv opens Redis. Redis stores nothing: by publish and subscribe it carries
 // messages between gateways (counters of rate limits, changes of API keys), which may be
 // lost. What guards security is in PostgreSQL.
-package kv
+package redisclient
 
 import (
 	"context"
