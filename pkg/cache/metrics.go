@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
+// registerMetrics registers the metrics of the cache.
 func (c *Cache[K, V]) registerMetrics() {
 	meter, name := otel.Meter("cache"), attribute.String("cache", c.cfg.Name)
 	for i, result := range []string{"miss", "hit", "stale"} {

@@ -12,36 +12,35 @@ import (
 )
 
 const (
-	// pollRetry is how long after a poll that failed, or found a source behind, there is no
-	// other one.
+	// pollRetry is the delay after a poll that failed, or whose answer was Behind.
 	pollRetry = 25 * time.Millisecond
 
-	// maxLogs bounds a position. Replicas come and go, and each has a log.
+	// maxLogs bounds the logs of a position. Each replica has a log, and replicas are replaced.
 	maxLogs = 64
 )
 
-// Source asks a service for the changes after a position.
+// Source calls a service for the changes after a position.
 type Source func(context.Context, Position) (Page, error)
 
-// FollowerConfig says what a follower keeps current.
+// FollowerConfig describes a follower.
 type FollowerConfig struct {
-	Name          string        // in metrics
-	MaxAge        time.Duration // from the start of a poll; its timeout too
+	Name          string        // the label follower of its metrics
+	MaxAge        time.Duration // how long a poll is current, from its start; the timeout of a poll too
 	Now           func() time.Time
 	Sources       []Source
-	Invalidate    func(id.Ref) // drops what was read from a resource
-	InvalidateAll func()       // drops everything
+	Invalidate    func(id.Ref) // invalidates the cached answers that depend on a resource
+	InvalidateAll func()       // invalidates all cached answers
 }
 
-// Follower keeps answers current that depend on resources of other services.
+// Follower invalidates cached answers that depend on resources of other services.
 type Follower struct {
 	cfg   FollowerConfig
 	polls singleflight.Group
 
 	mu          sync.Mutex
-	currentAt   time.Time // when the last poll began that all sources answered
-	pollStarted time.Time // when the poll under way began; zero: there is none
-	nextPollAt  time.Time // no poll before
+	currentAt   time.Time // start of the last poll that all sources answered
+	pollStarted time.Time // start of the running poll; zero while none runs
+	nextPollAt  time.Time // earliest start of the next poll
 	positions   []Position
 }
 
@@ -52,17 +51,17 @@ func NewFollower(cfg FollowerConfig) *Follower {
 	return f
 }
 
-// Current reports whether what is kept has been current within MaxAge: everything was
-// dropped that the sources knew by then to have changed. It polls them where that is
-// necessary, and waits for MaxAge at most. While a source is behind or does not answer it
-// is false, and its caller asks the service itself.
+// Current reports whether the cached answers were current within MaxAge: all answers were
+// invalidated that depend on changes which the sources knew by then. It polls the sources if
+// necessary, and waits for MaxAge at most. It is false while a source is behind or does not answer:
+// then the caller must call the service itself.
 func (f *Follower) Current(ctx context.Context) bool {
 	now := f.cfg.Now()
 	if current, pollDue := f.state(now); current || !pollDue {
 		return current
 	}
 	poll := f.polls.DoChan("", func() (any, error) {
-		if current, pollDue := f.state(now); !current && pollDue { // another may have ended since
+		if current, pollDue := f.state(now); !current && pollDue { // another poll may have ended meanwhile
 			f.poll(context.WithoutCancel(ctx))
 		}
 		return nil, nil
@@ -71,15 +70,15 @@ func (f *Follower) Current(ctx context.Context) bool {
 	defer timeout.Stop()
 	select {
 	case <-poll:
-	case <-timeout.C: // a source that does not heed its context holds up no others
+	case <-timeout.C: // a source may ignore its context
 	case <-ctx.Done():
 	}
 	current, _ := f.state(now)
 	return current
 }
 
-// state reports whether the last poll is recent enough, and whether another is due or
-// under way that may still be in time.
+// state reports whether the last poll is recent enough, and whether another poll is due, or
+// runs and may still end in time.
 func (f *Follower) state(now time.Time) (current, pollDue bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,6 +86,7 @@ func (f *Follower) state(now time.Time) (current, pollDue bool) {
 	return now.Sub(f.currentAt) < f.cfg.MaxAge, !hangs && !now.Before(f.nextPollAt)
 }
 
+// poll asks all sources for their changes and applies them.
 func (f *Follower) poll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.MaxAge)
 	defer cancel()
@@ -104,7 +104,7 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 	err := group.Wait()
 	behind := false
-	for i, page := range pages { // also where another source has failed, whose turn is the next poll
+	for i, page := range pages { // also if another source has failed
 		behind = behind || page.Behind
 		if page.Log != "" {
 			f.apply(i, page)
@@ -120,7 +120,7 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 }
 
-// apply drops what a page says to have changed.
+// apply invalidates the answers that depend on the changes of a page.
 func (f *Follower) apply(source int, page Page) {
 	if page.Gap {
 		f.cfg.InvalidateAll()
@@ -129,7 +129,7 @@ func (f *Follower) apply(source int, page Page) {
 		f.cfg.Invalidate(changed)
 	}
 	if len(f.positions[source]) >= maxLogs {
-		f.positions[source] = nil // the others report a gap
+		f.positions[source] = nil // the next polls return a gap
 	}
 	if f.positions[source] == nil {
 		f.positions[source] = Position{}

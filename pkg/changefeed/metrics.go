@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
+// registerMetrics registers the metric of the age of the last poll.
 func (f *Follower) registerMetrics() {
 	name := attribute.String("follower", f.cfg.Name)
 	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",

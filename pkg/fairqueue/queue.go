@@ -1,6 +1,7 @@
-// Package fairqueue shares a few workers fairly between tenants: the password
-// hashes of package secure and the large bodies of the gateway wait in such a queue.
-// What does not fit is refused (load shedding), the noisy neighbour first.
+// Package fairqueue shares a few workers fairly between tenants (fair queueing, round robin). The
+// password hashes of package secure and the large bodies of the gateway wait in such a queue.
+// When the queue is full, requests are refused (load shedding, backpressure), those of the noisy
+// neighbour first.
 package fairqueue
 
 import (
@@ -13,48 +14,48 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// ErrFull refuses what does not fit into the queue.
+// ErrFull is the error of a request for which the queue has no room.
 var ErrFull = errors.New("the queue is full")
 
-// activeFor is for how long after its last use of a worker a tenant is active.
+// activeTenantTime is how long a tenant counts as active after its last use of a worker.
 const activeTenantTime = 10 * time.Second
 
-// Queue hands its workers to those that wait for one: the tenants take turns, and of one
-// tenant the oldest is first. A tenant with many logins delays another tenant's by one hash,
-// not by all that wait. Where there is more than one worker, and another tenant is active, one
-// tenant never holds all workers. When the queue is full, the newest entry of the tenant with
-// the most entries is refused.
+// Queue assigns its workers to waiting requests: the tenants take turns, and the requests of one
+// tenant are served in their order. A tenant with many logins delays the login of another tenant
+// by one hash and not by all hashes that wait. While another tenant is active, one tenant never has
+// all workers, unless there is only one worker. When the queue is full, the newest request of the
+// tenant with the most waiting requests is refused.
 type Queue struct {
-	mu      sync.Mutex
-	workers int
-	aloneLimit   int // how many of them a tenant uses while no other one is active
-	free    int
-	maxWaiting   int // how many may wait
-	waiting int
-	closing bool
-	used    map[id.ID]int      // workers by tenant
-	tenants map[id.ID][]waiter // never empty ones
-	turns   []id.ID            // of tenants that wait; the next one is first
-	recentUses  [2]workerUse             // the last use of a worker, and the last one of another tenant than that
+	mu         sync.Mutex
+	workers    int
+	aloneLimit int // workers that a tenant may use while no other tenant is active
+	free       int
+	maxWaiting int // requests that may wait
+	waiting    int
+	closing    bool
+	used       map[id.ID]int      // workers in use, by tenant
+	tenants    map[id.ID][]waiter // waiting requests, by tenant; no empty lists
+	turns      []id.ID            // the tenants with waiting requests; the next turn is first
+	recentUses [2]workerUse       // the last use of a worker, and the last use by another tenant
 }
 
-// use is when a tenant received a worker.
+// workerUse is the time at which a tenant received a worker.
 type workerUse struct {
 	tenant id.ID
-	at     time.Time // read from the monotonic clock
+	at     time.Time // with the monotonic clock
 }
 
-// ticket is one that waits. It receives nil with a worker, and an error without.
+// waiter is a waiting request. It receives nil when it has a worker, else an error.
 type waiter chan error
 
-// New makes a queue in which up to limit requests wait. A tenant uses up to alone
-// workers while no other one is active.
+// New makes a queue in which up to limit requests wait. A tenant may use up to alone
+// workers while no other tenant is active.
 func New(workers, alone, limit int) *Queue {
 	return &Queue{workers: workers, aloneLimit: alone, free: workers, maxWaiting: limit, used: map[id.ID]int{}, tenants: map[id.ID][]waiter{}}
 }
 
-// Acquire waits for a worker. It returns ErrFull, or the error of a context that ends
-// before. Each call without an error is followed by one of Release.
+// Acquire waits for a worker. It returns ErrFull, or the error of the context if that ends first.
+// After nil the caller must call Release.
 func (q *Queue) Acquire(ctx context.Context, tenant id.ID) error {
 	q.mu.Lock()
 	if q.free > 0 && q.used[tenant] < q.workerLimit(tenant) {
@@ -82,7 +83,7 @@ func (q *Queue) Acquire(ctx context.Context, tenant id.ID) error {
 	}
 }
 
-// most is how many workers a tenant may use now, at least one.
+// workerLimit returns how many workers a tenant may use now, at least one.
 func (q *Queue) workerLimit(tenant id.ID) int {
 	other := q.recentUses[0]
 	if other.tenant == tenant {
@@ -97,7 +98,7 @@ func (q *Queue) workerLimit(tenant id.ID) int {
 	return max(1, min(q.aloneLimit, q.workers-1))
 }
 
-// take gives a worker to a tenant.
+// assignWorker assigns a free worker to a tenant.
 func (q *Queue) assignWorker(tenant id.ID) {
 	q.free--
 	q.used[tenant]++
@@ -107,8 +108,8 @@ func (q *Queue) assignWorker(tenant id.ID) {
 	q.recentUses[0] = workerUse{tenant, time.Now()}
 }
 
-// makeRoom refuses the newest of the tenant with the most, if that tenant has more
-// than the given one will have.
+// refuseNewestOfLongest refuses the newest waiting request of the tenant with the most, if that
+// tenant has more waiting requests than the given tenant will have.
 func (q *Queue) refuseNewestOfLongest(tenant id.ID) bool {
 	var longest id.ID
 	for other, tickets := range q.tenants {
@@ -126,7 +127,7 @@ func (q *Queue) refuseNewestOfLongest(tenant id.ID) bool {
 	return true
 }
 
-// Release returns the worker of a tenant and hands free ones to the next that wait.
+// Release releases the worker of a tenant and assigns free workers to waiting requests.
 func (q *Queue) Release(tenant id.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,7 +151,7 @@ func (q *Queue) Release(tenant id.ID) {
 	}
 }
 
-// abandon takes a ticket back, and the worker that it may have received meanwhile.
+// cancelWait removes a waiting request, or releases the worker that it has received meanwhile.
 func (q *Queue) cancelWait(tenant id.ID, t waiter) {
 	q.mu.Lock()
 	n := slices.Index(q.tenants[tenant], t)
@@ -163,7 +164,7 @@ func (q *Queue) cancelWait(tenant id.ID, t waiter) {
 	}
 }
 
-// remove takes the n-th ticket of a tenant out of the queue.
+// remove removes the n-th waiting request of a tenant.
 func (q *Queue) remove(tenant id.ID, n int) {
 	q.waiting--
 	q.tenants[tenant] = slices.Delete(q.tenants[tenant], n, n+1)
@@ -174,14 +175,14 @@ func (q *Queue) remove(tenant id.ID, n int) {
 	}
 }
 
-// Len is how many wait.
+// Len returns the number of waiting requests.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting
 }
 
-// Close waits until no worker is used. Nobody receives one afterwards: a later call
+// Close waits until no worker is in use. No request receives a worker afterwards: a later call
 // of Acquire waits until its context ends.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()

@@ -1,6 +1,6 @@
-// Package kv opens Redis. Redis stores nothing: by publish and subscribe it carries
-// messages between gateways (counters of rate limits, changes of API keys), which may be
-// lost. What guards security is in PostgreSQL.
+// Package redisclient opens a client of Redis. Redis stores nothing: by publish and subscribe (pub/sub)
+// the gateways send each other messages (counters of rate limits, invalidations of API keys), which
+// may be lost. All data that security depends on is in PostgreSQL.
 package redisclient
 
 import (
@@ -23,8 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// commandTimeout bounds each step of a command, so that a Redis that hangs holds
-// nobody up for long.
+// commandTimeout bounds the dialing, the writing and the reading of each command.
 const commandTimeout = time.Second
 
 // Config says where Redis is.
@@ -39,13 +38,12 @@ type Client = redis.UniversalClient
 
 func init() { redis.SetLogger(silence{}) }
 
-// silence drops what the client would print by itself: its users get the same
-// as errors, and say what it means.
+// silence drops the log of go-redis: the callers get the same failures as errors.
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Open makes the client. It does not wait for Redis: its users work without it.
+// Open makes the client. It does not connect: the callers work while Redis is unavailable.
 func Open(cfg Config) (Client, error) {
 	options, err := cfg.options()
 	if err != nil {
@@ -63,10 +61,10 @@ func Open(cfg Config) (Client, error) {
 var errAddress = errors.New("REDIS_URL has none of the forms redis://[user:password@]host:port, " +
 	"redis+sentinel://host:port,host:port/master and redis+cluster://host:port,host:port, nor one of those with rediss")
 
-// options reads the address: a scheme, a user and password of Redis, the nodes, a
-// path, which is a Sentinel group or the number of a database, and parameters:
-// sentinel_username and sentinel_password; master_name and addr say with the scheme
-// redis what redis+sentinel and further nodes do. The other errors hold no secret.
+// options parses REDIS_URL: a scheme, a user and password of Redis, the nodes, a path, which is a
+// Sentinel group or the number of a database, and parameters: sentinel_username,
+// sentinel_password, and with the scheme redis also master_name (a Sentinel group) and addr (a
+// further node). Its errors do not contain the password.
 func (cfg Config) options() (*redis.UniversalOptions, error) {
 	scheme, rest, ok := strings.Cut(cfg.URL.Reveal(), "://")
 	if !ok {
@@ -129,7 +127,7 @@ func (cfg Config) options() (*redis.UniversalOptions, error) {
 	switch protocol {
 	case "redis":
 	case "rediss":
-		// Without a name here each node's own is checked.
+		// Without a ServerName the host name of each node is verified.
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		if o.TLSConfig.RootCAs, err = secure.Authorities(cfg.CA); err != nil {
 			return nil, fmt.Errorf("REDIS_CA: %w", err)
@@ -140,7 +138,7 @@ func (cfg Config) options() (*redis.UniversalOptions, error) {
 	return o, nil
 }
 
-// node returns the address of a node, with the usual port where it names none.
+// node returns the address of a node, with the default port where it has none.
 func node(text, port string) (string, error) {
 	parsed, err := url.Parse("redis://" + text)
 	if err != nil || parsed.Host != text || parsed.Hostname() == "" {

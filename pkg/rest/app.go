@@ -1,6 +1,7 @@
-// Package rest is what every HTTP application of the product has in common:
-// the Fiber app with its error handler and its caller (app.go), bodies and
-// answers (answer.go), and pages of collections (page.go).
+// Package rest is what every HTTP application of the product has in common: the Fiber app and its
+// middlewares (app.go), the error handler (errors.go), metrics and traces of requests (metrics.go),
+// the audit log (audit.go), JSON bodies and answers (answer.go), handlers made of a rule and a view
+// (resource.go), and pages of collections (page.go).
 package rest
 
 import (
@@ -27,8 +28,8 @@ import (
 // into an account (docs/interface/limits.md#request-size).
 const MaxBody = 12 << 20
 
-// requestTimeout bounds the work on one request. A client that disconnects does not cancel it
-// (fasthttp cannot know), this does.
+// requestTimeout bounds the work on one request. A client that closes its connection does not
+// cancel the context of its request, because fasthttp does not notice it.
 const requestTimeout = 15 * time.Second
 
 // NewFiber makes the Fiber app of a process. Immutable keeps strings valid
@@ -44,7 +45,7 @@ func NewFiber(fail fiber.ErrorHandler) *fiber.App {
 			fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions,
 		},
 	})
-	app.Server().CloseOnShutdown = true // asks the others to send their next request elsewhere
+	app.Server().CloseOnShutdown = true // answers have Connection: close, so that clients open their next connection to another replica
 	return app
 }
 
@@ -55,13 +56,13 @@ type Config struct {
 	Signer  *caller.Signer
 }
 
-// publicPath is in the paths under /v1 that browsers and identity providers come
-// to without an API key, and so without a tenant.
+// samlPath is in the paths under /v1 that browsers and identity providers call without an API
+// key, so that their requests have no tenant.
 const samlPath = "/saml/sso/"
 
-// New makes the HTTP application of a service: it refuses a request without a
-// valid Caller, continues its trace, bounds its time, counts it, audits it (audit.go),
-// and turns errors into answers.
+// New makes the HTTP application of a service. Its middlewares refuse a request without a valid
+// Caller, continue the trace of the request, set its timeout, count it, write it to the audit log
+// (audit.go), and turn errors into answers (errors.go).
 func New(cfg Config) *fiber.App {
 	app := NewFiber(func(c *fiber.Ctx, err error) error {
 		if isServiceCall(c) {
@@ -74,7 +75,7 @@ func New(cfg Config) *fiber.App {
 	app.Use(func(c *fiber.Ctx) error {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
 		if errors.Is(err, caller.ErrClock) {
-			c.Response().SetConnectionClose() // rpc.Upstream asks the other replicas for a while
+			c.Response().SetConnectionClose() // then rpc.Upstream prefers the other replicas for a while
 			differ := apierr.Unavailable.Because("the clocks of two processes differ by a minute or more; repeat the request later")
 			return fmt.Errorf("%w (%w)", differ, err)
 		}
@@ -96,10 +97,10 @@ func New(cfg Config) *fiber.App {
 	return app
 }
 
-// isInternal reports whether a request is a call of another service (package rpc).
+// isServiceCall reports whether a request is a call of another service (package rpc).
 func isServiceCall(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), rpc.Prefix) }
 
-// recovered turns a panic of a handler into an error.
+// recoverPanic calls the next handler and turns its panic into an error.
 func recoverPanic(c *fiber.Ctx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -112,33 +113,34 @@ func recoverPanic(c *fiber.Ctx) (err error) {
 // Caller returns the caller of the request.
 func Caller(c *fiber.Ctx) caller.Caller { return caller.From(c.UserContext()) }
 
-// SetTenant names the tenant of a request that came without one (caller.WithTenant).
+// SetTenant sets the tenant of a request that came without one, such as that of a hosted page
+// (caller.WithTenant).
 func SetTenant(c *fiber.Ctx, tenant id.ID) {
 	c.SetUserContext(caller.WithTenant(c.UserContext(), tenant))
 }
 
 type routeKey struct{}
 
-// SetRoute names the route of a request where Fiber's own does not: the
-// gateway routes by its table.
+// SetRoute sets what Route returns. The gateway calls it, because it does not use Fiber's
+// router.
 func SetRoute(c *fiber.Ctx, route string) { c.Locals(routeKey{}, route) }
 
-// Route returns the pattern that the request matched, never its path: a label
-// has no id in it.
+// Route returns the pattern that the request matched, such as /v1/accounts/:id, and not the path,
+// because the label of a metric must have no id in it.
 func Route(c *fiber.Ctx) string {
 	if route, ok := c.Locals(routeKey{}).(string); ok {
 		return route
 	}
-	// Where no route was matched Fiber makes one up from the path, without handlers.
+	// Where no route matches, Fiber returns a route with the path and without handlers.
 	if route := c.Route(); route.Path != "/" && len(route.Handlers) > 0 {
 		return route.Path
 	}
 	return "none"
 }
 
-// Serve runs an app on a listener as a part of a process. While the process drains,
-// each answer closes its connection, so that none is open and idle when the process
-// closes: a request that a client sends at that moment would be lost.
+// Serve runs an app on a listener as a part of a process (graceful shutdown: pkg/run/run.go). While
+// the process drains, each answer closes its connection, so that no connection is idle when the
+// process closes: a request that a client sends on it at that moment would be lost.
 func Serve(p *run.Process, name string, app *fiber.App, listener net.Listener) {
 	server := app.Server()
 	handler := server.Handler

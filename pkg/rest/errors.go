@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 )
 
-// Fail answers a request with an error.
+// Fail is the error handler: it answers a request with an error as JSON.
 func Fail(c *fiber.Ctx, base href.Base, err error) error {
 	refusal := logAndSetStatus(c, err)
 	c.Set(fiber.HeaderContentType, MIME)
@@ -25,19 +25,19 @@ func Fail(c *fiber.Ctx, base href.Base, err error) error {
 	return c.Send(refusal.Body(base.Host()+"/errors/"+strconv.Itoa(refusal.Code), requestID))
 }
 
-// refuse finds the error of the catalogue for err, sets the status and the headers
-// that belong to it, and logs it when it is a fault of this product. It is the only
-// function that does either.
+// logAndSetStatus returns the error of the catalogue (pkg/apierr/catalog.go) for err. It sets the
+// status and the headers of the error, such as Retry-After, and logs an error with a status of 500
+// or more. No other function does either.
 func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
 	refusal := catalogueError(c, err)
-	// An Unavailable that wraps nothing is intentional, such as load shedding; it is not
-	// logged.
-	_, deliberate := err.(*apierr.Error) //nolint:errorlint // what is wrapped is a fault
+	// An apierr.Unavailable that wraps no other error is intentional, such as load shedding, and
+	// is not logged.
+	_, deliberate := err.(*apierr.Error) //nolint:errorlint // an error that is wrapped is a failure to log
 	if refusal.Status >= 500 && !(deliberate && refusal.Status == apierr.Unavailable.Status) {
 		slog.ErrorContext(c.UserContext(), "request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
 			err.Error())
 	}
-	if refusal.RetryAfter > 0 {
+	if refusal.RetryAfter > 0 { // the header Retry-After, in seconds
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))
 	}
 	if refusal.Allow != "" {
@@ -51,7 +51,7 @@ func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
 	return refusal
 }
 
-// refusalOf finds the error of the catalogue for an error of a handler or of
+// catalogueError returns the error of the catalogue for an error of a handler or of
 // Fiber.
 func catalogueError(c *fiber.Ctx, err error) *apierr.Error {
 	var own *fiber.Error

@@ -18,8 +18,9 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// Observe traces and counts the requests of a process. The error of a request
-// is answered here, so that its status is known.
+// Observe is the middleware that traces and counts the requests of a process: the metrics
+// doorward_<service>_request_duration_seconds and doorward_<service>_requests_in_flight, and a span
+// for each request. It calls the error handler itself, so that the status of an error is known.
 func Observe(service string) fiber.Handler {
 	duration, err := otel.Meter(service).Float64Histogram("doorward_"+service+"_request_duration_seconds",
 		metric.WithDescription("time to answer a request"), metric.WithUnit("s"),
@@ -68,14 +69,14 @@ func Observe(service string) fiber.Handler {
 	}
 }
 
-// labels are what a request is counted by.
+// requestLabels are the labels of a request in the metrics.
 type requestLabels struct {
 	method, route string
 	status        int
 }
 
-// series are the labels that occurred, in the form in which they are recorded:
-// to make it costs more than to record.
+// labelCache caches the labels that occurred, in the form in which they are recorded:
+// to make an attribute set takes longer than to record a value.
 type labelCache struct {
 	mu      sync.RWMutex
 	options map[requestLabels][]metric.RecordOption

@@ -13,8 +13,8 @@ const (
 	mimeCertificate  = "application/pkix-cert"
 )
 
-// SAMLMetadata answers 200 with the metadata of the path: in XML, which describe
-// returns, unless the client asks for JSON
+// SAMLMetadata answers 200 with the SAML metadata of the path: in XML, which describe
+// returns, unless the client prefers JSON
 // (docs/interface/directories.md#service-provider-metadata).
 func SAMLMetadata[T, View any](
 	read func(context.Context, id.Ref) (T, error), view func(T) View, describe func(T) ([]byte, error),
@@ -59,7 +59,7 @@ func Certificate(read func(context.Context, id.Ref) (string, error)) fiber.Handl
 	}
 }
 
-// document answers 200 with something other than JSON.
+// respondDocument answers 200 with a body of another content type than JSON.
 func respondDocument(c *fiber.Ctx, kind string, body []byte) error {
 	c.Set(fiber.HeaderContentType, kind)
 	c.Set(fiber.HeaderCacheControl, "no-cache")
