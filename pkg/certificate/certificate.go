@@ -1,4 +1,5 @@
-// Package certificate serves TLS with a certificate that is renewed without a restart.
+// Package certificate has the TLS certificate of a process, which is reloaded when its files change
+// (certificate renewal without a restart). There is no ACME, and no mutual TLS (mTLS).
 package certificate
 
 import (
@@ -13,24 +14,24 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// interval is how often a certificate is read again.
+// reloadInterval is how often the files of a certificate are read again.
 var reloadInterval = time.Minute
 
-// Pair is a certificate chain and the private key of its first, in PEM.
+// Pair is a certificate chain and the private key of its first certificate, in PEM.
 type Pair struct {
 	Chain string
 	Key   secure.Secret
 }
 
-// Certificate is the TLS certificate that a process serves; it is reloaded.
+// Certificate is the TLS certificate of a process.
 type Certificate struct {
 	read    func() (Pair, error)
 	pair    Pair
 	current atomic.Pointer[tls.Certificate]
 }
 
-// Open reads a certificate, and reads it again each minute until the process ends. The
-// metric doorward_certificate_not_after_timestamp_seconds says when it ends.
+// Open loads a certificate, and reloads it each minute until the process ends. The metric
+// doorward_certificate_not_after_timestamp_seconds is its expiry.
 func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
 	c := &Certificate{read: read}
 	if err := c.load(); err != nil {
@@ -43,11 +44,11 @@ func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
 	return c, nil
 }
 
-// Current returns the certificate that was read last.
+// Current returns the certificate that was loaded last, for GetCertificate of a tls.Config.
 func (c *Certificate) Current() *tls.Certificate { return c.current.Load() }
 
-// follow takes renewed certificates over. Between the writing of a chain and of its key
-// they do not match: then the former stays, and the next turn takes both.
+// reloadLoop reloads the certificate each reloadInterval. While a renewal has written the chain but
+// not the key yet, they do not match: then the former certificate stays until the next interval.
 func (c *Certificate) reloadLoop(ctx context.Context) error {
 	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
@@ -66,7 +67,7 @@ func (c *Certificate) reloadLoop(ctx context.Context) error {
 	}
 }
 
-// load reads the pair and, where it is another one, takes it over.
+// load reads the pair and, if it has changed, makes it the current certificate.
 func (c *Certificate) load() error {
 	pair, err := c.read()
 	if err != nil || pair == c.pair {

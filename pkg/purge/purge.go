@@ -1,6 +1,6 @@
 // Package purge deletes expired rows (data retention, cleanup): Every is the periodic worker of a
 // service, Drain deletes rows in batches, so that locks are held for a short time. No rule depends
-// on a purge: queries ignore expired rows. What is purged when is in the file purge.go of each service.
+// on a purge: queries ignore expired rows. What a service purges is in its purge.go.
 package purge
 
 import (

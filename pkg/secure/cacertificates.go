@@ -5,9 +5,8 @@ import (
 	"errors"
 )
 
-// Authorities reads the certificates in PEM of the authorities whose signature a
-// server's certificate needs. Of an empty text it returns nil, which stands for
-// those of the system.
+// Authorities parses CA certificates in PEM: the RootCAs of a tls.Config. For an empty text it
+// returns nil, which stands for the CA certificates of the system.
 func Authorities(text string) (*x509.CertPool, error) {
 	if text == "" {
 		return nil, nil

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// cpuQuota returns how many processors' time the control groups of this process
-// allow it, or infinity where they set no limit: cpu.max of cgroup v2, or
-// cpu.cfs_quota_us of v1, of the process's own group and of those around it. root
-// is the file system that holds proc and sys.
+// cpuQuota returns the CPU quota of this process (the CPU limit of its container) in processors, or
+// infinity where there is no limit: cpu.max of cgroup v2, or cpu.cfs_quota_us of v1, of the control
+// group of the process and of its parents. root is the file system with proc and sys.
 func cpuQuota(root fs.FS) float64 {
 	quota := math.Inf(1)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
@@ -31,7 +30,7 @@ func cpuQuota(root fs.FS) float64 {
 			continue
 		}
 		for _, mount := range mounts {
-			// In a container the mount is its own group, and the path may be the host's.
+			// In a container the mount is the group of the container, and the path may be that of the host.
 			for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
 				if found, ok := read(root, path.Join(mount, group)); ok {
 					quota = min(quota, found)
@@ -45,7 +44,7 @@ func cpuQuota(root fs.FS) float64 {
 	return quota
 }
 
-// quotaV2 reads "<quota> <period>" or "max <period>".
+// quotaV2 parses "<quota> <period>" or "max <period>".
 func quotaV2(root fs.FS, group string) (float64, bool) {
 	text, err := fs.ReadFile(root, path.Join(group, "cpu.max"))
 	parts := strings.Fields(string(text))
@@ -55,7 +54,7 @@ func quotaV2(root fs.FS, group string) (float64, bool) {
 	return ratio(parts[0], parts[1])
 }
 
-// quotaV1 reads the quota, which is -1 for none, and the period.
+// quotaV1 parses the quota, which is -1 for none, and the period.
 func quotaV1(root fs.FS, group string) (float64, bool) {
 	quota, err := fs.ReadFile(root, path.Join(group, "cpu.cfs_quota_us"))
 	period, err2 := fs.ReadFile(root, path.Join(group, "cpu.cfs_period_us"))

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Keyring seals the secrets that must be read back (encryption at rest): API key secrets,
-// SMTP passwords, mail tokens in events. A master key encrypts the values themselves: there
-// is no envelope encryption with a KEK and data keys below it. The first key seals; every key opens, so
-// that a new key can be put in front and the older ones dropped once nothing
-// is sealed under them.
+// Keyring encrypts the secrets that must be read back (encryption at rest): API key secrets, SMTP
+// passwords, mail tokens in events. To seal is to encrypt and authenticate, to open is to decrypt. A
+// master key encrypts the values themselves: there is no envelope encryption with a KEK and data
+// keys. The first key seals, every key opens, so that a new key can be put in front (key rotation:
+// pkg/reseal) and older keys removed when no value is sealed under them.
 type Keyring struct {
 	active string
 	keys   map[string]cipher.AEAD
-	roots  map[string][]byte // from which keys for other purposes are derived
+	roots  map[string][]byte // the master keys, from which Derive derives other keys
 }
 
-// ErrSealed is returned for a sealed value that no key of the ring opens, or
-// that was sealed for another purpose.
+// ErrSealed is returned for a sealed value that no key of the ring decrypts, or that was sealed
+// for another purpose.
 var ErrSealed = errors.New("secure: cannot open the sealed value: its master key is not configured, or the value was changed")
 
 const (
@@ -31,7 +31,7 @@ const (
 	nonceSize   = 12
 )
 
-// ParseKeyring reads "id:base64 of 32 bytes[,older id:base64...]".
+// ParseKeyring parses "id:base64 of 32 bytes[,older id:base64...]".
 func ParseKeyring(text Secret) (*Keyring, error) {
 	ring := &Keyring{keys: map[string]cipher.AEAD{}, roots: map[string][]byte{}}
 	for entry := range strings.SplitSeq(text.Reveal(), ",") {
@@ -62,16 +62,16 @@ func ParseKeyring(text Secret) (*Keyring, error) {
 	return ring, nil
 }
 
-// NewMasterKey makes the text of a ring with one fresh key.
+// NewMasterKey returns the text of a keyring with one new key.
 func NewMasterKey(name string) Secret {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	return Secret(name + ":" + base64.StdEncoding.EncodeToString(key))
 }
 
-// Seal encrypts plain with AES-256-GCM under the active key. The purpose (for
-// example "oauth.apikey/" and the key's id) is authenticated with it: a value
-// copied to another row does not open there.
+// Seal encrypts plain with AES-256-GCM under the active key. The purpose (for example
+// "oauth.apikey/" and the id of the API key) is authenticated as additional data, so that a value
+// that is copied to another row cannot be opened there.
 func (r *Keyring) Seal(plain Secret, purpose string) []byte {
 	out := slices.Grow(r.Mark(), nonceSize+len(plain)+16)
 	nonce := make([]byte, nonceSize)
@@ -80,7 +80,7 @@ func (r *Keyring) Seal(plain Secret, purpose string) []byte {
 	return r.keys[r.active].Seal(out, nonce, []byte(plain), []byte(purpose))
 }
 
-// Open decrypts what Seal made for the same purpose.
+// Open decrypts a value that Seal has encrypted for the same purpose.
 func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
 	if len(sealed) < 2 || sealed[0] != sealVersion || len(sealed) < 2+int(sealed[1])+nonceSize {
 		return "", ErrSealed
@@ -98,13 +98,13 @@ func (r *Keyring) Open(sealed []byte, purpose string) (Secret, error) {
 	return Secret(plain), nil
 }
 
-// Keyrings are rings whose keys may have the same ids. The first seals, each opens.
+// Keyrings are several keyrings, whose keys may have the same ids. The first seals, every one opens.
 type Keyrings []*Keyring
 
 // Seal is Keyring.Seal of the first ring.
 func (r Keyrings) Seal(plain Secret, purpose string) []byte { return r[0].Seal(plain, purpose) }
 
-// Open decrypts what Seal of any of the rings made for the same purpose.
+// Open decrypts a value that any of the keyrings has sealed for the same purpose.
 func (r Keyrings) Open(sealed []byte, purpose string) (plain Secret, err error) {
 	for _, ring := range r {
 		if plain, err = ring.Open(sealed, purpose); err == nil {
@@ -114,18 +114,18 @@ func (r Keyrings) Open(sealed []byte, purpose string) (plain Secret, err error) 
 	return plain, err
 }
 
-// Derive returns a key of 32 bytes that signs for one purpose alone (HKDF with
-// SHA-256, RFC 5869), and the id of the active key, which it comes from. It reveals
-// nothing of the ring's keys, nor of those for other purposes.
+// Derive returns a key of 32 bytes for one purpose, derived from the active key (key derivation,
+// HKDF with SHA-256, RFC 5869), and the id of the active key. The derived key reveals neither the
+// master key nor the keys for other purposes.
 func (r *Keyring) Derive(purpose string) (keyID string, key Secret) {
 	key, err := r.Derived(r.active, purpose)
 	if err != nil {
-		panic(err) // the active key is there
+		panic(err) // the active key is always in the ring
 	}
 	return r.active, key
 }
 
-// Derived returns the key that Derive gave when the key of that id was active.
+// Derived returns the key that Derive returned while the key with that id was active.
 func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 	root, ok := r.roots[keyID]
 	if !ok {
@@ -134,16 +134,15 @@ func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 	return Derive(Secret(root), purpose), nil
 }
 
-// Mark is what every value sealed under the active key begins with. A value
-// that does not is to be sealed again before its key can be dropped.
+// Mark returns the prefix of every value that is sealed under the active key. Any other value must
+// be sealed again before its key can be removed.
 func (r *Keyring) Mark() []byte {
 	return append([]byte{sealVersion, byte(len(r.active))}, r.active...)
 }
 
-// SealedColumn is a column of sealed values (NULL is none) in a table that has a
-// tenant_id. Key is the column that identifies a row of a tenant, and Purpose what
-// the value in the row of that key is sealed for. Package reseal seals the values
-// again under a new master key.
+// SealedColumn is a column with sealed values, or NULL, in a table with a tenant_id. Key is the
+// column that identifies a row of a tenant, and Purpose returns the purpose of Seal for the row with
+// that key. Package reseal seals the values again under a new master key.
 type SealedColumn[K any] struct {
 	Table, Key, Column string
 	Purpose            func(K) string

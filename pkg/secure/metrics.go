@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// instrument makes the metrics of the pool.
+// registerMetrics registers the metrics of the worker pool of password hashes.
 func (p *Passwords) registerMetrics() {
 	meter := otel.Meter("directory")
 	buckets := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)

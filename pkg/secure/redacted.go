@@ -1,7 +1,6 @@
-// Package secure holds what keeps secrets secret: values that cannot be
-// printed (secret.go), sealing at rest (keyring.go), password hashes in a
-// bounded pool (password.go), one-time tokens (token.go) and HS256 tokens with
-// a pinned algorithm (jwt.go).
+// Package secure keeps secrets secret: a type whose values are redacted in logs (redacted.go),
+// encryption of secrets at rest (encryption.go), password hashes in a bounded worker pool
+// (password.go), random tokens (token.go) and JWTs with a pinned algorithm (jwt.go).
 package secure
 
 import (
@@ -9,22 +8,22 @@ import (
 	"log/slog"
 )
 
-// Secret is text that is redacted: formatting and logging print "***".
-// JSON carries the value, because secrets travel between services.
+// Secret is a text that is redacted in logs: formatting and logging print "***". JSON has the
+// value, because services send secrets to each other.
 type Secret string
 
 const hidden = "***"
 
-// String hides the value.
+// String returns "***".
 func (s Secret) String() string { return hidden }
 
-// GoString hides the value from %#v.
+// GoString returns "***", for %#v.
 func (s Secret) GoString() string { return hidden }
 
-// Format hides the value from every verb.
+// Format prints "***" for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 
-// LogValue hides the value from slog.
+// LogValue returns "***", for slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
 // Reveal returns the value.

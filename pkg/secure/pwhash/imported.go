@@ -19,9 +19,9 @@ import (
 	"github.com/doorward/doorward/pkg/alias"
 )
 
-// The limits of an imported hash. Each login attempt costs its work and keeps a
-// worker from the logins of all others: at these limits it takes about a second,
-// some 25 times a hash of the default cost. bcrypt is rarely used above 12.
+// The limits of an imported hash. Each login attempt computes the hash and occupies a worker of the
+// pool: at these limits it takes about a second, some 25 times a hash of DefaultCost. A bcrypt
+// cost above 12 is rare.
 const (
 	minBcryptCost = 4
 	maxBcryptCost = 14
@@ -31,12 +31,11 @@ const (
 
 const neutralPrefix = "$service2$"
 
-// ParseImported reads a password hash in the modular crypt format
-// (docs/interface/accounts.md#password-hashes): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated hash as
-// $service2$, where the deployment's alias may stand for the word service. It
-// returns the form to store, or an error that says why it is no such hash or costs
-// too much. Imported hashes are compared with the bytes of a password as they are
-// sent: no exporter is known to have normalised them.
+// ParseImported validates a password hash in the modular crypt format that is imported
+// (docs/interface/accounts.md#password-hashes): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated
+// hash as $service2$, where the deployment's alias may stand for the word service. It returns the
+// text to store, or an error for an invalid hash or one that takes too long. Imported hashes are
+// compared with the bytes of a password as they are sent, without Unicode normalisation.
 func ParseImported(text string, word alias.Alias) (stored string, err error) {
 	text = word.Neutral(text, neutralPrefix)
 	_, err = parseImported(text)
@@ -55,13 +54,13 @@ func parseImported(text string) (storedHash, error) {
 	return storedHash{}, fmt.Errorf("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
 }
 
-// iterated are the hash functions of $service2$ by their names.
+// iteratedAlgorithms are the hash functions of $service2$ by their names.
 var iteratedAlgorithms = map[string]func() hash.Hash{
 	"MD5": md5.New, "SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
 }
 
-// parseIterated reads ALGORITHM$ITERATIONS$SALT$HASH. The salt stands before
-// the password, in the first iteration only.
+// parseIterated parses ALGORITHM$ITERATIONS$SALT$HASH. The first iteration hashes the salt and the
+// password, each further one the result of the iteration before.
 func parseIterated(text string) (storedHash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 4 {
@@ -97,7 +96,7 @@ func parseIterated(text string) (storedHash, error) {
 	}}, nil
 }
 
-// standard reads padded Base64 of the standard alphabet, without line breaks.
+// decodeStandardBase64 decodes padded Base64 of the standard alphabet, without line breaks.
 func decodeStandardBase64(text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, base64.CorruptInputError(0)
@@ -105,11 +104,11 @@ func decodeStandardBase64(text string) ([]byte, error) {
 	return base64.StdEncoding.Strict().DecodeString(text)
 }
 
-// bcrypt64 is bcrypt's own Base64. Some writers leave stray bits in the last
-// character; they are passed over, as bcrypt does.
+// bcrypt64 is the Base64 of bcrypt. Unused bits in the last character, which some programs do not
+// clear, are ignored, as bcrypt does.
 var bcrypt64 = base64.NewEncoding("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789").WithPadding(base64.NoPadding)
 
-// parseBcrypt reads COST$ and the salt and hash, of 22 and 31 characters.
+// parseBcrypt parses COST$ and the salt and hash, of 22 and 31 characters.
 func parseBcrypt(text string, signExtended bool) (storedHash, error) {
 	if len(text) != 3+22+31 || text[2] != '$' {
 		return storedHash{}, fmt.Errorf("a bcrypt hash has two digits of cost, $, and 53 characters of salt and hash")
@@ -132,10 +131,9 @@ func parseBcrypt(text string, signExtended bool) (storedHash, error) {
 	}}, nil
 }
 
-// signExtendedKey returns the key that $2x$ makes of a password: it keeps the
-// fault of crypt_blowfish before 1.1, which took bytes as signed, so that one of
-// 0x80 and above sets all bits before it in its word. The key fills the 18 words
-// that the key schedule takes, so that bcrypt computes with it as it is.
+// signExtendedKey returns the key of a password for $2x$, with the bug of crypt_blowfish before 1.1:
+// it read bytes as signed, so that a byte of 0x80 and above sets all bits before it in its
+// word. The key has all 18 words of the key schedule, so that bcrypt uses it without changes.
 func signExtendedKey(password []byte) []byte {
 	ring := append(slices.Clone(password), 0)
 	key := make([]byte, 0, 18*4)
