@@ -2,11 +2,11 @@ package events
 
 import "github.com/doorward/doorward/pkg/id"
 
-// MailTokenPurpose is what a mail token of an account is sealed for (see
-// secure.Keyring): in its row, in the event that takes it to the mail, and in
-// the delivery that waits for the mail server.
+// MailTokenPurpose is the purpose for which a mail token of an account is sealed (encrypted; see
+// secure.Keyring): in its row, in the event that requests the mail, and in the delivery that waits
+// for the mail server.
 func MailTokenPurpose(account id.ID) string { return "mail.token/" + account.String() }
 
-// CodePurpose is what the code of a challenge is sealed for in the event that
-// takes it to the message.
+// CodePurpose is the purpose for which the code of a challenge is sealed in the event that requests
+// the text message.
 func CodePurpose(challenge id.ID) string { return "mfa.code/" + challenge.String() }

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// watch makes reportLag report the partition until end is called. Then the next member
-// that reads it reports it.
+// addToLag adds the partition to those whose consumer lag (doorward_events_lag) reportLag reports,
+// until end is called. Then the next member that reads the partition reports its lag.
 func (p *partition) addToLag(ctx context.Context) (end func()) {
 	c := p.consumer
 	c.assignedMu.Lock()
@@ -24,8 +24,8 @@ func (p *partition) addToLag(ctx context.Context) (end func()) {
 	}
 }
 
-// recordLag reports how many events of the partition are still to be handled, as far
-// as the broker has said.
+// recordLag reports how many events of the partition are not handled yet, from the last answer of
+// the broker.
 func (p *partition) recordLag(ctx context.Context) {
 	if next := p.next.Load(); next >= 0 { // kafka.FirstOffset until the first event
 		p.lag.Record(ctx, max(0, p.end.Load()-next), p.labels())
@@ -37,8 +37,8 @@ func (p *partition) labels() metric.MeasurementOption {
 		attribute.String("topic", p.topic), attribute.Int("partition", p.number))
 }
 
-// reportLag asks the broker for the ends of the partitions that this process reads,
-// until ctx ends: a handler that is blocked fetches no messages, which would tell them.
+// reportLag updates the lag of the partitions that this process reads each lagInterval, until ctx
+// ends: while a handler is blocked, no messages are fetched, whose answers would tell the lag.
 func (c *consumer) reportLag(ctx context.Context) {
 	for wait(ctx, c.outbox.lagInterval) == nil {
 		if err := c.updateLag(ctx); err != nil && ctx.Err() == nil {
@@ -47,6 +47,7 @@ func (c *consumer) reportLag(ctx context.Context) {
 	}
 }
 
+// updateLag requests the first and last offsets of the partitions from the broker.
 func (c *consumer) updateLag(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -64,7 +65,7 @@ func (c *consumer) updateLag(ctx context.Context) error {
 		return err
 	}
 	c.assignedMu.Lock()
-	defer c.assignedMu.Unlock() // so that a partition which is given up stays at 0
+	defer c.assignedMu.Unlock() // so that the lag of a revoked partition stays 0
 	for p := range c.assigned {
 		if at, known := found[p.topic][p.number]; known {
 			p.end.Store(at.LastOffset)
@@ -74,7 +75,7 @@ func (c *consumer) updateLag(ctx context.Context) error {
 	return nil
 }
 
-// offsets returns what the brokers answer to requests about each of the partitions.
+// offsets returns the answers of the brokers to offset requests for each of the partitions.
 func offsets(ctx context.Context, client *kafka.Client, topics map[string][]int, requests ...func(partition int) kafka.OffsetRequest) (
 	map[string]map[int]kafka.PartitionOffsets, error,
 ) {

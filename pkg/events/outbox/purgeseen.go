@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// seenRetention is how long an event is recognised as seen: longer than a
-	// broker keeps what it could deliver again.
+	// seenRetention is how long an event is recognised as handled: longer than the retention
+	// of a broker, which could deliver it again.
 	seenRetention = 30 * 24 * time.Hour
 	purgeInterval = time.Hour
 	purgeBatch    = 5000
 )
 
-// Forget is the worker that deletes old entries of the list of seen events, in
-// bounded batches, until ctx ends. Several replicas may run it.
+// PurgeSeen is the worker that deletes rows of seen_events after seenRetention, in batches, until ctx
+// ends. Several replicas may run it.
 func (o *Outbox) PurgeSeen(ctx context.Context) error {
 	ctx = telemetry.Untraced(ctx)
 	for {

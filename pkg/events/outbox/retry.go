@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// firstDelay is the delay after the first failure in a row; each further one
-// doubles it, up to a hundredfold.
+// firstBackoff is the delay after the first failure in a row. Each further failure doubles the delay,
+// up to 100 times firstBackoff.
 var firstBackoff = 100 * time.Millisecond
 
 // backoff returns the delay after the n-th failure in a row, counted from 0: exponential
@@ -28,8 +28,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retry runs work again with a back-off whenever it fails, until ctx ends. Work
-// that had lasted for a minute begins a new series of failures.
+// retry runs work, and again with back-off whenever it fails, until ctx ends. After work that ran
+// for a minute or longer the back-off starts again.
 func retry(ctx context.Context, what, topic string, work func(context.Context) error) {
 	for failures := 0; ; failures++ {
 		started := time.Now()
