@@ -6,23 +6,23 @@ import (
 	"github.com/doorward/doorward/pkg/changefeed"
 )
 
-// Feed reports the changes of which notifications arrive on a channel to services that
-// keep what they have asked this one.
+// Feed reports the changes that PostgreSQL notifies of on a channel to other services which cache
+// answers of this service (pkg/changefeed).
 type Feed struct {
 	db        *DB
 	log       *changefeed.Log
 	listening atomic.Bool // the notifications of all shards arrive
 }
 
-// NewFeed makes the feed of a channel, whose notifications are those of a Cache. It is to
-// be called before Listen.
+// NewFeed makes the feed of a channel, whose notifications are those of a Cache. It must be called
+// before Listen.
 func NewFeed(db *DB, channelName string) *Feed {
 	f := &Feed{db: db, log: changefeed.NewLog()}
 	db.register(channelName, f.enable, f.append)
 	return f
 }
 
-// enable begins the log again: what was notified before, or meanwhile, is not known.
+// enable resets the log, because changes may have been missed.
 func (f *Feed) enable(on bool) {
 	f.listening.Store(on)
 	f.log.Reset()
@@ -36,8 +36,8 @@ func (f *Feed) append(payload string) {
 	}
 }
 
-// After returns what has changed since a position: all that was committed more than
-// maxStaleness ago, or Behind where PostgreSQL has not confirmed that.
+// After returns the changes since a position: all that were committed more than maxStaleness ago. It
+// returns Behind if PostgreSQL has not confirmed that.
 func (f *Feed) After(position changefeed.Position) changefeed.Page {
 	behind := false
 	for _, shard := range f.db.allShards() {

@@ -19,22 +19,22 @@ const (
 	// connectTimeout bounds an attempt to connect to one host of a connection
 	// string, unless its parameter connect_timeout does.
 	connectTimeout = 5 * time.Second
-	// directParameter is the parameter of a connection string that names
-	// PostgreSQL itself where its host is a pooler's.
+	// directParameter is the parameter of a connection string with the address of PostgreSQL
+	// itself, where the host is a pooler.
 	directParameter = "direct"
 )
 
-// address is a connection string that was read.
+// connectionConfig is a parsed connection string (DSN).
 type connectionConfig struct {
-	pool   *pgxpool.Config // of queries and transactions
-	direct *pgxpool.Config // of sessions; the same configuration where there is no pooler
-	pooled bool            // whether a pooler is between, which shares sessions among its clients
+	pool   *pgxpool.Config // for queries and transactions
+	direct *pgxpool.Config // for connections that need a session; the same as pool without a pooler
+	pooled bool            // the host is a pooler, which shares sessions among its clients
 }
 
-// parse reads the connection string. Its parameter direct, which has the form
-// host:port[,host:port][/database], says that the host is a pooler's, as PgBouncer
-// in transaction mode, and where the server is: what needs a session of its own
-// (LISTEN, locks of sessions, migrations) connects there.
+// parse parses the connection string. Its parameter direct, of the form
+// host:port[,host:port][/database], says that the host is a pooler, such as PgBouncer in transaction
+// mode, and has the address of the server: connections that need a session of their own (LISTEN,
+// session locks, migrations) connect there.
 func (cfg Config) parse() (a connectionConfig, err error) {
 	base, rest, _ := strings.Cut(cfg.URL.Reveal(), "?")
 	query, err := url.ParseQuery(rest)
@@ -54,7 +54,7 @@ func (cfg Config) parse() (a connectionConfig, err error) {
 		return a, err
 	}
 	if !query.Has("default_query_exec_mode") {
-		// A statement that is prepared by name is missing in the next session.
+		// A named prepared statement would be missing in the next session of the pooler.
 		a.pool.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	servers, database, named := strings.Cut(direct, "/")
@@ -90,20 +90,20 @@ func parsePool(text string) (*pgxpool.Config, error) {
 	if pool.ConnConfig.ConnectTimeout == 0 {
 		pool.ConnConfig.ConnectTimeout = connectTimeout
 	}
-	// A session that waits for notifications notices within ten seconds that the machine of its server has gone.
+	// Keepalives detect within ten seconds that the machine of the server has failed.
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3}}
 	pool.ConnConfig.DialFunc = dialer.DialContext
 	return pool, nil
 }
 
-// open connects to PostgreSQL, with a session of its own.
+// connect connects to PostgreSQL itself, with a session of its own.
 func (a connectionConfig) connect(ctx context.Context) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, a.direct.ConnConfig)
 	return conn, explainConnectError(err)
 }
 
-// explain is Error for a connection that is made when a process starts: it says
-// what to change where TLS is refused.
+// explainConnectError is Error for a connection that is made when a process starts: for an error
+// of TLS it says what to change.
 func explainConnectError(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -121,9 +121,9 @@ func explainConnectError(err error) error {
 	return Error(err)
 }
 
-// checkSession returns an error unless the connection has a session of its own, as
-// it has not behind a pooler that shares sessions among its clients. A pooler that
-// keeps them apart must pass on the search path.
+// checkSession returns an error if the connection has no session of its own, because it is a
+// connection to a pooler that shares sessions among its clients. A pooler in session mode must pass
+// on the search path.
 func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 	first, err := backendPID(ctx, conn)
 	if err != nil || first == conn.PgConn().PID() {
@@ -147,7 +147,7 @@ func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 	if path != schema {
 		return errPoolerSession
 	}
-	// A pooler assigns the session that was released last, unless another client was quicker.
+	// A pooler assigns the session that was released last, unless another client has taken it.
 	for range 5 {
 		if _, err := other.Exec(ctx, `BEGIN`, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return Error(err)
@@ -174,14 +174,14 @@ var errPoolerSession = errors.New("DATABASE_URL leads to a pooler that shares se
 	"LISTEN, session locks, prepared statements and search_path fail there; name the server too with the parameter " +
 	"direct=host:port/database, or connect to it alone (docs/operations.md#postgresql)")
 
-// backend returns the process of the server that answers.
+// backendPID returns the id of the server process that answers.
 func backendPID(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
 	err = conn.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeSimpleProtocol).Scan(&pid)
 	return pid, err
 }
 
-// checkPool returns an error unless the sessions of a pooler see the schema, which
-// no client of it can set.
+// checkPool returns an error if the sessions of a pooler have another search path than the schema; a
+// client of the pooler cannot set it.
 func (db *DB) checkPool(ctx context.Context, cfg Config, role string) error {
 	path, err := Value[string](ctx, db, `SELECT coalesce(current_schema()::text, '')`)
 	if err != nil || path == cfg.Schema {

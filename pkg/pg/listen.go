@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// A connection that has been silent for listenSilence is pinged, and has listenTimeout to
-	// answer. Together they bound how long a cache serves what was changed elsewhere when the
-	// connection that should report it hangs. Otherwise it learns so within milliseconds.
+	// The connection is pinged after listenSilence without a notification, and must answer
+	// within listenTimeout. Together they bound how long a cache is stale when the connection
+	// hangs. Otherwise a cache is notified of a change within milliseconds.
 	listenSilence = time.Second
 	listenTimeout = time.Second
 	listenRetry   = time.Second
 
-	// While a cache with Bounds.MaxStaleness is in use, the connection is pinged every
-	// pingEvery; a cache counts as in use for inUseFor after a read.
+	// While a cache with Bounds.MaxStaleness is in use, the connection is pinged each
+	// pingEvery. A cache counts as in use for inUseFor after a read.
 	pingEvery = 20 * time.Millisecond
 	inUseFor  = time.Second
 )
 
-// reports are what is known of the changes that PostgreSQL reports.
+// notificationState says until when all notifications of changes have arrived.
 type notificationState struct {
-	currentAt atomic.Int64                       // time since started at which no notification was pending; 0: none
-	lastUsed    atomic.Int64                       // time since started at which a cache was last read; 0: never
-	wake        atomic.Pointer[context.CancelFunc] // ends the wait for a notification
+	currentAt atomic.Int64                       // time since started at which no notification was pending; 0: unknown
+	lastUsed  atomic.Int64                       // time since started at which a cache was last read; 0: never
+	wake      atomic.Pointer[context.CancelFunc] // ends the wait for a notification
 }
 
 var started = time.Now()
 
-// isCurrent reports whether all changes that are older than within have been reported.
+// isCurrent reports whether the notifications of all changes older than within have arrived.
 func (r *notificationState) isCurrent(within time.Duration) bool {
 	now := time.Since(started)
 	if quiet := now - time.Duration(r.lastUsed.Swap(int64(now))); quiet > inUseFor {
@@ -53,13 +53,13 @@ func (r *notificationState) interrupt() {
 	}
 }
 
-// age is the time since no notification was pending; it is not known while nothing listens.
+// age returns the time since no notification was pending. It is unknown without a connection.
 func (r *notificationState) age() (age time.Duration, known bool) {
 	confirmed := r.currentAt.Load()
 	return time.Since(started) - time.Duration(confirmed), confirmed > 0
 }
 
-// interval is how long after an answer the connection is pinged again.
+// interval returns how long after an answer the connection is pinged again.
 func (r *notificationState) interval() time.Duration {
 	if used := r.lastUsed.Load(); used > 0 && time.Since(started)-time.Duration(used) < inUseFor {
 		return pingEvery
@@ -67,18 +67,18 @@ func (r *notificationState) interval() time.Duration {
 	return listenSilence
 }
 
-// channel is a channel of notifications, and what is done with them.
+// channel is a channel of notifications with its callbacks.
 type channel struct {
 	name   string
-	enable func(bool) // whether notifications arrive, of all shards
+	enable func(bool) // called when the notifications of all shards arrive, or when those of a shard stop
 	notify func(payload string)
-	shards int // of the database
+	shards int // number of shards of the database
 
 	mu        sync.Mutex
-	listening int // shards whose notifications arrive
+	listening int // number of shards whose notifications arrive
 }
 
-// listens notes that the notifications of one of the shards arrive, or do not.
+// setListening records that the notifications of one of the shards arrive, or that they stopped.
 func (c *channel) setListening(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *channel) setListening(on bool) {
 }
 
 // OnNotify calls notify with the payload of each notification on a channel, while
-// Listen runs. It is to be called before Listen, and notify must not wait.
+// Listen runs. It must be called before Listen, and notify must not block.
 func (db *DB) OnNotify(name string, notify func(payload string)) {
 	db.register(name, func(bool) {}, notify)
 }
@@ -104,9 +104,9 @@ func (db *DB) register(name string, enable func(bool), notify func(payload strin
 	db.channels = append(db.channels, &channel{name: name, enable: enable, notify: notify})
 }
 
-// Listen enables the caches of the database and invalidates what PostgreSQL reports
-// of (LISTEN and NOTIFY), until ctx ends. Without a connection they are disabled;
-// it is made again.
+// Listen enables the caches of the database, and invalidates their entries when PostgreSQL notifies of
+// a change (cache invalidation across replicas by LISTEN and NOTIFY), until ctx ends. While the
+// connection is lost the caches are disabled; it is reconnected.
 func (db *DB) Listen(ctx context.Context) error {
 	db.channelsMu.Lock()
 	channels := slices.Clone(db.channels)
@@ -121,18 +121,18 @@ func (db *DB) Listen(ctx context.Context) error {
 	return nil
 }
 
-// listener is the connection of the process to a database that reports changes, to all
-// services that the process runs there.
+// listener is the connection of the process that receives the notifications of a database, for all
+// services of the process with that database.
 type listener struct {
 	notificationState
 
 	config *pgx.ConnConfig
-	users   int // databases that have it; guarded by listenersMu
+	users  int // number of DBs that use it; guarded by listenersMu
 
 	mu         sync.Mutex
 	channels   []*channel
-	subscribed map[*channel]bool // those whose notifications arrive
-	stop       func()            // ends the connection; nil while there is none to be
+	subscribed map[*channel]bool // the channels whose notifications arrive
+	stop       func()            // stops run; nil while it does not run
 }
 
 var (
@@ -140,7 +140,7 @@ var (
 	listeners   = map[string]*listener{} // by connection string
 )
 
-// listenerAt returns the listener of a database. It is released when nothing uses it.
+// listenerAt returns the listener of a database, shared by all DBs of the process.
 func listenerAt(at connectionConfig) *listener {
 	listenersMu.Lock()
 	defer listenersMu.Unlock()
@@ -169,7 +169,7 @@ func (l *listener) release() {
 	}
 }
 
-// add listens to channels, until remove.
+// addChannels starts listening to channels, until remove is called.
 func (l *listener) addChannels(channels []*channel) (remove func()) {
 	if len(channels) == 0 {
 		return func() {}
@@ -214,7 +214,7 @@ func (l *listener) unsubscribe(c *channel) {
 	}
 }
 
-// run keeps a connection that listens, until ctx ends.
+// run listens, and reconnects after failures, until ctx ends.
 func (l *listener) run(ctx context.Context) {
 	for {
 		err := l.listen(ctx)
@@ -230,7 +230,7 @@ func (l *listener) run(ctx context.Context) {
 	}
 }
 
-// listen returns when the connection fails.
+// listen connects and handles notifications until the connection fails.
 func (l *listener) listen(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
@@ -268,7 +268,7 @@ func (l *listener) pending() []*channel {
 	return slices.DeleteFunc(slices.Clone(l.channels), func(c *channel) bool { return l.subscribed[c] })
 }
 
-// subscribe listens to the channels that were added.
+// subscribe executes LISTEN for the channels that were added.
 func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
 	added := l.pending()
 	for _, c := range added {
@@ -287,8 +287,7 @@ func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// wait handles the notifications that arrive until the connection is to be pinged again, or
-// channels are added.
+// wait handles notifications until the connection must be pinged again, or channels are added.
 func (l *listener) wait(ctx context.Context, conn *pgx.Conn) error {
 	silence, cancel := context.WithTimeout(ctx, l.interval())
 	defer cancel()
@@ -299,7 +298,7 @@ func (l *listener) wait(ctx context.Context, conn *pgx.Conn) error {
 	return l.receive(ctx, silence, conn)
 }
 
-// receive handles the notifications that arrive until silence ends.
+// receive handles notifications until the context silence ends.
 func (l *listener) receive(ctx, silence context.Context, conn *pgx.Conn) error {
 	for {
 		received, err := conn.WaitForNotification(silence)
@@ -315,7 +314,7 @@ func (l *listener) receive(ctx, silence context.Context, conn *pgx.Conn) error {
 }
 
 // confirm pings the connection, and handles the notifications that arrive with the answer:
-// PostgreSQL reports all changes that were committed before.
+// PostgreSQL sends the notifications of all changes that were committed before.
 func (l *listener) confirm(ctx context.Context, conn *pgx.Conn) error {
 	asked := time.Since(started)
 	answer, cancel := context.WithTimeout(ctx, listenTimeout)

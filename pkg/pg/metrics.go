@@ -21,8 +21,8 @@ type tableSize struct {
 	Bytes int64
 }
 
-// observe makes the metrics of the pool and of the schema's tables, until the
-// pool is closed.
+// registerMetrics registers the metrics of the connection pool and of the tables of the schema, until
+// the pool is closed.
 func (db *DB) registerMetrics() error {
 	meter, own := otel.Meter("pg"), []attribute.KeyValue{attribute.String("schema", db.schema)}
 	if db.shard != "" {

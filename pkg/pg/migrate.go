@@ -17,10 +17,10 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrate runs the schema migrations of the service and returns the role that owns
-// the schema: doorward_<schema>, made on the first start where the login may make
-// roles. Where it may not, the login is the service's own and owns the schema
-// itself: the role is empty. Replicas that start together wait for each other.
+// migrate runs the schema migrations of the service (goose) and returns the role that owns the
+// schema: doorward_<schema>, which is created on the first start if the login may create roles. If it
+// may not, the login itself owns the schema, and the role is empty. Replicas that start at the same
+// time wait for each other by an advisory lock.
 func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string, err error) {
 	conn, err := at.connect(ctx)
 	if err != nil {
@@ -61,15 +61,15 @@ func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string,
 	return role, runMigrations(ctx, provider)
 }
 
-// A statement that waits for a lock of a table stops every later query of that
-// table. It waits for lockTimeout, lets those queries go, and is tried again.
+// A migration that waits for the lock of a table blocks every later query of that table. So it
+// waits for lockTimeout only, and is retried after lockPause.
 const (
 	lockTimeout  = 400 * time.Millisecond
 	lockAttempts = 100
 	lockPause    = time.Second
 )
 
-// up runs what is missing of the migrations.
+// runMigrations runs the migrations that are not applied yet.
 func runMigrations(ctx context.Context, provider *goose.Provider) error {
 	for attempt := 1; ; attempt++ {
 		_, err := provider.Up(ctx)
@@ -90,7 +90,7 @@ func runMigrations(ctx context.Context, provider *goose.Provider) error {
 	}
 }
 
-// logWarning logs what a migration raises as a warning.
+// logWarning logs the warnings that a migration raises.
 func logWarning(_ *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.SeverityUnlocalized == "WARNING" {
 		slog.Warn("database migration", "warning", notice.Message)
@@ -130,10 +130,9 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 	return role, nil
 }
 
-// ensureExtensions makes the extensions that the migrations need, where nobody
-// has, and returns the search path under which migrations see them. They lie in the
-// schema public, or wherever an administrator put them. Only the
-// migrations name what is in them.
+// ensureExtensions creates the extensions that the migrations need, if they do not exist, and returns
+// the search path of the migrations, which includes the schemas of the extensions: public, or
+// the schema that an administrator has chosen. Only migrations use names of an extension.
 func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path string, err error) {
 	path = pgx.Identifier{cfg.Schema}.Sanitize()
 	for _, name := range cfg.Extensions {
@@ -155,8 +154,8 @@ func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path str
 	return path, nil
 }
 
-// tolerate ignores that another database of the same server made the object
-// between the question and the statement.
+// ignoreAlreadyExists returns nil for the error that an object exists already, because another
+// process has created it between the check and the statement.
 func ignoreAlreadyExists(_ pgconn.CommandTag, err error) error {
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == "42710" || failure.Code == "23505" || failure.Code == "42P06") {
@@ -165,7 +164,7 @@ func ignoreAlreadyExists(_ pgconn.CommandTag, err error) error {
 	return Error(err)
 }
 
-// Embedded returns the folder migrations of a package's compiled-in files.
+// Embedded returns the folder migrations of the embedded files of a package.
 func Embedded(files embed.FS) fs.FS {
 	folder, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -174,10 +173,12 @@ func Embedded(files embed.FS) fs.FS {
 	return folder
 }
 
-// folders returns the migrations of the service and those of shards.
-func (cfg Config) folders() mergedFolders { return append(mergedFolders{Embedded(shardFiles)}, cfg.Migrations...) }
+// folders returns the migrations of the service and those of this package.
+func (cfg Config) folders() mergedFolders {
+	return append(mergedFolders{Embedded(shardFiles)}, cfg.Migrations...)
+}
 
-// folders lays the files of several folders beside each other.
+// mergedFolders is a file system with the files of several folders.
 type mergedFolders []fs.FS
 
 // Open opens the file in the first folder that has it.
@@ -202,7 +203,7 @@ func (f mergedFolders) Glob(pattern string) (names []string, err error) {
 	return names, nil
 }
 
-// lockKey names an advisory lock of the product.
+// lockKey returns the key of an advisory lock.
 func lockKey(purpose, name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("doorward/" + purpose + "/" + name))

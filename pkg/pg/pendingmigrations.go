@@ -10,8 +10,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Pending returns the names of the migrations that the schema of a service lacks, in
-// any of its databases. It changes nothing.
+// Pending returns the names of the schema migrations that are not applied yet in any database of a
+// service. It applies none (migrate.go does).
 func Pending(ctx context.Context, cfg Config) (names []string, err error) {
 	shards, err := parseShards(cfg.Shards)
 	if err != nil {

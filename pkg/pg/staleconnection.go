@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// mayBeClosed reports whether a pooled connection is to be pinged before it is
-// used: it was idle for a while, as those whose machine has gone, or the server has
-// sent something, as it does when it closes a connection. So the connections that
-// a restart of the server has closed fail no request.
+// shouldPing reports whether a connection of the pool must be pinged before it is used, because it may
+// be closed (stale): it was idle for more than a second, or the server has sent something, as it
+// does when it closes a connection. So a restart of the server does not fail a request by a closed
+// connection.
 func shouldPing(_ context.Context, idle pgxpool.ShouldPingParams) bool {
 	return idle.IdleDuration > time.Second || isReadable(idle.Conn.PgConn().Conn())
 }

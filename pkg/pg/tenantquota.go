@@ -13,24 +13,24 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// shares limits how many connections of a pool one tenant uses at a time, so that
-// its slow queries leave some to the other tenants. Further queries of the tenant
-// wait, the oldest first. What runs for no tenant has no limit.
+// tenantQuota limits how many connections of a pool one tenant uses at a time (noisy neighbour,
+// fairness between tenants), so that its slow queries leave connections to other tenants.
+// Further queries of the tenant wait in their order. Queries without a tenant are not limited.
 type tenantQuota struct {
-	limit   int // connections of one tenant; 0 for any number
+	limit   int // connections of one tenant; 0: no limit
 	mu      sync.Mutex
 	used    map[id.ID]int
-	waiting map[id.ID][]chan struct{} // never empty ones; closing one hands a connection over
-	waited  time.Duration             // by all that waited
+	waiting map[id.ID][]chan struct{} // no empty lists; closing a channel hands a connection over
+	waited  time.Duration             // sum of all waits
 }
 
-// newShares leaves a quarter of the pool to other tenants, at least one connection.
+// newTenantQuota leaves a quarter of the pool to other tenants, at least one connection.
 func newTenantQuota(connections int32) tenantQuota {
 	return tenantQuota{limit: max(1, int(connections)-max(1, int(connections)/4)), used: map[id.ID]int{}, waiting: map[id.ID][]chan struct{}{}}
 }
 
-// acquire waits until the tenant of the context may use a connection. Each call
-// without an error is followed by one of release with the same tenant.
+// acquire waits until the tenant of the context may use a connection. After nil the caller must call
+// release with the returned tenant.
 func (s *tenantQuota) acquire(ctx context.Context) (tenant id.ID, err error) {
 	tenant = caller.From(ctx).Tenant
 	if tenant.IsZero() || s.limit == 0 {
@@ -61,13 +61,14 @@ func (s *tenantQuota) addWait(since time.Time) {
 	s.waited += time.Since(since)
 }
 
-// waitTime returns how long queries have waited for a share, all together.
+// waitTime returns how long all queries together have waited.
 func (s *tenantQuota) waitTime() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waited
 }
 
+// release releases a connection of a tenant, or hands it over to the next waiting query.
 func (s *tenantQuota) release(tenant id.ID) {
 	if tenant.IsZero() || s.limit == 0 {
 		return
@@ -84,7 +85,7 @@ func (s *tenantQuota) release(tenant id.ID) {
 	}
 }
 
-// abandon ends a wait, or releases what it was handed meanwhile.
+// abandon ends a wait, or releases the connection that was handed over meanwhile.
 func (s *tenantQuota) abandon(tenant id.ID, turn chan struct{}) {
 	s.mu.Lock()
 	n := slices.Index(s.waiting[tenant], turn)
@@ -97,7 +98,7 @@ func (s *tenantQuota) abandon(tenant id.ID, turn chan struct{}) {
 	}
 }
 
-// remove takes the n-th out of those that wait.
+// remove removes the n-th waiting query of a tenant.
 func (s *tenantQuota) remove(tenant id.ID, n int) {
 	s.waiting[tenant] = append(s.waiting[tenant][:n:n], s.waiting[tenant][n+1:]...)
 	if len(s.waiting[tenant]) == 0 {
@@ -105,7 +106,7 @@ func (s *tenantQuota) remove(tenant id.ID, n int) {
 	}
 }
 
-// Query runs a query outside a transaction. The rows have to be closed, or read to
+// Query runs a query outside a transaction. The caller must close the rows, or read them to
 // their end.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	shard, _, err := db.shardOf(ctx)
@@ -128,8 +129,8 @@ func (db *DB) query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 	return &quotaRows{Rows: rows, release: sync.OnceFunc(func() { db.tenantQuota.release(tenant) })}, nil
 }
 
-// Exec runs a statement outside a transaction. It does not wait for a tenant that is
-// being moved: what is written for a tenant goes through InTx.
+// Exec runs a statement outside a transaction. It does not wait for a tenant that is being moved:
+// use InTx to write for a tenant.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	shard, _, err := db.shardOf(ctx)
 	if err != nil {
@@ -168,7 +169,7 @@ func (db *DB) send(ctx context.Context, batch *Batch) error {
 	return db.SendBatch(ctx, batch).Close()
 }
 
-// sharedRows end the use of a connection with the last row.
+// quotaRows release the quota after the last row.
 type quotaRows struct {
 	pgx.Rows
 	release func()

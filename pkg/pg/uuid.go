@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// RegisterID lets a connection read and write id.ID as uuid. It runs after a pool
-// has connected, and needs no round trip.
+// RegisterID registers the codec of id.ID for columns of the type uuid in a connection. It needs no
+// round trip.
 func RegisterID(_ context.Context, conn *pgx.Conn) error {
 	conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	return nil
