@@ -1,7 +1,7 @@
 // Package pg opens the schema of a service in PostgreSQL and runs its queries (connection pool, pgx).
 // One service owns one schema under one role. The queries of its store call One, All and Exec, which
-// turn errors of the driver into those of pkg/apierr/catalog.go. Transactions are in tx.go,
-// migrations in migrate.go, shards in shard.go, caches in cache.go, and the parameters of
+// turn errors of the driver into those of pkg/apierr/catalog.go. Queries are in query.go,
+// transactions in tx.go, migrations in migrate.go, shards in shard.go, caches in cache.go, and the parameters of
 // connections in connectionstring.go.
 package pg
 
@@ -192,90 +192,6 @@ func newPool(ctx context.Context, pool *pgxpool.Config, cfg Config, params map[s
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", Error(err))
 	}
 	return connected, nil
-}
-
-// PlanEach is passed as the first argument of a query that PostgreSQL must plan for the values of each
-// execution, because a generic plan of a prepared statement could be slow.
-const PlanEach = pgx.QueryExecModeCacheDescribe
-
-// Querier is a pool or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-// One returns the single row of a query as a struct, by the names of its columns. It returns
-// apierr.NotFound if there is no row.
-func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
-	return single(ctx, q, pgx.RowToStructByName[T], sql, args)
-}
-
-// Value returns the single value of a query. It returns apierr.NotFound if there is no row.
-func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
-	return single(ctx, q, pgx.RowTo[T], sql, args)
-}
-
-func single[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (v T, err error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err == nil {
-		v, err = pgx.CollectExactlyOneRow(rows, read)
-	}
-	return v, Error(err)
-}
-
-// Values returns the values of a query with one column.
-func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
-	return all(ctx, q, pgx.RowTo[T], sql, args)
-}
-
-// All returns the rows of a query as structs, by the names of its columns.
-func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
-	return all(ctx, q, pgx.RowToStructByName[T], sql, args)
-}
-
-func all[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (list []T, err error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err == nil {
-		list, err = pgx.CollectRows(rows, read)
-	}
-	return list, Error(err)
-}
-
-// Exec runs a statement and returns the number of rows that it changed.
-func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
-	tag, err := q.Exec(ctx, sql, args...)
-	return tag.RowsAffected(), Error(err)
-}
-
-// MustChange runs a statement that must change a row. It returns apierr.NotFound if it changed none.
-func MustChange(ctx context.Context, q Querier, sql string, args ...any) error {
-	n, err := Exec(ctx, q, sql, args...)
-	if err == nil && n == 0 {
-		return apierr.NotFound
-	}
-	return err
-}
-
-// Batch is statements that are sent in one round trip.
-type Batch = pgx.Batch
-
-// ExecBatch runs the statements of a batch in one round trip. A statement that fails ends the batch.
-func ExecBatch(ctx context.Context, q Batcher, batch *Batch) error {
-	return Error(q.sendBatch(ctx, batch))
-}
-
-// Batcher is a pool or a transaction.
-type Batcher interface {
-	sendBatch(ctx context.Context, batch *Batch) error
-}
-
-// QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
-// of into by the names of their columns.
-func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
-	batch.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
-		return err
-	})
 }
 
 // openSession opens a connection outside of the pool, with a session of its own, for advisory locks

@@ -6,9 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 )
@@ -104,86 +101,4 @@ func (s *tenantQuota) remove(tenant id.ID, n int) {
 	if len(s.waiting[tenant]) == 0 {
 		delete(s.waiting, tenant)
 	}
-}
-
-// Query runs a query outside a transaction. The caller must close the rows, or read them to
-// their end.
-func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	shard, _, err := db.shardOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return shard.query(ctx, sql, args...)
-}
-
-func (db *DB) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	tenant, err := db.tenantQuota.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.Pool.Query(ctx, sql, args...)
-	if err != nil {
-		db.tenantQuota.release(tenant)
-		return rows, err
-	}
-	return &quotaRows{Rows: rows, release: sync.OnceFunc(func() { db.tenantQuota.release(tenant) })}, nil
-}
-
-// Exec runs a statement outside a transaction. It does not wait for a tenant that is being moved:
-// use InTx to write for a tenant.
-func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	shard, _, err := db.shardOf(ctx)
-	if err != nil {
-		return pgconn.CommandTag{}, err
-	}
-	return shard.exec(ctx, sql, args...)
-}
-
-func (db *DB) exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	tenant, err := db.tenantQuota.acquire(ctx)
-	if err != nil {
-		return pgconn.CommandTag{}, err
-	}
-	defer db.tenantQuota.release(tenant)
-	tag, err := db.Pool.Exec(ctx, sql, args...)
-	if tag.RowsAffected() > 0 {
-		db.writes.Add(1)
-	}
-	return tag, err
-}
-
-func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
-	shard, _, err := db.shardOf(ctx)
-	if err != nil {
-		return err
-	}
-	return shard.send(ctx, batch)
-}
-
-func (db *DB) send(ctx context.Context, batch *Batch) error {
-	tenant, err := db.tenantQuota.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.tenantQuota.release(tenant)
-	return db.SendBatch(ctx, batch).Close()
-}
-
-// quotaRows release the quota after the last row.
-type quotaRows struct {
-	pgx.Rows
-	release func()
-}
-
-func (r *quotaRows) Next() bool {
-	more := r.Rows.Next()
-	if !more {
-		r.release()
-	}
-	return more
-}
-
-func (r *quotaRows) Close() {
-	r.Rows.Close()
-	r.release()
 }

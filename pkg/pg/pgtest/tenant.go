@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// acrossTenants are what a statement of the product has that may touch tables of
-// tenants without naming one, each with its reason.
+// allowedAcrossTenants are the patterns of statements that may use tables with a tenant_id without a
+// condition on it, each with its reason.
 var allowedAcrossTenants = []struct {
 	pattern *regexp.Regexp
 	reason  string
@@ -43,25 +43,24 @@ var (
 		`|\((\w+\.)?tenant_id\b[^()]*\) ?(=|<|>|IN\b)|USING \(tenant_id\b|ON CONFLICT \(tenant_id\b`)
 )
 
-// tenantTracer proves tenant isolation in SQL: it notes the statements of the product
-// that touch a table with a tenant_id and do not compare it. Statements that a test
-// runs itself are free.
+// tenantTracer checks tenant isolation in SQL: it records the statements of the product that use a
+// table with a tenant_id and have no condition on it. It ignores the statements of the tests themselves.
 type tenantTracer struct {
-	tables *regexp.Regexp // that have a tenant_id; nil for none
+	tables *regexp.Regexp // tables with a tenant_id; nil for none
 
 	mu       sync.Mutex
 	known    map[string]bool
 	unscoped []string
 }
 
-// watch names the tables that have a tenant_id.
+// setTables sets the tables with a tenant_id.
 func (t *tenantTracer) setTables(tables []string) {
 	if len(tables) > 0 {
 		t.tables = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|TABLE|,) (ONLY )?(` + strings.Join(tables, "|") + `)\b`)
 	}
 }
 
-// scoped reports whether a statement may run.
+// isScoped reports whether a statement has a condition on tenant_id, or needs none.
 func (t *tenantTracer) isScoped(sql string) bool {
 	if t.tables == nil {
 		return true
@@ -109,7 +108,7 @@ func isOfTest() bool {
 	}
 }
 
-// report fails the test for each statement that was noted.
+// report fails the test for each recorded statement.
 func (t *tenantTracer) report(tb testing.TB) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,12 +11,11 @@ import (
 	"strconv"
 )
 
-// oldest is the first major version that has all we use: DROP DATABASE … WITH
-// (FORCE) came with it.
+// minMajorVersion is the oldest supported major version: DROP DATABASE … WITH (FORCE) needs it.
 const minMajorVersion = 13
 
-// folders hold the binaries that distributions keep off the PATH, one folder
-// for each major version.
+// folders are where distributions install the binaries outside of the PATH, one folder for each
+// major version.
 var folders = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -24,7 +23,7 @@ var folders = []string{
 	"/usr/local/opt/postgresql*/bin",
 }
 
-// ErrNotFound is returned when the machine has no PostgreSQL server that will do.
+// ErrNotFound is returned when the machine has no supported PostgreSQL server.
 var ErrNotFound = fmt.Errorf("no PostgreSQL server of version %d or newer found on the PATH or in the usual folders; "+
 	"install one with `make setup` (or: apt-get install postgresql)", minMajorVersion)
 
@@ -33,12 +32,12 @@ type binaries struct {
 	major int
 }
 
-// Find returns the folder of initdb and postgres: the setting if there is one,
-// else the PATH's, else the newest in the folders of the known distributions.
+// Find returns the folder of initdb and postgres: the setting if it is not empty, else that in the
+// PATH, else the newest in folders.
 func Find(setting string) (bin string, err error) { return binariesFor(setting, 0) }
 
-// binariesFor returns what Find does, but of the wanted major version unless
-// that is 0, because a cluster can be run only by the version that made it.
+// binariesFor is Find for a major version, unless that is 0: a cluster can be run only by the major
+// version that created it.
 func binariesFor(setting string, wanted int) (string, error) {
 	if setting != "" {
 		found, err := inspectBinaries(setting, nil)
@@ -66,7 +65,7 @@ func binariesFor(setting string, wanted int) (string, error) {
 		"install it with: apt-get install postgresql-%d", wanted, wanted)
 }
 
-// installed lists what the machine has, the PATH's first, then the newest first.
+// installed returns the binaries of the machine: those in the PATH first, then the newest first.
 func installed() []binaries {
 	var all []binaries
 	for _, pattern := range folders {
@@ -94,9 +93,9 @@ var (
 	versionedFolder = regexp.MustCompile(`(?:postgresql[/@]|pgsql-)(\d+)`)
 )
 
-// inspect returns the version of the programs in a folder, or why they will not
-// do. It asks initdb, which takes a third of a warm start, unless the folder's
-// name prints.
+// inspectBinaries returns the version of the programs in a folder, or an error if they cannot be used. It
+// runs initdb --version, which takes a third of the time of a start, unless printed, the match of
+// the version in the name of the folder, has it.
 func inspectBinaries(dir string, printed []string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

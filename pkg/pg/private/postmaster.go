@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// postmaster is the server's first process, the parent of all others.
+// postmaster is the main process of the server, the parent of all its processes.
 type postmaster struct {
 	command *exec.Cmd
 	log     *outputTail
 }
 
-// postmaster starts the server on a data folder. On Linux it ends when this
-// process dies, in the orderly way, however this process dies.
+// postmaster starts the server on a data folder. On Linux it gets SIGINT (fast shutdown) when this
+// process dies, even if this process is killed.
 func (a account) postmaster(bin, data string, settings []string, log io.Writer) (*postmaster, error) {
 	arguments := []string{"-D", data}
 	for _, setting := range settings {
@@ -33,7 +33,7 @@ func (a account) postmaster(bin, data string, settings []string, log io.Writer) 
 		log:     &outputTail{to: log},
 	}
 	p.command.Stdout, p.command.Stderr = p.log, p.log
-	// A backend that outlives a killed postmaster holds the log open for a moment.
+	// A backend of a killed postmaster has the log open for another moment.
 	p.command.WaitDelay = time.Second
 	if err := startProcess(p.command); err != nil {
 		return nil, err
@@ -43,10 +43,10 @@ func (a account) postmaster(bin, data string, settings []string, log io.Writer) 
 
 func (p *postmaster) pid() int { return p.command.Process.Pid }
 
-// signal is harmless once the process has ended.
+// signal sends a signal; it does nothing after the process has ended.
 func (p *postmaster) signal(signal os.Signal) { _ = p.command.Process.Signal(signal) }
 
-// wait returns how the process ended, never nil, with the end of its log.
+// wait waits until the process ends. It returns how it ended, with the end of its log, and never nil.
 func (p *postmaster) wait() error {
 	err := p.command.Wait()
 	if err == nil {
@@ -55,8 +55,8 @@ func (p *postmaster) wait() error {
 	return fmt.Errorf("%w\n%s", err, p.log)
 }
 
-// run runs a program of PostgreSQL's to its end and returns what it said, which
-// is also in the error. It dies with this process.
+// run runs a program of PostgreSQL to its end and returns its output, which is also in the error. On
+// Linux the program is killed when this process dies.
 func (a account) run(ctx context.Context, program, dir string, arguments []string) (string, error) {
 	said := &outputTail{to: io.Discard}
 	command := a.command(ctx, program, dir, arguments, syscall.SIGKILL)
@@ -72,9 +72,9 @@ func (a account) run(ctx context.Context, program, dir string, arguments []strin
 	return said.String(), nil
 }
 
-// command is a program run by the account, in a folder that the account can
-// enter. It is out of reach of the terminal's Ctrl-C, which is the launcher's to
-// handle, and sees nothing of our environment, where secrets may be.
+// command returns a command that runs a program as the account, in a folder that the account can
+// enter. It does not get the Ctrl-C of the terminal, which this process handles, nor the environment
+// of this process, which may have secrets.
 func (a account) command(ctx context.Context, program, dir string, arguments []string, death syscall.Signal) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = dir
@@ -86,8 +86,8 @@ func (a account) command(ctx context.Context, program, dir string, arguments []s
 	return command
 }
 
-// starter is a goroutine that keeps its thread for ever: Linux sends the signal
-// of a parent's death when the thread that started the child ends.
+// processStarter is a goroutine that starts processes and is locked to its thread for ever: Linux sends
+// the signal of the parent's death (Pdeathsig) when the thread that has started the child ends.
 var processStarter = sync.OnceValue(func() chan<- func() {
 	starts := make(chan func())
 	go func() {
@@ -105,11 +105,11 @@ func startProcess(command *exec.Cmd) error {
 	return <-result
 }
 
-// lastWords passes output on and keeps its end for the error that reports how a
+// outputTail writes output to a writer, and keeps the end of it for the error that reports how a
 // program ended.
 type outputTail struct {
-	mu  sync.Mutex
-	to  io.Writer
+	mu   sync.Mutex
+	to   io.Writer
 	tail []byte
 }
 

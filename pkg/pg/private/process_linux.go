@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// attributes make a child that gets a signal when this process dies.
+// processAttributes are those of a child process that gets a signal when this process dies.
 func processAttributes(credential *syscall.Credential, death syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: death, Credential: credential}
 }
 
-// residents lists the processes of a server on the data folder: the postmaster
-// and all its children have it as their working directory.
+// serverProcesses returns the process ids of the server on a data folder: the postmaster and all its
+// children have the folder as their working directory.
 func serverProcesses(data string, _ int) []int {
 	var found []int
 	entries, _ := filepath.Glob("/proc/[0-9]*/cwd") // the only error is a bad pattern
@@ -23,7 +23,7 @@ func serverProcesses(data string, _ int) []int {
 		}
 		process := filepath.Dir(entry)
 		if name, err := os.ReadFile(filepath.Join(process, "comm")); err != nil || string(name) != "postgres\n" {
-			continue // somebody's shell
+			continue // another program, such as a shell
 		}
 		pid, _ := strconv.Atoi(filepath.Base(process))
 		found = append(found, pid)
