@@ -19,9 +19,9 @@ func ParseNumber(text string) (string, bool) {
 	return text, numberPattern.MatchString(text)
 }
 
-// customFilter reads a search by custom data (docs/interface/search.md#custom-data): a text
-// with * at either end, or a range of numbers, of datetimes, or of what may be
-// both: the stored value decides.
+// customFilter parses a filter by custom data (docs/interface/search.md#custom-data): a text with * at
+// either end, or a range of numbers or of datetimes. A range such as [2015,2016] may be both: the
+// type of the stored value decides.
 func customFilter(f Filter) (Filter, error) {
 	value := strings.TrimSpace(f.Text)
 	if !strings.HasPrefix(value, "[") && !strings.HasPrefix(value, "(") {
@@ -46,7 +46,7 @@ func customFilter(f Filter) (Filter, error) {
 	return f, nil
 }
 
-// numberRange reads "[0,1000)", "[50,]" or "[10]".
+// numberRange parses "[0,1000)", "[50,]" or "[10]".
 func numberRange(value string) (r NumberRange, err error) {
 	invalid := apierr.ParameterInvalid.Because("%q is not a range such as [0,1000) or [2015-01,2015-06]", value)
 	last := value[len(value)-1]
@@ -77,7 +77,7 @@ func numberRange(value string) (r NumberRange, err error) {
 	return r, nil
 }
 
-// isBelow compares two numbers of numberPattern.
+// isBelow reports whether a is less than b; both match numberPattern.
 func isBelow(a, b string) bool {
 	left, ok := new(big.Rat).SetString(a)
 	right, also := new(big.Rat).SetString(b)

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// layouts are the prefixes of an ISO-8601 datetime, each with the length of
-// the period that it names.
+// layouts are the prefixes of an ISO 8601 datetime, each with the function that returns the end of the
+// period that it names.
 var layouts = []struct {
 	layout string
 	next   func(time.Time) time.Time
@@ -22,12 +22,12 @@ var layouts = []struct {
 	{"2006-01-02T15:04:05", func(t time.Time) time.Time { return t.Add(time.Second) }},
 }
 
-// timezone is the end of a datetime with a time of day. In a query the plus sign
-// of an offset may have been read as a space.
+// timezone matches the time zone at the end of a datetime. In a query the plus sign of an offset may
+// have been decoded to a space.
 var timezone = regexp.MustCompile(`(T[0-9:.]+)(Z|[+ -][0-9]{2}:[0-9]{2})$`)
 
-// period returns the first instant of the period that value names, and the first
-// after it. A zero time means an open end, so no value may name it.
+// period returns the first instant of the period that value names, and the first instant after it. It
+// refuses the zero time, which means an open end.
 func period(value string) (from, until time.Time, err error) {
 	text, zone := strings.TrimSpace(value), time.UTC
 	if found := timezone.FindStringSubmatchIndex(text); found != nil {
@@ -61,8 +61,8 @@ func isFraction(digits string) bool {
 	return len(digits) >= 1 && len(digits) <= 9 && strings.Trim(digits, "0123456789") == ""
 }
 
-// fractionOf returns the period that a fraction of a second names, which is no
-// shorter than what the database can distinguish.
+// fractionOf returns the period that a fraction of a second names, of at least a microsecond, the
+// precision of the database.
 func fractionOf(second time.Time, digits string) (from, until time.Time, err error) {
 	nanoseconds, err := time.ParseDuration("0." + digits + "s")
 	length := time.Second
@@ -73,9 +73,9 @@ func fractionOf(second time.Time, digits string) (from, until time.Time, err err
 	return from, from.Add(max(length, time.Microsecond)), err
 }
 
-// parsePeriod reads a datetime search (docs/interface/search.md#datetimes): a bare
-// prefix, or a range whose square brackets include and whose round ones
-// exclude the period at that end. A zero time is an open end.
+// parsePeriod parses a filter by datetime (docs/interface/search.md#datetimes): a prefix of a datetime,
+// or a range whose square brackets include, and whose round brackets exclude, the period at that end.
+// A zero time is an open end.
 func parsePeriod(value string) (from, until time.Time, err error) {
 	value = strings.TrimSpace(value)
 	if value == "" || !strings.ContainsRune("[(", rune(value[0])) {

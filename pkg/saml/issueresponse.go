@@ -20,16 +20,16 @@ const (
 var signatureMethods = map[string]string{SHA256: dsig.RSASHA256SignatureMethod, SHA1: dsig.RSASHA1SignatureMethod}
 
 const (
-	clockSkew    = time.Minute     // by which the other party's clock may be late
-	responseLife = 5 * time.Minute // how long a response can be used
+	clockSkew    = time.Minute     // by how much the clocks of the parties may differ
+	responseLife = 5 * time.Minute // how long an issued response is valid
 )
 
-// bearer is the method by which the browser that brings an assertion is its subject
-// (SAML 2.0 profiles, section 3.3).
+// bearer is the method of subject confirmation by which the browser that sends an assertion is its
+// subject (SAML 2.0 profiles, section 3.3).
 const bearer = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
 
-// Response informs a service provider that a user has logged in (SAML 2.0 profiles,
-// section 4.1.4.2).
+// Response is a response that the identity provider issues: it informs a service provider that a user
+// has logged in (SAML 2.0 profiles, section 4.1.4.2). verifyresponse.go verifies received responses.
 type Response struct {
 	Issuer       string // entity id of the identity provider
 	Audience     string // entity id of the service provider
@@ -41,7 +41,7 @@ type Response struct {
 	Now          time.Time
 }
 
-// Attribute is a fact about the user.
+// Attribute is an attribute of the user in an assertion.
 type Attribute struct {
 	Name       string
 	NameFormat string // empty: unspecified
@@ -50,8 +50,8 @@ type Attribute struct {
 	FriendlyName string // for people; empty: none
 }
 
-// Sign returns the response in XML. Its assertion and the response itself are
-// signed: service providers differ in which of them they verify.
+// Sign returns the response in XML. Both the assertion and the response are signed, because service
+// providers differ in which signature they verify.
 func (r Response) Sign(pair KeyPair, algorithm string) ([]byte, error) {
 	signer, err := newSigner(pair, algorithm)
 	if err != nil {
@@ -65,14 +65,14 @@ func (r Response) Sign(pair KeyPair, algorithm string) ([]byte, error) {
 		saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusSuccess}}, assertion.Element())
 }
 
-// The reasons of a Refusal (SAML 2.0 core, section 3.2.2.2).
+// The reasons of a Refusal: status codes (SAML 2.0 core, section 3.2.2.2).
 const (
 	NoPassive     = saml.StatusNoPassive
 	AuthnFailed   = saml.StatusAuthnFailed
 	RequestDenied = saml.StatusRequestDenied
 )
 
-// Refusal informs a service provider that a user has not logged in.
+// Refusal is a response that informs a service provider that a user has not logged in.
 type Refusal struct {
 	Issuer       string // entity id of the identity provider
 	ConsumerURL  string // where the response goes
@@ -117,7 +117,7 @@ func (r Response) assertion() saml.Assertion {
 			}},
 		}},
 	}
-	if r.NameIDFormat == PersistentNameID { // it is unique for the two parties alone
+	if r.NameIDFormat == PersistentNameID { // the name is unique for these two parties only
 		assertion.Subject.NameID.NameQualifier, assertion.Subject.NameID.SPNameQualifier = r.Issuer, r.Audience
 	}
 	var statement saml.AttributeStatement
@@ -136,7 +136,7 @@ func (r Response) assertion() saml.Assertion {
 
 func newMessageID() string { return "_" + secure.Token(32).Reveal() }
 
-// xmlText returns the text without the characters that XML 1.0 cannot hold.
+// xmlText returns the text without the characters that XML 1.0 does not allow.
 func xmlText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
@@ -178,7 +178,7 @@ func (s signer) envelope(issuer, to, inResponseTo string, now time.Time, status 
 	return marshalCanonical(whole())
 }
 
-// written returns an element in the canonical form, which signatures survive.
+// marshalCanonical returns an element as XML in canonical form, so that its signature stays valid.
 func marshalCanonical(element *etree.Element) ([]byte, error) {
 	document := etree.NewDocument()
 	document.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true, CanonicalEndTags: true}

@@ -12,9 +12,9 @@ import (
 
 var errNoStatus = errors.New("has no Status with a StatusCode")
 
-// ReadLogoutResponse reads the answer to a LogoutRequest, deflated or not. It returns
-// apierr.SAMLFailed where the identity provider has not ended all of its sessions, and
-// SAMLMalformed for anything that is no answer. It checks no signature.
+// ReadLogoutResponse reads the LogoutResponse to a LogoutRequest (single logout), deflated or not. It
+// returns nil if it reports success, apierr.SAMLFailed if the identity provider has not ended all of
+// its sessions, and SAMLMalformed for any other message. It verifies no signature.
 func ReadLogoutResponse(encoded string) error {
 	refused := func(reason string) error {
 		return apierr.SAMLMalformed.Because("the logout response cannot be used: it %s", reason)
@@ -40,8 +40,7 @@ func ReadLogoutResponse(encoded string) error {
 	return nil
 }
 
-// failure returns the codes and the message in the Status of a response; none where it
-// is a success.
+// statusReasons returns the codes and the message in the Status of a response; none for a success.
 func statusReasons(response *etree.Element) (reasons []string, err error) {
 	status := childOf(response, protocol, "Status")
 	if status == nil {

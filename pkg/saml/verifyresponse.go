@@ -14,23 +14,23 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// MaxResponse bounds a response, in bytes, in Base64.
+// MaxResponse is the largest response in bytes, in Base64.
 const MaxResponse = 512 << 10
 
-// ServiceProvider is what a service provider expects of a response (SAML 2.0
-// profiles, section 4.1.4.3).
+// ServiceProvider verifies responses as the service provider (SAML 2.0 profiles, section 4.1.4.3). Its
+// fields are the expected values of a response.
 type ServiceProvider struct {
 	EntityID     string
 	ConsumerURL  string
-	Issuer       string   // entity id of the identity provider; empty: any that signs with a certificate
-	RequestID    string   // of the request; empty: the identity provider began
+	Issuer       string   // entity id of the identity provider; empty: any issuer with a valid signature
+	RequestID    string   // id of the request; empty: the login was started by the identity provider
 	Certificates []string // of the identity provider, in PEM
 	AllowSHA1    bool
 	KeyPair      func() (KeyPair, error) // decrypts assertions
 	Now          time.Time
 }
 
-// Login is what a verified response states.
+// Login is the content of a verified response.
 type Login struct {
 	ResponseID   string
 	AssertionID  string // for replay protection: services/directory/samllogin.go
@@ -43,8 +43,10 @@ type Login struct {
 	ExpiresAt time.Time
 }
 
-// Read reads a SAMLResponse that came by HTTP-POST. It returns apierr.SAMLMalformed,
-// SAMLSignature, or SAMLFailed where the identity provider reports a failure.
+// VerifyResponse verifies a SAMLResponse that came by HTTP-POST, and returns its content: it validates
+// the signature, the issuer, the audience, the recipient and the times. It returns
+// apierr.SAMLMalformed, SAMLSignature, or SAMLFailed if the identity provider reports a failure.
+// The caller prevents replay (services/directory/samllogin.go).
 func (p ServiceProvider) VerifyResponse(encoded string) (Login, error) {
 	if len(encoded) > MaxResponse {
 		return Login{}, malformedResponse("it is too large")
@@ -82,9 +84,9 @@ func malformedResponse(reason string) error {
 	return apierr.SAMLMalformed.Because("the SAML response cannot be used: %s", reason)
 }
 
-// checkShape wants one response with at most one assertion, and signatures where
-// they are looked for, which refuses XML signature wrapping (XSW): every known way to
-// wrap a signed element in another needs a second one of some kind.
+// checkShape prevents XML signature wrapping (XSW): it refuses a document that is not one response
+// with at most one assertion, and with signatures only where they are verified. Every known
+// wrapping attack needs a second element of one of these kinds.
 func checkShape(response *etree.Element) error {
 	if !hasName(response, protocol, "Response") {
 		return errors.New("it is not a Response")
@@ -131,9 +133,9 @@ func hasSignature(element *etree.Element) bool {
 	return len(childrenOf(element, signatureNamespace, "Signature")) > 0
 }
 
-// signed verifies every signature and returns the response and its assertion, the
-// latter as a signature covers it; nil where there is none. A response that reports
-// a failure need not be signed: nobody logs in by it.
+// verifySignatures verifies all signatures. It returns the response, and its assertion as a signature
+// covers it, or nil if there is no assertion. A response without an assertion, which reports a
+// failure, need not be signed.
 func (p ServiceProvider) verifySignatures(response *etree.Element) (whole, assertion *etree.Element, err error) {
 	v := verifier{p.Certificates, p.AllowSHA1, p.Now}
 	whole, covered := response, hasSignature(response)
@@ -142,8 +144,8 @@ func (p ServiceProvider) verifySignatures(response *etree.Element) (whole, asser
 			return nil, nil, signatureError(err)
 		}
 	}
-	if sealed := childOf(whole, assertionNamespace, "EncryptedAssertion"); sealed != nil {
-		assertion, err = p.decryptAssertion(v, whole, sealed, covered)
+	if encrypted := childOf(whole, assertionNamespace, "EncryptedAssertion"); encrypted != nil {
+		assertion, err = p.decryptAssertion(v, whole, encrypted, covered)
 		return whole, assertion, err
 	}
 	assertion = childOf(whole, assertionNamespace, "Assertion")
@@ -166,16 +168,16 @@ func signatureError(err error) error {
 	return apierr.SAMLSignature.Because("the SAML response is not signed as the directory expects: %s", err.Error())
 }
 
-// decrypted returns an assertion that was encrypted. Where nothing around it is
-// signed, all that can be wrong with it is one error: more would help to decrypt
-// what others have sent.
-func (p ServiceProvider) decryptAssertion(v verifier, whole, sealed *etree.Element, covered bool) (*etree.Element, error) {
+// decryptAssertion decrypts an encrypted assertion and verifies its signature. All failures return the
+// same error: different errors would help an attacker to decrypt assertions of others (padding
+// oracle).
+func (p ServiceProvider) decryptAssertion(v verifier, whole, encrypted *etree.Element, covered bool) (*etree.Element, error) {
 	refused := apierr.SAMLSignature.Because("the encrypted assertion cannot be decrypted, or is not signed as the directory expects")
 	pair, err := p.KeyPair()
 	if err != nil {
 		return nil, err
 	}
-	text, err := decrypt(pair.Key, sealed)
+	text, err := decrypt(pair.Key, encrypted)
 	if err != nil {
 		return nil, refused
 	}
@@ -205,9 +207,8 @@ func (p ServiceProvider) decryptAssertion(v verifier, whole, sealed *etree.Eleme
 	return assertion, nil
 }
 
-// checkResponse checks what stands in the response around its assertion. Only a
-// response that is not signed itself may leave its Destination out (SAML 2.0
-// bindings, section 3.5.5.2).
+// checkResponse validates the attributes and the status of the response. Only a response that is not
+// signed itself may leave out its Destination (SAML 2.0 bindings, section 3.5.5.2).
 func (p ServiceProvider) checkResponse(response *etree.Element, isSigned bool) error {
 	if to := response.SelectAttrValue("Destination", ""); to != p.ConsumerURL && (to != "" || isSigned) {
 		return malformedResponse(fmt.Sprintf("its Destination is %q", to))
@@ -232,7 +233,7 @@ func (p ServiceProvider) checkResponse(response *etree.Element, isSigned bool) e
 	return nil
 }
 
-// readAssertion checks an assertion, which is signed, and reads it.
+// readAssertion validates a signed assertion and returns its content.
 func (p ServiceProvider) readAssertion(assertion *etree.Element) (login Login, err error) {
 	login.AssertionID = assertion.SelectAttrValue("ID", "")
 	login.Issuer = textOf(childOf(assertion, assertionNamespace, "Issuer"))
@@ -268,9 +269,8 @@ func (p ServiceProvider) readAssertion(assertion *etree.Element) (login Login, e
 	return login, nil
 }
 
-// checkConditions wants an audience that is this service provider, and the present
-// in the time that is set. A condition that is not understood is not met (SAML 2.0
-// core, section 2.5.1.1).
+// checkConditions validates the audience and the times of an assertion. An unknown condition is
+// refused (SAML 2.0 core, section 2.5.1.1).
 func (p ServiceProvider) checkConditions(assertion *etree.Element) error {
 	conditions := childOf(assertion, assertionNamespace, "Conditions")
 	if conditions == nil {
@@ -306,7 +306,8 @@ func (p ServiceProvider) checkConditions(assertion *etree.Element) error {
 	return nil
 }
 
-// confirmed returns until when the bearer of the assertion is its subject.
+// checkSubjectConfirmation validates the SubjectConfirmation of the method bearer: recipient,
+// InResponseTo and times. It returns when the confirmation expires, clock skew included.
 func (p ServiceProvider) checkSubjectConfirmation(subject *etree.Element) (time.Time, error) {
 	reason := "the Subject has no SubjectConfirmation of the method bearer"
 	for _, confirmation := range childrenOf(subject, assertionNamespace, "SubjectConfirmation") {
@@ -338,9 +339,9 @@ func (p ServiceProvider) checkSubjectConfirmation(subject *etree.Element) (time.
 	return time.Time{}, malformedResponse(reason)
 }
 
-// session returns the index of the session at the identity provider. Some providers
-// leave the AuthnStatement out, although the profile asks for it; the subject is
-// confirmed without it.
+// checkAuthnStatements refuses an assertion whose session at the identity provider has ended, and
+// returns the session index. Some providers leave out the AuthnStatement, although the profile
+// requires it; that is accepted.
 func (p ServiceProvider) checkAuthnStatements(assertion *etree.Element) (index string, err error) {
 	for _, statement := range childrenOf(assertion, assertionNamespace, "AuthnStatement") {
 		until, err := parseTime(statement, "SessionNotOnOrAfter")
@@ -366,7 +367,7 @@ func readAttributes(assertion *etree.Element) (attributes []Attribute) {
 	return attributes
 }
 
-// instant reads a time; nil where there is none.
+// parseTime parses a time attribute; it returns nil if there is none.
 func parseTime(element *etree.Element, name string) (*time.Time, error) {
 	attribute := element.SelectAttr(name)
 	if attribute == nil {

@@ -15,8 +15,8 @@ func attributes(credential *syscall.Credential, _ syscall.Signal) *syscall.SysPr
 	return &syscall.SysProcAttr{Setpgid: true, Credential: credential}
 }
 
-// residents names the postmaster, if the process that the lock file names is one.
-func residents(_ string, leader int) []int {
+// serverProcesses returns the process id of the lock file, if that process is a postmaster.
+func residents(_ string, postmasterPID int) []int {
 	name, err := exec.Command("ps", "-o", "comm=", "-p", strconv.Itoa(postmasterPID)).Output()
 	if postmasterPID <= 1 || err != nil || !strings.Contains(string(name), "postgres") {
 		return nil
