@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// Certificate takes one X.509 certificate in PEM with its begin and end lines;
-// white space around any line is accepted, and value is returned as it was sent.
-// Else 2006. Read it back with TrimPEM.
+// Certificate validates one X.509 certificate in PEM with its begin and end lines, and returns value
+// unchanged. White space around the lines is accepted: use TrimPEM before decoding the value. It
+// returns apierr.Format (2006) for another text.
 func Certificate(name, value string) (string, error) {
 	block, rest := pem.Decode([]byte(TrimPEM(value)))
 	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {

@@ -10,10 +10,10 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// Email takes an address: a local part, one @, and a domain with a dot inside, all
-// without white space and characters that cannot be seen (see Visible). Else 2006.
-// It is no stricter: carriers give out addresses that RFC 5322 has not, such as
-// jo..doe@example.com, and whether mail reaches one is for mail servers to say.
+// Email validates the format of an email address: a local part, one @, and a domain with a dot inside,
+// without white space and invisible characters (see Visible). It returns apierr.Format (2006) for
+// another text. It is not stricter, because some providers assign addresses that RFC 5322 does not
+// allow, such as jo..doe@example.com.
 func Email(name, value string) error {
 	local, domain, _ := strings.Cut(value, "@")
 	hasDot := strings.Contains(domain, ".") && strings.Trim(domain, ".") == domain
@@ -25,10 +25,9 @@ func Email(name, value string) error {
 	return nil
 }
 
-// SameMailbox reports whether two emails are surely those of one mailbox: they differ at
-// most in the case of ASCII letters. Fold, by which emails are unique and looked up, also
-// joins what mail servers and domains keep apart, such as ß and ss: it proves nothing of
-// who reads the mail.
+// SameMailbox reports whether two emails are certainly those of one mailbox: they differ at most in
+// the case of ASCII letters. Equality by Fold does not prove that, because Fold also makes texts
+// equal that are different domains and mailboxes, such as ß and ss.
 func SameMailbox(a, b string) bool {
 	lower := func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -39,8 +38,8 @@ func SameMailbox(a, b string) bool {
 	return strings.Map(lower, norm.NFC.String(a)) == strings.Map(lower, norm.NFC.String(b))
 }
 
-// isLookalike recognises the dots of other scripts (RFC 3490, section 3.1) and
-// what Unicode takes for a dot or an @: addresses that differ by one look the same.
+// isLookalike reports whether a character looks like a dot or an @ (homoglyph): the dots of other
+// scripts (RFC 3490, section 3.1), and characters that NFKC maps to a dot or an @.
 func isLookalike(r rune) bool {
 	return r > unicode.MaxASCII && (r == '\u3002' || r == '\uff61' || strings.ContainsAny(norm.NFKC.String(string(r)), ".@"))
 }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns the normal form under which names, user names and emails are
-// unique and are looked up: Unicode NFKC, case folded. What is no UTF-8 folds
-// to U+FFFD: it has no normal form.
+// Fold returns the normal form of a text (normalization, case-insensitive comparison): Unicode NFKC,
+// case folded. Names, user names and emails are unique by their normal form, and are looked up by it.
+// Invalid UTF-8 is folded to U+FFFD.
 func Fold(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text) // same result, faster
@@ -28,7 +28,7 @@ func isASCII(text string) bool {
 	return true
 }
 
-// FoldOptional is Fold for a text that may be absent, which folds to nothing.
+// FoldOptional is Fold for an optional text; nil is folded to "".
 func FoldOptional(text *string) string {
 	if text == nil {
 		return ""
@@ -36,8 +36,8 @@ func FoldOptional(text *string) string {
 	return Fold(*text)
 }
 
-// cherokee folds the one script whose letters fold to upper case (Unicode,
-// CaseFolding.txt), where the library swaps the two cases.
+// cherokee folds the letters of Cherokee, the only script that folds to upper case (Unicode,
+// CaseFolding.txt), which the library does not do.
 func cherokee(r rune) rune {
 	switch {
 	case 0xab70 <= r && r <= 0xabbf:

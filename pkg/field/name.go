@@ -6,9 +6,8 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// Name is Required for the name of a user, a group or a directory: other people
-// tell these apart by reading them. A character that cannot be seen is 2006 (see
-// Visible).
+// Name is Required for the name of a user, a group or a directory. It returns apierr.Format (2006) for
+// an invisible character (see Visible), because people distinguish resources by their names.
 func Name(f Text, name string, most int) (string, error) {
 	text, err := Required(f, name, most)
 	if err != nil {
@@ -17,8 +16,8 @@ func Name(f Text, name string, most int) (string, error) {
 	return text, Visible(name, text)
 }
 
-// Visible refuses a text with a control, format, bidirectional, private-use or
-// unassigned character, or with another that has no shape of its own, with 2006.
+// Visible returns apierr.Format (2006) for a text with an invisible character: a control, format,
+// bidirectional, private-use or unassigned character, or another without a glyph.
 func Visible(name, text string) error {
 	for _, r := range text {
 		if isInvisible(r) {
@@ -29,7 +28,7 @@ func Visible(name, text string) error {
 	return nil
 }
 
-// brailleBlank is a symbol to Unicode and an empty cell to a reader.
+// brailleBlank is a symbol by its Unicode category, but is shown as a blank.
 const brailleBlank = '\u2800'
 
 func isInvisible(r rune) bool {

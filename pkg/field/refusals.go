@@ -8,10 +8,10 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// First is the refusal that a client gets of several: what is required before
-// what has a wrong value, and that before what has a wrong form
-// (docs/interface/errors.md#statuses). Of the same kind it is the first, whose
-// reason names all that is required; nil when there is none.
+// First returns the error that a client gets if several members of a body are invalid: a missing
+// required member first, then an invalid value, then any other error
+// (docs/interface/errors.md#statuses). Among errors of the same kind it is the first in order; the
+// error of a missing member names all missing members. It returns nil if all refusals are nil.
 func First(refusals ...error) error {
 	var first error
 	var required []error
@@ -38,7 +38,7 @@ func First(refusals ...error) error {
 	return first
 }
 
-// reasons joins the reasons of refusals, each once.
+// reasons joins the different reasons of refusals.
 func reasons(refusals []error) string {
 	var all []string
 	for _, err := range refusals {
@@ -52,13 +52,13 @@ func reasons(refusals []error) string {
 	return strings.Join(all, "; ")
 }
 
-// Refusals collects what a rule refuses of the members of a body.
+// Refusals collects the errors of the members of a body.
 type Refusals []error
 
-// Add notes a refusal; nil is none.
+// Add adds an error; nil adds nothing to the result of First.
 func (r *Refusals) Add(err error) { *r = append(*r, err) }
 
-// Optional reads a text into to where the body has it. Null clears it.
+// Optional sets to by field.Optional, if the body has the member. Null clears it.
 func (r *Refusals) Optional(to **string, in Text, name string, most int) {
 	if in.Present {
 		var err error
@@ -67,7 +67,7 @@ func (r *Refusals) Optional(to **string, in Text, name string, most int) {
 	}
 }
 
-// Required reads a text into to where the body has it; the body of what is new must.
+// Required sets to by field.Required, if the body has the member or the resource is new.
 func (r *Refusals) Required(to *string, in Text, name string, most int, isNew bool) {
 	if in.Present || isNew {
 		var err error
@@ -76,7 +76,7 @@ func (r *Refusals) Required(to *string, in Text, name string, most int, isNew bo
 	}
 }
 
-// Verbatim is Required for a text whose white space at its ends is kept.
+// Verbatim sets to by field.Verbatim, if the body has the member or the resource is new.
 func (r *Refusals) Verbatim(to *string, in Text, name string, most int, isNew bool) {
 	if in.Present || isNew {
 		var err error
@@ -85,20 +85,19 @@ func (r *Refusals) Verbatim(to *string, in Text, name string, most int, isNew bo
 	}
 }
 
-// Enum reads one of several words into to, which stays as it is where the body has none.
+// Enum sets to by field.Enum; it stays unchanged if the body has no such member.
 func (r *Refusals) Enum(to *string, in Text, name string, words ...string) {
 	var err error
 	*to, err = Enum(in, name, *to, words...)
 	r.Add(err)
 }
 
-// Whole reads a number from least to most into to, which stays as it is where the body
-// has none.
+// Whole sets to by field.Whole; it stays unchanged if the body has no such member.
 func (r *Refusals) Whole(to *int, in Int, name string, least, most int) {
 	var err error
 	*to, err = Whole(in, name, *to, least, most)
 	r.Add(err)
 }
 
-// First is the refusal that the client receives, nil for none: see First.
+// First returns the error that the client gets, or nil: see the function First.
 func (r Refusals) First() error { return First(r...) }

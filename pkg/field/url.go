@@ -10,10 +10,10 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// URL takes an absolute URL with one of the schemes; without schemes, also that
-// of an application on a telephone, such as myapp:/callback. On the web it has a
-// host and no impossible port. A fragment, a name or a password has no place in
-// any of them. Else 2006.
+// URL returns a function that validates an absolute URL with one of the schemes, or without schemes
+// with any scheme, such as that of a mobile app: myapp:/callback. A URL with http or https must have
+// a host. A fragment, a user name or a password, and an invalid port are refused. The function
+// returns apierr.Format (2006) for another text.
 func URL(schemes ...string) func(name, value string) (string, error) {
 	return func(name, value string) (string, error) {
 		u, err := url.Parse(value)

@@ -11,7 +11,7 @@ import (
 
 // processAttributes are those of a child process in a process group of its own. It is not stopped when
 // this process is killed; the next start stops it (stopOrphanedServer).
-func attributes(credential *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
+func processAttributes(credential *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: credential}
 }
 
