@@ -1,10 +1,9 @@
-// Package e2e tries the whole product from outside, as a stranger would: over
-// HTTPS, with an API key and a CA file, and nothing else. It knows no package
-// of the product.
+// Package e2e has the end-to-end tests: they test the whole product as a client does, over HTTPS with an
+// API key and a CA file. It imports the Go client and packages for tests, but no package of a service
+// or of the gateway.
 //
-// This package is the client that the scenarios speak with; the scenarios are
-// its test files, and they run against any deployment. How a deployment is
-// started is the business of package harness. Two more packages hold what can
-// only be tried on processes of one's own: standalone (crash, stop, several
-// side by side) and distributed (replicas and the broker killed under load).
+// The test files are the scenarios, which run against any deployment; the other files are the client
+// that they use. Package harness starts a deployment. Further packages test what needs processes of
+// their own, such as standalone (crash, stop, several processes on one machine) and distributed
+// (replicas and the broker killed under load).
 package e2e

@@ -67,7 +67,8 @@ type load[K comparable] struct {
 // New makes a cache.
 func New[K comparable, V any](cfg Config[K, V]) *Cache[K, V] {
 	c := &Cache[K, V]{
-		cfg: cfg, disabled: cfg.Disabled, dependents: map[K]map[K]struct{}{}, loads: map[*load[K]]struct{}{}, singleflights: new(singleflight.Group),
+		cfg: cfg, disabled: cfg.Disabled, dependents: map[K]map[K]struct{}{}, loads: map[*load[K]]struct{}{},
+		singleflights: new(singleflight.Group),
 	}
 	c.entries, _ = lru.NewWithEvict(cfg.Size, c.onEvict) // fails only for a size below one
 	c.registerMetrics()

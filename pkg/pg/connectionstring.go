@@ -170,8 +170,8 @@ func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 	return nil
 }
 
-var errPoolerSession = errors.New("DATABASE_URL leads to a pooler that shares sessions among its clients, as PgBouncer in transaction mode: " +
-	"LISTEN, session locks, prepared statements and search_path fail there; name the server too with the parameter " +
+var errPoolerSession = errors.New("DATABASE_URL leads to a pooler that shares sessions among its clients, as PgBouncer in transaction " +
+	"mode: LISTEN, session locks, prepared statements and search_path fail there; name the server too with the parameter " +
 	"direct=host:port/database, or connect to it alone (docs/operations.md#postgresql)")
 
 // backendPID returns the id of the server process that answers.

@@ -140,7 +140,8 @@ func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path str
 		var schema string
 		err := conn.QueryRow(ctx, where, name).Scan(&schema)
 		if errors.Is(err, pgx.ErrNoRows) {
-			if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS "+pgx.Identifier{name}.Sanitize()+" SCHEMA public")); err != nil {
+			create := "CREATE EXTENSION IF NOT EXISTS " + pgx.Identifier{name}.Sanitize() + " SCHEMA public"
+			if err := ignoreAlreadyExists(conn.Exec(ctx, create)); err != nil {
 				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator can do it with CREATE EXTENSION %s",
 					name, err, name)
 			}

@@ -76,7 +76,8 @@ func decodeMessage(encoded string) ([]byte, error) {
 		return message, nil
 	}
 	message, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(message)), MaxRequest+1))
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // some programs flush the compressor and do not close it: the final block is missing
+	// Some programs flush the compressor and do not close it: then the final block is missing.
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.New("is neither XML nor deflated XML")
 	}
 	if len(message) > MaxRequest {

@@ -106,7 +106,8 @@ func checkShape(response *etree.Element) error {
 				return errors.New("there must be one assertion, in the response itself")
 			}
 		case "Signature":
-			if parent := e.Parent(); parent != response && !hasName(parent, assertionNamespace, "Assertion") || e.NamespaceURI() != signatureNamespace {
+			if parent := e.Parent(); parent != response && !hasName(parent, assertionNamespace, "Assertion") ||
+				e.NamespaceURI() != signatureNamespace {
 				return errors.New("a signature must stand in the response or in its assertion")
 			}
 			if len(childrenOf(e.Parent(), signatureNamespace, "Signature")) > 1 {

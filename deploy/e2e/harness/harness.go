@@ -1,5 +1,5 @@
-// Package harness starts the product in either of its shapes, out of the
-// repository it lies in, for tests and for developers:
+// Package harness starts the product in either of its shapes from the source of the repository, with
+// real servers (no testcontainers, no Docker), for tests and for developers:
 //
 //   - StartStandalone runs the one-process shape (standalone.go).
 //   - StartDistributed runs two gateways, two replicas of each of the six

@@ -93,10 +93,10 @@ func (d databases) sealed() []sealedSchema {
 	}
 }
 
-// RotateKeys is the key rotation. It seals what is sealed under a former master key again, under the first
-// one of DOORWARD_MASTER_KEY, and writes its progress to out. When it is cut short,
-// the next call does the rest. In a data folder, which no process may use meanwhile,
-// it first makes a new key, unless there is a rest to do.
+// RotateKeys is the key rotation of the master key. It encrypts (seals) all secrets that are encrypted
+// under a former key again under the first key of DOORWARD_MASTER_KEY (the rows: pkg/reseal), and
+// writes its progress to out. After an interruption the next call continues. In a data folder, which
+// no process may use meanwhile, it first makes a new key, unless it continues an earlier call.
 func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err error) {
 	if !namesDatabase(source) {
 		var cfg Config

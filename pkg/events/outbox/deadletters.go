@@ -127,7 +127,10 @@ func (i *Inspector) DeadLetters(ctx context.Context) (list []DeadLetter, err err
 	return list, err
 }
 
-func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, partition int, s offsetRange, letters []DeadLetter) error) error {
+// eachPartition calls do with the unresolved dead letters of each partition.
+func (i *Inspector) eachPartition(
+	ctx context.Context, do func(topic string, partition int, s offsetRange, letters []DeadLetter) error,
+) error {
 	topics, err := i.partitionsOf(ctx, true)
 	if err != nil || len(topics) == 0 {
 		return err

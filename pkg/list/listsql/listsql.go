@@ -99,7 +99,8 @@ func (b *builder) filter(f list.Filter) string {
 		return b.custom(*a.Custom, path, f)
 	}
 	condition := folded(a) + b.match(f)
-	if a.Search != "" && (f.Match == list.Suffix || f.Match == list.Contains) { // its trigram index supports a wildcard at the start, a B-tree does not
+	// The trigram index of Search supports a wildcard at the start; a B-tree does not.
+	if a.Search != "" && (f.Match == list.Suffix || f.Match == list.Contains) {
 		condition = a.Search + " LIKE " + b.arg("%"+escape(field.Fold(f.Text))+"%") + " AND " + condition
 	}
 	return condition

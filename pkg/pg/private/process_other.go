@@ -16,7 +16,7 @@ func processAttributes(credential *syscall.Credential, _ syscall.Signal) *syscal
 }
 
 // serverProcesses returns the process id of the lock file, if that process is a postmaster.
-func residents(_ string, postmasterPID int) []int {
+func serverProcesses(_ string, postmasterPID int) []int {
 	name, err := exec.Command("ps", "-o", "comm=", "-p", strconv.Itoa(postmasterPID)).Output()
 	if postmasterPID <= 1 || err != nil || !strings.Contains(string(name), "postgres") {
 		return nil
