@@ -187,7 +187,7 @@ func TestLargeBodiesTakeTurnsByTenant(t *testing.T) {
 
 // A client that goes away within a large body is not counted for longer than the
 // body may take.
-func TestABodyThatNeverComesIsNotCountedForEver(t *testing.T) {
+func TestAnAbortedBodyReleasesItsLimits(t *testing.T) {
 	s := openGateway(t)
 	announce := fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", requestHead("POST", "/v1/accounts/1"), maxSmall+1)
 	for range maxTenantLargeBodies {
@@ -212,7 +212,7 @@ func TestABodyThatNeverComesIsNotCountedForEver(t *testing.T) {
 
 // Wrong keys that announce large bodies leave the large bodies of good keys
 // alone, and unknown signers those of good ones.
-func TestLargeBodiesOfStrangersHaveLimitsOfTheirOwn(t *testing.T) {
+func TestLargeBodiesWithWrongKeysHaveLimitsOfTheirOwn(t *testing.T) {
 	s := openGateway(t)
 	large := strings.Repeat(" ", maxUnauthenticated+1)
 	owner := signing{key: keyID, secret: keySecret, date: "x-service-date"}

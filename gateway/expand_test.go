@@ -33,7 +33,7 @@ func exampleResources(s *testGateway) {
 	})
 }
 
-func TestLinksAreReplacedByWhatTheyName(t *testing.T) {
+func TestLinksAreExpanded(t *testing.T) {
 	s := openGateway(t)
 	exampleResources(s)
 	account := func(directory, tenant, groups, customData string) string {
@@ -140,7 +140,7 @@ func TestNamesThatCannotBeExpandedAreRefusedFirst(t *testing.T) {
 	}
 }
 
-func TestWhatStaysALink(t *testing.T) {
+func TestLinksThatAreNotExpanded(t *testing.T) {
 	s := openGateway(t)
 	world := map[string]string{}
 	for name, href := range map[string]string{

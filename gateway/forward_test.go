@@ -22,7 +22,7 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-func TestWhatAServiceIsSentOfTheHeaders(t *testing.T) {
+func TestTheForwardedHeaders(t *testing.T) {
 	s := openGateway(t)
 	forged := common.Signer.Sign(caller.Caller{Tenant: account, Key: "forged"})
 	header := func() http.Header {
@@ -85,7 +85,7 @@ func TestABodyWithoutATypeStaysWithoutOne(t *testing.T) {
 	}
 }
 
-func TestTheAnswerOfAServicePassesWhole(t *testing.T) {
+func TestTheAnswerOfAServiceIsForwardedUnchanged(t *testing.T) {
 	s := openGateway(t)
 	body := bytes.Repeat([]byte("0123456789"), 300_000)
 	s.services["idsite"].setHandler(func(c *fiber.Ctx) error {
@@ -166,7 +166,7 @@ func unusedAddress(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-func TestAServiceThatIsAwayIs503(t *testing.T) {
+func TestAnUnavailableServiceIs503(t *testing.T) {
 	s := openGateway(t, func(cfg *Config, _ *testGateway) {
 		var err error
 		if cfg.Upstreams["directory"], err = rpc.NewUpstream("directory", []string{unusedAddress(t)}); err != nil {
@@ -182,7 +182,7 @@ func TestAServiceThatIsAwayIs503(t *testing.T) {
 
 // A GET may be asked of another replica when a connection breaks, a POST must
 // not: the first may have done it.
-func TestOnlyAReadIsRepeated(t *testing.T) {
+func TestOnlyAGETIsRetriedOnAnotherReplica(t *testing.T) {
 	broken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestOnlyAReadIsRepeated(t *testing.T) {
 	}
 }
 
-func TestTheTraceGoesOn(t *testing.T) {
+func TestTheTraceContextIsForwarded(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(spans))
 	before := otel.GetTracerProvider()
@@ -314,7 +314,7 @@ func TestTheClientsAddress(t *testing.T) {
 	}
 }
 
-func TestAStoppingGatewayEndsWhatItBegan(t *testing.T) {
+func TestGracefulShutdownFinishesRunningRequests(t *testing.T) {
 	s := openGateway(t)
 	started, release := make(chan struct{}), make(chan struct{})
 	s.services["directory"].setHandler(func(c *fiber.Ctx) error {

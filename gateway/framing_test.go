@@ -83,7 +83,7 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 	})
 }
 
-func TestMemoryIsNotLentToStrangers(t *testing.T) {
+func TestBodiesOfUnauthenticatedClientsAreLimited(t *testing.T) {
 	s := openGateway(t)
 	announce := func(authorization, contentType string) string {
 		return fmt.Sprintf("POST /v1/applications HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n", authorization, contentType, maxUnauthenticated+1)

@@ -29,7 +29,7 @@ func sendUntilLimited(t *testing.T, s *testGateway, c call) (n int, last answer)
 	}
 }
 
-func TestATenantHasOnlySoManyInASecond(t *testing.T) {
+func TestTheRateLimitOfATenant(t *testing.T) {
 	var stopped clocktest.Clock
 	s := openGateway(t, withClock(&stopped), func(cfg *Config, _ *testGateway) { cfg.Tenant.PerSecond, cfg.Users.PerSecond = 10, 5 })
 	s.keys.add("OTHER", "secret", id.New(time.Now()))
@@ -76,7 +76,7 @@ func TestATenantHasOnlySoManyInASecond(t *testing.T) {
 	})
 }
 
-func TestAnAddressAndASiteHaveOnlySoManyInASecond(t *testing.T) {
+func TestTheRateLimitsOfAnAddressAndOfAClientAPI(t *testing.T) {
 	var stopped clocktest.Clock
 	s := openGateway(t, withClock(&stopped), func(cfg *Config, _ *testGateway) {
 		cfg.Address.PerSecond, cfg.Users.PerSecond, cfg.TrustedHops = 4, 6, 1
@@ -100,7 +100,7 @@ func TestAnAddressAndASiteHaveOnlySoManyInASecond(t *testing.T) {
 
 // One tenant's logins that pile up leave its own management and everybody
 // else's requests alone.
-func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
+func TestLoginsDoNotUseUpTheLimitsOfOtherRequests(t *testing.T) {
 	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Tenant.InFlight, cfg.Users.InFlight = 3, 3 })
 	s.keys.add("OTHER", "secret", id.New(time.Now()))
 	release := blockRequests(s.services["application"])
@@ -132,7 +132,7 @@ func TestAStormOfLoginsHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-func TestSeveralGatewaysHoldOneRate(t *testing.T) {
+func TestSeveralGatewaysShareARateLimit(t *testing.T) {
 	t.Parallel()
 	server, client := redis(t)
 	var stopped clocktest.Clock
@@ -185,7 +185,7 @@ func subjectCount(s *testGateway) int {
 }
 
 // What another gateway reports holds no caller up for longer than it is valid.
-func TestWhatIsToldHasBounds(t *testing.T) {
+func TestTheCountersOfOtherGatewaysAreBounded(t *testing.T) {
 	var stopped clocktest.Clock
 	s := openGateway(t, withClock(&stopped), func(cfg *Config, _ *testGateway) { cfg.Tenant.PerSecond = 10 })
 	s.Limiter.addPeerArrivals(map[subject]peerCount{tenantSubject(tenantLimit, tenant): {arrived: 1 << 20}, {kind: 0}: {arrived: 1}, {kind: 200}: {arrived: 1}, {kind: wrongKeyLimit}: {arrived: 1}})
@@ -197,7 +197,7 @@ func TestWhatIsToldHasBounds(t *testing.T) {
 	s.get(t, "/v1/accounts/1").want(200)
 }
 
-func TestWithoutARateAnyNumberMayCome(t *testing.T) {
+func TestWithoutARateLimitAnyNumberOfRequestsIsAccepted(t *testing.T) {
 	var stopped clocktest.Clock
 	s := openGateway(t, withClock(&stopped))
 	for range 200 {

@@ -51,7 +51,7 @@ func wantTooMany(t *testing.T, a answer) {
 	}
 }
 
-func TestATenantHasOnlySoManyInFlight(t *testing.T) {
+func TestTheConcurrencyLimitOfATenant(t *testing.T) {
 	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Tenant.InFlight = 5 })
 	other := id.New(time.Now())
 	s.keys.add("OTHER", "secret", other)
@@ -76,7 +76,7 @@ func TestATenantHasOnlySoManyInFlight(t *testing.T) {
 	}
 }
 
-func TestAnAddressWithoutAKeyHasOnlySoManyInFlight(t *testing.T) {
+func TestTheConcurrencyLimitOfAnAddress(t *testing.T) {
 	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Address.InFlight, cfg.TrustedHops = 3, 1 })
 	from := func(address, path string) call {
 		return call{method: "GET", path: path, header: http.Header{"Authorization": nil, "X-Forwarded-For": {address}}}
@@ -126,7 +126,7 @@ func synchronise(t *testing.T, s *testGateway, client redisclient.Client) {
 	})
 }
 
-func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
+func TestSeveralGatewaysShareAConcurrencyLimit(t *testing.T) {
 	server, client := redis(t)
 	few := func(cfg *Config, s *testGateway) {
 		cfg.Tenant.InFlight = 4

@@ -65,7 +65,7 @@ var documentedEndpoints = map[string]string{
 	"idsite":       `GET /tenants/1/idSites, GET /tenants/1/idsites, GET /idSites/1, POST /idSites/1, GET /applications/1/saml/sso/idpRedirect, POST /directories/1/saml/sso/post`,
 }
 
-func TestEveryPathOfTheInterfaceReachesItsOwner(t *testing.T) {
+func TestEveryDocumentedEndpointIsForwardedToItsOwner(t *testing.T) {
 	s := openGateway(t)
 	count := 0
 	for owner, promises := range documentedEndpoints {
@@ -272,7 +272,7 @@ func TestHeadOfARedirectArrivesAsHead(t *testing.T) {
 	}
 }
 
-func TestSpellingsOfAPath(t *testing.T) {
+func TestPathsAreNormalized(t *testing.T) {
 	s := openGateway(t)
 	for sent, want := range map[string]string{
 		"/v1/accounts/1/":                  "/v1/accounts/1",

@@ -126,7 +126,7 @@ func (s signing) send(t testing.TB, to *testGateway, method, target, body string
 }
 
 // The worked vectors of docs/interface/authentication.md#sauthc1.
-func TestTheWorkedVectorsOfTheDigestAreGood(t *testing.T) {
+func TestTheTestVectorsOfSAuthc1(t *testing.T) {
 	const id = "MyKeyId/20240215/7b2c0f4e-7c0d-4d0e-9f0a-1d6a5b9e2c11/sauthc1_request"
 	for name, c := range map[string]struct{ method, target, host, signed, signature, body, want string }{
 		"A": {"GET", "/v1/tenants/current", "localhost", "host;x-service-date",
@@ -345,7 +345,7 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 	s.raw(t, "%s", text("GET", "/v1/accounts/1", good, "")).want(200)
 }
 
-func TestASignedRequestIsGoodOnce(t *testing.T) {
+func TestASignedRequestCannotBeReplayed(t *testing.T) {
 	s := openGateway(t)
 	c := call{method: "GET", path: "/v1/accounts/1", header: owner().sign(t, "GET", s.address, "/v1/accounts/1", "", nil)}
 	statuses := make(chan int, 50)
