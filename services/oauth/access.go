@@ -69,8 +69,8 @@ func newAccessView(peers Peers, now func() time.Time) *accessView {
 				return peers.Directory.AccessChanges(ctx, after)
 			},
 		},
-		Invalidate: func(changed id.Ref) { answers.Invalidate(accessKey{tenant: changed.Tenant, resource: changed.ID}) },
-		InvalidateAll:  answers.Clear,
+		Invalidate:    func(changed id.Ref) { answers.Invalidate(accessKey{tenant: changed.Tenant, resource: changed.ID}) },
+		InvalidateAll: answers.Clear,
 	})}
 }
 
