@@ -44,7 +44,7 @@ func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
 	return c, nil
 }
 
-// Current returns the certificate that was loaded last, for GetCertificate of a tls.Config.
+// Current returns the certificate that was loaded last, for tls.Config{GetCertificate: …}.
 func (c *Certificate) Current() *tls.Certificate { return c.current.Load() }
 
 // reloadLoop reloads the certificate each reloadInterval. While a renewal has written the chain but
