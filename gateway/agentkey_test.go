@@ -11,10 +11,10 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// TestTheKeyOfAnAgentIsGoodForItsCallsAlone takes every route of the table: a key
-// of an agent reaches those of its agent, and everywhere else it is 401.
-func TestTheKeyOfAnAgentIsGoodForItsCallsAlone(t *testing.T) {
-	s := open(t)
+// TestTheKeyOfAnAgentIsAcceptedOnItsOwnRoutesOnly sends requests to every route of routes.go: a key
+// of an LDAP agent is accepted on the routes of its agent, and elsewhere the answer is 401.
+func TestTheKeyOfAnAgentIsAcceptedOnItsOwnRoutesOnly(t *testing.T) {
+	s := openGateway(t)
 	agent, other := id.New(time.Now()).String(), id.New(time.Now()).String()
 	own, _ := id.Parse(agent)
 	key := directoryapi.NewAgentKeyID(tenant, own)
@@ -28,7 +28,7 @@ func TestTheKeyOfAnAgentIsGoodForItsCallsAlone(t *testing.T) {
 		allowed[call] = true
 	}
 	tried := 0
-	for _, route := range table() {
+	for _, route := range parsedRoutes() {
 		if route.access != byKey {
 			continue
 		}

@@ -19,8 +19,8 @@ import (
 // request are never both: a refused request ends its connection, an accepted
 // one is followed by what its framing says and nothing else.
 func TestNoRequestHidesInAnother(t *testing.T) {
-	hidden := head("DELETE", "/v1/applications/1") + "\r\n"
-	post := head("POST", "/v1/accounts/1") + "Content-Type: application/json\r\n"
+	hidden := requestHead("DELETE", "/v1/applications/1") + "\r\n"
+	post := requestHead("POST", "/v1/accounts/1") + "Content-Type: application/json\r\n"
 	for name, text := range map[string]string{
 		"a tab before chunked":           post + "Transfer-Encoding:\tchunked, identity\r\nContent-Length: 3\r\n\r\n0\r\n\r\n" + hidden,
 		"a vertical tab before chunked":  post + "Transfer-Encoding: \vchunked\r\n\r\n0\r\n\r\n" + hidden,
@@ -38,7 +38,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 		"a chunk longer than it says":    post + "Transfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n" + hidden,
 		"a chunk of a giant size":        post + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n" + hidden,
 		"chunks for HTTP/1.0":            strings.Replace(post, "HTTP/1.1", "HTTP/1.0", 1) + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + hidden,
-		"a body of a GET in both ways":   head("GET", "/v1/accounts/1") + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
+		"a body of a GET in both ways":   requestHead("GET", "/v1/accounts/1") + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
 		"the preface of HTTP/2":          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + hidden,
 		"two addresses for one host":     strings.Replace(post, "Host: localhost", "Host: localhost\r\nhost: evil", 1) + "Content-Length: 0\r\n\r\n" + hidden,
 		"a version nobody knows":         strings.Replace(post, "HTTP/1.1", "HTTP/9.9", 1) + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
@@ -46,7 +46,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 		"a blank line before the method": "\r\n" + post + "Content-Length: 5\r\nContent-Length: 0\r\n\r\n" + hidden,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t)
+			s := openGateway(t)
 			conn := s.dial(t)
 			if _, err := io.WriteString(conn, text); err != nil {
 				t.Fatal(err)
@@ -71,13 +71,13 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 // A folded line is refused too where nothing follows it: then the server reads
 // its own buffer again, in which the line is folded no more.
 func TestAFoldedLineIsRefusedWhereverItStands(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, folded := range []string{"X-A: b\n c\r\n", "X-A: b\r\n c\r\n", "X-A: b\r\n\tc\r\n\td\r\n", "X-A:\n \r\n", "X-A: b\n \n \n \n c\r\nX-B: GET /v1/accounts/2 HTTP/1.1\r\n"} {
 		conn := s.dial(t)
 		from := bufio.NewReader(conn)
-		fmt.Fprintf(conn, "%s\r\n", head("GET", "/v1/accounts/1"))
+		fmt.Fprintf(conn, "%s\r\n", requestHead("GET", "/v1/accounts/1"))
 		readAnswer(t, from).want(200)
-		text := head("GET", "/v1/accounts/1") + folded + "\r\n"
+		text := requestHead("GET", "/v1/accounts/1") + folded + "\r\n"
 		for _, part := range []string{text[:40], text[40:]} {
 			if _, err := io.WriteString(conn, part); err != nil {
 				t.Fatal(err)
@@ -110,17 +110,17 @@ func TestAFoldedLineIsRefusedWhereverItStands(t *testing.T) {
 
 // What is clear is read as it says, and the request behind it is its own.
 func TestEachRequestOfAConnectionIsItsOwn(t *testing.T) {
-	s := open(t)
-	get := head("GET", "/v1/accounts/2") + "\r\n"
+	s := openGateway(t)
+	get := requestHead("GET", "/v1/accounts/2") + "\r\n"
 	inside := "DELETE /v1/applications/1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	for name, text := range map[string]string{
-		"a GET with a body":        head("GET", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
-		"a GET in chunks":          head("GET", "/v1/accounts/1") + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inside), inside),
-		"a HEAD with a body":       head("HEAD", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
-		"a DELETE with a body":     head("DELETE", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
-		"a POST with a body":       head("POST", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
-		"chunks with extensions":   head("POST", "/v1/accounts/1") + fmt.Sprintf("Transfer-Encoding: Chunked\r\n\r\n%x;a=b\r\n%s\r\n0\r\n\r\n", len(inside), inside),
-		"an expectation, and sent": head("POST", "/v1/accounts/1") + fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%s", len(inside), inside),
+		"a GET with a body":        requestHead("GET", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
+		"a GET in chunks":          requestHead("GET", "/v1/accounts/1") + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inside), inside),
+		"a HEAD with a body":       requestHead("HEAD", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
+		"a DELETE with a body":     requestHead("DELETE", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
+		"a POST with a body":       requestHead("POST", "/v1/accounts/1") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inside), inside),
+		"chunks with extensions":   requestHead("POST", "/v1/accounts/1") + fmt.Sprintf("Transfer-Encoding: Chunked\r\n\r\n%x;a=b\r\n%s\r\n0\r\n\r\n", len(inside), inside),
+		"an expectation, and sent": requestHead("POST", "/v1/accounts/1") + fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%s", len(inside), inside),
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(s.services["directory"].requests())
@@ -159,24 +159,24 @@ func TestEachRequestOfAConnectionIsItsOwn(t *testing.T) {
 // What proxies tell is in the headers that they write: not in the trailers
 // behind a body in chunks, which the client writes.
 func TestATrailerTellsNothingOfTheClient(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.Proxied, cfg.TrustedHops = true, 1 })
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Proxied, cfg.TrustedHops = true, 1 })
 	post := func(proto string) answer {
 		return s.raw(t, "%sX-Forwarded-For: 203.0.113.1\r\nX-Forwarded-Proto: %s\r\nTransfer-Encoding: chunked\r\nTrailer: X-Forwarded-For\r\n\r\n"+
-			"2\r\n{}\r\n0\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n\r\n", head("POST", "/v1/accounts/1"), proto)
+			"2\r\n{}\r\n0\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n\r\n", requestHead("POST", "/v1/accounts/1"), proto)
 	}
 	if e := post("https").echo(); e.Headers["X-Forwarded-For"][0] != "203.0.113.1" {
 		t.Errorf("the client is %q", e.Headers["X-Forwarded-For"])
 	}
 	post("http").wantError(403, 403)
 	for _, name := range []string{"Authorization", "Host", "Content-Length", "Transfer-Encoding"} {
-		s.raw(t, "%sX-Forwarded-Proto: https\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n%s: x\r\n\r\n", head("POST", "/v1/accounts/1"), name).wantError(400, 400)
+		s.raw(t, "%sX-Forwarded-Proto: https\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n%s: x\r\n\r\n", requestHead("POST", "/v1/accounts/1"), name).wantError(400, 400)
 	}
 }
 
 // Two callers' data never mix, whatever way they authenticate, on connections
 // that they share with refused requests.
 func TestTheDataOfTwoCallersNeverMix(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	var group sync.WaitGroup
 	for i := range 12 {
 		name, secret, of := fmt.Sprintf("CALLER%02d", i), fmt.Sprintf("secret %d", i), id.New(time.Unix(int64(1_790_001_000+i), 0))
@@ -185,12 +185,12 @@ func TestTheDataOfTwoCallersNeverMix(t *testing.T) {
 			for j := range 40 {
 				target := fmt.Sprintf("/v1/accounts/%s?j=%d", name, j)
 				body := fmt.Sprintf(`{"of":"%s","n":%d,"more":"%s"}`, name, j, strings.Repeat(name, j*20))
-				c := call{method: "POST", path: target, body: body, header: as(name, secret)}
+				c := call{method: "POST", path: target, body: body, header: basicAuth(name, secret)}
 				switch j % 4 {
 				case 1:
 					c.header = signing{key: name, secret: secret, date: "x-service-date"}.sign(t, "POST", s.address, target, body, nil)
 				case 2:
-					c.header = as(name, "wrong") // and what it leaves behind
+					c.header = basicAuth(name, "wrong") // and what it leaves behind
 				}
 				a, err := s.try(t, c)
 				if err != nil {
@@ -219,7 +219,7 @@ func TestTheDataOfTwoCallersNeverMix(t *testing.T) {
 // An override means the same to the authorisation, to the table and to the
 // service, and nothing on any method but POST.
 func TestAnOverrideIsTheSameToEverybody(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, c := range []struct {
 		method, target, header string
 		status                 int
@@ -238,7 +238,7 @@ func TestAnOverrideIsTheSameToEverybody(t *testing.T) {
 		{"POST", "/v1/agents/1/ping?_method=DELETE", "", 405, ""},
 		{"POST", "/client/calm-otter/login?_method=DELETE", "", 200, "POST"},
 	} {
-		header := as(keyID, keySecret)
+		header := basicAuth(keyID, keySecret)
 		if c.header != "" {
 			header.Set("X-Http-Method-Override", c.header)
 		}
@@ -250,7 +250,7 @@ func TestAnOverrideIsTheSameToEverybody(t *testing.T) {
 			t.Errorf("%s %s arrived as %s, want %s", c.method, c.target, e.Method, c.want)
 		}
 	}
-	for _, authorization := range []http.Header{anonymous(), as(keyID, "wrong")} {
+	for _, authorization := range []http.Header{anonymous(), basicAuth(keyID, "wrong")} {
 		for _, target := range []string{"/v1/accounts/1?_method=DELETE", "/v1/accounts/1?_method=PUT", "/v1/nothing?_method=DELETE"} {
 			s.do(t, call{method: "POST", path: target, header: authorization}).wantError(401, 401)
 		}
@@ -260,7 +260,7 @@ func TestAnOverrideIsTheSameToEverybody(t *testing.T) {
 // A query that asks for much costs little: what is too much is refused before a
 // service is asked, and the size of a page is the service's to bound.
 func TestAQueryThatAsksForMuchIsBounded(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	names := strings.Split("tenant,directory,customData,providerData,groups,groupMemberships,applications,apiKeys,linkedAccounts,accountLinks,factors,phones", ",")
 	many := make([]string, 200)
 	for i := range many {
@@ -284,7 +284,7 @@ func TestAQueryThatAsksForMuchIsBounded(t *testing.T) {
 	if n := s.services["directory"].calls.Load(); n > 0 {
 		t.Errorf("the service was asked %d times", n)
 	}
-	s.services["directory"].says(map[string]string{
+	s.services["directory"].setAnswers(map[string]string{
 		"/accounts/1":                           `{"groups":{"href":"` + string(base) + `/accounts/1/groups"},"tenant":{"href":"` + string(base) + `/tenants/1"}}`,
 		"/accounts/1/groups?offset=0&limit=100": `{"items":[]}`, "/accounts/1/groups?limit=1": `{"items":[]}`, "/tenants/1": `{}`,
 	})
@@ -295,7 +295,7 @@ func TestAQueryThatAsksForMuchIsBounded(t *testing.T) {
 			t.Errorf("two links were asked for %d times", n-1)
 		}
 	}
-	s.services["directory"].does(nil)
+	s.services["directory"].setHandler(nil)
 	for _, query := range []string{"limit=1000000000", "offset=999999999999", "offset=1&limit=-1", strings.Repeat("a=1&", 4000) + "b"} {
 		if e := s.get(t, "/v1/directories/1/accounts?"+query).echo(); e.Target != "/v1/directories/1/accounts?"+query {
 			t.Errorf("it arrived as %s", e.Target)

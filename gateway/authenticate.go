@@ -18,71 +18,72 @@ import (
 // maxCredentials bounds the Base64 of a key id and its secret.
 const maxCredentials = 1 << 10
 
-// authenticate verifies the API key and finds the caller.
-func (g *Gateway) authenticate(x *exchange) error {
-	if x.admission != nil {
-		defer x.admission.signed()
+// authenticate is the middleware that verifies the API key of a request and signs its caller for
+// the services. apikeycache.go asks the OAuth service for the key and caches the answer.
+func (g *Gateway) authenticate(rc *requestContext) error {
+	if rc.admission != nil {
+		defer rc.admission.releaseUnverified()
 	}
-	if x.needsKey() {
-		found, err := g.findCaller(x.ctx, x.Request(), x.address)
+	if rc.needsAPIKey() {
+		found, err := g.findCaller(rc.ctx, rc.Request(), rc.address)
 		if err != nil {
 			return g.refusals.count(err)
 		}
-		if directoryapi.IsAgentKey(found.Key) && !x.isOfAgent(found.Key) {
+		if directoryapi.IsAgentKey(found.Key) && !rc.isAgentRoute(found.Key) {
 			return g.refusals.count(errAgentKey)
 		}
-		x.caller = found
+		rc.caller = found
 	}
-	address, err := g.userAddress(x)
+	address, err := g.userAddress(rc)
 	if err != nil {
 		return err
 	}
-	x.caller.Address, x.caller.RequestID = address, caller.From(x.ctx).RequestID
-	x.signed = g.cfg.Common.Signer.Sign(x.caller)
+	rc.caller.Address, rc.caller.RequestID = address, caller.From(rc.ctx).RequestID
+	rc.signedCaller = g.cfg.Common.Signer.Sign(rc.caller)
 	return nil
 }
 
-// errAgentKey refuses the key of an agent anywhere but at that agent.
+// errAgentKey refuses the API key of an LDAP agent on a path other than those of the agent itself.
 var errAgentKey = apierr.Unauthorized.Because("the key of an agent is good for the calls of this agent alone")
 
-// isOfAgent reports whether a request is one of the calls of the agent of a key.
-func (x *exchange) isOfAgent(key string) bool {
+// isAgentRoute reports whether the path belongs to the LDAP agent whose API key is given.
+func (rc *requestContext) isAgentRoute(key string) bool {
 	agent, ok := directoryapi.AgentOfKey(key)
-	if !ok || x.route == nil || !x.route.agents {
+	if !ok || rc.route == nil || !rc.route.agentKeys {
 		return false
 	}
-	path := bytes.TrimPrefix(x.target[:x.path], []byte("/v1/agents/"))
+	path := bytes.TrimPrefix(rc.target[:rc.pathLength], []byte("/v1/agents/"))
 	name, _, _ := bytes.Cut(path, []byte{'/'})
 	return string(name) == agent.ID.String()
 }
 
-// findCaller returns whose key a request carries.
+// findCaller returns the caller whose API key a request carries.
 func (g *Gateway) findCaller(ctx context.Context, request *fasthttp.Request, from netip.Addr) (caller.Caller, error) {
-	signed, text, err := authorization(&request.Header)
+	isSAuthc1, text, err := parseAuthorization(&request.Header)
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	if signed {
-		d, ok := parseSignature(text)
+	if isSAuthc1 {
+		s, ok := parseSignature(text)
 		if !ok {
 			return caller.Caller{}, errSignature
 		}
-		question, ok := d.question(request, g.dates)
+		verification, ok := s.verificationRequest(request, g.dateHeaderNames)
 		if !ok {
 			return caller.Caller{}, errSignature
 		}
-		return g.keys.verify(ctx, question, addressSubject(signerLimit, from))
+		return g.apiKeys.verifySignature(ctx, verification, addressSubject(signerLimit, from))
 	}
 	var buffer [maxCredentials]byte
 	credential, ok := parseBasic(buffer[:0], text)
 	if !ok {
 		return caller.Caller{}, errBasic
 	}
-	return g.keys.authenticate(ctx, credential, addressSubject(wrongKeyLimit, from))
+	return g.apiKeys.authenticate(ctx, credential, addressSubject(wrongKeyLimit, from))
 }
 
 var (
-	errKey = apierr.Unauthorized.Because("the API key in the header Authorization is not accepted: its id or secret is wrong, " +
+	errInvalidKey = apierr.Unauthorized.Because("the API key in the header Authorization is not accepted: its id or secret is wrong, " +
 		"it is disabled, or its account is no enabled administrator of the tenant")
 	errBasic = apierr.Unauthorized.Because(
 		"the header Authorization needs, behind the word Basic, the Base64 of an API key's id, a colon and its secret")
@@ -91,9 +92,9 @@ var (
 		"sauthc1Signature; the date in the id is that of the time")
 )
 
-// authorization reads the Authorization header up to its scheme, Basic or
-// SAuthc1.
-func authorization(h *fasthttp.RequestHeader) (signed bool, text []byte, err error) {
+// parseAuthorization splits the header Authorization into its scheme, Basic or SAuthc1, and the
+// text behind the scheme.
+func parseAuthorization(h *fasthttp.RequestHeader) (isSAuthc1 bool, text []byte, err error) {
 	values := h.PeekAll(fiber.HeaderAuthorization)
 	switch len(values) {
 	case 0:
@@ -103,20 +104,20 @@ func authorization(h *fasthttp.RequestHeader) (signed bool, text []byte, err err
 		return false, nil, apierr.BadRequest.Because("there is more than one header Authorization; send one")
 	}
 	scheme, text, _ := bytes.Cut(values[0], []byte{' '})
-	signed = bytes.EqualFold(scheme, []byte("SAuthc1"))
-	if !signed && !bytes.EqualFold(scheme, []byte("Basic")) {
+	isSAuthc1 = bytes.EqualFold(scheme, []byte("SAuthc1"))
+	if !isSAuthc1 && !bytes.EqualFold(scheme, []byte("Basic")) {
 		return false, nil, apierr.Unauthorized.Because("the scheme of the header Authorization is not supported; use Basic or SAuthc1")
 	}
-	return signed, text, nil
+	return isSAuthc1, text, nil
 }
 
-// credential is a key id and a secret as they were sent.
+// credential is the id and the secret of an API key as the client sent them.
 type credential struct {
 	id, secret []byte
-	hash       [sha256.Size]byte // of both, with their colon
+	hash       [sha256.Size]byte // SHA-256 of id:secret
 }
 
-// parseBasic reads what follows the scheme (RFC 7617) into buffer.
+// parseBasic decodes the credential of HTTP Basic authentication (RFC 7617) into buffer.
 func parseBasic(buffer, encoded []byte) (credential, bool) {
 	encoded = bytes.Trim(encoded, " ")
 	if len(encoded) > maxCredentials {
@@ -131,7 +132,7 @@ func parseBasic(buffer, encoded []byte) (credential, bool) {
 		return credential{}, false
 	}
 	for _, b := range id {
-		if b <= ' ' || b >= 0x7f { // no id of ours, and nothing to ask a database for
+		if b <= ' ' || b >= 0x7f { // no API key has such an id
 			return credential{}, false
 		}
 	}

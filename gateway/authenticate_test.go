@@ -18,7 +18,7 @@ import (
 )
 
 func TestTheServiceIsToldWhoAsks(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	e := s.get(t, "/v1/accounts/1").echo()
 	if e.Caller.Tenant != tenant || e.Caller.Key != keyID || e.Caller.Account != account {
 		t.Errorf("the service got %+v", e.Caller)
@@ -30,7 +30,7 @@ func TestTheServiceIsToldWhoAsks(t *testing.T) {
 
 // A caller that has a key may name the address of its user.
 func TestTheServiceIsToldWhereTheRequestComesFrom(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.TrustedHops = 1 })
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.TrustedHops = 1 })
 	const path = "/v1/accounts/1"
 	for _, c := range []struct {
 		what, path string
@@ -67,7 +67,7 @@ func TestTheServiceIsToldWhereTheRequestComesFrom(t *testing.T) {
 }
 
 func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	basic := func(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 	for name, values := range map[string][]string{
 		"nothing":                     nil,
@@ -100,7 +100,7 @@ func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
 	if n := s.keys.calls.Load(); n > 3 {
 		t.Errorf("the OAuth service was asked %d times", n)
 	}
-	good := as(keyID, keySecret).Get("Authorization")
+	good := basicAuth(keyID, keySecret).Get("Authorization")
 	for _, both := range [][]string{{good, good}, {good, basic("a:b")}, {"Hawk x", good}} {
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: http.Header{"Authorization": both}}).wantError(400, 400)
 	}
@@ -109,7 +109,7 @@ func TestRequestsWithoutAGoodKeyAreRefused(t *testing.T) {
 
 func TestOneQuestionAnswersForAMoment(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := openGateway(t)
 	began := time.Now()
 	for range 50 {
 		s.get(t, "/v1/accounts/1").want(200)
@@ -139,22 +139,22 @@ func TestOneQuestionAnswersForAMoment(t *testing.T) {
 }
 
 func TestAChangedSecretReplacesTheOldOne(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.get(t, "/v1/accounts/1").want(200)
 	s.keys.add(keyID, "another secret", tenant)
-	s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as(keyID, "another secret")}).want(200)
+	s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth(keyID, "another secret")}).want(200)
 	s.get(t, "/v1/accounts/1").want(401)
 }
 
 func TestManyAtOnceAskOneQuestion(t *testing.T) {
 	var arrived atomic.Int64
-	s := open(t, func(_ *Config, s *site) {
+	s := openGateway(t, func(_ *Config, s *testGateway) {
 		s.prepare = func(g *Gateway) {
-			g.steps = append([]step{func(*exchange) error { arrived.Add(1); return nil }}, g.steps...)
+			g.middlewares = append([]middleware{func(*requestContext) error { arrived.Add(1); return nil }}, g.middlewares...)
 		}
 	})
 	release := make(chan struct{})
-	s.keys.does(func(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
+	s.keys.setAuthenticate(func(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 		<-release
 		return s.keys.lookUp(in)
 	})
@@ -168,10 +168,10 @@ func TestManyAtOnceAskOneQuestion(t *testing.T) {
 		})
 	}
 	for range 60 { // more than an address may have in flight
-		ask(as(keyID, keySecret), 200)
+		ask(basicAuth(keyID, keySecret), 200)
 	}
 	for range 60 {
-		ask(as(keyID, "wrong"), 401)
+		ask(basicAuth(keyID, "wrong"), 401)
 	}
 	eventually(t, "all have come, and both questions are asked", func() bool { return arrived.Load() == 120 && s.keys.calls.Load() == 2 })
 	close(release)
@@ -185,13 +185,13 @@ func TestManyAtOnceAskOneQuestion(t *testing.T) {
 // without end, and does not lock out a good key.
 func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := openGateway(t)
 	s.get(t, "/v1/accounts/1").want(200)
 	before := s.keys.calls.Load()
 	began := time.Now()
 	statuses := map[int]int{}
 	for i := range 60 {
-		a := s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as(keyID, fmt.Sprintf("guess %d", i))})
+		a := s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth(keyID, fmt.Sprintf("guess %d", i))})
 		if statuses[a.status]++; a.status == 429 {
 			a.wantError(429, 429)
 			if a.header.Get("Retry-After") != "1" {
@@ -203,28 +203,28 @@ func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 	if asked := s.keys.calls.Load() - before; asked > 20*rounds || statuses[429] == 0 || statuses[401]+statuses[429] != 60 {
 		t.Errorf("the OAuth service was asked %d times in %d s; the answers were %v", asked, rounds, statuses)
 	}
-	if counted(t, s, "authentication_limit") == 0 || counted(t, s, "unauthorized") == 0 {
+	if refusalCount(t, s, "authentication_limit") == 0 || refusalCount(t, s, "unauthorized") == 0 {
 		t.Error("the refusals are not counted")
 	}
 	s.get(t, "/v1/accounts/1").want(200)
 	eventually(t, "the good key is looked up again", func() bool {
 		s.get(t, "/v1/accounts/1").want(200)
-		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as("OTHER", time.Now().String())})
+		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth("OTHER", time.Now().String())})
 		return time.Since(began) > keyTTL+keyTTL/2
 	})
 	t.Run("and is over after a second", func(t *testing.T) {
 		eventually(t, "another wrong key is asked for", func() bool {
-			a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1", header: as(keyID, "guess")})
+			a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth(keyID, "guess")})
 			return err == nil && a.status == 401
 		})
 	})
 }
 
 func TestAWrongKeyIsNotAskedForAgainAtOnce(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	began := time.Now()
 	for range 40 { // more than the address may try
-		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as(keyID, "wrong")}).wantError(401, 401)
+		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth(keyID, "wrong")}).wantError(401, 401)
 	}
 	if n := s.keys.calls.Load(); n > 1+int64(time.Since(began)/keyTTL) {
 		t.Errorf("the OAuth service was asked %d times", n)
@@ -232,10 +232,10 @@ func TestAWrongKeyIsNotAskedForAgainAtOnce(t *testing.T) {
 }
 
 func TestWithoutTheOAuthServiceNobodyComesIn(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	away := true
 	var mu sync.Mutex
-	s.keys.does(func(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
+	s.keys.setAuthenticate(func(_ context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if away {
@@ -255,15 +255,15 @@ func TestWithoutTheOAuthServiceNobodyComesIn(t *testing.T) {
 }
 
 func TestAFaultOfTheOAuthServiceIsA500(t *testing.T) {
-	s := open(t)
-	s.keys.does(func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error) {
+	s := openGateway(t)
+	s.keys.setAuthenticate(func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error) {
 		return oauthapi.Key{}, errors.New("broken")
 	})
 	s.get(t, "/v1/accounts/1").wantError(500, 500)
 }
 
 func TestCallersDoNotMixUnderLoad(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	var group sync.WaitGroup
 	for i := range 16 {
 		name, secret, of := fmt.Sprintf("KEY%02d", i), fmt.Sprintf("secret %d", i), id.New(time.Unix(int64(1_790_000_100+i), 0))
@@ -271,7 +271,7 @@ func TestCallersDoNotMixUnderLoad(t *testing.T) {
 		group.Go(func() {
 			for j := range 50 {
 				body := fmt.Sprintf(`{"of":"%s","n":%d}`, name, j)
-				a, err := s.try(t, call{method: "POST", path: "/v1/accounts/" + name, body: body, header: as(name, secret)})
+				a, err := s.try(t, call{method: "POST", path: "/v1/accounts/" + name, body: body, header: basicAuth(name, secret)})
 				if err != nil {
 					t.Error(err)
 					return

@@ -42,7 +42,7 @@ func BenchmarkForward(b *testing.B) {
 		load(b, app)
 	})
 	b.Run("gateway", func(b *testing.B) {
-		g, err := New(Config{Common: common, Keys: newKeyBook(), Tenant: Budget{1000, 1_000_000}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{"directory": hop}})
+		g, err := New(Config{Common: common, Keys: newFakeOAuth(), Tenant: Limit{1000, 1_000_000}, Users: Limit{InFlight: 100}, Address: Limit{InFlight: 20}, Upstreams: Upstreams{"directory": hop}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -51,10 +51,10 @@ func BenchmarkForward(b *testing.B) {
 }
 
 func load(b *testing.B, app *fiber.App) {
-	s := &site{Gateway: &Gateway{HTTP: app}}
+	s := &testGateway{Gateway: &Gateway{HTTP: app}}
 	s.serve(b, false)
 	client := &fasthttp.HostClient{Addr: s.address, IsTLS: true, MaxConns: 64, TLSConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}
-	authorization := as(keyID, keySecret).Get("Authorization")
+	authorization := basicAuth(keyID, keySecret).Get("Authorization")
 	b.ReportAllocs()
 	b.SetParallelism(8)
 	b.ResetTimer()
@@ -79,11 +79,11 @@ func load(b *testing.B, app *fiber.App) {
 
 // BenchmarkMatch measures finding the route of a path.
 func BenchmarkMatch(b *testing.B) {
-	s := open(b)
+	s := openGateway(b)
 	var buffer []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buffer, _ = spell(buffer[:0], []byte("/v1/applications/3YfJb3a5Xn1Zk0QvLw8s9T/passwordResetTokens/eyJ0aWQ"))
+		buffer, _ = normalizePath(buffer[:0], []byte("/v1/applications/3YfJb3a5Xn1Zk0QvLw8s9T/passwordResetTokens/eyJ0aWQ"))
 		if s.router.match(buffer) == nil {
 			b.Fatal("no route")
 		}

@@ -15,118 +15,119 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// The URL limit, the body limits (http.MaxBytesReader elsewhere) and the timeouts of a request
-// (docs/interface/limits.md#request-size).
+// The URL limit, the header limit, the body limits (413; http.MaxBytesReader elsewhere) and the
+// timeouts of a request (docs/interface/limits.md#request-size).
 const (
 	maxURL  = 16 << 10
 	maxForm = 64 << 10
-	// maxUnauthenticated is the largest body that is read before the client has
-	// shown a good API key, and so the largest of those that come without one.
+	// maxUnauthenticated is the largest body that is read before the API key is
+	// verified, and so the largest body of a request without an API key.
 	maxUnauthenticated = 64 << 10
 	// maxSmall is the largest body of which a tenant may send any number at a
-	// time. Larger ones are admitted a few at a time: a text of 10 MB takes
-	// several times its size in memory while it is read, checked and stored.
+	// time. Only a few larger bodies are admitted at a time: a body of 10 MB takes
+	// several times its size in memory while it is read, validated and stored.
 	maxSmall = 1 << 20
 
-	// maxUnqueued is the largest body that is forwarded at once. Larger ones take turns
-	// by tenant: what they take to check and to store is the processor's time.
-	maxUnqueued     = 128 << 10
-	maxBodies       = 2               // of more than maxUnqueued that this process forwards at a time
-	maxTenantBodies = 1               // the same of one tenant
-	maxBodyQueue    = 32              // that wait for their turn
-	maxTenantQueue  = 8               // of one tenant that are read, wait or are forwarded at a time
-	bodyQueueTime   = 5 * time.Second // for which each waits
+	// maxUnqueued is the largest body that is forwarded at once. Larger bodies wait in a
+	// queue in which the tenants take turns: to validate and store them takes processor time.
+	maxUnqueued         = 128 << 10
+	maxConcurrentBodies = 2               // bodies of more than maxUnqueued that this process forwards at a time
+	maxTenantBodies     = 1               // the same bodies of one tenant
+	maxBodyQueue        = 32              // bodies that wait for their turn
+	maxTenantQueue      = 8               // bodies of one tenant that are read, wait or are forwarded at a time
+	bodyQueueTime       = 5 * time.Second // how long each waits at most
 
-	// maxHeaders is the header limit (MaxHeaderBytes of net/http). It is less than what a
-	// service reads, which gets more headers.
+	// maxHeaders is the header limit (MaxHeaderBytes of net/http). It is less than the header
+	// limit of a service, to which the gateway sends additional headers.
 	maxHeaders = 38 << 10
 
-	maxLargeBodies       = 6 // at a time in this process
-	maxTenantLargeBodies = 2 // at a time of one tenant
-	maxSignedBodies      = 8 // at a time of one key, while their signature is not checked
+	maxLargeBodies       = 6 // bodies of more than maxSmall at a time in this process
+	maxTenantLargeBodies = 2 // the same bodies of one tenant
+	maxSignedBodies      = 8 // bodies at a time of one API key whose signature is not verified yet
 
-	// idleTimeout is longer than the 90 s or less for which clients keep a
-	// connection: one that the server closes may just be taken for a request.
-	idleTimeout      = 2 * time.Minute  // for the first byte of a request
+	// idleTimeout is longer than the 90 s or less for which clients keep an idle
+	// connection: a client may just send a request on a connection that the server closes.
+	idleTimeout      = 2 * time.Minute  // for the first byte of the next request (keep-alive)
 	headerTimeout    = 10 * time.Second // for a TLS handshake, and again for the headers
 	bodyTimeout      = time.Minute      // for headers and body
 	largeBodyTimeout = 15 * time.Second // for a body of more than maxSmall
-	writeTimeout     = time.Minute      // for a client to take its answer
+	writeTimeout     = time.Minute      // for a client to read its answer
 
 	// largeRequestTimeout bounds a request with a body of more than maxSmall,
 	// from its headers to its answer.
 	largeRequestTimeout = 19 * time.Second
 )
 
-// admission is what admission control decided about a large body by the headers of
-// its request.
+// admission is the decision of admission control about a large body, by the headers of its
+// request (load shedding).
 type admission struct {
-	err             error     // refuses a body that is larger than what is read
-	unauthenticated bool      // signed: the signature is checked after the body
-	deadline        time.Time // of the whole request; zero for a body of at most maxSmall
-	signed          func()    // releases what is held until the signature is checked
-	large           func()    // releases what is held until the answer
-	timer           *time.Timer
+	err                 error     // the error for a body that is larger than what is read
+	signatureUnverified bool      // the signature covers the body: it is verified after the body was read
+	deadline            time.Time // of the whole request; zero for a body of at most maxSmall
+	releaseUnverified   func()    // releases the limits that are acquired until the signature is verified
+	releaseLarge        func()    // releases the limits that are acquired until the answer
+	timer               *time.Timer
 }
 
 func (a *admission) release() {
-	a.signed()
-	a.large()
+	a.releaseUnverified()
+	a.releaseLarge()
 }
 
-// readLimits bounds what the server reads and for how long.
-func (g *Gateway) readLimits(server *fasthttp.Server) {
+// setReadLimits bounds how much the server reads of a request and for how long.
+func (g *Gateway) setReadLimits(server *fasthttp.Server) {
 	server.IdleTimeout, server.ReadTimeout, server.WriteTimeout = idleTimeout, headerTimeout, writeTimeout
 	server.ReadBufferSize = maxHeaders
 	server.SecureErrorLogMessage = true // else errors quote headers
 	server.CloseOnShutdown = true
-	known := g.HTTP.Config().RequestMethods
+	knownMethods := g.HTTP.Config().RequestMethods
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if !slices.Contains(known, string(h.Method())) {
-			h.SetMethod(fiber.MethodPut) // which no path of the product offers: 405, or 401, 403 and 404 before it
+		if !slices.Contains(knownMethods, string(h.Method())) {
+			h.SetMethod(fiber.MethodPut) // which no route allows: 405, unless another error comes first
 		}
-		if a := g.takeAdmission(h); a != nil { // of the request before, whose memory this one uses
+		if a := g.takeAdmission(h); a != nil { // of an earlier request, whose header object is reused
 			a.release()
 		}
-		switch announced := h.ContentLength(); {
+		switch length := h.ContentLength(); {
 		case isForm(h.ContentType()):
 			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxForm}
-		case announced != inChunks && announced <= maxUnauthenticated:
+		case length != chunked && length <= maxUnauthenticated:
 			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
 		}
 		return g.admitBody(h)
 	}
 }
 
-// inChunks is the announced length of a body in chunks.
-const inChunks = -1
+// chunked is the ContentLength of a request with Transfer-Encoding: chunked.
+const chunked = -1
 
-// admitBody decides by the headers of a request how much of its body is read:
-// little without a good key, or where none is asked for, maxSmall with one, and more where the tenant and
-// the process have few such bodies.
+// admitBody decides by the headers of a request how much of its body is read: maxUnauthenticated
+// without a valid API key, maxSmall with a valid API key, and rest.MaxBody while the tenant and
+// the process have fewer such bodies than their limits.
 func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	nothing := func() {}
-	a := &admission{signed: nothing, large: nothing}
+	noRelease := func() {}
+	a := &admission{releaseUnverified: noRelease, releaseLarge: noRelease}
 	read := fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
 	var owner caller.Caller
-	var to exchange
-	if err := g.find(&to, h); err == nil && !to.needsKey() {
+	var rc requestContext
+	if err := g.matchRoute(&rc, h); err == nil && !rc.needsAPIKey() {
 		a.err = apierr.TooLarge.Because("a body that comes without an API key may have %d bytes", maxUnauthenticated)
 	} else if owner, a.err = g.bodyOwner(h, a); a.err == nil {
 		read.MaxRequestBodySize = maxSmall
-		if announced := h.ContentLength(); announced == inChunks || announced > maxSmall {
-			if a.large, a.err = g.holdLarge(owner.Tenant); a.err == nil {
+		if length := h.ContentLength(); length == chunked || length > maxSmall {
+			if a.releaseLarge, a.err = g.acquireLargeBody(owner.Tenant); a.err == nil {
 				a.err = apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)
 				a.deadline = time.Now().Add(largeRequestTimeout)
 				read = fasthttp.RequestConfig{ReadTimeout: largeBodyTimeout, MaxRequestBodySize: rest.MaxBody}
 			}
-		} else if announced > maxUnqueued && !a.unauthenticated {
-			if a.large, a.err = g.Limits.hold(context.Background(), tenantSubject(queuedBodyLimit, owner.Tenant)); a.err != nil {
+		} else if length > maxUnqueued && !a.signatureUnverified {
+			s := tenantSubject(queuedBodyLimit, owner.Tenant)
+			if a.releaseLarge, a.err = g.Limiter.acquireWithRelease(context.Background(), s); a.err != nil {
 				read.MaxRequestBodySize = maxUnauthenticated
 			}
 		}
 	}
-	// Nothing else says that a client went away within its body.
+	// fasthttp does not tell when a client closes the connection within its body.
 	a.timer = time.AfterFunc(read.ReadTimeout, func() {
 		if g.admissions.CompareAndDelete(h, a) {
 			a.release()
@@ -136,47 +137,47 @@ func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return read
 }
 
-// bodyOwner finds the caller that sends a large body by the headers alone. A signature
-// covers the body and cannot be checked before it: the key must exist, and has
-// only a few bodies read at a time, for its id is no secret. Wrong keys that
-// announce large bodies have limits of their own: the client's address is not
-// known yet, and all of them share one.
+// bodyOwner finds the caller that sends a large body, by the headers alone. A signature
+// covers the body and cannot be verified before the body is read: the API key must exist, and only
+// a few bodies of one key are read at a time, because the id of a key is no secret. Requests with a
+// large body and a wrong key share one limit of their own, because the client's address is
+// not known yet.
 func (g *Gateway) bodyOwner(h *fasthttp.RequestHeader, a *admission) (caller.Caller, error) {
-	signed, text, err := authorization(h)
+	isSAuthc1, text, err := parseAuthorization(h)
 	if err != nil {
 		return caller.Caller{}, err
 	}
 	ctx := context.Background()
-	if !signed {
+	if !isSAuthc1 {
 		var buffer [maxCredentials]byte
 		credential, ok := parseBasic(buffer[:0], text)
 		if !ok {
 			return caller.Caller{}, errBasic
 		}
-		return g.keys.authenticate(ctx, credential, subject{kind: wrongBodyKeyLimit})
+		return g.apiKeys.authenticate(ctx, credential, subject{kind: wrongBodyKeyLimit})
 	}
 	s, ok := parseSignature(text)
 	if !ok {
 		return caller.Caller{}, errSignature
 	}
-	owner, err := g.keys.exists(ctx, s.key)
+	owner, err := g.apiKeys.findByID(ctx, s.keyID)
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	a.unauthenticated = true
-	a.signed, err = g.Limits.hold(ctx, textSubject(signedBodyLimit, []byte(s.key)))
+	a.signatureUnverified = true
+	a.releaseUnverified, err = g.Limiter.acquireWithRelease(ctx, hashedSubject(signedBodyLimit, []byte(s.keyID)))
 	return owner, err
 }
 
-// holdLarge counts a body of more than maxSmall in, or refuses it with
-// apierr.TooMany.
-func (g *Gateway) holdLarge(tenant id.ID) (release func(), err error) {
+// acquireLargeBody acquires the limits of a body of more than maxSmall. It returns
+// apierr.TooMany where one of them is exhausted.
+func (g *Gateway) acquireLargeBody(tenant id.ID) (release func(), err error) {
 	ctx := context.Background()
-	ofProcess, err := g.Limits.hold(ctx, subject{kind: processBodyLimit})
+	ofProcess, err := g.Limiter.acquireWithRelease(ctx, subject{kind: processBodyLimit})
 	if err != nil {
 		return func() {}, err
 	}
-	ofTenant, err := g.Limits.hold(ctx, tenantSubject(bodyLimit, tenant))
+	ofTenant, err := g.Limiter.acquireWithRelease(ctx, tenantSubject(bodyLimit, tenant))
 	if err != nil {
 		ofProcess()
 		return func() {}, err
@@ -184,43 +185,44 @@ func (g *Gateway) holdLarge(tenant id.ID) (release func(), err error) {
 	return func() { ofProcess(); ofTenant() }, nil
 }
 
-// queueBody waits for the turn of a large body. It refuses one for which there is no
-// room, or whose turn does not come. A tenant has few that wait: they take memory, and
-// with it the processor time of garbage collections.
-func (g *Gateway) queueBody(x *exchange) error {
-	if len(x.Request().Body()) <= maxUnqueued {
+// queueBody is the middleware in which a large body waits for its turn. It returns
+// apierr.TooMany where the queue is full or the turn does not come in bodyQueueTime. Only a few
+// bodies of one tenant may wait: they take memory, and with it the processor time of garbage
+// collections.
+func (g *Gateway) queueBody(rc *requestContext) error {
+	if len(rc.Request().Body()) <= maxUnqueued {
 		return nil
 	}
-	if a := x.admission; a != nil && a.unauthenticated && a.deadline.IsZero() {
-		s := tenantSubject(queuedBodyLimit, x.caller.Tenant)
-		if limit := g.Limits.acquire(x.ctx, s); limit != nil {
+	if a := rc.admission; a != nil && a.signatureUnverified && a.deadline.IsZero() {
+		s := tenantSubject(queuedBodyLimit, rc.caller.Tenant)
+		if limit := g.Limiter.acquire(rc.ctx, s); limit != nil {
 			return g.refusals.count(limit)
 		}
-		a.large = func() { g.Limits.release(s) }
+		a.releaseLarge = func() { g.Limiter.release(s) }
 	}
-	ctx, cancel := context.WithTimeout(x.ctx, bodyQueueTime)
+	ctx, cancel := context.WithTimeout(rc.ctx, bodyQueueTime)
 	defer cancel()
-	if g.bodies.Acquire(ctx, x.caller.Tenant) != nil {
-		return g.refusals.count(tooMany(bodyLimit, Budget{InFlight: maxTenantBodies}))
+	if g.bodyQueue.Acquire(ctx, rc.caller.Tenant) != nil {
+		return g.refusals.count(tooMany(bodyLimit, Limit{InFlight: maxTenantBodies}))
 	}
-	x.queued = true
+	rc.inBodyQueue = true
 	return nil
 }
 
-// takeAdmission returns what was decided about the body of a request; nil where
-// the body is small.
+// takeAdmission removes and returns the decision of admitBody about a request; nil where the
+// body is small.
 func (g *Gateway) takeAdmission(h *fasthttp.RequestHeader) *admission {
-	found, ok := g.admissions.LoadAndDelete(h)
+	stored, ok := g.admissions.LoadAndDelete(h)
 	if !ok {
 		return nil
 	}
-	a := found.(*admission)
+	a := stored.(*admission)
 	a.timer.Stop()
 	return a
 }
 
-// tooLarge refuses a body of which no more was read.
-func (g *Gateway) tooLarge(h *fasthttp.RequestHeader) error {
+// tooLargeError returns the error for a body that is larger than what the server reads.
+func (g *Gateway) tooLargeError(h *fasthttp.RequestHeader) error {
 	switch a := g.takeAdmission(h); {
 	case a != nil:
 		a.release()

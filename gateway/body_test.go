@@ -34,10 +34,10 @@ func manyKeys() string {
 // others refused, and another tenant's requests go on meanwhile. The times are
 // loose, for a busy machine; -v prints those measured.
 func TestLargeBodiesOfOneTenantLeaveTheOthersAlone(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.keys.add("OTHER", "secret", id.New(time.Now()))
 	var inService, most atomic.Int64
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		if c.Method() == fiber.MethodGet {
 			return c.SendString("{}")
 		}
@@ -82,7 +82,7 @@ func TestLargeBodiesOfOneTenantLeaveTheOthersAlone(t *testing.T) {
 			default:
 			}
 			sent := time.Now()
-			s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as("OTHER", "secret")}).want(200)
+			s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth("OTHER", "secret")}).want(200)
 			times = append(times, time.Since(sent))
 		}
 	})
@@ -107,8 +107,8 @@ func TestLargeBodiesOfOneTenantLeaveTheOthersAlone(t *testing.T) {
 }
 
 func TestLargeBodiesAreCountedByTenantAndProcess(t *testing.T) {
-	s := open(t)
-	release := hold(s.services["directory"])
+	s := openGateway(t)
+	release := blockRequests(s.services["directory"])
 	defer release()
 	large := strings.Repeat(" ", maxSmall+1)
 	post := call{method: "POST", path: "/v1/accounts/1", body: large}
@@ -121,18 +121,18 @@ func TestLargeBodiesAreCountedByTenantAndProcess(t *testing.T) {
 	}
 	fill(tenant, post)
 	a := s.do(t, post)
-	wantTurnedAway(t, a)
+	wantTooMany(t, a)
 	if a.header.Get("RateLimit-Policy") != `"body_limit";q=2;qu="concurrent-requests"` {
 		t.Errorf("the limit is named %v", a.header)
 	}
-	small := occupy(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/accounts/1", body: large[:maxUnqueued]})
+	small := occupyInFlight(t, s, s.services["directory"], 3, call{method: "POST", path: "/v1/accounts/1", body: large[:maxUnqueued]})
 	for i := range maxLargeBodies/maxTenantLargeBodies - 1 {
 		name, other := fmt.Sprintf("OTHER%d", i), id.New(time.Now())
 		s.keys.add(name, "secret", other)
-		fill(other, call{method: "POST", path: "/v1/accounts/1", body: large, header: as(name, "secret")})
+		fill(other, call{method: "POST", path: "/v1/accounts/1", body: large, header: basicAuth(name, "secret")})
 	}
 	s.keys.add("LAST", "secret", id.New(time.Now()))
-	wantTurnedAway(t, s.do(t, call{method: "POST", path: "/v1/accounts/1", body: large, header: as("LAST", "secret")}))
+	wantTooMany(t, s.do(t, call{method: "POST", path: "/v1/accounts/1", body: large, header: basicAuth("LAST", "secret")}))
 	release()
 	sent.Wait()
 	small()
@@ -144,16 +144,16 @@ func TestLargeBodiesAreCountedByTenantAndProcess(t *testing.T) {
 // Bodies of more than maxUnqueued are forwarded a few at a time, and one of a tenant.
 // Further ones wait for their turn.
 func TestLargeBodiesTakeTurnsByTenant(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.keys.add("OTHER", "secret", id.New(time.Now()))
 	queued := strings.Repeat(" ", maxUnqueued+1)
 	post := call{method: "POST", path: "/v1/accounts/1", body: queued}
 	other := post
-	other.header = as("OTHER", "secret")
+	other.header = basicAuth("OTHER", "secret")
 	directory := s.services["directory"]
-	release := hold(directory)
+	release := blockRequests(directory)
 	defer release()
-	wait := occupy(t, s, directory, maxTenantBodies, post)
+	wait := occupyInFlight(t, s, directory, maxTenantBodies, post)
 	calls := directory.calls.Load()
 	var sent sync.WaitGroup
 	queue := func(n int, c call) {
@@ -162,34 +162,34 @@ func TestLargeBodiesTakeTurnsByTenant(t *testing.T) {
 		}
 	}
 	queue(maxTenantQueue-maxTenantBodies, post)
-	eventually(t, "bodies of the tenant wait", func() bool { return s.bodies.Len() == maxTenantQueue-maxTenantBodies })
-	wantTurnedAway(t, s.do(t, post))
-	wantTurnedAway(t, owner().send(t, s, "POST", post.path, queued))
+	eventually(t, "bodies of the tenant wait", func() bool { return s.bodyQueue.Len() == maxTenantQueue-maxTenantBodies })
+	wantTooMany(t, s.do(t, post))
+	wantTooMany(t, owner().send(t, s, "POST", post.path, queued))
 	if directory.calls.Load() != calls {
 		t.Error("a tenant has more than one body forwarded at a time")
 	}
-	waitOther := occupy(t, s, directory, 1, other)
-	for i := 0; s.bodies.Len() < maxBodyQueue; i++ { // other tenants fill the queue
+	waitOther := occupyInFlight(t, s, directory, 1, other)
+	for i := 0; s.bodyQueue.Len() < maxBodyQueue; i++ { // other tenants fill the queue
 		another, name := post, fmt.Sprintf("ANOTHER%d", i)
 		s.keys.add(name, "secret", id.New(time.Now()))
-		another.header = as(name, "secret")
-		before := s.bodies.Len()
+		another.header = basicAuth(name, "secret")
+		before := s.bodyQueue.Len()
 		queue(1, another)
-		eventually(t, "it waits", func() bool { return s.bodies.Len() == before+1 })
+		eventually(t, "it waits", func() bool { return s.bodyQueue.Len() == before+1 })
 	}
-	occupy(t, s, directory, 3, call{method: "GET", path: "/v1/accounts/1"}) // small requests go on
+	occupyInFlight(t, s, directory, 3, call{method: "GET", path: "/v1/accounts/1"}) // small requests go on
 	release()
 	wait()
 	waitOther()
 	sent.Wait()
-	eventually(t, "no worker is used", func() bool { return s.bodies.Close(t.Context()) == nil })
+	eventually(t, "no worker is used", func() bool { return s.bodyQueue.Close(t.Context()) == nil })
 }
 
 // A client that goes away within a large body is not counted for longer than the
 // body may take.
-func TestABodyThatNeverComesIsNotCountedForEver(t *testing.T) {
-	s := open(t)
-	announce := fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", head("POST", "/v1/accounts/1"), maxSmall+1)
+func TestAnAbortedBodyReleasesItsLimits(t *testing.T) {
+	s := openGateway(t)
+	announce := fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", requestHead("POST", "/v1/accounts/1"), maxSmall+1)
 	for range maxTenantLargeBodies {
 		conn := s.dial(t)
 		if _, err := io.WriteString(conn, announce); err != nil {
@@ -198,7 +198,7 @@ func TestABodyThatNeverComesIsNotCountedForEver(t *testing.T) {
 	}
 	counted := tenantSubject(bodyLimit, tenant)
 	eventually(t, "both are counted", func() bool { return inFlight(s, counted) == maxTenantLargeBodies })
-	wantTurnedAway(t, s.post(t, "/v1/accounts/1", strings.Repeat(" ", maxSmall+1)))
+	wantTooMany(t, s.post(t, "/v1/accounts/1", strings.Repeat(" ", maxSmall+1)))
 	s.admissions.Range(func(_, a any) bool {
 		if deadline := a.(*admission).deadline; !deadline.IsZero() && time.Until(deadline) > 20*time.Second {
 			t.Errorf("one may take until %s", deadline)
@@ -212,8 +212,8 @@ func TestABodyThatNeverComesIsNotCountedForEver(t *testing.T) {
 
 // Wrong keys that announce large bodies leave the large bodies of good keys
 // alone, and unknown signers those of good ones.
-func TestLargeBodiesOfStrangersHaveLimitsOfTheirOwn(t *testing.T) {
-	s := open(t)
+func TestLargeBodiesWithWrongKeysHaveLimitsOfTheirOwn(t *testing.T) {
+	s := openGateway(t)
 	large := strings.Repeat(" ", maxUnauthenticated+1)
 	owner := signing{key: keyID, secret: keySecret, date: "x-service-date"}
 	s.post(t, "/v1/applications", large).want(200)
@@ -231,7 +231,7 @@ func TestLargeBodiesOfStrangersHaveLimitsOfTheirOwn(t *testing.T) {
 	for n := range 4 {
 		clients.Go(func() {
 			for i := range 500 {
-				wrong := as(keyID, fmt.Sprint("wrong", n, i))
+				wrong := basicAuth(keyID, fmt.Sprint("wrong", n, i))
 				a := s.do(t, call{method: "POST", path: "/v1/applications", body: large, header: wrong})
 				count(a)
 				stranger := signing{key: fmt.Sprint("STRANGER", n, i), secret: "x", date: "x-service-date"}
@@ -249,24 +249,24 @@ func TestLargeBodiesOfStrangersHaveLimitsOfTheirOwn(t *testing.T) {
 	}
 	s.post(t, "/v1/applications", large).want(200)
 	owner.send(t, s, "POST", "/v1/applications", large).want(200)
-	s.do(t, call{method: "GET", path: "/v1/accounts/1", header: as(keyID, "wrong at last")}).wantError(401, 401) // small requests are counted apart
+	s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth(keyID, "wrong at last")}).wantError(401, 401) // small requests are counted apart
 }
 
 // The path of a request that could not be read is in no log: it may hold a token.
 func TestNoPathIsLogged(t *testing.T) {
-	s := open(t)
-	s.keys.does(func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error) {
+	s := openGateway(t)
+	s.keys.setAuthenticate(func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error) {
 		return oauthapi.Key{}, apierr.Unavailable
 	})
 	const token = "eyJTECRETTOKEN"
 	s.do(t, call{method: "POST", path: "/v1/applications/1/passwordResetTokens/" + token, body: strings.Repeat(" ", maxUnauthenticated+1)}).wantError(503, 503)
-	s.raw(t, "%sX-Large: %s\r\n\r\n", head("POST", "/v1/applications/1/passwordResetTokens/"+token), strings.Repeat("x", 60<<10)).wantError(413, 413)
+	s.raw(t, "%sX-Large: %s\r\n\r\n", requestHead("POST", "/v1/applications/1/passwordResetTokens/"+token), strings.Repeat("x", 60<<10)).wantError(413, 413)
 	s.do(t, call{method: "POST", path: "/v1/applications/1/passwordResetTokens/" + token, body: strings.Repeat("x", maxForm+1),
 		header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}).wantError(413, 413)
-	if n := logged.has(token); n > 0 {
+	if n := logs.has(token); n > 0 {
 		t.Errorf("%d lines of the log have the token", n)
 	}
-	for _, m := range measured(t, "doorward_gateway_request_duration_seconds") {
+	for _, m := range collectMetric(t, "doorward_gateway_request_duration_seconds") {
 		if text := fmt.Sprintf("%v", m.Data); strings.Contains(text, token) {
 			t.Error("a metric has the token")
 		}

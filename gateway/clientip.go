@@ -10,33 +10,34 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// clientIP finds the address of the client, and hides what is for the private
-// network from all others.
-func (g *Gateway) clientIP(x *exchange) error {
-	x.address = g.clientAddress(x.Ctx)
-	if x.route != nil && x.route.access == byNetwork && !g.onPrivateNetwork(x) {
-		x.route = nil
+// clientIP is the middleware that finds the IP address of the client. Routes with the access
+// private do not exist for clients outside a private network.
+func (g *Gateway) clientIP(rc *requestContext) error {
+	rc.address = g.clientAddress(rc.Ctx)
+	if rc.route != nil && rc.route.access == byNetwork && !g.onPrivateNetwork(rc) {
+		rc.route = nil
 	}
 	return nil
 }
 
 // onPrivateNetwork reports whether the client is on this machine or on a private
-// network. A request that a proxy passed on says nothing of its client while no
-// hops are trusted.
-func (g *Gateway) onPrivateNetwork(x *exchange) bool {
+// network. It is false for a request that came through a proxy while no proxy is trusted: the
+// address of its client is unknown.
+func (g *Gateway) onPrivateNetwork(rc *requestContext) bool {
 	if g.cfg.TrustedHops == 0 {
 		for _, name := range []string{"x-forwarded-for", "forwarded", "via"} {
-			if _, proxied := header(x.Request().Header.RawHeaders(), name); proxied {
+			if _, proxied := header(rc.Request().Header.RawHeaders(), name); proxied {
 				return false
 			}
 		}
 	}
-	return x.address.IsLoopback() || x.address.IsPrivate()
+	return rc.address.IsLoopback() || rc.address.IsPrivate()
 }
 
-// clientAddress counts the trusted proxies from the right of X-Forwarded-For:
-// each has added the address it was called from, and what stands further left
-// was written by the client. A request that skipped a proxy is known by its peer.
+// clientAddress returns the entry of X-Forwarded-For that the first trusted proxy added,
+// counted from the right. Each trusted proxy adds the address of its peer; entries further left
+// may be forged by the client. Where the header has too few entries, the address is that of the
+// connection.
 func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	peer := netip.Addr{}
 	if tcp, ok := c.Context().RemoteAddr().(*net.TCPAddr); ok {
@@ -55,16 +56,16 @@ func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	return peer
 }
 
-// userAddress returns the address that the services are given. A client with an
-// API key may name the address of the end user that it asks for: it can do more
-// to its tenant's accounts than that. From other clients the header is ignored.
-func (g *Gateway) userAddress(x *exchange) (netip.Addr, error) {
-	if x.caller.Tenant.IsZero() {
-		return x.address, nil
+// userAddress returns the IP address that the services get as the caller's address. A client
+// with an API key may name the address of its end user in a header: the key allows it more than
+// that anyway. The header of other clients is ignored.
+func (g *Gateway) userAddress(rc *requestContext) (netip.Addr, error) {
+	if rc.caller.Tenant.IsZero() {
+		return rc.address, nil
 	}
-	named := x.Request().Header.PeekAll(g.userHeader)
+	named := rc.Request().Header.PeekAll(g.userHeader)
 	if len(named) == 0 {
-		return x.address, nil
+		return rc.address, nil
 	}
 	address, ok := parseAddress(strings.TrimSpace(string(named[0])))
 	if !ok || len(named) > 1 {
@@ -73,7 +74,7 @@ func (g *Gateway) userAddress(x *exchange) (netip.Addr, error) {
 	return address, nil
 }
 
-// parseAddress reads an address that a proxy wrote, some with a port.
+// parseAddress parses an IP address, with or without a port.
 func parseAddress(text string) (netip.Addr, bool) {
 	if address, err := netip.ParseAddr(text); err == nil {
 		return address.Unmap().WithZone(""), true

@@ -23,7 +23,7 @@ func TestDescription(t *testing.T) {
 		t.Fatal(err)
 	}
 	routed, paths := map[string]bool{}, map[string]bool{}
-	for _, route := range table() {
+	for _, route := range parsedRoutes() {
 		if route.access == byNetwork || route.page != nil || route.owners[0] == "gateway" || strings.HasSuffix(route.pattern, "*") {
 			continue // the mailbox of a development machine, pages for people, and the Client API, whose paths its service has
 		}
@@ -35,7 +35,7 @@ func TestDescription(t *testing.T) {
 			}
 		}
 	}
-	clientAPI := slices.IndexFunc(table(), func(r route) bool { return r.pattern == "/client/:dnsLabel/*" })
+	clientAPI := slices.IndexFunc(parsedRoutes(), func(r route) bool { return r.pattern == "/client/:dnsLabel/*" })
 	described := map[string]bool{}
 	for _, op := range document.Operations {
 		path := parameter.ReplaceAllString(op.Path, ":")
@@ -45,7 +45,7 @@ func TestDescription(t *testing.T) {
 				t.Errorf("routes.go does not have %s%s, which pkg/openapi/source describes", op.Server, path)
 			}
 		case strings.HasPrefix(path, "/client/:/"):
-			if !slices.Contains(table()[clientAPI].methods, op.Method) {
+			if !slices.Contains(parsedRoutes()[clientAPI].methods, op.Method) {
 				t.Errorf("routes.go does not have %s %s, which pkg/openapi/source describes", op.Method, path)
 			}
 		default:
@@ -63,7 +63,7 @@ func TestDescription(t *testing.T) {
 		}
 	}
 	expand := map[string][]string{}
-	for line := range lines(expandableLinks) {
+	for line := range rows(expandableLinks) {
 		for _, link := range line[1:] {
 			expand[line[0]] = append(expand[line[0]], strings.Trim(link, "[]"))
 		}

@@ -1,46 +1,43 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// identify sets the request id (correlation id, elsewhere X-Request-Id), under which the
-// client, the logs and the services know the request.
+// identify makes the request id (correlation id, elsewhere X-Request-Id). It is in the answer,
+// in the logs and in the caller that the services get.
 func (g *Gateway) identify(c *fiber.Ctx) error {
-	request := g.name(c)
+	requestID := g.newRequestID(c)
 	err := c.Next()
-	c.Set(g.requestHeader, request) // last: the service's answer replaces all headers
+	c.Set(g.requestHeader, requestID) // last: the service's answer replaces all headers
 	return err
 }
 
-func (g *Gateway) name(c *fiber.Ctx) string {
-	request := uuid.NewString()
-	c.SetUserContext(caller.Into(c.UserContext(), caller.Caller{RequestID: request}))
-	return request
+// newRequestID makes the id of a request and puts it into the context of the request.
+func (g *Gateway) newRequestID(c *fiber.Ctx) string {
+	requestID := uuid.NewString()
+	c.SetUserContext(caller.Into(c.UserContext(), caller.Caller{RequestID: requestID}))
+	return requestID
 }
 
-// fail answers a request with an error. The server itself comes here too, with
-// what it could not read.
-func (g *Gateway) fail(c *fiber.Ctx, err error) error {
-	if unread, ok := errors.AsType[*fiber.Error](err); ok {
-		switch unread.Code {
-		case fiber.StatusRequestTimeout, fiber.StatusBadGateway: // the client stopped sending, or is gone
+// handleError is the error handler: it answers a request with an error. The server calls it too,
+// for a request that it could not read.
+func (g *Gateway) handleError(c *fiber.Ctx, err error) error {
+	if readError, ok := errors.AsType[*fiber.Error](err); ok {
+		switch readError.Code {
+		case fiber.StatusRequestTimeout, fiber.StatusBadGateway: // the client stopped sending, or closed the connection
 			_ = c.Context().Conn().Close()
 			return nil
 		case fiber.StatusRequestEntityTooLarge:
-			if err = g.tooLarge(&c.Request().Header); errors.Is(err, apierr.TooLarge) {
+			if err = g.tooLargeError(&c.Request().Header); errors.Is(err, apierr.TooLarge) {
 				_ = g.refusals.countAs("too_large", err)
 			} else {
 				_ = g.refusals.count(err)
@@ -50,15 +47,15 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 		}
 		if conn, ok := c.Context().Conn().(*conn); ok {
 			conn.linger()
-			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // the server keeps that of the answer before
+			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // the deadline of the last answer would still apply
 		}
-		c.Set(g.requestHeader, g.name(c))
-		rest.SetRoute(c, "unread") // Fiber would name the path, which may hold a secret
+		c.Set(g.requestHeader, g.newRequestID(c))
+		rest.SetRoute(c, "unread") // Fiber would log the path, which may hold a secret
 	}
 	if errors.Is(err, apierr.Unauthorized) {
-		c.Set(fiber.HeaderWWWAuthenticate, g.challenge)
+		c.Set(fiber.HeaderWWWAuthenticate, g.wwwAuthenticate)
 	}
-	if limit, ok := errors.AsType[*limited](err); ok {
+	if limit, ok := errors.AsType[*limitError](err); ok {
 		c.Set("RateLimit-Policy", limit.policy)
 		c.Set("RateLimit", limit.state)
 	}
@@ -69,33 +66,4 @@ func (g *Gateway) fail(c *fiber.Ctx, err error) error {
 		return err
 	}
 	return g.failurePage(c)
-}
-
-// refusalCounter counts the requests that the gateway itself refuses.
-type refusalCounter struct {
-	counter metric.Int64Counter
-}
-
-func newRefusalCounter() (*refusalCounter, error) {
-	counter, err := otel.Meter("gateway").Int64Counter("doorward_gateway_refused_total",
-		metric.WithDescription("requests refused by the gateway, by reason"))
-	return &refusalCounter{counter}, err
-}
-
-// countAs counts a refusal under a reason and returns its error.
-func (r *refusalCounter) countAs(reason string, err error) error {
-	r.counter.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", reason)))
-	return err
-}
-
-// count counts a refusal under the reason that its error has, and returns the error.
-func (r *refusalCounter) count(err error) error {
-	var limit *limited
-	switch {
-	case errors.Is(err, apierr.Unauthorized):
-		return r.countAs("unauthorized", err)
-	case errors.As(err, &limit):
-		return r.countAs(limit.reason, err)
-	}
-	return err
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry/metrictest"
 )
 
-// counted returns how many refusals were counted for a reason.
-func counted(t *testing.T, _ *site, reason string) (n int64) {
+// refusalCount returns how many refusals were counted for a reason.
+func refusalCount(t *testing.T, _ *testGateway, reason string) (n int64) {
 	t.Helper()
-	for _, m := range measured(t, "doorward_gateway_refused_total") {
+	for _, m := range collectMetric(t, "doorward_gateway_refused_total") {
 		for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
 			if value, _ := point.Attributes.Value("reason"); value.AsString() == reason {
 				n += point.Value
@@ -28,7 +28,7 @@ func counted(t *testing.T, _ *site, reason string) (n int64) {
 	return n
 }
 
-func measured(t *testing.T, name string) []metricdata.Metrics {
+func collectMetric(t *testing.T, name string) []metricdata.Metrics {
 	t.Helper()
 	found, err := metrictest.Find(t.Context(), name)
 	if err != nil {
@@ -38,7 +38,7 @@ func measured(t *testing.T, name string) []metricdata.Metrics {
 }
 
 func TestEveryAnswerNamesItsRequest(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	seen := map[string]bool{}
 	for _, c := range []call{
@@ -58,7 +58,7 @@ func TestEveryAnswerNamesItsRequest(t *testing.T) {
 }
 
 func TestTheAliasNamesTheHeaderAndTheRealm(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.Common.Alias = "acme" })
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Common.Alias = "acme" })
 	a := s.do(t, call{method: "GET", path: "/v1/accounts/1", header: anonymous()}).want(401)
 	if a.header.Get("Acme-Request-Id") == "" || a.header.Get("Service-Request-Id") != "" {
 		t.Errorf("the request id is in %v", a.header)
@@ -72,16 +72,18 @@ func TestTheAliasNamesTheHeaderAndTheRealm(t *testing.T) {
 // process, or from being seen by another's.
 func TestAPanicIsA500(t *testing.T) {
 	var early, late atomic.Bool
-	panics := func(when *atomic.Bool) step {
-		return func(*exchange) error {
+	panics := func(when *atomic.Bool) middleware {
+		return func(*requestContext) error {
 			if when.Load() {
 				panic("the secret of the panic")
 			}
 			return nil
 		}
 	}
-	s := open(t, func(_ *Config, s *site) {
-		s.prepare = func(g *Gateway) { g.steps = append(append([]step{panics(&early)}, g.steps...), panics(&late)) }
+	s := openGateway(t, func(_ *Config, s *testGateway) {
+		s.prepare = func(g *Gateway) {
+			g.middlewares = append(append([]middleware{panics(&early)}, g.middlewares...), panics(&late))
+		}
 	})
 	early.Store(true)
 	a := s.get(t, "/v1/accounts/1").wantError(500, 500)
@@ -103,7 +105,7 @@ func TestValuesAreStillTheirOwnAfterTheHandlerReturned(t *testing.T) {
 		kept = append(kept, c.Params("name"), c.Query("q"), c.Get("X-Name"), c.Path(), string(c.Body()))
 		return nil
 	})
-	s := &site{Gateway: &Gateway{HTTP: app}}
+	s := &testGateway{Gateway: &Gateway{HTTP: app}}
 	s.serve(t, false)
 	for _, name := range []string{"aaaaaaaa", "bbbbbbbb", "cccccccc"} {
 		s.do(t, call{method: "GET", path: "/" + name + "?q=" + name, header: http.Header{"X-Name": {name}}}).want(200)
@@ -118,8 +120,8 @@ func TestValuesAreStillTheirOwnAfterTheHandlerReturned(t *testing.T) {
 }
 
 func TestErrorsOfServicesPassAsTheyAre(t *testing.T) {
-	s := open(t)
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s := openGateway(t)
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		c.Set("Retry-After", "7")
 		c.Set("Allow", "GET")
 		return c.Status(fiber.StatusConflict).JSON(fiber.Map{"status": 409, "code": 2001})
@@ -134,8 +136,8 @@ func TestErrorsOfServicesPassAsTheyAre(t *testing.T) {
 }
 
 func TestAServiceThatRefusesAKeyHasTheChallengeAdded(t *testing.T) {
-	s := open(t)
-	s.services["oauth"].does(func(*fiber.Ctx) error { return apierr.Unauthorized })
+	s := openGateway(t)
+	s.services["oauth"].setHandler(func(*fiber.Ctx) error { return apierr.Unauthorized })
 	a := s.get(t, "/v1/applications/1/authTokens/x").want(401)
 	if challenge := a.header.Get("WWW-Authenticate"); challenge != `Basic realm="service", SAuthc1` {
 		t.Errorf("the challenge is %q", challenge)

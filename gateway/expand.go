@@ -18,52 +18,52 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// What one request may make of itself by expansion.
+// The limits of link expansion in one request.
 const (
-	maxFetches  = 500      // resources fetched
-	maxFetching = 8        // at a time
-	maxExpanded = 32 << 20 // bytes fetched
+	maxFetches  = 500      // resources that are fetched
+	maxFetching = 8        // concurrent fetches
+	maxExpanded = 32 << 20 // bytes of the fetched resources
 )
 
-// parseExpand reads the expand query and refuses a name that cannot be expanded,
-// before the service does anything.
-func (g *Gateway) parseExpand(x *exchange) (err error) {
-	if x.own.expand != "" {
-		x.expansions, err = parseExpansions(x.own.expand, x.route.expandable)
+// parseExpand is the middleware that parses the query expand= and refuses a name that cannot be
+// expanded, before the request is forwarded.
+func (g *Gateway) parseExpand(rc *requestContext) (err error) {
+	if rc.parameters.expand != "" {
+		rc.expansions, err = parseExpansions(rc.parameters.expand, rc.route.expandable)
 	}
 	return err
 }
 
-// expand puts the resources that links name in place of the links. The
-// bytes around them stay as the service wrote them.
+// expand is the middleware of link expansion (embedding): it replaces links of the answer by the
+// resources that they name. The other bytes of the answer do not change.
 //
-// A link stays a link where it is null, where the field holds something else,
-// and where the resource is gone or refused. A service that fails fails the
-// request, but not one that has changed something already.
-func (g *Gateway) expand(x *exchange) error {
-	if len(x.expansions) == 0 {
+// A link is not replaced where it is null, where the member is no link, and where the resource
+// does not exist or may not be read. If a service fails, the request fails if it is a GET; after
+// another request, which may have changed something, the answer keeps its links.
+func (g *Gateway) expand(rc *requestContext) error {
+	if len(rc.expansions) == 0 {
 		return nil
 	}
-	response := x.Response()
+	response := rc.Response()
 	switch status := response.StatusCode(); {
 	case status == fiber.StatusFound:
-		g.keepExpand(x)
+		g.keepExpandQuery(rc)
 		return nil
 	case status != fiber.StatusOK && status != fiber.StatusCreated || !isJSON(response):
 		return nil
 	}
 	body := response.Body()
-	links := findLinks(body, x.expansions, x.route.collection && x.method == fiber.MethodGet)
+	links := findLinks(body, rc.expansions, rc.route.collection && rc.method == fiber.MethodGet)
 	if len(links) == 0 {
 		return nil
 	}
-	found, err := g.fetchAll(x.ctx, x.signed, links)
+	found, err := g.fetchAll(rc.ctx, rc.signedCaller, links)
 	defer found.release()
 	if err == nil {
-		body, err = splice(body, links, found)
+		body, err = replaceLinks(body, links, found)
 	}
 	if err != nil {
-		if x.method != fiber.MethodGet {
+		if rc.method != fiber.MethodGet {
 			return nil
 		}
 		response.Reset()
@@ -75,25 +75,24 @@ func (g *Gateway) expand(x *exchange) error {
 	return nil
 }
 
-// keepExpand adds the expand query to the address of a redirect.
-func (g *Gateway) keepExpand(x *exchange) {
-	location := x.Response().Header.Peek(fiber.HeaderLocation)
+// keepExpandQuery adds the query expand= to the Location of a redirect.
+func (g *Gateway) keepExpandQuery(rc *requestContext) {
+	location := rc.Response().Header.Peek(fiber.HeaderLocation)
 	separator := "?"
 	if bytes.IndexByte(location, '?') >= 0 {
 		separator = "&"
 	}
-	x.Response().Header.Set(fiber.HeaderLocation, string(location)+separator+string(x.own.raw))
+	rc.Response().Header.Set(fiber.HeaderLocation, string(location)+separator+string(rc.parameters.rawExpand))
 }
 
-// link is a link of a body that is to be expanded: where it stands, and where
-// it leads.
+// link is a link of a body that is to be expanded.
 type link struct {
-	start, end int
-	href, page string
+	start, end int    // its position in the body
+	href, page string // its address, and the query of the page for a collection
 }
 
-// address names what is fetched for the link.
-func (l link) address() string {
+// url returns the address that is fetched for the link.
+func (l link) url() string {
 	switch {
 	case l.page == "":
 		return l.href
@@ -103,10 +102,10 @@ func (l link) address() string {
 	return l.href + "?" + l.page
 }
 
-// findLinks finds the links with the given names, of a resource or of each
-// item of a collection, in the order of the body.
+// findLinks finds the links with the given names in a resource, or in each item of a
+// collection, in the order of the body.
 func findLinks(body []byte, names []expansion, collection bool) (links []link) {
-	whole := gjson.Parse(utils.UnsafeString(body)) // body outlives the links
+	whole := gjson.Parse(utils.UnsafeString(body)) // not copied: body outlives the links
 	find := func(resource gjson.Result, offset int) {
 		resource.ForEach(func(name, value gjson.Result) bool {
 			at := slices.IndexFunc(names, func(e expansion) bool { return e.name == name.Str })
@@ -134,7 +133,8 @@ func findLinks(body []byte, names []expansion, collection bool) (links []link) {
 	return links
 }
 
-// hrefOf returns the address of a link: an object with href and nothing else.
+// hrefOf returns the address of a link: of an object with the member href and no other. It
+// returns "" for any other value.
 func hrefOf(value gjson.Result) (href string) {
 	if !value.IsObject() {
 		return ""
@@ -151,10 +151,10 @@ func hrefOf(value gjson.Result) (href string) {
 	return href
 }
 
-// fetched are the answers by address; nil for what stays a link.
-type fetched map[string]*fasthttp.Response
+// fetchedResources are the answers by URL; nil for a link that is not replaced.
+type fetchedResources map[string]*fasthttp.Response
 
-func (f fetched) release() {
+func (f fetchedResources) release() {
 	for _, response := range f {
 		if response != nil {
 			fasthttp.ReleaseResponse(response)
@@ -162,11 +162,11 @@ func (f fetched) release() {
 	}
 }
 
-// fetchAll gets each address once, a few at a time.
-func (g *Gateway) fetchAll(ctx context.Context, signed string, links []link) (fetched, error) {
-	found := fetched{}
+// fetchAll fetches each URL once, at most maxFetching at a time.
+func (g *Gateway) fetchAll(ctx context.Context, signedCaller string, links []link) (fetchedResources, error) {
+	found := fetchedResources{}
 	for _, l := range links {
-		found[l.address()] = nil
+		found[l.url()] = nil
 	}
 	if len(found) > maxFetches {
 		return nil, apierr.MalformedQuery.Because("expand names %d resources here, more than %d; ask for fewer items or fewer links",
@@ -185,13 +185,13 @@ func (g *Gateway) fetchAll(ctx context.Context, signed string, links []link) (fe
 			if ctx.Err() != nil {
 				return nil
 			}
-			response, err := g.fetch(ctx, signed, address)
+			response, err := g.fetch(ctx, signedCaller, address)
 			if response == nil {
 				return err
 			}
 			answers <- answer{address, response}
 			if size.Add(int64(len(response.Body()))) > maxExpanded {
-				return errExpanded
+				return errExpansionTooLarge
 			}
 			return nil
 		})
@@ -204,12 +204,12 @@ func (g *Gateway) fetchAll(ctx context.Context, signed string, links []link) (fe
 	return found, err
 }
 
-// fetch gets a resource on behalf of the client, from the table as every
-// request. It returns nil for what stays a link.
-func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.Response, error) {
-	local, ours := strings.CutPrefix(address, g.cfg.Common.Base.Host())
-	target, valid := origin([]byte(local))
-	if !ours || !valid {
+// fetch gets a resource on behalf of the client, from the service that owns the path by
+// routes.go. It returns nil for a link that is not replaced.
+func (g *Gateway) fetch(ctx context.Context, signedCaller, address string) (*fasthttp.Response, error) {
+	local, sameHost := strings.CutPrefix(address, g.cfg.Common.Base.Host())
+	target, valid := originForm([]byte(local))
+	if !sameHost || !valid {
 		return nil, nil
 	}
 	path, _, _ := bytes.Cut(target, []byte{'?'})
@@ -220,7 +220,7 @@ func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	request.Header.Set(fiber.HeaderAccept, fiber.MIMEApplicationJSON)
-	err := g.send(ctx, r, fiber.MethodGet, target, signed, request, response)
+	err := g.callService(ctx, r, fiber.MethodGet, target, signedCaller, request, response)
 	switch status := response.StatusCode(); {
 	case err == nil && status == fiber.StatusOK && isJSON(response) && len(response.Body()) > 0:
 		return response, nil
@@ -233,24 +233,24 @@ func (g *Gateway) fetch(ctx context.Context, signed, address string) (*fasthttp.
 	return nil, err
 }
 
-var errExpanded = apierr.MalformedQuery.Because("the expanded answer is larger than %d bytes; ask for fewer items or fewer links",
+var errExpansionTooLarge = apierr.MalformedQuery.Because("the expanded answer is larger than %d bytes; ask for fewer items or fewer links",
 	maxExpanded)
 
-// splice returns the body with what was found in place of the links.
-func splice(body []byte, links []link, found fetched) ([]byte, error) {
+// replaceLinks returns the body with the fetched resources in place of their links.
+func replaceLinks(body []byte, links []link, found fetchedResources) ([]byte, error) {
 	size := len(body)
 	for _, l := range links {
-		if response := found[l.address()]; response != nil {
+		if response := found[l.url()]; response != nil {
 			size += len(response.Body())
 		}
 	}
 	if size > len(body)+maxExpanded {
-		return nil, errExpanded
+		return nil, errExpansionTooLarge
 	}
 	out := make([]byte, 0, size)
 	from := 0
 	for _, l := range links {
-		if response := found[l.address()]; response != nil {
+		if response := found[l.url()]; response != nil {
 			out = append(append(out, body[from:l.start]...), response.Body()...)
 			from = l.end
 		}

@@ -17,9 +17,9 @@ import (
 // linked writes {"href":…} for a path below /v1.
 func linked(path string) string { return `{"href":"` + string(base) + path + `"}` }
 
-// world is a few resources, with spellings that a decoder would change.
-func world(s *site) {
-	s.services["directory"].says(map[string]string{
+// exampleResources are a few resources, with JSON that decoding and encoding would change.
+func exampleResources(s *testGateway) {
+	s.services["directory"].setAnswers(map[string]string{
 		"/accounts/A1": `{"href":"` + string(base) + `/accounts/A1","n":12345678901234567890.10,"b":"\u003c","directory":` + linked("/directories/D1") +
 			`,"tenant":` + linked("/tenants/T1") + `,"groups":` + linked("/accounts/A1/groups") + `,"customData":` + linked("/accounts/A1/customData") +
 			`,"providerData":null,"a":1}`,
@@ -33,9 +33,9 @@ func world(s *site) {
 	})
 }
 
-func TestLinksAreReplacedByWhatTheyName(t *testing.T) {
-	s := open(t)
-	world(s)
+func TestLinksAreExpanded(t *testing.T) {
+	s := openGateway(t)
+	exampleResources(s)
 	account := func(directory, tenant, groups, customData string) string {
 		return `{"href":"` + string(base) + `/accounts/A1","n":12345678901234567890.10,"b":"\u003c","directory":` + directory + `,"tenant":` + tenant +
 			`,"groups":` + groups + `,"customData":` + customData + `,"providerData":null,"a":1}`
@@ -71,8 +71,8 @@ func TestLinksAreReplacedByWhatTheyName(t *testing.T) {
 }
 
 func TestOnACollectionTheNamesApplyToItems(t *testing.T) {
-	s := open(t)
-	world(s)
+	s := openGateway(t)
+	exampleResources(s)
 	full := `{"name":"D1","tenant":` + linked("/tenants/T1") + `}`
 	want := `{"href":"x","items":[{"directory":` + full + `,"i":1},{"i":2,"directory":` + full + `},{"directory":null},7],"directory":` + linked("/directories/D1") + `}`
 	if got := s.get(t, "/v1/directories/D1/accounts?expand=directory").want(200); string(got.body) != want {
@@ -84,8 +84,8 @@ func TestOnACollectionTheNamesApplyToItems(t *testing.T) {
 }
 
 func TestExpansionOfWhatAPostAnswers(t *testing.T) {
-	s := open(t)
-	s.services["application"].does(func(c *fiber.Ctx) error {
+	s := openGateway(t)
+	s.services["application"].setHandler(func(c *fiber.Ctx) error {
 		c.Set("Location", string(base)+"/accounts/A1")
 		c.Set("Content-Type", rest.MIME)
 		if c.Method() == "GET" {
@@ -94,7 +94,7 @@ func TestExpansionOfWhatAPostAnswers(t *testing.T) {
 		return c.Status(201).SendString(`{"items":[{"application":` + linked("/applications/P1") + `}],"account":` + linked("/accounts/A1") +
 			`,"application":` + linked("/applications/P1") + `,"tenant":` + linked("/tenants/T1") + `}`)
 	})
-	s.services["directory"].says(map[string]string{"/accounts/A1": `{"name":"A1"}`, "/tenants/T1": `{"name":"T1"}`})
+	s.services["directory"].setAnswers(map[string]string{"/accounts/A1": `{"name":"A1"}`, "/tenants/T1": `{"name":"T1"}`})
 	a := s.post(t, "/v1/applications/P1/loginAttempts?expand=account", "{}").want(201)
 	if !strings.Contains(string(a.body), `"account":{"name":"A1"}`) || a.header.Get("Location") != string(base)+"/accounts/A1" {
 		t.Errorf("%s with %v", a.body, a.header)
@@ -108,8 +108,8 @@ func TestExpansionOfWhatAPostAnswers(t *testing.T) {
 }
 
 func TestNamesThatCannotBeExpandedAreRefusedFirst(t *testing.T) {
-	s := open(t)
-	world(s)
+	s := openGateway(t)
+	exampleResources(s)
 	for _, c := range []struct {
 		method, path string
 		code         int
@@ -140,8 +140,8 @@ func TestNamesThatCannotBeExpandedAreRefusedFirst(t *testing.T) {
 	}
 }
 
-func TestWhatStaysALink(t *testing.T) {
-	s := open(t)
+func TestLinksThatAreNotExpanded(t *testing.T) {
+	s := openGateway(t)
 	world := map[string]string{}
 	for name, href := range map[string]string{
 		"tenant": string(base) + "/tenants/gone", "directory": "https://elsewhere.example/v1/directories/D1", "groups": string(base) + "/../internal/x",
@@ -154,7 +154,7 @@ func TestWhatStaysALink(t *testing.T) {
 	for name, value := range map[string]string{"linkedAccounts": `"text"`, "accountLinks": `{"href":1}`, "groupMemberships": `{"href":"` + string(base) + `/tenants/1","more":1}`} {
 		world["/accounts/"+name] = `{"` + name + `":` + value + `}`
 	}
-	s.services["directory"].says(world)
+	s.services["directory"].setAnswers(world)
 	for path, body := range world {
 		name := strings.TrimPrefix(path, "/accounts/")
 		if a := s.get(t, "/v1"+path+"?expand="+name).want(200); string(a.body) != body {
@@ -168,14 +168,14 @@ func TestWhatStaysALink(t *testing.T) {
 	}
 	t.Run("a resource that is refused", func(t *testing.T) {
 		body := `{"apiKeys":` + linked("/accounts/1/apiKeys") + `}`
-		s.services["directory"].says(map[string]string{"/accounts/1": body})
+		s.services["directory"].setAnswers(map[string]string{"/accounts/1": body})
 		for _, status := range []int{400, 403, 404, 302, 204} {
-			s.services["oauth"].does(func(c *fiber.Ctx) error { return c.Status(status).SendString("{}") })
+			s.services["oauth"].setHandler(func(c *fiber.Ctx) error { return c.Status(status).SendString("{}") })
 			if a := s.get(t, "/v1/accounts/1?expand=apiKeys").want(200); string(a.body) != body {
 				t.Errorf("with %d: %s", status, a.body)
 			}
 		}
-		s.services["oauth"].does(func(c *fiber.Ctx) error { return c.SendString("no JSON") })
+		s.services["oauth"].setHandler(func(c *fiber.Ctx) error { return c.SendString("no JSON") })
 		if a := s.get(t, "/v1/accounts/1?expand=apiKeys").want(200); string(a.body) != body {
 			t.Errorf("with text: %s", a.body)
 		}
@@ -183,19 +183,19 @@ func TestWhatStaysALink(t *testing.T) {
 }
 
 func TestAServiceThatFailsFailsTheExpansion(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	body := `{"apiKeys":` + linked("/accounts/1/apiKeys") + `}`
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		c.Set("ETag", `W/"1"`)
 		c.Set("Content-Type", rest.MIME)
 		return c.SendString(body)
 	})
-	s.services["oauth"].does(func(*fiber.Ctx) error { return apierr.Unavailable })
+	s.services["oauth"].setHandler(func(*fiber.Ctx) error { return apierr.Unavailable })
 	a := s.get(t, "/v1/accounts/1?expand=apiKeys").wantError(503, 503)
 	if a.header.Get("Retry-After") != "1" || a.header.Get("ETag") != "" {
 		t.Errorf("the headers are %v", a.header)
 	}
-	s.services["oauth"].does(func(c *fiber.Ctx) error { return c.Status(502).SendString("{}") })
+	s.services["oauth"].setHandler(func(c *fiber.Ctx) error { return c.Status(502).SendString("{}") })
 	s.get(t, "/v1/accounts/1?expand=apiKeys").wantError(500, 500)
 	t.Run("but not what has changed something already", func(t *testing.T) {
 		if a := s.post(t, "/v1/accounts/1?expand=apiKeys", "{}").want(200); string(a.body) != body {
@@ -205,9 +205,9 @@ func TestAServiceThatFailsFailsTheExpansion(t *testing.T) {
 }
 
 func TestRedirectsCarryTheExpansion(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, name := range []string{"directory", "oauth"} {
-		s.services[name].does(func(c *fiber.Ctx) error { return rest.Redirect(c, string(base)+"/there/1") })
+		s.services[name].setHandler(func(c *fiber.Ctx) error { return rest.Redirect(c, string(base)+"/there/1") })
 	}
 	for path, want := range map[string]string{
 		"/tenants/current": "",
@@ -222,8 +222,8 @@ func TestRedirectsCarryTheExpansion(t *testing.T) {
 }
 
 func TestValidatorsDoNotMixWithExpansion(t *testing.T) {
-	s := open(t)
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s := openGateway(t)
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		if c.Get("If-None-Match") == `W/"1"` {
 			return c.SendStatus(304)
 		}
@@ -241,14 +241,14 @@ func TestValidatorsDoNotMixWithExpansion(t *testing.T) {
 // A page of a hundred items with several links each is fetched a few at a
 // time; one that asks for more than that is refused.
 func TestExpansionIsBounded(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	names := []string{"tenant", "directory", "groups", "customData", "groupMemberships", "providerData"}
 	var running atomic.Int64
 	var mu sync.Mutex
 	asked := map[string]int{}
 	large := 100
 	gate := make(chan struct{})
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		c.Set("Content-Type", rest.MIME)
 		if strings.HasSuffix(c.Path(), "/directories/D1/accounts") {
 			var items []string
@@ -282,7 +282,7 @@ func TestExpansionIsBounded(t *testing.T) {
 	close(gate)
 	group.Wait()
 	a.want(200)
-	if n := strings.Count(compact(t, a.body), `"xxx`); n != 500 {
+	if n := strings.Count(compactJSON(t, a.body), `"xxx`); n != 500 {
 		t.Errorf("%d links were expanded", n)
 	}
 	for address, n := range asked {
@@ -298,7 +298,7 @@ func TestExpansionIsBounded(t *testing.T) {
 	large = 1 << 20
 	s.get(t, "/v1/directories/D1/accounts?expand=customData").wantError(400, 2100)
 	t.Run("also where few resources stand in many places", func(t *testing.T) {
-		s.services["directory"].does(func(c *fiber.Ctx) error {
+		s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 			c.Set("Content-Type", rest.MIME)
 			if strings.HasSuffix(c.Path(), "/accounts") {
 				return c.SendString(`{"items":[` + strings.TrimSuffix(strings.Repeat(`{"tenant":`+linked("/tenants/1")+`},`, 100), ",") + `]}`)

@@ -22,12 +22,12 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-func TestWhatAServiceIsSentOfTheHeaders(t *testing.T) {
-	s := open(t)
+func TestTheForwardedHeaders(t *testing.T) {
+	s := openGateway(t)
 	forged := common.Signer.Sign(caller.Caller{Tenant: account, Key: "forged"})
 	header := func() http.Header {
 		return http.Header{
-			"Authorization": as(keyID, keySecret)["Authorization"], "Accept": {"application/json"}, "Accept-Language": {"de"}, "User-Agent": {"client/1"},
+			"Authorization": basicAuth(keyID, keySecret)["Authorization"], "Accept": {"application/json"}, "Accept-Language": {"de"}, "User-Agent": {"client/1"},
 			"Origin": {"https://app.example.com"}, "If-None-Match": {`W/"1"`}, "Content-Type": {"application/json; charset=utf-8"},
 			"Cookie": {"sso=1; b=2"}, "Doorward-Caller": {forged}, "doorward-caller": {forged}, "Doorward-Changed": {"1"}, "X-Forwarded-For": {"1.2.3.4"}, "X-Forwarded-Host": {"evil"},
 			"X-Forwarded-Proto": {"http"}, "Forwarded": {"for=1.2.3.4"}, "Connection": {"Keep-Alive, X-Own"}, "X-Own": {"1"}, "Proxy-Authorization": {"x"},
@@ -72,23 +72,23 @@ func TestWhatAServiceIsSentOfTheHeaders(t *testing.T) {
 		}
 	}
 	check(s.do(t, call{method: "POST", path: "/v1/accounts/1", body: "{}", header: header()}).echo(), nil)
-	authorization := as(keyID, keySecret).Get("Authorization")
+	authorization := basicAuth(keyID, keySecret).Get("Authorization")
 	check(s.do(t, call{method: "POST", path: "/v1/directories/1/saml/sso/post", body: "{}", header: header()}).echo(), map[string]string{"Authorization": authorization})
 	check(s.do(t, call{method: "POST", path: "/client/calm-otter/login", body: "{}", header: header()}).echo(), map[string]string{"Authorization": authorization, "Cookie": "sso=1; b=2"})
 }
 
 func TestABodyWithoutATypeStaysWithoutOne(t *testing.T) {
-	s := open(t)
-	e := s.raw(t, "%sContent-Length: 2\r\n\r\n{}", head("POST", "/v1/applications")).echo()
+	s := openGateway(t)
+	e := s.raw(t, "%sContent-Length: 2\r\n\r\n{}", requestHead("POST", "/v1/applications")).echo()
 	if kind, given := e.Headers["Content-Type"]; given {
 		t.Errorf("the service got %q", kind)
 	}
 }
 
-func TestTheAnswerOfAServicePassesWhole(t *testing.T) {
-	s := open(t)
+func TestTheAnswerOfAServiceIsForwardedUnchanged(t *testing.T) {
+	s := openGateway(t)
 	body := bytes.Repeat([]byte("0123456789"), 300_000)
-	s.services["idsite"].does(func(c *fiber.Ctx) error {
+	s.services["idsite"].setHandler(func(c *fiber.Ctx) error {
 		for _, name := range []string{"Location", "ETag", "Cache-Control", "Pragma", "WWW-Authenticate", "Retry-After", "Allow", "Vary", "Content-Security-Policy",
 			"Access-Control-Allow-Origin", "Service-SSO-Redirect-Location", "Authorization", "X-Any"} {
 			c.Set(name, "value of "+name)
@@ -128,14 +128,14 @@ func TestTheAnswerOfAServicePassesWhole(t *testing.T) {
 }
 
 func TestTheClientsConnectionOutlivesTheServices(t *testing.T) {
-	s := open(t)
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s := openGateway(t)
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		c.Context().SetConnectionClose()
 		return c.SendString("{}")
 	})
 	conn := s.dial(t)
 	for range 2 {
-		fmt.Fprintf(conn, "%s\r\n", head("GET", "/v1/accounts/1"))
+		fmt.Fprintf(conn, "%s\r\n", requestHead("GET", "/v1/accounts/1"))
 		buffer := make([]byte, 4096)
 		n, err := conn.Read(buffer)
 		if err != nil || !strings.HasPrefix(string(buffer[:n]), "HTTP/1.1 200") {
@@ -145,18 +145,18 @@ func TestTheClientsConnectionOutlivesTheServices(t *testing.T) {
 }
 
 func TestAnEmptyAnswerStaysEmpty(t *testing.T) {
-	s := open(t)
-	s.services["directory"].does(func(c *fiber.Ctx) error { return rest.NoContent(c) })
+	s := openGateway(t)
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error { return rest.NoContent(c) })
 	a := s.do(t, call{method: "DELETE", path: "/v1/accounts/1"}).want(204)
 	if len(a.body) > 0 || a.header.Get("Content-Type") != "" || a.header.Get("Content-Length") != "" {
 		t.Errorf("the answer has %q with %v", a.body, a.header)
 	}
-	s.services["directory"].does(func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNotModified) })
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNotModified) })
 	s.get(t, "/v1/accounts/1").want(304)
 }
 
-// free returns an address that refuses connections.
-func free(t *testing.T) string {
+// unusedAddress returns an address that refuses connections.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -166,10 +166,10 @@ func free(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-func TestAServiceThatIsAwayIs503(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) {
+func TestAnUnavailableServiceIs503(t *testing.T) {
+	s := openGateway(t, func(cfg *Config, _ *testGateway) {
 		var err error
-		if cfg.Upstreams["directory"], err = rpc.NewUpstream("directory", []string{free(t)}); err != nil {
+		if cfg.Upstreams["directory"], err = rpc.NewUpstream("directory", []string{unusedAddress(t)}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -182,7 +182,7 @@ func TestAServiceThatIsAwayIs503(t *testing.T) {
 
 // A GET may be asked of another replica when a connection breaks, a POST must
 // not: the first may have done it.
-func TestOnlyAReadIsRepeated(t *testing.T) {
+func TestOnlyAGETIsRetriedOnAnotherReplica(t *testing.T) {
 	broken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -211,20 +211,20 @@ func TestOnlyAReadIsRepeated(t *testing.T) {
 	t.Cleanup(func() { _ = app.Shutdown() })
 	// A replica that broke is left alone for a while, so each kind has a gateway
 	// that has not met it yet.
-	both := func(cfg *Config, _ *site) {
+	both := func(cfg *Config, _ *testGateway) {
 		cfg.Upstreams["directory"], err = rpc.NewUpstream("directory", []string{"http://" + broken.Addr().String(), "http://" + working.Addr().String()})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	reads := open(t, both)
+	reads := openGateway(t, both)
 	for range 6 {
 		reads.get(t, "/v1/accounts/1").want(200)
 	}
 	if len(heard) == 0 {
 		t.Error("no read went to the broken replica first")
 	}
-	writes := open(t, both)
+	writes := openGateway(t, both)
 	statuses := map[int]int{}
 	for range 6 {
 		statuses[writes.post(t, "/v1/accounts/1", "{}").status]++
@@ -234,15 +234,15 @@ func TestOnlyAReadIsRepeated(t *testing.T) {
 	}
 }
 
-func TestTheTraceGoesOn(t *testing.T) {
+func TestTheTraceContextIsForwarded(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(spans))
 	before := otel.GetTracerProvider()
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	t.Cleanup(func() { otel.SetTracerProvider(before) })
-	s := open(t)
-	s.services["directory"].says(map[string]string{"/accounts/1": `{"tenant":{"href":"https://id.example.com/v1/tenants/1"}}`, "/tenants/1": `{}`})
+	s := openGateway(t)
+	s.services["directory"].setAnswers(map[string]string{"/accounts/1": `{"tenant":{"href":"https://id.example.com/v1/tenants/1"}}`, "/tenants/1": `{}`})
 	s.get(t, "/v1/accounts/1?expand=tenant").want(200)
 	if err := provider.ForceFlush(context.Background()); err != nil {
 		t.Fatal(err)
@@ -265,15 +265,15 @@ func TestTheTraceGoesOn(t *testing.T) {
 
 func TestLargeBuffersAreNotKeptWithAConnection(t *testing.T) {
 	var request, response int
-	s := open(t, func(_ *Config, s *site) {
+	s := openGateway(t, func(_ *Config, s *testGateway) {
 		s.prepare = func(g *Gateway) {
-			g.steps = append([]step{func(x *exchange) error { // what is there already
-				request, response = cap(x.Request().Body()), cap(x.Response().SwapBody(nil))
+			g.middlewares = append([]middleware{func(rc *requestContext) error { // what is there already
+				request, response = cap(rc.Request().Body()), cap(rc.Response().SwapBody(nil))
 				return nil
-			}}, g.steps...)
+			}}, g.middlewares...)
 		}
 	})
-	s.services["directory"].does(func(c *fiber.Ctx) error { return c.Send(make([]byte, 4<<20)) })
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error { return c.Send(make([]byte, 4<<20)) })
 	a := s.post(t, "/v1/accounts/1", strings.Repeat("x", 4<<20)).want(200)
 	if len(a.body) != 4<<20 || request < 4<<20 {
 		t.Fatalf("%d bytes came, of a request of %d", len(a.body), request)
@@ -305,7 +305,7 @@ func TestTheClientsAddress(t *testing.T) {
 		{1, []string{"::ffff:1.2.3.4"}, "1.2.3.4"},
 	} {
 		t.Run(fmt.Sprint(c.hops, c.sent), func(t *testing.T) {
-			s := open(t, func(cfg *Config, _ *site) { cfg.TrustedHops = c.hops })
+			s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.TrustedHops = c.hops })
 			e := s.do(t, call{method: "GET", path: "/v1/accounts/1", header: http.Header{"X-Forwarded-For": c.sent}}).echo()
 			if got := e.Headers["X-Forwarded-For"]; len(got) != 1 || got[0] != c.want {
 				t.Errorf("the client is %q, want %s", got, c.want)
@@ -314,10 +314,10 @@ func TestTheClientsAddress(t *testing.T) {
 	}
 }
 
-func TestAStoppingGatewayEndsWhatItBegan(t *testing.T) {
-	s := open(t)
+func TestGracefulShutdownFinishesRunningRequests(t *testing.T) {
+	s := openGateway(t)
 	started, release := make(chan struct{}), make(chan struct{})
-	s.services["directory"].does(func(c *fiber.Ctx) error {
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
 		close(started)
 		<-release
 		return c.SendString("{}")

@@ -10,13 +10,13 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// checkFraming prevents request smuggling: it refuses a request whose headers two readers
-// could take for different requests (RFC 9112, section 11.2), and a compressed body, whose
-// decompressed size nobody has checked.
-func (g *Gateway) checkFraming(x *exchange) error {
-	h := &x.Request().Header
-	if c, ok := x.Context().Conn().(*conn); !wellFramed(h) || ok && c.headers.folded {
-		x.Context().SetConnectionClose()
+// checkFraming is the middleware that prevents request smuggling: it refuses a request whose
+// headers two HTTP parsers could take for different requests (RFC 9112, section 11.2). It also
+// refuses a compressed body, because the limits are those of the decompressed size.
+func (g *Gateway) checkFraming(rc *requestContext) error {
+	h := &rc.Request().Header
+	if c, ok := rc.Context().Conn().(*conn); !wellFramed(h) || ok && c.headerWatcher.foldedLine {
+		rc.Context().SetConnectionClose()
 		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, a name with or without a port, one of " +
 			"Content-Length and Transfer-Encoding: chunked, no folded lines, no bare carriage return or line feed")
 	}
@@ -26,6 +26,8 @@ func (g *Gateway) checkFraming(x *exchange) error {
 	return nil
 }
 
+// wellFramed reports whether the headers have one meaning only: one valid Host, at most one of
+// Content-Length and Transfer-Encoding, and no line that is folded or ends in a bare line feed.
 func wellFramed(h *fasthttp.RequestHeader) bool {
 	var hosts, lengths, encodings int
 	for line := range bytes.Lines(h.RawHeaders()) {
@@ -43,8 +45,7 @@ func wellFramed(h *fasthttp.RequestHeader) bool {
 			lengths++
 		case len(name) == 17 && bytes.EqualFold(name, []byte("transfer-encoding")):
 			encodings++
-			// Other white space than these is part of the word, and not everybody
-			// takes it for the same.
+			// HTTP parsers disagree about other white space around the word.
 			if !bytes.EqualFold(bytes.Trim(value, " \t\r\n"), []byte("chunked")) {
 				return false
 			}
@@ -53,16 +54,17 @@ func wellFramed(h *fasthttp.RequestHeader) bool {
 	return hosts == 1 && lengths+encodings <= 1
 }
 
-// hostCharacters are those of a name, an IP address and a port.
+// hostCharacters are the characters of a host name, an IP address and a port.
 const hostCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:[]"
 
-// isHost reports whether a Host has the characters of one alone (RFC 9112, section 3.2):
-// behind an @, for one, a browser would look for another.
+// isHost reports whether a Host has valid characters only (RFC 9112, section 3.2). In a link with
+// an @ in its host, for example, a browser would take the part behind the @ for the host.
 func isHost(host []byte) bool { return len(bytes.Trim(host, hostCharacters)) == 0 }
 
-// header returns the value of a header as it was received, several joined by
-// commas. The name is in lower case. What proxies say is read so: the server adds
-// the trailers of a body in chunks, which the client writes, to its own list.
+// header returns the value of a header as it was received; the values of a repeated header are
+// joined by commas. wanted is in lower case. The headers of proxies are read by this function
+// and not from the header list of the server, to which the server adds the trailers of a chunked
+// body, which the client may forge.
 func header(raw []byte, wanted string) (value string, found bool) {
 	for line := range bytes.Lines(raw) {
 		name, text, colon := bytes.Cut(line, []byte{':'})

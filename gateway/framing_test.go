@@ -16,9 +16,9 @@ import (
 )
 
 func TestWhatIsTooLargeIs413(t *testing.T) {
-	s := open(t)
-	json := head("POST", "/v1/applications") + "Content-Type: application/json\r\n"
-	form := head("POST", "/v1/applications/1/oauth/token") + "Content-Type: Application/X-WWW-form-urlencoded; charset=utf-8\r\n"
+	s := openGateway(t)
+	json := requestHead("POST", "/v1/applications") + "Content-Type: application/json\r\n"
+	form := requestHead("POST", "/v1/applications/1/oauth/token") + "Content-Type: Application/X-WWW-form-urlencoded; charset=utf-8\r\n"
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", 32<<10, strings.Repeat("x", 32<<10))
 	for name, text := range map[string]string{
 		"a JSON body by its announced length":       fmt.Sprintf("%sContent-Length: %d\r\n\r\n", json, rest.MaxBody+1),
@@ -26,10 +26,10 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 		"a JSON body in chunks":                     json + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat(chunk, rest.MaxBody/(32<<10)+40),
 		"a form by its announced length":            fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", form, maxForm+1, strings.Repeat("x", maxForm+1)),
 		"a form in chunks":                          form + "Transfer-Encoding: chunked\r\n\r\n" + chunk + chunk + chunk + "0\r\n\r\n",
-		"headers of 41 kB":                          head("GET", "/v1/accounts/1") + "X-Large: " + strings.Repeat("x", 41<<10) + "\r\n\r\n",
-		"a URL of more than 16 kB":                  head("GET", "/v1/accounts/1?q="+strings.Repeat("x", maxURL)) + "\r\n",
-		"a URL larger than all headers may be":      head("GET", "/v1/accounts/"+strings.Repeat("x", 60<<10)) + "\r\n",
-		"a URL of more than 16 kB on a hosted path": head("GET", "/sso?jwtRequest="+strings.Repeat("x", maxURL)) + "\r\n",
+		"headers of 41 kB":                          requestHead("GET", "/v1/accounts/1") + "X-Large: " + strings.Repeat("x", 41<<10) + "\r\n\r\n",
+		"a URL of more than 16 kB":                  requestHead("GET", "/v1/accounts/1?q="+strings.Repeat("x", maxURL)) + "\r\n",
+		"a URL larger than all headers may be":      requestHead("GET", "/v1/accounts/"+strings.Repeat("x", 60<<10)) + "\r\n",
+		"a URL of more than 16 kB on a hosted path": requestHead("GET", "/sso?jwtRequest="+strings.Repeat("x", maxURL)) + "\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := s.dial(t)
@@ -83,17 +83,17 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 	})
 }
 
-func TestMemoryIsNotLentToStrangers(t *testing.T) {
-	s := open(t)
+func TestBodiesOfUnauthenticatedClientsAreLimited(t *testing.T) {
+	s := openGateway(t)
 	announce := func(authorization, contentType string) string {
 		return fmt.Sprintf("POST /v1/applications HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n", authorization, contentType, maxUnauthenticated+1)
 	}
-	wrong := "Authorization: " + as(keyID, "wrong").Get("Authorization") + "\r\n"
+	wrong := "Authorization: " + basicAuth(keyID, "wrong").Get("Authorization") + "\r\n"
 	s.raw(t, "%s", announce("", "application/json")).wantError(401, 401)
 	s.raw(t, "%s", announce(wrong, "application/json")).wantError(401, 401)
 	s.raw(t, "%s", announce(wrong+wrong, "application/json")).wantError(400, 400)
 	for target, authorization := range map[string]string{
-		"/client/calm-otter/register": "", "/client/calm-otter/login": "Authorization: " + as(keyID, keySecret).Get("Authorization") + "\r\n",
+		"/client/calm-otter/register": "", "/client/calm-otter/login": "Authorization: " + basicAuth(keyID, keySecret).Get("Authorization") + "\r\n",
 		"/v1/applications/1/accounts": "Authorization: Bearer a.b.c\r\n", "/register": "",
 	} {
 		a := s.raw(t, "POST %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n", target, authorization, maxUnauthenticated+1).want(413)
@@ -115,9 +115,9 @@ func TestMemoryIsNotLentToStrangers(t *testing.T) {
 }
 
 func TestAmbiguousRequestsAreRefusedAndTheConnectionCloses(t *testing.T) {
-	s := open(t)
-	post := head("POST", "/v1/applications") + "Content-Type: application/json\r\n"
-	hidden := head("DELETE", "/v1/applications/1") + "\r\n"
+	s := openGateway(t)
+	post := requestHead("POST", "/v1/applications") + "Content-Type: application/json\r\n"
+	hidden := requestHead("DELETE", "/v1/applications/1") + "\r\n"
 	for name, text := range map[string]string{
 		"length and chunks":       post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
 		"chunks and length":       post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + hidden,
@@ -128,7 +128,7 @@ func TestAmbiguousRequestsAreRefusedAndTheConnectionCloses(t *testing.T) {
 		"encoding twice":          post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden,
 		"the identity encoding":   post + "Transfer-Encoding: identity\r\nContent-Length: 0\r\n\r\n" + hidden,
 		"two hosts":               post + "Host: other.example\r\nContent-Length: 0\r\n\r\n" + hidden,
-		"no host":                 "GET /v1/accounts/1 HTTP/1.1\r\nAuthorization: " + as(keyID, keySecret).Get("Authorization") + "\r\n\r\n" + hidden,
+		"no host":                 "GET /v1/accounts/1 HTTP/1.1\r\nAuthorization: " + basicAuth(keyID, keySecret).Get("Authorization") + "\r\n\r\n" + hidden,
 		"a host with a user":      "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost:443@evil.example\r\n\r\n" + hidden,
 		"a host with a path":      "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost:443/x\r\n\r\n" + hidden,
 		"a folded line":           post + "X-A: b\r\n c\r\nContent-Length: 0\r\n\r\n" + hidden,
@@ -158,13 +158,13 @@ func TestAmbiguousRequestsAreRefusedAndTheConnectionCloses(t *testing.T) {
 }
 
 func TestACompressedBodyIsRefused(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	s.do(t, call{method: "POST", path: "/v1/applications", body: "\x1f\x8b", header: http.Header{"Content-Encoding": {"gzip"}}}).wantError(415, 1101)
 	s.do(t, call{method: "POST", path: "/v1/applications", body: "{}", header: http.Header{"Content-Encoding": {"identity"}}}).want(200)
 }
 
 func TestAFormWithFilesIsNotUnpacked(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	body := "--b\r\nthis would not unpack"
 	e := s.do(t, call{method: "POST", path: "/v1/applications", body: body, header: http.Header{"Content-Type": {"multipart/form-data; boundary=b"}}}).echo()
 	if e.Body != body {
@@ -173,7 +173,7 @@ func TestAFormWithFilesIsNotUnpacked(t *testing.T) {
 }
 
 func TestPlainHTTPIsRefusedInWords(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	for _, method := range []string{"GET", "POST", "options"} {
 		conn, err := net.Dial("tcp", s.address)
 		if err != nil {
@@ -191,13 +191,13 @@ func TestPlainHTTPIsRefusedInWords(t *testing.T) {
 			t.Errorf("the connection goes on: %q, %v", more, err)
 		}
 	}
-	if got := counted(t, s, "plain_http"); got < 3 {
+	if got := refusalCount(t, s, "plain_http"); got < 3 {
 		t.Errorf("%v refusals were counted", got)
 	}
 }
 
 func TestOldTLSIsRefused(t *testing.T) {
-	s := open(t)
+	s := openGateway(t)
 	if conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
 		_ = conn.Close()
 		t.Error("TLS 1.1 was accepted")
@@ -212,7 +212,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 // Clients that connect and say nothing, or stop in the middle, hold up nobody
 // and are closed in time.
 func TestSlowClientsAreBounded(t *testing.T) {
-	s := open(t, func(_ *Config, s *site) {
+	s := openGateway(t, func(_ *Config, s *testGateway) {
 		s.prepare = func(g *Gateway) {
 			g.HTTP.Server().ReadTimeout, g.HTTP.Server().IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
 		}
@@ -241,7 +241,7 @@ func TestSlowClientsAreBounded(t *testing.T) {
 // for up to 90 s: net/http of Go does both.
 func TestAConnectionWithoutARequestStaysOpen(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(_ *Config, s *site) {
+	s := openGateway(t, func(_ *Config, s *testGateway) {
 		s.prepare = func(g *Gateway) {
 			if idle := g.HTTP.Server().IdleTimeout; idle <= 90*time.Second {
 				t.Errorf("connections between requests are closed after %s", idle)
@@ -271,7 +271,7 @@ func isTimeout(err error) bool {
 }
 
 func TestBehindALoadBalancer(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.Proxied, cfg.TrustedHops = true, 1 })
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Proxied, cfg.TrustedHops = true, 1 })
 	came := func(proto ...string) call {
 		return call{method: "GET", path: "/v1/accounts/1", header: http.Header{"X-Forwarded-Proto": proto, "X-Forwarded-For": {"203.0.113.1"}}}
 	}

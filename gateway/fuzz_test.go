@@ -86,16 +86,16 @@ func FuzzPath(f *testing.F) {
 	}
 	r := newRouter(upstreams)
 	f.Fuzz(func(t *testing.T, target []byte) {
-		target, ok := origin(target)
+		target, ok := originForm(target)
 		if !ok {
 			return
 		}
 		path, _, _ := bytes.Cut(target, []byte{'?'})
-		spelt, ok := spell(nil, path)
+		spelt, ok := normalizePath(nil, path)
 		if !ok {
 			return
 		}
-		again, ok := spell(nil, spelt)
+		again, ok := normalizePath(nil, spelt)
 		if !ok || !bytes.Equal(again, spelt) {
 			t.Fatalf("%q is spelt %q, and that %q", path, spelt, again)
 		}
@@ -122,13 +122,13 @@ func FuzzPath(f *testing.F) {
 
 // The report of another gateway is read or ignored, whatever it holds.
 func FuzzReport(f *testing.F) {
-	l := newLimits(Config{Common: common, Tenant: Budget{1, 1}})
-	f.Add(l.report())
+	l := newLimiter(Config{Common: common, Tenant: Limit{1, 1}})
+	f.Add(l.encodeUsage())
 	_ = l.acquire(f.Context(), tenantSubject(tenantLimit, tenant))
-	f.Add(l.report())
+	f.Add(l.encodeUsage())
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, counts, ok := parseReport(text)
+		_, counts, ok := decodeUsage(text)
 		if ok && len(counts)*19 > len(text) {
 			t.Fatalf("%d counts in %d bytes", len(counts), len(text))
 		}
@@ -150,7 +150,7 @@ func FuzzQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(rest) > len(query) || own.expand == "" && own.raw != nil {
+		if len(rest) > len(query) || own.expand == "" && own.rawExpand != nil {
 			t.Fatalf("%q leaves %q and %+v", query, rest, own)
 		}
 		if left, own, err := splitQuery(nil, rest); err != nil || own.expand != "" || own.method != "" || !bytes.Equal(bytes.Trim(left, "&"), bytes.Trim(rest, "&")) && !bytes.Contains(rest, []byte("&&")) {
@@ -186,9 +186,9 @@ func FuzzFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, headers string) {
 		text := "POST /v1/accounts/1 HTTP/1.1\r\n" + headers + "\r\n\r\n"
 		var ours fasthttp.RequestHeader
-		watched := newHeaders
+		watched := newHeaderWatcher
 		watched.watch([]byte(text))
-		if ours.Read(bufio.NewReader(strings.NewReader(text))) != nil || !wellFramed(&ours) || watched.folded {
+		if ours.Read(bufio.NewReader(strings.NewReader(text))) != nil || !wellFramed(&ours) || watched.foldedLine {
 			return
 		}
 		theirs, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))

@@ -1,8 +1,9 @@
-// Package gateway is the one address that clients see. It admits a request,
-// authenticates its client, and forwards it to the service that owns the path.
+// Package gateway is the API gateway (reverse proxy): the one address that clients see. It
+// authenticates the client of a request, applies the rate limits, and forwards the request to the
+// service that owns the path.
 //
-// routes.go is the public surface on one page. This file has the order in
-// which a request passes the steps, the middleware; each has a file of its own.
+// routes.go has every public path. This file has the middlewares in their order; each has a
+// file of its own.
 package gateway
 
 import (
@@ -24,11 +25,11 @@ import (
 )
 
 // requestTimeout bounds the work on one request, from when its body was read. It is a little
-// more than a service's own, so that the service times out first.
+// more than the request timeout of a service (pkg/rest/app.go), so that the service times out first.
 const requestTimeout = 18 * time.Second
 
-// Upstreams are the services behind the gateway. The paths of one that is nil
-// are unknown.
+// Upstreams are the services behind the gateway, by name. The paths of a service that is not
+// in the map are answered with 404.
 type Upstreams map[string]*rpc.Upstream
 
 // Config describes a gateway.
@@ -37,8 +38,8 @@ type Config struct {
 	Upstreams Upstreams
 	Keys      oauthapi.API
 
-	// Proxied says that a load balancer in front terminates TLS and says in
-	// X-Forwarded-Proto how the client came.
+	// Proxied says that a load balancer in front terminates TLS and names the scheme of
+	// the client's request in X-Forwarded-Proto.
 	Proxied bool
 	// TrustedHops is how many proxies in front add to X-Forwarded-For.
 	TrustedHops int
@@ -47,60 +48,61 @@ type Config struct {
 	// ClientSuffix is the domain under which applications have their Client APIs,
 	// <label>.<suffix>.
 	ClientSuffix string
-	// Tenant limits the requests with a tenant's keys; Users those among them that
-	// let its end users in, and apart from them those to the Client API of one of
-	// its applications; Address the requests of one address without a key.
-	Tenant, Users, Address Budget
+	// Tenant is the limit of the requests with API keys of one tenant, without those of Users.
+	// Users is the limit of the requests that log end users of one tenant in, and separately
+	// of the requests to the Client API of one application. Address is the limit of the requests
+	// of one client address without an API key.
+	Tenant, Users, Address Limit
 }
 
 // Gateway is the HTTP application in front of the services.
 type Gateway struct {
-	HTTP   *fiber.App
-	Limits *Limits
+	HTTP    *fiber.App
+	Limiter *Limiter
 
-	cfg       Config
-	router    *router
-	keys      *keys
-	domains   *certificates // of tenants' own domains; nil without the idsite service
-	refusals  *refusalCounter
-	steps     []step
-	reference func() (map[string]referenceFile, error) // written at the first use
-	pool      sync.Pool
+	cfg                Config
+	router             *router
+	apiKeys            *apiKeyCache
+	domainCertificates *domainCertificates // certificates of tenants' own domains; nil without the idsite service
+	refusals           *refusalCounter
+	middlewares        []middleware
+	reference          func() (map[string]referenceFile, error) // the pages of /docs and /openapi.json, made at the first use
+	requestContexts    sync.Pool
 
-	userHeader    string   // header in which a client names the end user's address
-	requestHeader string   // header of a request's id
-	challenge     string   // value of WWW-Authenticate
-	hostname      string   // of the base URL
-	hsts          string   // value of Strict-Transport-Security; empty for none
-	dates         []string // names of the header with the time of a signed request
-	admissions    sync.Map // of *admission, by the header of the request
-	bodies        *fairqueue.Queue
+	userHeader      string   // header in which a client names the end user's address
+	requestHeader   string   // header of a request's id
+	wwwAuthenticate string   // value of WWW-Authenticate
+	hostname        string   // of the base URL
+	hsts            string   // value of Strict-Transport-Security; empty for none
+	dateHeaderNames []string // names of the header with the time of a signed request
+	admissions      sync.Map // *admission by *fasthttp.RequestHeader
+	bodyQueue       *fairqueue.Queue
 }
 
-// step is a middleware: one thing done to a request. An error ends the request.
-type step func(*exchange) error
+// middleware is one step of the work on a request. An error ends the request.
+type middleware func(*requestContext) error
 
-// exchange is one request on its way through the steps.
-type exchange struct {
+// requestContext is what the middlewares know about one request.
+type requestContext struct {
 	*fiber.Ctx
-	ctx        context.Context // ends with the request's timeout
-	admission  *admission      // of a large body, else nil
-	route      *route          // nil for a path that is not in the table
-	managed    bool            // below /v1
-	canonical  bool            // whether the path has a canonical form, and so can be an address
-	host       string          // that a browser asked for, where the idsite service is to know
-	target     []byte          // path and query as they are forwarded, the path in its normal spelling
-	path       int             // length of the path in target
-	query      []byte          // as sent
-	method     string          // what the request means, after HEAD and _method
-	address    netip.Addr      // of the client
-	caller     caller.Caller
-	signed     string // the caller for the service
-	own        ownParameters
-	expansions []expansion
-	counted    [2]subject // what the request counts for
-	counts     int        // how many of them
-	queued     bool       // its body has a worker of Gateway.bodies
+	ctx            context.Context // ends with the request's timeout
+	admission      *admission      // the decision about a large body, else nil
+	route          *route          // nil for a path that is not in routes.go
+	managementAPI  bool            // the path is below /v1
+	canonical      bool            // normalizePath accepted the path
+	forwardedHost  string          // the header Host, where the idsite service gets it as hostHeader; else empty
+	target         []byte          // path and query as they are forwarded, the path normalized
+	pathLength     int             // number of bytes of the path in target
+	query          []byte          // as the client sent it
+	method         string          // as the service gets it: GET for HEAD, DELETE for a POST with _method=DELETE
+	address        netip.Addr      // IP address of the client
+	caller         caller.Caller
+	signedCaller   string // caller, signed, as the header Doorward-Caller
+	parameters     gatewayParameters
+	expansions     []expansion
+	acquiredLimits [2]subject // the limits that the request has acquired
+	acquiredCount  int        // number of acquiredLimits
+	inBodyQueue    bool       // the request has acquired Gateway.bodyQueue
 }
 
 // New returns a gateway. It serves nothing until its HTTP application is given a
@@ -112,80 +114,82 @@ func New(cfg Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		cfg: cfg, refusals: refusals,
-		Limits:        newLimits(cfg),
-		bodies:        fairqueue.New(maxBodies, maxTenantBodies, maxBodyQueue),
-		pool:          sync.Pool{New: func() any { return new(exchange) }},
-		requestHeader: cfg.Common.Alias.Title() + "-Request-Id",
-		userHeader:    cfg.Common.Alias.Title() + "-User-Address",
-		challenge:     `Basic realm="` + string(cfg.Common.Alias) + `", SAuthc1`,
-		hostname:      cfg.Common.Base.Hostname(),
-		hsts:          hsts(cfg.Common.Base),
-		dates:         dateHeaders(cfg.Common.Alias),
+		Limiter:         newLimiter(cfg),
+		bodyQueue:       fairqueue.New(maxConcurrentBodies, maxTenantBodies, maxBodyQueue),
+		requestContexts: sync.Pool{New: func() any { return new(requestContext) }},
+		requestHeader:   cfg.Common.Alias.Title() + "-Request-Id",
+		userHeader:      cfg.Common.Alias.Title() + "-User-Address",
+		wwwAuthenticate: `Basic realm="` + string(cfg.Common.Alias) + `", SAuthc1`,
+		hostname:        cfg.Common.Base.Hostname(),
+		hsts:            hsts(cfg.Common.Base),
+		dateHeaderNames: dateHeaders(cfg.Common.Alias),
 	}
 	g.router = newRouter(cfg.Upstreams)
 	g.reference = sync.OnceValues(func() (map[string]referenceFile, error) {
 		return makeReference(openapi.Deployment{Base: cfg.Common.Base, Alias: string(cfg.Common.Alias)})
 	})
 	if site := cfg.Upstreams["idsite"]; site != nil && cfg.Common.Shared != nil {
-		g.domains = newCertificates(idsiteapi.Client(rpc.Peer{Upstream: site, Signer: cfg.Common.Signer}), cfg.Common.Shared, g.isOwnName)
+		idsite := idsiteapi.Client(rpc.Peer{Upstream: site, Signer: cfg.Common.Signer})
+		g.domainCertificates = newDomainCertificates(idsite, cfg.Common.Shared, g.isDeploymentHost)
 	}
-	g.keys = newKeys(cfg.Keys, g.Limits)
-	g.steps = []step{
-		g.checkFraming,   // the request can be read in one way only
+	g.apiKeys = newAPIKeyCache(cfg.Keys, g.Limiter)
+	g.middlewares = []middleware{
+		g.checkFraming,   // no request smuggling
 		g.requireTLS,     // HTTPS only
-		g.locate,         // its line in the table of routes
-		g.clientIP,       // the client's address
+		g.routeRequest,   // the route of the path
+		g.clientIP,       // the client's IP address
 		g.authenticate,   // the API key, under /v1
-		g.limit,          // not too many at once
-		g.methodOverride, // _method and expand, out of the query
+		g.rateLimit,      // concurrency and rate limits, 429
+		g.methodOverride, // takes _method and expand out of the query
 		g.checkMethod,    // 404, 405
-		g.parseExpand,    // what to expand
-		g.queueBody,      // the turn of a large body
-		g.answer,         // the service's answer, or a page of the gateway's own
-		g.expand,         // its links expanded
+		g.parseExpand,    // the links to expand
+		g.queueBody,      // large bodies wait, the tenants take turns
+		g.answer,         // the answer of the service, or a page of the gateway itself
+		g.expand,         // replaces links of the answer by what they name
 	}
-	g.HTTP = rest.NewFiber(g.fail)
+	g.HTTP = rest.NewFiber(g.handleError)
 	g.HTTP.Use(g.identify, rest.Observe("gateway"), g.serve)
-	g.readLimits(g.HTTP.Server())
+	g.setReadLimits(g.HTTP.Server())
 	return g, nil
 }
 
+// serve runs the middlewares on a request.
 func (g *Gateway) serve(c *fiber.Ctx) error {
-	x := g.pool.Get().(*exchange)
-	*x = exchange{Ctx: c, target: x.target[:0], admission: g.takeAdmission(&c.Request().Header)}
+	rc := g.requestContexts.Get().(*requestContext)
+	*rc = requestContext{Ctx: c, target: rc.target[:0], admission: g.takeAdmission(&c.Request().Header)}
 	deadline := time.Now().Add(requestTimeout)
-	if a := x.admission; a != nil && !a.deadline.IsZero() {
+	if a := rc.admission; a != nil && !a.deadline.IsZero() {
 		deadline = a.deadline
 	}
 	ctx, cancel := context.WithDeadline(c.UserContext(), deadline)
-	x.ctx = ctx
+	rc.ctx = ctx
 	defer func() {
 		cancel()
-		if x.queued {
-			g.bodies.Release(x.caller.Tenant)
+		if rc.inBodyQueue {
+			g.bodyQueue.Release(rc.caller.Tenant)
 		}
-		for _, s := range x.counted[:x.counts] {
-			g.Limits.release(s)
+		for _, s := range rc.acquiredLimits[:rc.acquiredCount] {
+			g.Limiter.release(s)
 		}
-		if x.admission != nil {
-			x.admission.release()
+		if rc.admission != nil {
+			rc.admission.release()
 		}
-		*x = exchange{target: x.target}
-		g.pool.Put(x)
+		*rc = requestContext{target: rc.target}
+		g.requestContexts.Put(rc)
 	}()
-	for _, step := range g.steps {
-		if err := step(x); err != nil {
+	for _, handle := range g.middlewares {
+		if err := handle(rc); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answer asks the service that owns the path, or writes a page of the gateway's
-// own.
-func (g *Gateway) answer(x *exchange) error {
-	if x.route.page != nil {
-		return x.route.page(g, x)
+// answer forwards the request to the service that owns the path, or writes a page of the
+// gateway itself.
+func (g *Gateway) answer(rc *requestContext) error {
+	if rc.route.page != nil {
+		return rc.route.page(g, rc)
 	}
-	return g.forward(x)
+	return g.forward(rc)
 }

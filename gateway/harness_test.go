@@ -50,23 +50,23 @@ var (
 		Signer: caller.NewSigner("an internal secret of 32 characters", time.Now)}
 )
 
-// site is a gateway on a socket with services that tell what they were sent.
-type site struct {
+// testGateway is a gateway on a socket, in front of fake services.
+type testGateway struct {
 	*Gateway
 	address  string
 	http     *http.Client
-	keys     *keyBook
+	keys     *fakeOAuth
 	prepare  func(*Gateway) // before it serves
 	services map[string]*fakeService
 }
 
-// setting changes the gateway of a test before it starts.
-type setting func(*Config, *site)
+// option changes the gateway of a test before it starts.
+type option func(*Config, *testGateway)
 
-func open(t testing.TB, settings ...setting) *site {
+func openGateway(t testing.TB, settings ...option) *testGateway {
 	t.Helper()
-	s := &site{keys: newKeyBook(), services: map[string]*fakeService{}}
-	cfg := Config{Common: common, Keys: s.keys, ClientSuffix: "apps.localhost", Tenant: Budget{InFlight: 100}, Users: Budget{InFlight: 100}, Address: Budget{InFlight: 20}, Upstreams: Upstreams{}}
+	s := &testGateway{keys: newFakeOAuth(), services: map[string]*fakeService{}}
+	cfg := Config{Common: common, Keys: s.keys, ClientSuffix: "apps.localhost", Tenant: Limit{InFlight: 100}, Users: Limit{InFlight: 100}, Address: Limit{InFlight: 20}, Upstreams: Upstreams{}}
 	for _, name := range deployment.Services {
 		cfg.Upstreams[name] = s.service(t, name)
 	}
@@ -84,7 +84,7 @@ func open(t testing.TB, settings ...setting) *site {
 	return s
 }
 
-func (s *site) serve(t testing.TB, plain bool) {
+func (s *testGateway) serve(t testing.TB, plain bool) {
 	t.Helper()
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -128,16 +128,15 @@ func (l closedOnce) Close() error { return l.close() }
 // awaitConnections waits for a moment until all connections of a gateway that accepts
 // no more are closed. Its shutdown closes the rest, and looks for that only ten
 // times a second.
-func (s *site) awaitConnections() {
+func (s *testGateway) awaitConnections() {
 	const interval = 100 * time.Millisecond
 	server := s.HTTP.Server() // counts the listener too, and subtracts it even where it is closed
 	for end := time.Now().Add(interval); server.GetOpenConnectionsCount() >= 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 }
 
-// fakeService is what stands behind the gateway: an application of the same
-// kind as the real services, which returns what it was sent or does what the test
-// says.
+// fakeService is a service behind the gateway: an application of the same kind as the real
+// services. It answers with the request that it received, or with the handler of the test.
 type fakeService struct {
 	name   string
 	mu     sync.Mutex
@@ -146,7 +145,7 @@ type fakeService struct {
 	calls  atomic.Int64
 }
 
-// echo is what a service was sent.
+// echo is a request that a service received.
 type echo struct {
 	Service string              `json:"service"`
 	Method  string              `json:"method"`
@@ -156,7 +155,7 @@ type echo struct {
 	Caller  caller.Caller       `json:"caller"`
 }
 
-func (s *site) service(t testing.TB, name string) *rpc.Upstream {
+func (s *testGateway) service(t testing.TB, name string) *rpc.Upstream {
 	fake := &fakeService{name: name}
 	s.services[name] = fake
 	app := rest.NewFiber(func(c *fiber.Ctx, err error) error { return rest.Fail(c, base, err) })
@@ -184,16 +183,16 @@ func (f *fakeService) handle(c *fiber.Ctx) error {
 	return rest.OK(c, e)
 }
 
-// does sets what the service answers.
-func (f *fakeService) does(answer func(*fiber.Ctx) error) {
+// setHandler sets how the service answers.
+func (f *fakeService) setHandler(answer func(*fiber.Ctx) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answer = answer
 }
 
-// says makes the service answer with JSON by path and query.
-func (f *fakeService) says(answers map[string]string) {
-	f.does(func(c *fiber.Ctx) error {
+// setAnswers makes the service answer with JSON by path and query.
+func (f *fakeService) setAnswers(answers map[string]string) {
+	f.setHandler(func(c *fiber.Ctx) error {
 		body, ok := answers[strings.TrimPrefix(string(c.Request().Header.RequestURI()), "/v1")]
 		if !ok {
 			return apierr.NotFound
@@ -203,15 +202,15 @@ func (f *fakeService) says(answers map[string]string) {
 	})
 }
 
-// requests returns what the service was sent so far.
+// requests returns the requests that the service received so far.
 func (f *fakeService) requests() []echo {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]echo(nil), f.seen...)
 }
 
-// keyBook is the OAuth service as the gateway sees it.
-type keyBook struct {
+// fakeOAuth is the OAuth service with the API keys of the tests.
+type fakeOAuth struct {
 	mu     sync.Mutex
 	keys   map[string]oauthapi.Key
 	secret map[string]string
@@ -223,33 +222,33 @@ type keyBook struct {
 	answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
 }
 
-func newKeyBook() *keyBook {
-	b := &keyBook{keys: map[string]oauthapi.Key{}, secret: map[string]string{}, nonces: map[string]bool{}}
+func newFakeOAuth() *fakeOAuth {
+	b := &fakeOAuth{keys: map[string]oauthapi.Key{}, secret: map[string]string{}, nonces: map[string]bool{}}
 	b.add(keyID, keySecret, tenant)
 	return b
 }
 
-func (b *keyBook) add(name, secret string, tenant id.ID) {
+func (b *fakeOAuth) add(name, secret string, tenant id.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.keys[name] = oauthapi.Key{TenantID: tenant, ID: name, AccountID: account, Status: "ENABLED"}
 	b.secret[name] = secret
 }
 
-func (b *keyBook) remove(name string) {
+func (b *fakeOAuth) remove(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.keys, name)
 }
 
-// does sets what is done in place of looking the key up.
-func (b *keyBook) does(answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)) {
+// setAuthenticate replaces Authenticate.
+func (b *fakeOAuth) setAuthenticate(answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = answer
 }
 
-func (b *keyBook) Authenticate(ctx context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
+func (b *fakeOAuth) Authenticate(ctx context.Context, in oauthapi.Authenticate) (oauthapi.Key, error) {
 	b.calls.Add(1)
 	b.mu.Lock()
 	answer := b.answer
@@ -260,7 +259,7 @@ func (b *keyBook) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 	return b.lookUp(in)
 }
 
-func (b *keyBook) lookUp(in oauthapi.Authenticate) (oauthapi.Key, error) {
+func (b *fakeOAuth) lookUp(in oauthapi.Authenticate) (oauthapi.Key, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key, ok := b.keys[in.ID]
@@ -271,7 +270,7 @@ func (b *keyBook) lookUp(in oauthapi.Authenticate) (oauthapi.Key, error) {
 }
 
 // VerifySignature checks signature and nonce as the OAuth service does.
-func (b *keyBook) VerifySignature(_ context.Context, in oauthapi.VerifySignature) (oauthapi.Key, error) {
+func (b *fakeOAuth) VerifySignature(_ context.Context, in oauthapi.VerifySignature) (oauthapi.Key, error) {
 	b.verified.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -283,7 +282,7 @@ func (b *keyBook) VerifySignature(_ context.Context, in oauthapi.VerifySignature
 	return key, nil
 }
 
-func (b *keyBook) ManagementKey(_ context.Context, in oauthapi.ManagementKey) (oauthapi.Key, error) {
+func (b *fakeOAuth) ManagementKey(_ context.Context, in oauthapi.ManagementKey) (oauthapi.Key, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key, ok := b.keys[in.ID]
@@ -293,7 +292,7 @@ func (b *keyBook) ManagementKey(_ context.Context, in oauthapi.ManagementKey) (o
 	return key, nil
 }
 
-func (b *keyBook) EnsureKey(context.Context, oauthapi.EnsureKey) (oauthapi.Key, error) {
+func (b *fakeOAuth) EnsureKey(context.Context, oauthapi.EnsureKey) (oauthapi.Key, error) {
 	return oauthapi.Key{}, apierr.Internal
 }
 
@@ -311,7 +310,7 @@ type answer struct {
 	body   []byte
 }
 
-func (s *site) do(t testing.TB, c call) answer {
+func (s *testGateway) do(t testing.TB, c call) answer {
 	t.Helper()
 	a, err := s.try(t, c)
 	if err != nil {
@@ -320,7 +319,7 @@ func (s *site) do(t testing.TB, c call) answer {
 	return a
 }
 
-func (s *site) try(t testing.TB, c call) (answer, error) {
+func (s *testGateway) try(t testing.TB, c call) (answer, error) {
 	scheme := "https"
 	if s.cfg.Proxied {
 		scheme = "http"
@@ -352,12 +351,12 @@ func (s *site) try(t testing.TB, c call) (answer, error) {
 	return answer{t, response.StatusCode, response.Header, body}, err
 }
 
-func (s *site) get(t testing.TB, path string) answer {
+func (s *testGateway) get(t testing.TB, path string) answer {
 	t.Helper()
 	return s.do(t, call{method: http.MethodGet, path: path})
 }
 
-func (s *site) post(t testing.TB, path, body string) answer {
+func (s *testGateway) post(t testing.TB, path, body string) answer {
 	t.Helper()
 	return s.do(t, call{method: http.MethodPost, path: path, body: body})
 }
@@ -365,14 +364,14 @@ func (s *site) post(t testing.TB, path, body string) answer {
 // anonymous is the header of a client without a key.
 func anonymous() http.Header { return http.Header{"Authorization": nil} }
 
-// as is the header of another key.
-func as(id, secret string) http.Header {
+// basicAuth returns the header Authorization with another API key.
+func basicAuth(id, secret string) http.Header {
 	request := http.Request{Header: http.Header{}}
 	request.SetBasicAuth(id, secret)
 	return request.Header
 }
 
-// echo reads what the service was sent.
+// echo decodes the request that the service received.
 func (a answer) echo() (e echo) {
 	a.t.Helper()
 	a.want(200)
@@ -434,7 +433,7 @@ func (a answer) wantClientError(status int, member string) {
 }
 
 // dial opens a connection for a test that writes its own HTTP.
-func (s *site) dial(t testing.TB) net.Conn {
+func (s *testGateway) dial(t testing.TB) net.Conn {
 	t.Helper()
 	var conn net.Conn
 	var err error
@@ -454,7 +453,7 @@ func (s *site) dial(t testing.TB) net.Conn {
 }
 
 // raw sends bytes on a connection of its own and reads one answer.
-func (s *site) raw(t testing.TB, format string, args ...any) answer {
+func (s *testGateway) raw(t testing.TB, format string, args ...any) answer {
 	t.Helper()
 	conn := s.dial(t)
 	text := fmt.Sprintf(format, args...)
@@ -476,9 +475,9 @@ func readAnswer(t testing.TB, from *bufio.Reader) answer {
 	return answer{t, response.StatusCode, response.Header, body}
 }
 
-// head begins a request of its own with a good key.
-func head(method, target string) string {
-	return method + " " + target + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + as(keyID, keySecret).Get("Authorization") + "\r\n"
+// requestHead returns the first lines of an HTTP request with a valid API key.
+func requestHead(method, target string) string {
+	return method + " " + target + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + basicAuth(keyID, keySecret).Get("Authorization") + "\r\n"
 }
 
 // eventually waits for a condition.
@@ -512,7 +511,7 @@ var (
 	}()
 )
 
-func compact(t testing.TB, text []byte) string {
+func compactJSON(t testing.TB, text []byte) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := json.Compact(&out, text); err != nil {
@@ -521,13 +520,13 @@ func compact(t testing.TB, text []byte) string {
 	return out.String()
 }
 
-// journal is what the gateways of this process log.
-type journal struct {
+// logBuffer has the log of the gateways of this process.
+type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (j *journal) Write(line []byte) (int, error) {
+func (j *logBuffer) Write(line []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, string(line))
@@ -535,7 +534,7 @@ func (j *journal) Write(line []byte) (int, error) {
 }
 
 // has counts the lines that contain a text.
-func (j *journal) has(text string) (n int) {
+func (j *logBuffer) has(text string) (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, line := range j.lines {
@@ -546,8 +545,8 @@ func (j *journal) has(text string) (n int) {
 	return n
 }
 
-var logged = func() *journal {
-	j := &journal{}
+var logs = func() *logBuffer {
+	j := &logBuffer{}
 	slog.SetDefault(slog.New(slog.NewJSONHandler(j, nil)))
 	return j
 }()

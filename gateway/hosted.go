@@ -9,54 +9,54 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// hostHeader names, to the idsite service, the host that a browser asked for. What a
-// client sends under this name is dropped.
+// hostHeader is the header that tells the idsite service the header Host of the request of a
+// browser. A client cannot set it: it is not in forwardedHeaders.
 const hostHeader = "X-Doorward-Host"
 
-// The routes that are chosen by more than the path. No client can spell them:
-// doubled slashes count as one.
+// The routes that are not chosen by the path alone. No path of a client matches them, because
+// normalizePath reduces repeated slashes to one.
 const (
-	sessionRoute = "//session/*" // management paths, also unknown ones, with a session token of a hosted page
-	siteRoute    = "//site/*"    // hosted pages, by the host
+	sessionRoute = "//session/*" // paths under /v1, also unknown paths, with the session token of a hosted page
+	siteRoute    = "//site/*"    // hosted pages on a custom domain, by the host
 )
 
-// samlRoute is public, and hosted pages call it with their session too.
+// samlRoute is a public route that hosted pages also call with their session token.
 const samlRoute = "/v1/applications/:id/saml/sso/idpRedirect"
 
-// hostedRoute finds the route of a request whose host or credential decides where
-// it goes, and rewrites its target: a session of a hosted page, the Client API of
-// an application, the hosted pages of a tenant. r is the route by the path alone.
-func (g *Gateway) hostedRoute(x *exchange, header *fasthttp.RequestHeader, r *route) *route {
+// hostedRoute returns the route of a request. Where the host or the credential decides about the
+// route, it also rewrites the target of the request: for the session of a hosted page, the Client
+// API of an application and the hosted pages of a tenant. r is the route by the path alone.
+func (g *Gateway) hostedRoute(rc *requestContext, header *fasthttp.RequestHeader, r *route) *route {
 	host := hostname(header.Host())
-	if label, ok := g.clientHost(host); ok {
-		x.host = strings.ToLower(string(header.Host()))
-		rewrite(x, "/client/"+label)
-		return g.router.match(x.target)
+	if label, ok := g.clientAPILabelOfHost(host); ok {
+		rc.forwardedHost = strings.ToLower(string(header.Host()))
+		prependPath(rc, "/client/"+label)
+		return g.router.match(rc.target)
 	}
-	if x.managed {
-		if r != nil && r.access != byKey && r.pattern != samlRoute || !isSession(header) {
+	if rc.managementAPI {
+		if r != nil && r.access != byKey && r.pattern != samlRoute || !isHostedPageRequest(header) {
 			return r
 		}
-		rewrite(x, "/session")
+		prependPath(rc, "/session")
 		return g.router.hostRoutes[sessionRoute]
 	}
-	// A tenant's own domain is any other name. Only its pages are there: the paths
-	// of the table are the same at every host.
-	if g.otherName(host) && (r == nil || r.pattern == "/") {
-		x.host = host
-		rewrite(x, "/site")
+	// Every other host is taken for the custom domain of a tenant. The paths of routes.go
+	// are the same on every host; only the other paths are hosted pages.
+	if g.isCustomDomain(host) && (r == nil || r.pattern == "/") {
+		rc.forwardedHost = host
+		prependPath(rc, "/site")
 		return g.router.hostRoutes[siteRoute]
 	}
 	return r
 }
 
-// clientHost returns the label of the application whose Client API has a host.
-func (g *Gateway) clientHost(host string) (label string, ok bool) {
+// clientAPILabelOfHost returns the label of the application whose Client API has a host.
+func (g *Gateway) clientAPILabelOfHost(host string) (label string, ok bool) {
 	label, below := strings.CutSuffix(host, "."+g.cfg.ClientSuffix)
 	return label, below && g.cfg.ClientSuffix != "" && label != "" && !strings.Contains(label, ".")
 }
 
-// hostname is a host in lower case, without its port.
+// hostname returns a host in lower case, without its port.
 func hostname(host []byte) string {
 	name := strings.ToLower(string(host))
 	if without, _, err := net.SplitHostPort(name); err == nil {
@@ -65,25 +65,27 @@ func hostname(host []byte) string {
 	return strings.Trim(name, "[].")
 }
 
-// isOwnName reports whether a host is that of the base URL or of a Client API.
-func (g *Gateway) isOwnName(host string) bool {
+// isDeploymentHost reports whether a host is that of the base URL or of a Client API. Such hosts
+// have the certificate of the deployment (domaincertificate.go).
+func (g *Gateway) isDeploymentHost(host string) bool {
 	return host == g.hostname || g.cfg.ClientSuffix != "" && strings.HasSuffix("."+host, "."+g.cfg.ClientSuffix)
 }
 
-// otherName reports whether a host is a name other than that of the base URL.
-func (g *Gateway) otherName(host string) bool {
+// isCustomDomain reports whether a host is a name other than that of the base URL.
+func (g *Gateway) isCustomDomain(host string) bool {
 	return host != g.hostname && host != "localhost" && net.ParseIP(host) == nil
 }
 
-// rewrite puts a path in front of the target. What is routed so needs no key.
-func rewrite(x *exchange, prefix string) {
-	x.target = append([]byte(prefix), x.target...)
-	x.path, x.managed = len(x.target), false
+// prependPath puts a path in front of the target. Such a request requires no API key: the idsite
+// service verifies its token.
+func prependPath(rc *requestContext, prefix string) {
+	rc.target = append([]byte(prefix), rc.target...)
+	rc.pathLength, rc.managementAPI = len(rc.target), false
 }
 
-// isSession reports whether a request is that of a hosted page: with a session
-// token, or the preflight of one (Fetch standard, section 4.8).
-func isSession(header *fasthttp.RequestHeader) bool {
+// isHostedPageRequest reports whether a request is that of a hosted page: it has a session
+// token, or is a CORS preflight (Fetch standard, section 4.8).
+func isHostedPageRequest(header *fasthttp.RequestHeader) bool {
 	if sent := header.PeekAll(fiber.HeaderAuthorization); len(sent) == 1 && bytes.HasPrefix(sent[0], []byte("Bearer ")) {
 		return true
 	}

@@ -7,7 +7,7 @@ import (
 
 func TestRequestsOfBrowsersGoToTheIDSiteService(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := openGateway(t)
 	for _, c := range []struct {
 		name, path, target, host string
 		header                   http.Header

@@ -8,49 +8,46 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 const (
-	// usageChannel is where the gateways of a deployment publish their counters.
+	// usageChannel is the Redis channel where the gateways of a deployment publish their counters.
 	usageChannel = "doorward:gateway:usage"
-	// publishInterval is how often a gateway publishes them while there are requests. Several gateways
-	// together may exceed a limit for so long.
+	// publishInterval is how often a gateway publishes its counters while there are requests. All
+	// gateways together may exceed a limit for so long.
 	publishInterval = 100 * time.Millisecond
-	// peerTTL is how long the counters of another gateway are added.
+	// peerTTL is how long the last counters of another gateway are added.
 	peerTTL = time.Second
-	// lostAfter is how long its own reports may be missing until a gateway takes
-	// the counters for out of step.
+	// lostAfter is how long a gateway may not receive its own counters from Redis until it takes
+	// Redis for unavailable.
 	lostAfter = 2 * time.Second
-	// warnInterval is how often the log says so while it lasts.
+	// warnInterval is how often the log says that Redis is unavailable.
 	warnInterval = time.Minute
 )
 
-// idleInterval is how often a gateway publishes that it counts nothing.
-func (l *Limits) idleInterval() time.Duration { return l.lostAfter / 2 }
+// idleInterval is how often a gateway publishes while it has no requests.
+func (l *Limiter) idleInterval() time.Duration { return l.lostAfter / 2 }
 
-// Sync keeps this gateway in step with the others through Redis until ctx ends:
-// the local counters of the limits, and what ends an API key. No request waits
-// for Redis; nothing else is kept there.
-func (g *Gateway) Sync(ctx context.Context, redis kv.Client) error {
+// Sync synchronises this gateway with the other gateways through Redis until ctx ends: the counters
+// of the rate limits, and the invalidations of API keys (apikeyinvalidation.go). No request
+// waits for Redis, and nothing is stored there.
+func (g *Gateway) Sync(ctx context.Context, redis redisclient.Client) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.Limits.sync(ctx, redis) })
-	group.Go(func() error { return g.keys.sync(ctx, redis) })
+	group.Go(func() error { return g.Limiter.sync(ctx, redis) })
+	group.Go(func() error { return g.apiKeys.sync(ctx, redis) })
 	return group.Wait()
 }
 
-// sync publishes the local counters and adds those of the other gateways. While
-// Redis is unavailable the limits do not fail open: each gateway applies them alone. A line of
-// the log says so when that begins and each minute, one when it ends, and
-// doorward_gateway_limits_shared is 0.
-func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
-	gauge, err := l.gauge()
+// sync publishes the local counters and adds those of the other gateways. While Redis is
+// unavailable, the limits do not fail open: each gateway applies them alone. Then the metric
+// doorward_gateway_limits_shared is 0, and the log has a warning at once and each warnInterval.
+func (l *Limiter) sync(ctx context.Context, redis redisclient.Client) error {
+	gauge, err := l.registerGauge()
 	if err != nil {
 		return err
 	}
@@ -64,9 +61,9 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 	subscription := redis.Subscribe(ctx, usageChannel)
 	defer func() { _ = subscription.Close() }()
 	messages := subscription.Channel()
-	peers := map[[16]byte]report{}
-	own := time.Now()    // when the last report of this gateway itself was received
-	var warned time.Time // of the loss of Redis that lasts; zero for none
+	peers := map[[16]byte]peerUsage{} // by instanceID
+	ownReceived := time.Now()         // when this gateway last received its own counters
+	var warned time.Time              // when the log last said that Redis is unavailable; zero while it is available
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
 	for {
@@ -77,29 +74,30 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 			if !open {
 				return nil
 			}
-			from, counts, ok := parseReport([]byte(message.Payload))
+			from, counts, ok := decodeUsage([]byte(message.Payload))
 			switch {
 			case !ok:
-			case from == l.self:
-				own = time.Now()
+			case from == l.instanceID:
+				ownReceived = time.Now()
 			default:
 				if len(peers) == 0 {
 					tick.Reset(publishInterval)
 				}
-				peers[from] = report{time.Now(), counts}
-				l.receive(counts)
+				peers[from] = peerUsage{time.Now(), counts}
+				l.addPeerArrivals(counts)
 			}
 			continue
 		case <-tick.C:
 		}
-		l.remote.Store(sum(peers))
+		l.remote.Store(sumInFlight(peers))
 		if len(peers) == 0 {
-			tick.Reset(l.idleInterval()) // until there is one
+			tick.Reset(l.idleInterval()) // until a message of another gateway arrives
 		}
-		synced := time.Since(own) < l.lostAfter
+		synced := time.Since(ownReceived) < l.lostAfter
 		if !synced && time.Since(warned) >= l.warnInterval {
 			warned = time.Now()
-			slog.Warn("synchronising the rate limits through Redis failed, retrying: each gateway applies them alone", "error", reason(&failure))
+			slog.Warn("synchronising the rate limits through Redis failed, retrying: each gateway applies them alone",
+				"error", failureReason(&failure))
 		}
 		if synced && !warned.IsZero() {
 			warned = time.Time{}
@@ -109,59 +107,61 @@ func (l *Limits) sync(ctx context.Context, redis kv.Client) error {
 	}
 }
 
-// publish publishes the counters of this gateway every publishInterval, and once
-// in between when a subject has its first request, in the trace of that request.
-// It publishes none too, every idleInterval: a gateway knows by its own reports that
-// Redis works.
-func (l *Limits) publish(ctx context.Context, redis kv.Client, failure *atomic.Pointer[error]) {
+// publish publishes the counters of this gateway every publishInterval, and once more in between
+// when a subject has its first request, in the trace of that request. Without requests it
+// publishes an empty message every idleInterval: a gateway knows by its own messages that Redis is
+// available.
+func (l *Limiter) publish(ctx context.Context, redis redisclient.Client, failure *atomic.Pointer[error]) {
 	tick := time.NewTicker(publishInterval)
 	defer tick.Stop()
-	quiet, first := telemetry.Quiet(ctx), l.first
+	quiet, first := telemetry.Untraced(ctx), l.firstRequests
 	for {
-		cause := quiet
+		traced := quiet
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			first = l.first
+			first = l.firstRequests
 		case request := <-first:
-			cause = trace.ContextWithSpan(ctx, trace.SpanFromContext(request))
-			first = nil // until the next tick
+			traced = trace.ContextWithSpan(ctx, trace.SpanFromContext(request))
+			first = nil // no other until the next tick
 		}
-		text := l.report()
-		if len(text) == len(l.self) {
+		text := l.encodeUsage()
+		if len(text) == len(l.instanceID) {
 			tick.Reset(l.idleInterval())
 		} else {
 			tick.Reset(publishInterval)
 		}
-		if err := redis.Publish(cause, usageChannel, text).Err(); err != nil {
+		if err := redis.Publish(traced, usageChannel, text).Err(); err != nil {
 			failure.Store(&err)
 		}
 	}
 }
 
-func reason(failure *atomic.Pointer[error]) string {
+// failureReason returns why the log says that Redis is unavailable.
+func failureReason(failure *atomic.Pointer[error]) string {
 	if err := failure.Load(); err != nil {
 		return (*err).Error()
 	}
 	return "no message was received"
 }
 
-// count is what another gateway published of a subject: its requests in flight,
-// and those that arrived since its last report.
-type count struct{ inFlight, arrived int }
+// peerCount is what another gateway published about a subject: its requests in flight, and
+// the requests that arrived since the last message.
+type peerCount struct{ inFlight, arrived int }
 
-// report is what another gateway published, and when.
-type report struct {
-	at     time.Time
-	counts map[subject]count
+// peerUsage is the last message of another gateway, and when it was received.
+type peerUsage struct {
+	receivedAt time.Time
+	counts     map[subject]peerCount
 }
 
-// sum adds what is in flight at peers and drops those that have fallen silent.
-func sum(peers map[[16]byte]report) *map[subject]int {
+// sumInFlight adds the requests in flight of the other gateways. It removes gateways whose last
+// message is older than peerTTL.
+func sumInFlight(peers map[[16]byte]peerUsage) *map[subject]int {
 	total := map[subject]int{}
 	for from, r := range peers {
-		if time.Since(r.at) >= peerTTL {
+		if time.Since(r.receivedAt) >= peerTTL {
 			delete(peers, from)
 			continue
 		}
@@ -172,14 +172,14 @@ func sum(peers map[[16]byte]report) *map[subject]int {
 	return &total
 }
 
-// receive takes the requests of another gateway out of the rates. Whatever
-// exceeds a rate by a second or more counts as one second.
-func (l *Limits) receive(counts map[subject]count) {
+// addPeerArrivals counts the requests of another gateway in the rate limits of this gateway.
+// Requests that exceed a rate by a second or more count as one second.
+func (l *Limiter) addPeerArrivals(counts map[subject]peerCount) {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s, n := range counts {
-		if n.arrived == 0 || s.kind >= limitKinds || l.budgets[s.kind].PerSecond == 0 {
+		if n.arrived == 0 || s.kind >= limitKinds || l.limits[s.kind].PerSecond == 0 {
 			continue
 		}
 		u := l.local[s]
@@ -187,19 +187,19 @@ func (l *Limits) receive(counts map[subject]count) {
 			u = &usage{}
 			l.local[s] = u
 		}
-		if u.take(n.arrived, l.budgets[s.kind].PerSecond, now, maxAhead) > 0 {
+		if u.consume(n.arrived, l.limits[s.kind].PerSecond, now, maxAhead) > 0 {
 			u.usedUntil = now.Add(maxAhead)
 		}
 	}
 }
 
-// report writes the counters: the gateway's own id, then for each subject its
-// kind, its id, and the two numbers. What was reported and has ended is deleted.
-func (l *Limits) report() []byte {
+// encodeUsage returns the message for usageChannel: the instanceID of the gateway, then for each
+// subject its kind, its id, and the two numbers of peerCount. It deletes idle subjects.
+func (l *Limiter) encodeUsage() []byte {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := append(make([]byte, 0, 16+20*len(l.local)), l.self[:]...)
+	out := append(make([]byte, 0, 16+20*len(l.local)), l.instanceID[:]...)
 	for s, u := range l.local {
 		if s.kind != processBodyLimit && (u.inFlight > 0 || u.unreported > 0) {
 			out = append(append(out, s.kind), s.id[:]...)
@@ -213,13 +213,13 @@ func (l *Limits) report() []byte {
 	return out
 }
 
-// parseReport reads what report wrote; it reports false for anything else.
-func parseReport(text []byte) (from [16]byte, counts map[subject]count, ok bool) {
+// decodeUsage decodes a message of encodeUsage; ok is false for an invalid message.
+func decodeUsage(text []byte) (from [16]byte, counts map[subject]peerCount, ok bool) {
 	if len(text) < 16 {
 		return from, nil, false
 	}
 	text = text[copy(from[:], text):]
-	counts = map[subject]count{}
+	counts = map[subject]peerCount{}
 	for len(text) > 0 {
 		if len(text) < 19 {
 			return from, nil, false
@@ -234,24 +234,7 @@ func parseReport(text []byte) (from [16]byte, counts map[subject]count, ok bool)
 			}
 			numbers[i], text = int(n), text[size:]
 		}
-		counts[s] = count{numbers[0], numbers[1]}
+		counts[s] = peerCount{numbers[0], numbers[1]}
 	}
 	return from, counts, true
-}
-
-func (l *Limits) gauge() (metric.Registration, error) {
-	meter := otel.Meter("gateway")
-	gauge, err := meter.Int64ObservableGauge("doorward_gateway_limits_shared",
-		metric.WithDescription("1 while the rate limits are synchronised between the gateways, 0 while each applies them alone"))
-	if err != nil {
-		return nil, err
-	}
-	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		value := int64(0)
-		if l.synced.Load() {
-			value = 1
-		}
-		o.ObserveInt64(gauge, value)
-		return nil
-	}, gauge)
 }

@@ -24,7 +24,7 @@ func TestWhatIsDiscardedOfAClientIsPaced(t *testing.T) {
 				}
 			}
 		}()
-		c := &conn{Conn: server, raw: &unread{Conn: server}, listener: &listener{lingering: semaphore.NewWeighted(1)}}
+		c := &conn{Conn: server, raw: &replayConn{Conn: server}, listener: &listener{lingering: semaphore.NewWeighted(1)}}
 		c.linger()
 		closed := make(chan struct{})
 		go func() {

@@ -21,30 +21,35 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// What is read and discarded of clients that are still sending when their
-// connection is closed. It is paced, and of a few connections at a time: many
-// clients that send large bodies as fast as they can would else keep the
-// processors busy.
+// The limits of reading and discarding (lingering close) when a connection is closed whose client
+// is still sending. The reading is paced and limited to a few connections at a time, because many
+// clients that send large bodies could otherwise keep the processors busy.
 const (
 	lingerTimeout     = 2 * time.Second
-	lingerBytes       = 2 * rest.MaxBody // of one connection
+	lingerBytes       = 2 * rest.MaxBody // bytes of one connection
 	lingerPause       = 20 * time.Millisecond
 	lingerBurst       = lingerBytes / int(lingerTimeout/lingerPause)
 	lingerConnections = 8
 )
 
-// Listen puts TLS on a listener. Without a certificate the connections stay
-// plain, for a load balancer that terminates TLS.
+// Listen returns the HTTPS listener: it terminates TLS on the connections of a listener.
+// certificate is certificate.Certificate.Current, so that a renewed certificate is used without
+// a restart; custom domains have certificates of their own (domaincertificate.go). Where certificate
+// is nil, a load balancer terminates TLS and the connections are plain. Clients are asked for no
+// certificate (no mutual TLS, mTLS).
 //
-// Accept returns at once: the handshake, and the refusal of a client that does
-// not use TLS, belong to the connection's own goroutine.
+// Accept does not wait: the handshake, and the refusal of a client that does not use TLS,
+// run in the goroutine of the connection.
 func (g *Gateway) Listen(plain net.Listener, certificate func() *tls.Certificate) net.Listener {
-	l := &listener{Listener: plain, refusal: g.refusal, server: g.HTTP.Server(), lingering: semaphore.NewWeighted(lingerConnections)}
+	l := &listener{
+		Listener: plain, plainHTTPResponse: g.plainHTTPResponse, server: g.HTTP.Server(),
+		lingering: semaphore.NewWeighted(lingerConnections),
+	}
 	if certificate != nil {
 		l.config = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		l.config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if g.domains != nil {
-				if own := g.domains.of(hello); own != nil {
+			if g.domainCertificates != nil {
+				if own := g.domainCertificates.forHandshake(hello); own != nil {
 					return own, nil
 				}
 			}
@@ -56,10 +61,10 @@ func (g *Gateway) Listen(plain net.Listener, certificate func() *tls.Certificate
 
 type listener struct {
 	net.Listener
-	config    *tls.Config
-	refusal   func() []byte
-	server    *fasthttp.Server
-	lingering *semaphore.Weighted // connections whose bytes are discarded
+	config            *tls.Config
+	plainHTTPResponse func() []byte
+	server            *fasthttp.Server
+	lingering         *semaphore.Weighted // bounds the connections in discard
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -67,32 +72,32 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: raw, raw: &unread{Conn: raw}, listener: l, headers: newHeaders}
+	c := &conn{Conn: raw, raw: &replayConn{Conn: raw}, listener: l, headerWatcher: newHeaderWatcher}
 	if l.config != nil {
 		c.Conn = tls.Server(c.raw, l.config)
 	}
 	return c, nil
 }
 
-// conn is the connection of a client: TLS over raw, or raw behind a load
-// balancer. The server calls Handshake before it reads, because conn has it.
+// conn is the connection of a client: TLS over raw, or raw itself behind a load
+// balancer. fasthttp calls Handshake before it reads, because conn has this method.
 type conn struct {
 	net.Conn
-	raw       *unread
-	listener  *listener
-	lingering atomic.Bool
-	first     []byte // what Handshake read of the first request
-	headers   headers
+	raw           *replayConn
+	listener      *listener
+	lingering     atomic.Bool
+	first         []byte // the first byte of the first request, which Handshake has read
+	headerWatcher headerWatcher
 }
 
 var errPlainHTTP = errors.New("gateway: a client does not use TLS")
 
-// Handshake shakes hands and waits for the first byte of the first request: a
-// client may open a connection before it has a request for it, and the time for
-// the headers starts with their first byte. The server does the same between
-// requests, and can close the connection meanwhile when it stops.
+// Handshake performs the TLS handshake and waits for the first byte of the first request: a
+// client may open a connection before it has a request, and headerTimeout starts with the
+// first byte. fasthttp does the same between requests, and can close an idle connection when
+// it stops.
 func (c *conn) Handshake() error {
-	if err := c.shakeHands(); err != nil {
+	if err := c.handshakeTLS(); err != nil {
 		return err
 	}
 	if err := c.SetReadDeadline(time.Now().Add(c.listener.server.IdleTimeout)); err != nil {
@@ -106,10 +111,10 @@ func (c *conn) Handshake() error {
 	return nil
 }
 
-// shakeHands performs the TLS handshake, after a look at the first byte that the client sends.
-// A TLS record begins with 22, a plain HTTP request with a letter. The server has set
-// deadlines.
-func (c *conn) shakeHands() error {
+// handshakeTLS performs the TLS handshake. It first reads one byte of the client: a TLS record
+// begins with 22, and a plain HTTP request, which is refused, with a letter. The server has set
+// the deadlines.
+func (c *conn) handshakeTLS() error {
 	secure, ok := c.Conn.(*tls.Conn)
 	if !ok {
 		return nil
@@ -119,7 +124,7 @@ func (c *conn) shakeHands() error {
 		return err
 	}
 	if letter := first[0] | 0x20; 'a' <= letter && letter <= 'z' {
-		_, _ = c.raw.Write(c.listener.refusal())
+		_, _ = c.raw.Write(c.listener.plainHTTPResponse())
 		c.linger()
 		return errPlainHTTP
 	}
@@ -127,40 +132,41 @@ func (c *conn) shakeHands() error {
 	return secure.Handshake()
 }
 
-// headers watches the headers of a request for lines that go on in the next
-// one. The server puts such lines together in its buffer before anybody sees
-// them, and may take what that leaves at the end for another request.
-type headers struct {
-	folded bool // a line began with a blank
-	fresh  bool // at the start of a line
-	empty  bool // nothing but a carriage return on the line so far
-	begun  bool // a line was not empty
-	ended  bool // the empty line was seen
+// headerWatcher detects folded header lines (obs-fold, RFC 9112, section 5.2) in the bytes of a
+// request, for checkFraming in framing.go. fasthttp joins folded lines in its buffer before a
+// handler can see them, and may take the bytes that are left for another request.
+type headerWatcher struct {
+	foldedLine   bool // a line began with a space or a tab
+	lineStart    bool // the next byte begins a line
+	emptyLine    bool // the line so far has nothing but a carriage return
+	anyLine      bool // there was a line that is not empty
+	headersEnded bool // the empty line behind the headers was read
 }
 
-// newHeaders is the state before the first line.
-var newHeaders = headers{fresh: true, empty: true}
+// newHeaderWatcher is the state before the first line.
+var newHeaderWatcher = headerWatcher{lineStart: true, emptyLine: true}
 
-func (h *headers) watch(text []byte) {
+// watch reads the next bytes of the request.
+func (h *headerWatcher) watch(text []byte) {
 	for _, b := range text {
-		if h.ended {
+		if h.headersEnded {
 			return
 		}
 		switch {
 		case b == '\n':
-			h.ended = h.begun && h.empty
-			h.fresh, h.empty = true, true
+			h.headersEnded = h.anyLine && h.emptyLine
+			h.lineStart, h.emptyLine = true, true
 			continue
 		case b == '\r':
 		default:
-			h.folded = h.folded || h.fresh && (b == ' ' || b == '\t')
-			h.empty, h.begun = false, true
+			h.foldedLine = h.foldedLine || h.lineStart && (b == ' ' || b == '\t')
+			h.emptyLine, h.anyLine = false, true
 		}
-		h.fresh = false
+		h.lineStart = false
 	}
 }
 
-// Read passes on what the client sends.
+// Read reads from the client, and shows the bytes to the headerWatcher.
 func (c *conn) Read(into []byte) (int, error) {
 	n := copy(into, c.first)
 	c.first = c.first[n:]
@@ -168,20 +174,20 @@ func (c *conn) Read(into []byte) (int, error) {
 	if n == 0 {
 		n, err = c.Conn.Read(into)
 	}
-	c.headers.watch(into[:n])
+	c.headerWatcher.watch(into[:n])
 	return n, err
 }
 
-// Write answers the client: what it sends next is another request, but for the
-// body for which it got 100 Continue.
+// Write writes an answer to the client. The next bytes of the client begin another request, unless
+// the answer is 100 Continue: then they are the body.
 func (c *conn) Write(answer []byte) (int, error) {
 	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 100 ")) {
-		c.headers = newHeaders
+		c.headerWatcher = newHeaderWatcher
 	}
 	return c.Conn.Write(answer)
 }
 
-// ConnectionState returns what was negotiated in the TLS handshake.
+// ConnectionState returns the result of the TLS handshake.
 func (c *conn) ConnectionState() tls.ConnectionState {
 	if secure, ok := c.Conn.(*tls.Conn); ok {
 		return secure.ConnectionState()
@@ -189,8 +195,8 @@ func (c *conn) ConnectionState() tls.ConnectionState {
 	return tls.ConnectionState{}
 }
 
-// linger makes Close wait a little for a client that is still sending: closed
-// at once, it would see a reset connection in place of the answer.
+// linger makes Close read and discard for a while what the client is still sending (lingering
+// close): else the client would see a reset connection in place of the answer.
 func (c *conn) linger() { c.lingering.Store(true) }
 
 func (c *conn) Close() error {
@@ -205,6 +211,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
+// discard reads and discards what the client sends, within the limits of lingering.
 func (c *conn) discard() {
 	ctx, cancel := context.WithTimeout(context.Background(), lingerTimeout)
 	defer cancel()
@@ -232,13 +239,13 @@ func (c *conn) discard() {
 	}
 }
 
-// unread is a connection whose first bytes were read already.
-type unread struct {
+// replayConn is a connection that reads the bytes of first before those of the connection.
+type replayConn struct {
 	net.Conn
 	first []byte
 }
 
-func (u *unread) Read(into []byte) (int, error) {
+func (u *replayConn) Read(into []byte) (int, error) {
 	if len(u.first) == 0 {
 		return u.Conn.Read(into)
 	}
@@ -247,25 +254,26 @@ func (u *unread) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// refusal is the answer to plain HTTP.
-func (g *Gateway) refusal() []byte {
-	request, base := uuid.NewString(), g.cfg.Common.Base
+// plainHTTPResponse is the HTTP response to a client that does not use TLS.
+func (g *Gateway) plainHTTPResponse() []byte {
+	requestID, base := uuid.NewString(), g.cfg.Common.Base
 	err := *plainHTTP
 	_ = g.refusals.countAs("plain_http", &err)
-	body := err.Body(base.Host()+"/errors/"+strconv.Itoa(err.Code), request)
+	body := err.Body(base.Host()+"/errors/"+strconv.Itoa(err.Code), requestID)
 	var out bytes.Buffer
 	_, _ = fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
-		rest.MIME, len(body), g.requestHeader, request, body)
+		rest.MIME, len(body), g.requestHeader, requestID, body)
 	return out.Bytes()
 }
 
-// requireTLS refuses what came to the load balancer without TLS. Only the nearest
-// proxy is trusted: the last entry. Without a proxy the listener refuses it.
-func (g *Gateway) requireTLS(x *exchange) error {
+// requireTLS is the middleware that refuses a request that came to the load balancer without
+// TLS. Only the last entry of X-Forwarded-Proto is trusted, that of the nearest proxy. Without a
+// proxy the listener refuses connections without TLS.
+func (g *Gateway) requireTLS(rc *requestContext) error {
 	if !g.cfg.Proxied {
 		return nil
 	}
-	forwarded, _ := header(x.Request().Header.RawHeaders(), "x-forwarded-proto")
+	forwarded, _ := header(rc.Request().Header.RawHeaders(), "x-forwarded-proto")
 	if last := forwarded[strings.LastIndexByte(forwarded, ',')+1:]; !strings.EqualFold(strings.TrimSpace(last), "https") {
 		return g.refusals.countAs("plain_http", plainHTTP)
 	}

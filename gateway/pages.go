@@ -30,27 +30,27 @@ var (
 	pageTemplates = template.Must(template.New("").Parse(pageHTML))
 )
 
-// pagePolicy is the Content-Security-Policy of the pages: their own style and
-// nothing else.
+// pagePolicy is the Content-Security-Policy of the pages: it allows their own style sheet only.
 var pagePolicy = func() string {
 	sum := sha256.Sum256([]byte(pageCSS))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
-// page writes the answer of a route whose owner is the gateway.
-type page func(*Gateway, *exchange) error
+// page is the handler of a route whose owner is the gateway.
+type page func(*Gateway, *requestContext) error
 
-// ownPages are the pages of the routes whose owner is the gateway, by path.
+// ownPages are the handlers of the routes whose owner is the gateway, by path, without those of
+// openapi.go.
 func ownPages() map[string]page {
 	return map[string]page{"/": (*Gateway).startPage, "/errors": (*Gateway).errorsPage, "/errors/:code": (*Gateway).errorPage}
 }
 
-// startPage shows how to begin, to this machine and to private networks. Others
-// read what the address is.
-func (g *Gateway) startPage(x *exchange) error {
-	if !g.onPrivateNetwork(x) {
-		return g.html(x, "public", g.cfg.Common.Alias.Product(), nil)
+// startPage shows how to begin, to clients on this machine and on private networks. Other clients
+// get a short page.
+func (g *Gateway) startPage(rc *requestContext) error {
+	if !g.onPrivateNetwork(rc) {
+		return g.html(rc, "public", g.cfg.Common.Alias.Product(), nil)
 	}
 	type link struct{ Name, Path string }
 	var links []link
@@ -59,33 +59,33 @@ func (g *Gateway) startPage(x *exchange) error {
 			links = append(links, l)
 		}
 	}
-	return g.html(x, "start", "It works", map[string]any{"Base": string(g.cfg.Common.Base), "Links": links, "Data": g.cfg.Data})
+	return g.html(rc, "start", "It works", map[string]any{"Base": string(g.cfg.Common.Base), "Links": links, "Data": g.cfg.Data})
 }
 
 // errorPage explains one error of the catalogue.
-func (g *Gateway) errorPage(x *exchange) error {
-	code := string(x.target[bytes.LastIndexByte(x.target[:x.path], '/')+1 : x.path])
+func (g *Gateway) errorPage(rc *requestContext) error {
+	code := string(rc.target[bytes.LastIndexByte(rc.target[:rc.pathLength], '/')+1 : rc.pathLength])
 	number, err := strconv.Atoi(code)
 	e, found := apierr.Find(number)
 	if err != nil || !found || strconv.Itoa(number) != code {
 		return apierr.NotFound.Because("no error has this code; %s/errors lists all", g.cfg.Common.Base.Host())
 	}
-	if wantsJSON(x) {
-		return g.json(x, e)
+	if wantsJSON(rc) {
+		return g.json(rc, e)
 	}
-	return g.html(x, "error", "Error "+code+": "+strings.TrimSuffix(e.Meaning, "."), e)
+	return g.html(rc, "error", "Error "+code+": "+strings.TrimSuffix(e.Meaning, "."), e)
 }
 
 // errorsPage lists the catalogue in the order of the codes.
-func (g *Gateway) errorsPage(x *exchange) error {
+func (g *Gateway) errorsPage(rc *requestContext) error {
 	all := slices.SortedFunc(slices.Values(apierr.Catalogue()), func(a, b apierr.Entry) int { return a.Code - b.Code })
-	if wantsJSON(x) {
-		return g.json(x, map[string]any{"errors": all})
+	if wantsJSON(rc) {
+		return g.json(rc, map[string]any{"errors": all})
 	}
-	return g.html(x, "errors", "Errors", map[string]any{"Errors": all})
+	return g.html(rc, "errors", "Errors", map[string]any{"Errors": all})
 }
 
-// failurePage shows the error that the answer holds as JSON to a person.
+// failurePage renders the error that the answer has as JSON as an HTML page.
 func (g *Gateway) failurePage(c *fiber.Ctx) error {
 	var e struct {
 		Status, Code                         int
@@ -94,33 +94,33 @@ func (g *Gateway) failurePage(c *fiber.Ctx) error {
 	if err := json.Unmarshal(c.Response().Body(), &e); err != nil {
 		return err
 	}
-	return g.html(&exchange{Ctx: c}, "failure", http.StatusText(e.Status), e)
+	return g.html(&requestContext{Ctx: c}, "failure", http.StatusText(e.Status), e)
 }
 
-// wantsPage reports whether a browser asks for a page: for anything but the
-// management API, and by name.
+// wantsPage reports whether the client is a browser that prefers HTML to JSON, outside of the
+// management API.
 func wantsPage(c *fiber.Ctx) bool {
 	return (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) && !underV1(c.Request().URI().Path()) &&
 		c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) == fiber.MIMETextHTML
 }
 
 // wantsJSON reports whether a client prefers JSON to a page.
-func wantsJSON(x *exchange) bool {
-	return x.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON
+func wantsJSON(rc *requestContext) bool {
+	return rc.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON
 }
 
-func (g *Gateway) json(x *exchange, value any) error {
+func (g *Gateway) json(rc *requestContext, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	x.Vary(fiber.HeaderAccept)
-	x.Set(fiber.HeaderContentType, rest.MIME)
-	return x.Send(body)
+	rc.Vary(fiber.HeaderAccept)
+	rc.Set(fiber.HeaderContentType, rest.MIME)
+	return rc.Send(body)
 }
 
-// html writes a page around a template of pages/page.html.
-func (g *Gateway) html(x *exchange, name, title string, data any) error {
+// html writes an HTML page with the content of a template of pages/page.html.
+func (g *Gateway) html(rc *requestContext, name, title string, data any) error {
 	var content, out bytes.Buffer
 	if err := pageTemplates.ExecuteTemplate(&content, name, data); err != nil {
 		return err
@@ -137,16 +137,16 @@ func (g *Gateway) html(x *exchange, name, title string, data any) error {
 		fiber.HeaderXContentTypeOptions: "nosniff",
 		fiber.HeaderReferrerPolicy:      "no-referrer", fiber.HeaderCacheControl: "no-cache",
 	} {
-		x.Set(name, value)
+		rc.Set(name, value)
 	}
-	x.Vary(fiber.HeaderAccept)
-	g.secureTransport(x)
-	return x.Send(out.Bytes())
+	rc.Vary(fiber.HeaderAccept)
+	g.setHSTS(rc)
+	return rc.Send(out.Bytes())
 }
 
-// hsts is the value of Strict-Transport-Security, which holds for all ports of a
-// host: none for this machine, whose other servers may be without TLS, and for an
-// address, which the header does not apply to (RFC 6797, section 8.1).
+// hsts returns the value of Strict-Transport-Security (HSTS). It is empty for localhost, whose
+// other ports may serve plain HTTP, because the header holds for all ports of a host; and for an IP
+// address, to which the header does not apply (RFC 6797, section 8.1).
 func hsts(base href.Base) string {
 	address, err := url.Parse(string(base))
 	if err != nil {
@@ -158,9 +158,9 @@ func hsts(base href.Base) string {
 	return "max-age=31536000"
 }
 
-// secureTransport makes browsers use HTTPS alone.
-func (g *Gateway) secureTransport(x *exchange) {
-	if g.hsts != "" && !x.managed {
-		x.Set(fiber.HeaderStrictTransportSecurity, g.hsts)
+// setHSTS sets the header Strict-Transport-Security of an answer outside /v1.
+func (g *Gateway) setHSTS(rc *requestContext) {
+	if g.hsts != "" && !rc.managementAPI {
+		rc.Set(fiber.HeaderStrictTransportSecurity, g.hsts)
 	}
 }

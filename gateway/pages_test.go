@@ -13,7 +13,7 @@ import (
 
 func TestEveryErrorHasAPageThatMoreInfoLeadsTo(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := openGateway(t)
 	browser := http.Header{"Authorization": nil, "Accept": {"text/html,application/xhtml+xml,*/*;q=0.8"}}
 	var refusal struct{ MoreInfo string }
 	if err := json.Unmarshal(s.get(t, "/v1/accounts/1?expand=nothing").wantError(400, 2107).body, &refusal); err != nil {
@@ -56,8 +56,8 @@ func TestEveryErrorHasAPageThatMoreInfoLeadsTo(t *testing.T) {
 
 func TestTheStartPageIsForThePrivateNetwork(t *testing.T) {
 	t.Parallel()
-	s := open(t, withMailbox(t), func(cfg *Config, _ *site) { cfg.Data = "/srv/door" })
-	page := func(s *site, header http.Header) string {
+	s := openGateway(t, withMailbox(t), func(cfg *Config, _ *testGateway) { cfg.Data = "/srv/door" })
+	page := func(s *testGateway, header http.Header) string {
 		t.Helper()
 		header["Authorization"] = nil
 		return string(s.do(t, call{method: "GET", path: "/", header: header}).want(200).body)
@@ -75,7 +75,7 @@ func TestTheStartPageIsForThePrivateNetwork(t *testing.T) {
 		header["Authorization"] = nil
 		s.do(t, call{method: "GET", path: "/_mailbox", header: header}).wantError(404, 404)
 	}
-	behind := open(t, func(cfg *Config, _ *site) { cfg.TrustedHops = 1 })
+	behind := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.TrustedHops = 1 })
 	if !strings.Contains(page(behind, http.Header{"X-Forwarded-For": {"192.168.3.4"}}), "curl") {
 		t.Error("a client of the private network is not shown how to begin")
 	}
@@ -98,7 +98,7 @@ func TestPagesTellBrowsersToComeByHTTPS(t *testing.T) {
 			t.Errorf("%s sends %q", address, got)
 		}
 	}
-	s := open(t)
+	s := openGateway(t)
 	if a := s.do(t, call{method: "GET", path: "/register", header: anonymous()}); a.header.Get("Strict-Transport-Security") == "" {
 		t.Error("a page of a service goes without the header")
 	}
@@ -109,7 +109,7 @@ func TestPagesTellBrowsersToComeByHTTPS(t *testing.T) {
 
 func TestABrowserIsShownAPageOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := openGateway(t)
 	browser := http.Header{"Authorization": nil, "Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
 	for path, want := range map[string]string{
 		"/errors/999": "no error has this code", "/docs/nothing": "the reference has no such page", "/nothing": "The requested resource does not exist.",

@@ -15,32 +15,34 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// subject is what requests are counted for: a kind of limit and whose it is.
+// subject is what requests are counted by: a kind of limit, and the id of the tenant,
+// address, application or API key to which it applies.
 type subject struct {
 	kind byte
 	id   [16]byte
 }
 
 const (
-	tenantLimit        byte = iota + 1 // requests with a key of a tenant
-	userLimit                          // those among them that let its end users in
+	tenantLimit        byte = iota + 1 // requests with an API key of a tenant, without those of userLimit
+	userLimit                          // requests with an API key of a tenant that log an end user in
 	clientAPILimit                     // requests to the Client API of an application
-	addressLimit                       // requests of an address without a key
-	wrongKeyLimit                      // unauthenticated keys that an address sends
-	signerLimit                        // keys that sign at an address and have no valid signature yet there
-	signedBodyLimit                    // large bodies of a key: the signature is checked after the body
-	wrongBodyKeyLimit                  // unauthenticated keys that announce a large body, of all clients
-	unknownSignerLimit                 // ids that announce a large signed body, of all clients
+	addressLimit                       // requests of an address without an API key
+	wrongKeyLimit                      // API keys of an address that were not accepted before
+	signerLimit                        // signatures of an address by API keys without a valid signature from there before
+	signedBodyLimit                    // large bodies of an API key whose signature is not verified yet
+	wrongBodyKeyLimit                  // API keys of all clients that announce a large body and were not accepted before
+	unknownSignerLimit                 // key ids of all clients that announce a large signed body and were not found before
 	bodyLimit                          // bodies of more than maxSmall of a tenant
-	processBodyLimit                   // the same of this process; the other gateways do not learn of it
+	processBodyLimit                   // bodies of more than maxSmall of this process; not published to the other gateways
 	queuedBodyLimit                    // bodies of more than maxUnqueued, up to maxSmall, of a tenant
 	limitKinds
 )
 
+// tenantSubject is the subject of a limit of a tenant.
 func tenantSubject(kind byte, tenant id.ID) subject { return subject{kind, tenant} }
 
-// addressSubject counts an IPv6 network of 64 bits as one client, which usually
-// has all of its addresses.
+// addressSubject is the subject of a limit of a client address. An IPv6 network of 64 bits counts
+// as one address, because one client usually has the whole network.
 func addressSubject(kind byte, address netip.Addr) subject {
 	if !address.IsValid() {
 		return subject{kind: kind}
@@ -52,21 +54,22 @@ func addressSubject(kind byte, address netip.Addr) subject {
 	return subject{kind, bits}
 }
 
-func textSubject(kind byte, text []byte) subject {
+// hashedSubject is the subject of a limit of an API key or an application, by its name.
+func hashedSubject(kind byte, text []byte) subject {
 	sum := sha256.Sum256(text)
 	return subject{kind, [16]byte(sum[:])}
 }
 
-// Budget is the concurrency and rate limit of one subject.
-type Budget struct {
+// Limit is the concurrency limit and the rate limit of one subject.
+type Limit struct {
 	InFlight  int // requests at a time
-	PerSecond int // requests in a second, which may come at once; 0: any number
+	PerSecond int // requests in a second, as a burst or spread out; 0: no rate limit
 }
 
-// budgets are the budgets of all kinds of limit.
-func (c Config) budgets() [limitKinds]Budget {
-	unauthenticated := Budget{InFlight: c.Address.InFlight}
-	return [limitKinds]Budget{
+// limits are the limits by their kind.
+func (c Config) limits() [limitKinds]Limit {
+	unauthenticated := Limit{InFlight: c.Address.InFlight}
+	return [limitKinds]Limit{
 		tenantLimit: c.Tenant, userLimit: c.Users, clientAPILimit: c.Users, addressLimit: c.Address,
 		wrongKeyLimit: unauthenticated, signerLimit: {InFlight: c.Tenant.InFlight},
 		signedBodyLimit: {InFlight: maxSignedBodies}, wrongBodyKeyLimit: unauthenticated, unknownSignerLimit: unauthenticated,
@@ -75,7 +78,8 @@ func (c Config) budgets() [limitKinds]Budget {
 	}
 }
 
-// limitNames are the limits in metrics and headers.
+// limitNames are the names of the limits in metrics and in the headers RateLimit and
+// RateLimit-Policy. site is the Client API of one application.
 var limitNames = [limitKinds]string{
 	tenantLimit: "tenant", userLimit: "users", clientAPILimit: "site", addressLimit: "address",
 	wrongKeyLimit: "authentication", signerLimit: "authentication", signedBodyLimit: "authentication",
@@ -83,78 +87,80 @@ var limitNames = [limitKinds]string{
 	bodyLimit: "body", queuedBodyLimit: "body", processBodyLimit: "body",
 }
 
-// limited is the refusal of a request that exceeds a limit.
-type limited struct {
+// limitError is the error for a request that exceeds a limit: 429, with Retry-After.
+type limitError struct {
 	cause         *apierr.Error
-	reason        string // as it is counted
+	reason        string // the label reason of doorward_gateway_refused_total
 	policy, state string // the headers RateLimit-Policy and RateLimit
 }
 
-func (l *limited) Error() string { return l.cause.Error() }
+func (l *limitError) Error() string { return l.cause.Error() }
 
-func (l *limited) Unwrap() error { return l.cause }
+func (l *limitError) Unwrap() error { return l.cause }
 
-// tooMany refuses a request while others of its kind are in flight.
-func tooMany(kind byte, budget Budget) *limited {
+// tooMany is the error where the concurrency limit is exceeded.
+func tooMany(kind byte, limit Limit) *limitError {
 	reason := limitNames[kind] + "_limit"
-	return &limited{
+	return &limitError{
 		cause:  apierr.TooMany.Because("too many requests are in flight; repeat the request when others have ended").After(time.Second),
 		reason: reason,
-		policy: fmt.Sprintf(`"%s";q=%d;qu="concurrent-requests"`, reason, budget.InFlight),
+		policy: fmt.Sprintf(`"%s";q=%d;qu="concurrent-requests"`, reason, limit.InFlight),
 		state:  fmt.Sprintf(`"%s";r=0;t=1`, reason),
 	}
 }
 
-// tooFast refuses a request that came too soon after others of its kind.
-func tooFast(kind byte, budget Budget, wait time.Duration) *limited {
+// tooFast is the error where the rate limit is exceeded; a request after wait may succeed.
+func tooFast(kind byte, limit Limit, wait time.Duration) *limitError {
 	reason := limitNames[kind] + "_rate"
 	seconds := int((wait + time.Second - 1) / time.Second)
-	cause := apierr.TooMany.Because("%d requests in a second are too many; repeat the request later", budget.PerSecond)
-	return &limited{
+	cause := apierr.TooMany.Because("%d requests in a second are too many; repeat the request later", limit.PerSecond)
+	return &limitError{
 		cause:  cause.After(time.Duration(seconds) * time.Second),
 		reason: reason,
-		policy: fmt.Sprintf(`"%s";q=%d;w=1`, reason, budget.PerSecond),
+		policy: fmt.Sprintf(`"%s";q=%d;w=1`, reason, limit.PerSecond),
 		state:  fmt.Sprintf(`"%s";r=0;t=%d`, reason, seconds),
 	}
 }
 
-// Limits is the rate limiter, which answers 429. It counts requests by subject, exactly
-// within this process; Gateway.Sync shares the counts with the other gateways.
-type Limits struct {
-	self    [16]byte // this gateway among the others
-	now     func() time.Time
-	budgets [limitKinds]Budget
-	mu      sync.Mutex
-	local   map[subject]*usage
-	remote  atomic.Pointer[map[subject]int] // in flight at the other gateways; replaced whole
-	synced  atomic.Bool
-	first   chan context.Context // of the newest request that is the only one of its subject, published at once
+// Limiter is the rate limiter and concurrency limiter: it refuses requests with 429 and Retry-After
+// (throttling). It counts the requests of each subject in this process, exactly; Gateway.Sync in
+// limitsync.go shares the counters with the other gateways through Redis. Failed logins have a
+// limit of their own: services/application/throttle.go.
+type Limiter struct {
+	instanceID    [16]byte // identifies this gateway among the others; random
+	now           func() time.Time
+	limits        [limitKinds]Limit
+	mu            sync.Mutex
+	local         map[subject]*usage              // the counters of this process
+	remote        atomic.Pointer[map[subject]int] // requests in flight of the other gateways; replaced as a whole
+	synced        atomic.Bool                     // Redis is available
+	firstRequests chan context.Context            // context of the newest request that is the only request of its subject, published at once
 
-	lostAfter, warnInterval time.Duration // the constants, which tests shorten
+	lostAfter, warnInterval time.Duration // the constants, which tests replace
 }
 
-// usage is what a subject uses in this process.
+// usage is the counters of a subject in this process.
 type usage struct {
 	inFlight   int
-	unreported int       // requests that were not published yet
-	usedUntil  time.Time // until when the requests of all gateways have used up the rate
+	unreported int       // requests that encodeUsage has not published yet
+	usedUntil  time.Time // until when the requests of all gateways have exhausted the rate (a leaky bucket)
 }
 
-// newLimits returns limits that count this process alone.
-func newLimits(cfg Config) *Limits {
-	l := &Limits{
-		now: cfg.Common.Now, budgets: cfg.budgets(), local: map[subject]*usage{}, first: make(chan context.Context, 1),
+// newLimiter returns a limiter that counts the requests of this process only.
+func newLimiter(cfg Config) *Limiter {
+	l := &Limiter{
+		now: cfg.Common.Now, limits: cfg.limits(), local: map[subject]*usage{}, firstRequests: make(chan context.Context, 1),
 		lostAfter: lostAfter, warnInterval: warnInterval,
 	}
-	_, _ = rand.Read(l.self[:])
+	_, _ = rand.Read(l.instanceID[:])
 	l.remote.Store(&map[subject]int{})
 	return l
 }
 
-// acquire counts a request in, or refuses it. Each that was counted in must be
-// released.
-func (l *Limits) acquire(ctx context.Context, s subject) *limited {
-	budget := l.budgets[s.kind]
+// acquire counts a request, or returns an error where a limit of the subject is exceeded. After
+// nil the caller must call release.
+func (l *Limiter) acquire(ctx context.Context, s subject) *limitError {
+	limit := l.limits[s.kind]
 	others := (*l.remote.Load())[s]
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,13 +168,13 @@ func (l *Limits) acquire(ctx context.Context, s subject) *limited {
 	if u == nil {
 		u = &usage{}
 	}
-	if u.inFlight+others >= budget.InFlight {
-		return tooMany(s.kind, budget)
+	if u.inFlight+others >= limit.InFlight {
+		return tooMany(s.kind, limit)
 	}
-	if budget.PerSecond > 0 {
+	if limit.PerSecond > 0 {
 		now := l.now()
-		if wait := u.take(1, budget.PerSecond, now, time.Second); wait > 0 {
-			return tooFast(s.kind, budget, wait)
+		if wait := u.consume(1, limit.PerSecond, now, time.Second); wait > 0 {
+			return tooFast(s.kind, limit, wait)
 		}
 		u.unreported++
 	}
@@ -176,31 +182,31 @@ func (l *Limits) acquire(ctx context.Context, s subject) *limited {
 	l.local[s] = u
 	if u.inFlight == 1 {
 		select {
-		case <-l.first: // this is newer
+		case <-l.firstRequests: // replaced by the newer request
 		default:
 		}
-		l.first <- ctx // never blocks: mu is held, and the channel is empty
+		l.firstRequests <- ctx // does not block: mu is locked, and the channel is empty
 	}
 	return nil
 }
 
-// hold is acquire with the function that releases, which may be called more
-// than once.
-func (l *Limits) hold(ctx context.Context, s subject) (release func(), err error) {
+// acquireWithRelease is acquire with the function that releases, which may be called more than
+// once.
+func (l *Limiter) acquireWithRelease(ctx context.Context, s subject) (release func(), err error) {
 	if limit := l.acquire(ctx, s); limit != nil {
 		return func() {}, limit
 	}
 	return sync.OnceFunc(func() { l.release(s) }), nil
 }
 
-// maxAhead is how far ahead requests may reach, by limitsync.go.
+// maxAhead is how far usedUntil may be in the future after addPeerArrivals (limitsync.go).
 const maxAhead = 2 * time.Second
 
-// take takes n requests out of a rate, unless they reach further ahead than the
-// burst: then it takes none and returns the time to wait.
-func (u *usage) take(n, perSecond int, now time.Time, burst time.Duration) (wait time.Duration) {
+// consume counts n requests in a rate of perSecond. If they exceed the burst, it counts none and
+// returns the time to wait.
+func (u *usage) consume(n, perSecond int, now time.Time, burst time.Duration) (wait time.Duration) {
 	from := u.usedUntil
-	if from.Before(now) || from.Sub(now) > maxAhead { // further ahead: the clock was set back
+	if from.Before(now) || from.Sub(now) > maxAhead { // further in the future: the clock was set back
 		from = now
 	}
 	from = from.Add(time.Duration(n) * time.Second / time.Duration(perSecond))
@@ -211,7 +217,8 @@ func (u *usage) take(n, perSecond int, now time.Time, burst time.Duration) (wait
 	return 0
 }
 
-func (l *Limits) release(s subject) {
+// release counts a request of acquire as ended.
+func (l *Limiter) release(s subject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.local[s]
@@ -221,40 +228,40 @@ func (l *Limits) release(s subject) {
 	}
 }
 
-// idle reports whether nothing has to be remembered.
+// idle reports whether the counters are zero, so that they can be deleted.
 func (u *usage) idle(now time.Time) bool {
 	return u.inFlight == 0 && u.unreported == 0 && !u.usedUntil.After(now)
 }
 
-// limit counts the request for its tenant, apart for what lets an end user in,
-// or, where no key is needed, for its address and for the application whose
-// Client API it is.
-func (g *Gateway) limit(x *exchange) error {
-	switch label, client := clientLabel(x.target); {
-	case x.caller.Tenant.IsZero() && client:
-		return g.count(x, addressSubject(addressLimit, x.address), textSubject(clientAPILimit, label))
-	case x.caller.Tenant.IsZero():
-		return g.count(x, addressSubject(addressLimit, x.address))
-	case x.route != nil && x.route.users:
-		return g.count(x, tenantSubject(userLimit, x.caller.Tenant))
+// rateLimit is the middleware that counts a request with an API key for its tenant, separately for
+// requests that log an end user in. A request without an API key is counted for its client address
+// and, to a Client API, for the application.
+func (g *Gateway) rateLimit(rc *requestContext) error {
+	switch label, isClientAPI := clientAPILabelOfPath(rc.target); {
+	case rc.caller.Tenant.IsZero() && isClientAPI:
+		return g.acquireLimits(rc, addressSubject(addressLimit, rc.address), hashedSubject(clientAPILimit, label))
+	case rc.caller.Tenant.IsZero():
+		return g.acquireLimits(rc, addressSubject(addressLimit, rc.address))
+	case rc.route != nil && rc.route.endUsers:
+		return g.acquireLimits(rc, tenantSubject(userLimit, rc.caller.Tenant))
 	}
-	return g.count(x, tenantSubject(tenantLimit, x.caller.Tenant))
+	return g.acquireLimits(rc, tenantSubject(tenantLimit, rc.caller.Tenant))
 }
 
-// count counts the request in until its end.
-func (g *Gateway) count(x *exchange, subjects ...subject) error {
+// acquireLimits acquires the limits of subjects until the end of the request.
+func (g *Gateway) acquireLimits(rc *requestContext, subjects ...subject) error {
 	for _, s := range subjects {
-		if limit := g.Limits.acquire(x.UserContext(), s); limit != nil {
+		if limit := g.Limiter.acquire(rc.UserContext(), s); limit != nil {
 			return g.refusals.count(limit)
 		}
-		x.counted[x.counts] = s
-		x.counts++
+		rc.acquiredLimits[rc.acquiredCount] = s
+		rc.acquiredCount++
 	}
 	return nil
 }
 
-// clientLabel returns the label of the application whose Client API a path belongs to.
-func clientLabel(path []byte) (label []byte, ok bool) {
+// clientAPILabelOfPath returns the label of the application whose Client API a path belongs to.
+func clientAPILabelOfPath(path []byte) (label []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(path, []byte("/client/"))
 	label, _, _ = bytes.Cut(rest, []byte{'/'})
 	return bytes.ToLower(label), ok

@@ -14,22 +14,22 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// hold makes a service keep its requests until the returned function is called.
-func hold(f *fakeService) (release func()) {
+// blockRequests makes a service keep its requests until the returned function is called.
+func blockRequests(f *fakeService) (release func()) {
 	gate := make(chan struct{})
-	f.does(func(c *fiber.Ctx) error {
+	f.setHandler(func(c *fiber.Ctx) error {
 		<-gate
 		return c.SendString("{}")
 	})
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// occupy sends requests that a service holds, and waits until it has them all.
-func occupy(t *testing.T, s *site, f *fakeService, n int, c call) (wait func()) {
+// occupyInFlight sends requests that a service blocks, and waits until it has them all.
+func occupyInFlight(t *testing.T, s *testGateway, f *fakeService, n int, c call) (wait func()) {
 	t.Helper()
 	before := f.calls.Load()
 	var group sync.WaitGroup
@@ -44,30 +44,30 @@ func occupy(t *testing.T, s *site, f *fakeService, n int, c call) (wait func()) 
 	return group.Wait
 }
 
-func wantTurnedAway(t *testing.T, a answer) {
+func wantTooMany(t *testing.T, a answer) {
 	t.Helper()
 	if after := a.wantError(429, 429).header.Get("Retry-After"); after != "1" {
 		t.Errorf("Retry-After is %q", after)
 	}
 }
 
-func TestATenantHasOnlySoManyInFlight(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 5 })
+func TestTheConcurrencyLimitOfATenant(t *testing.T) {
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Tenant.InFlight = 5 })
 	other := id.New(time.Now())
 	s.keys.add("OTHER", "secret", other)
 	s.keys.add("SECOND", "secret", tenant)
-	release := hold(s.services["directory"])
+	release := blockRequests(s.services["directory"])
 	defer release()
-	before := counted(t, s, "tenant_limit")
-	wait := occupy(t, s, s.services["directory"], 5, call{method: "GET", path: "/v1/accounts/1"})
-	wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
-	wantTurnedAway(t, s.get(t, "/v1/nothing"))
-	wantTurnedAway(t, s.do(t, call{method: "GET", path: "/v1/applications/1", header: as("SECOND", "secret")}))
-	if n := counted(t, s, "tenant_limit") - before; n != 3 {
+	before := refusalCount(t, s, "tenant_limit")
+	wait := occupyInFlight(t, s, s.services["directory"], 5, call{method: "GET", path: "/v1/accounts/1"})
+	wantTooMany(t, s.get(t, "/v1/accounts/1"))
+	wantTooMany(t, s.get(t, "/v1/nothing"))
+	wantTooMany(t, s.do(t, call{method: "GET", path: "/v1/applications/1", header: basicAuth("SECOND", "secret")}))
+	if n := refusalCount(t, s, "tenant_limit") - before; n != 3 {
 		t.Errorf("%d refusals were counted", n)
 	}
 	t.Run("another tenant is not held up", func(t *testing.T) {
-		s.do(t, call{method: "GET", path: "/v1/applications/1", header: as("OTHER", "secret")}).want(200)
+		s.do(t, call{method: "GET", path: "/v1/applications/1", header: basicAuth("OTHER", "secret")}).want(200)
 	})
 	release()
 	wait()
@@ -76,24 +76,24 @@ func TestATenantHasOnlySoManyInFlight(t *testing.T) {
 	}
 }
 
-func TestAnAddressWithoutAKeyHasOnlySoManyInFlight(t *testing.T) {
-	s := open(t, func(cfg *Config, _ *site) { cfg.Address.InFlight, cfg.TrustedHops = 3, 1 })
+func TestTheConcurrencyLimitOfAnAddress(t *testing.T) {
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Address.InFlight, cfg.TrustedHops = 3, 1 })
 	from := func(address, path string) call {
 		return call{method: "GET", path: path, header: http.Header{"Authorization": nil, "X-Forwarded-For": {address}}}
 	}
-	release := hold(s.services["idsite"])
+	release := blockRequests(s.services["idsite"])
 	defer release()
-	wait := occupy(t, s, s.services["idsite"], 3, from("2001:db8::1", "/client/calm-otter/login"))
-	wantTurnedAway(t, s.do(t, from("2001:db8::1", "/sso?jwtRequest=x")))
-	wantTurnedAway(t, s.do(t, from("2001:db8::2", "/v1/applications/1/saml/sso/idpRedirect")))
+	wait := occupyInFlight(t, s, s.services["idsite"], 3, from("2001:db8::1", "/client/calm-otter/login"))
+	wantTooMany(t, s.do(t, from("2001:db8::1", "/sso?jwtRequest=x")))
+	wantTooMany(t, s.do(t, from("2001:db8::2", "/v1/applications/1/saml/sso/idpRedirect")))
 	t.Run("a client cannot pretend to be another", func(t *testing.T) {
-		wantTurnedAway(t, s.do(t, from("9.9.9.9, 2001:db8::ffff:1", "/sso")))
+		wantTooMany(t, s.do(t, from("9.9.9.9, 2001:db8::ffff:1", "/sso")))
 	})
 	t.Run("requests with a key are counted by tenant", func(t *testing.T) {
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: http.Header{"X-Forwarded-For": {"2001:db8::1"}}}).want(200)
 	})
 	t.Run("another network is not held up", func(t *testing.T) {
-		s.services["idsite"].does(nil)
+		s.services["idsite"].setHandler(nil)
 		s.do(t, from("2001:db8:0:1::1", "/sso")).want(200)
 	})
 	release()
@@ -101,10 +101,10 @@ func TestAnAddressWithoutAKeyHasOnlySoManyInFlight(t *testing.T) {
 	s.do(t, from("2001:db8::1", "/sso")).want(200)
 }
 
-func redis(t *testing.T) (*miniredis.Miniredis, kv.Client) {
+func redis(t *testing.T) (*miniredis.Miniredis, redisclient.Client) {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client, err := kv.Open(kv.Config{URL: secure.Secret("redis://" + server.Addr())})
+	client, err := redisclient.Open(redisclient.Config{URL: secure.Secret("redis://" + server.Addr())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func redis(t *testing.T) (*miniredis.Miniredis, kv.Client) {
 }
 
 // synchronise makes a gateway synchronise its limits until the test ends.
-func synchronise(t *testing.T, s *site, client kv.Client) {
+func synchronise(t *testing.T, s *testGateway, client redisclient.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -126,43 +126,43 @@ func synchronise(t *testing.T, s *site, client kv.Client) {
 	})
 }
 
-func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
+func TestSeveralGatewaysShareAConcurrencyLimit(t *testing.T) {
 	server, client := redis(t)
-	few := func(cfg *Config, s *site) {
+	few := func(cfg *Config, s *testGateway) {
 		cfg.Tenant.InFlight = 4
-		s.prepare = func(g *Gateway) { g.Limits.lostAfter = lostAfter / 4 }
+		s.prepare = func(g *Gateway) { g.Limiter.lostAfter = lostAfter / 4 }
 	}
-	first, second := open(t, few), open(t, few)
+	first, second := openGateway(t, few), openGateway(t, few)
 	synchronise(t, first, client)
 	synchronise(t, second, client)
 	both := func(shared bool) func() bool {
-		return func() bool { return first.Limits.synced.Load() == shared && second.Limits.synced.Load() == shared }
+		return func() bool { return first.Limiter.synced.Load() == shared && second.Limiter.synced.Load() == shared }
 	}
 	eventually(t, "the limits are shared", both(true))
 
-	release := hold(first.services["directory"])
+	release := blockRequests(first.services["directory"])
 	defer release()
-	wait := occupy(t, first, first.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
+	wait := occupyInFlight(t, first, first.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
 	others := func(n int) func() bool {
-		return func() bool { return (*second.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == n }
+		return func() bool { return (*second.Limiter.remote.Load())[tenantSubject(tenantLimit, tenant)] == n }
 	}
 	eventually(t, "the second gateway learns of the first one's requests", others(3))
-	letGo := hold(second.services["directory"])
+	letGo := blockRequests(second.services["directory"])
 	defer letGo()
-	waitSecond := occupy(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
-	wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
-	eventually(t, "the first gateway learns of the second one's", func() bool { return (*first.Limits.remote.Load())[tenantSubject(tenantLimit, tenant)] == 1 })
-	wantTurnedAway(t, first.get(t, "/v1/accounts/1"))
+	waitSecond := occupyInFlight(t, second, second.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
+	wantTooMany(t, second.get(t, "/v1/accounts/1"))
+	eventually(t, "the first gateway learns of the second one's", func() bool { return (*first.Limiter.remote.Load())[tenantSubject(tenantLimit, tenant)] == 1 })
+	wantTooMany(t, first.get(t, "/v1/accounts/1"))
 
 	t.Run("without Redis each holds its own, and no request waits for it", func(t *testing.T) {
-		warned := logged.has("synchronising the rate limits through Redis failed")
+		warned := logs.has("synchronising the rate limits through Redis failed")
 		server.Close()
 		eventually(t, "the gateways notice", both(false))
 		eventually(t, "what the first published has expired", others(0))
 		eventually(t, "the gauge says that they do", func() bool { return sharedGauge(t) == 0 })
 		began := time.Now()
-		waitMore := occupy(t, second, second.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
-		wantTurnedAway(t, second.get(t, "/v1/accounts/1"))
+		waitMore := occupyInFlight(t, second, second.services["directory"], 3, call{method: "GET", path: "/v1/accounts/1"})
+		wantTooMany(t, second.get(t, "/v1/accounts/1"))
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -170,10 +170,10 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 		waitMore()
 		waitSecond()
 		for range 3 { // rounds in which more lines could be logged
-			round := second.Limits.remote.Load()
-			eventually(t, "the next round", func() bool { return second.Limits.remote.Load() != round })
+			round := second.Limiter.remote.Load()
+			eventually(t, "the next round", func() bool { return second.Limiter.remote.Load() != round })
 		}
-		if lines := logged.has("synchronising the rate limits through Redis failed") - warned; lines != 2 {
+		if lines := logs.has("synchronising the rate limits through Redis failed") - warned; lines != 2 {
 			t.Errorf("two gateways logged %d lines", lines)
 		}
 	})
@@ -184,7 +184,7 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 		eventually(t, "the limits are shared again", both(true))
 		eventually(t, "the second gateway learns of the first", others(3))
 		eventually(t, "the gauge says so", func() bool { return sharedGauge(t) == 1 })
-		if logged.has("synchronised through Redis again") < 2 {
+		if logs.has("synchronised through Redis again") < 2 {
 			t.Error("the log does not tell")
 		}
 	})
@@ -195,18 +195,18 @@ func TestSeveralGatewaysHoldOneLimit(t *testing.T) {
 
 func TestTheLossOfRedisIsLoggedWhileItLasts(t *testing.T) {
 	server, client := redis(t)
-	s := open(t, func(_ *Config, s *site) {
-		s.prepare = func(g *Gateway) { g.Limits.lostAfter, g.Limits.warnInterval = lostAfter/4, time.Second/4 }
+	s := openGateway(t, func(_ *Config, s *testGateway) {
+		s.prepare = func(g *Gateway) { g.Limiter.lostAfter, g.Limiter.warnInterval = lostAfter/4, time.Second/4 }
 	})
-	warned := logged.has("synchronising the rate limits through Redis failed")
+	warned := logs.has("synchronising the rate limits through Redis failed")
 	server.Close()
 	synchronise(t, s, client)
-	eventually(t, "three lines", func() bool { return logged.has("synchronising the rate limits through Redis failed") >= warned+3 })
+	eventually(t, "three lines", func() bool { return logs.has("synchronising the rate limits through Redis failed") >= warned+3 })
 }
 
 func sharedGauge(t *testing.T) int64 {
 	t.Helper()
-	found := measured(t, "doorward_gateway_limits_shared")
+	found := collectMetric(t, "doorward_gateway_limits_shared")
 	if len(found) == 0 {
 		t.Fatal("there is no gauge")
 	}
@@ -217,12 +217,12 @@ func sharedGauge(t *testing.T) int64 {
 func TestAGatewayStartsWithoutRedis(t *testing.T) {
 	server, client := redis(t)
 	server.Close()
-	s := open(t, func(cfg *Config, _ *site) { cfg.Tenant.InFlight = 1 })
+	s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Tenant.InFlight = 1 })
 	synchronise(t, s, client)
-	release := hold(s.services["directory"])
+	release := blockRequests(s.services["directory"])
 	defer release()
-	wait := occupy(t, s, s.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
-	wantTurnedAway(t, s.get(t, "/v1/accounts/1"))
+	wait := occupyInFlight(t, s, s.services["directory"], 1, call{method: "GET", path: "/v1/accounts/1"})
+	wantTooMany(t, s.get(t, "/v1/accounts/1"))
 	release()
 	wait()
 	s.get(t, "/v1/accounts/1").want(200)

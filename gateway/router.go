@@ -16,20 +16,23 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// access says how a path is guarded.
+// access says which credential a route requires.
 type access uint8
 
 const (
 	byKey     access = iota + 1 // an API key
-	byNone                      // nothing, for programs: the service checks what the request carries
-	byBrowser                   // nothing, for browsers: cookies go along
-	byNetwork                   // nothing, but only from this machine or a private network
+	byNone                      // no API key, for programs: the service checks the credentials of the request
+	byBrowser                   // no API key, for browsers: the service gets their cookies
+	byNetwork                   // no API key, but only from this machine or a private network
 )
 
-var accesses = map[string]access{"key": byKey, "user": byKey, "agent": byKey, "public": byNone, "hosted": byBrowser, "private": byNetwork}
+// accessByName has the access of the words of the second column of routes.go.
+var accessByName = map[string]access{
+	"key": byKey, "user": byKey, "agent": byKey, "public": byNone, "hosted": byBrowser, "private": byNetwork,
+}
 
-// methods names the methods behind the letters of the table.
-var methods = map[byte][]string{
+// methodsByLetter has the HTTP methods that a letter of routes.go stands for.
+var methodsByLetter = map[byte][]string{
 	'G': {fiber.MethodGet, fiber.MethodHead},
 	'P': {fiber.MethodPost},
 	'D': {fiber.MethodDelete},
@@ -37,35 +40,35 @@ var methods = map[byte][]string{
 	'A': {fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
 }
 
-// route is one line of the table.
+// route is one path of routes.go.
 type route struct {
-	pattern    string // as written, for logs, traces and metrics
+	pattern    string // the path as routes.go has it, for logs, traces and metrics
 	methods    []string
 	allow      string // the same, as the header Allow
 	access     access
-	users      bool            // lets an end user in, which counts apart
-	agents     bool            // takes the keys of the agent that the path names
-	owners     []string        // services, asked one after the other until one has what the path names
-	upstreams  []*rpc.Upstream // those of the owners
-	page       page            // of the gateway itself, in place of owners
-	collection bool            // a GET answers items
+	endUsers   bool            // logs an end user in: such requests have a rate limit of their own
+	agentKeys  bool            // accepts the API keys of the LDAP agent that the path names
+	owners     []string        // services; a request is sent to one after the other until one does not answer 404
+	upstreams  []*rpc.Upstream // where the services of owners are
+	page       page            // a page of the gateway itself, in place of owners
+	collection bool            // a GET returns a page of items
 	expandable []expandable    // links of the answer that can be expanded
 }
 
 // expandable is a link that can be expanded.
 type expandable struct {
 	name       string
-	collection bool // it leads to a page of a collection
+	collection bool // the link is to a collection, and may be expanded with offset and limit
 }
 
-// offers reports whether the path has the method.
+// offers reports whether the route allows an HTTP method.
 func (r *route) offers(method string) bool { return slices.Contains(r.methods, method) }
 
-// table is the parsed page routes.go, in the order of its lines. A line with
+// parsedRoutes is the route table of routes.go, parsed, in the order of its lines. A line with
 // braces becomes several routes.
-var table = sync.OnceValue(func() []route {
+var parsedRoutes = sync.OnceValue(func() []route {
 	links := map[string][]expandable{"-": nil}
-	for line := range lines(expandableLinks) {
+	for line := range rows(expandableLinks) {
 		for _, name := range line[1:] {
 			single := strings.Trim(name, "[]")
 			links[line[0]] = append(links[line[0]], expandable{single, single != name})
@@ -73,22 +76,22 @@ var table = sync.OnceValue(func() []route {
 	}
 	pages := ownPages()
 	maps.Copy(pages, referencePages())
-	var routes []route
-	for line := range lines(surface) {
+	var parsed []route
+	for line := range rows(routes) {
 		if len(line) != 5 {
 			panic("routes.go: a line has five columns: " + strings.Join(line, " "))
 		}
 		kind, collection := strings.CutPrefix(line[4], "[")
 		resource, known := links[strings.TrimSuffix(kind, "]")]
 		r := route{
-			access: accesses[line[1]], users: line[1] == "user", agents: line[1] == "agent", owners: strings.Split(line[3], "|"),
+			access: accessByName[line[1]], endUsers: line[1] == "user", agentKeys: line[1] == "agent", owners: strings.Split(line[3], "|"),
 			collection: collection, expandable: resource,
 		}
 		if r.access == 0 || !known && !collection && kind != "-" {
 			panic("routes.go: unknown word in: " + strings.Join(line, " "))
 		}
 		for i := range len(line[0]) {
-			r.methods = append(r.methods, methods[line[0][i]]...)
+			r.methods = append(r.methods, methodsByLetter[line[0][i]]...)
 		}
 		r.allow = strings.Join(r.methods, ", ")
 		for _, pattern := range expandBraces(line[2]) {
@@ -98,16 +101,16 @@ var table = sync.OnceValue(func() []route {
 					panic("routes.go: the gateway has no page " + pattern)
 				}
 			}
-			routes = append(routes, r)
+			parsed = append(parsed, r)
 		}
 	}
-	return routes
+	return parsed
 })
 
-// lines yields the columns of each line that has some.
-func lines(page string) func(func([]string) bool) {
+// rows yields the columns of each line that is not empty.
+func rows(table string) func(func([]string) bool) {
 	return func(yield func([]string) bool) {
-		for line := range strings.Lines(page) {
+		for line := range strings.Lines(table) {
 			if columns := strings.Fields(line); len(columns) > 0 && !yield(columns) {
 				return
 			}
@@ -132,27 +135,28 @@ func expandBraces(pattern string) []string {
 // router finds the route of a path. A literal segment goes before a parameter, and matching
 // does not backtrack out of a literal segment: no id is spelled like a literal of the table.
 //
-// Fiber's router cannot take its place. It names the route of a request only by running its
-// handlers: here the route decides whether a key is needed and which limit counts before the
-// method is looked at (401 before 404 and 405), and links are expanded by the routes of paths
-// that no request has. It would also try the hundred patterns below /v1 one after the other,
-// which share their first three bytes, the only ones that it indexes.
+// Fiber's router cannot take its place. Fiber tells the route of a request only by running its
+// handlers. Here the route decides whether an API key is required and which rate limit applies
+// before the method is checked (401 before 404 and 405), and link expansion needs the routes of
+// paths that no request has. Fiber would also compare a path with each of the hundred patterns
+// below /v1: it indexes the first three bytes of a path only.
 type router struct {
 	root       node
-	hostRoutes map[string]*route // of hosted.go, by pattern
+	hostRoutes map[string]*route // the routes that hosted.go chooses by the host, by pattern
 }
 
+// node is a node of the tree of routes, whose edges are path segments.
 type node struct {
-	literal   map[string]*node
-	parameter *node
-	rest      *route // of a *
-	here      *route
+	literal   map[string]*node // the children by a literal segment
+	parameter *node            // the child by a parameter such as :id
+	wildcard  *route           // the route of the pattern that goes on with *
+	route     *route           // the route of the pattern that ends here
 }
 
-// newRouter takes the routes whose owners are deployed.
+// newRouter returns a router of the routes whose owners are deployed.
 func newRouter(upstreams map[string]*rpc.Upstream) *router {
 	r := &router{hostRoutes: map[string]*route{}}
-	for _, line := range table() {
+	for _, line := range parsedRoutes() {
 		for _, owner := range line.owners {
 			if upstream := upstreams[owner]; upstream != nil {
 				line.upstreams = append(line.upstreams, upstream)
@@ -176,15 +180,15 @@ func (r *router) add(line *route) {
 			break
 		}
 		if segment == "*" {
-			at.rest = line
+			at.wildcard = line
 			return
 		}
 		at = at.child(segment)
 	}
-	if at.here != nil {
-		panic(fmt.Sprintf("routes.go: %s and %s are the same path", at.here.pattern, line.pattern))
+	if at.route != nil {
+		panic(fmt.Sprintf("routes.go: %s and %s are the same path", at.route.pattern, line.pattern))
 	}
-	at.here = line
+	at.route = line
 }
 
 func (n *node) child(segment string) *node {
@@ -203,15 +207,15 @@ func (n *node) child(segment string) *node {
 	return n.literal[segment]
 }
 
-// match returns the route of a path in its normal spelling; nil where there is
+// match returns the route of a path as normalizePath returns it; nil where there is
 // none.
 func (r *router) match(path []byte) *route {
 	at := &r.root
-	var rest *route // the last * passed
+	var wildcard *route // of the longest prefix of the path that has one
 	for len(path) > 1 {
 		path = path[1:]
-		if at.rest != nil {
-			rest = at.rest
+		if at.wildcard != nil {
+			wildcard = at.wildcard
 		}
 		end := 0
 		for end < len(path) && path[end] != '/' {
@@ -222,69 +226,71 @@ func (r *router) match(path []byte) *route {
 			next = at.parameter
 		}
 		if next == nil {
-			return rest
+			return wildcard
 		}
 		at, path = next, path[end:]
 	}
-	if at.here == nil {
-		return rest
+	if at.route == nil {
+		return wildcard
 	}
-	return at.here
+	return at.route
 }
 
-// locate finds the path in the table.
-func (g *Gateway) locate(x *exchange) error {
-	header := &x.Request().Header
+// routeRequest is the middleware that finds the route of a request in the table of routes.go.
+func (g *Gateway) routeRequest(rc *requestContext) error {
+	header := &rc.Request().Header
 	if len(header.RequestURI()) > maxURL {
 		return g.refusals.countAs("too_large", apierr.TooLarge.Because("a URL may have %d bytes", maxURL))
 	}
-	if err := g.find(x, header); err != nil {
+	if err := g.matchRoute(rc, header); err != nil {
 		return err
 	}
-	rest.SetRoute(x.Ctx, label(x.route))
-	x.method = string(header.Method())
+	rest.SetRoute(rc.Ctx, routeLabel(rc.route))
+	rc.method = string(header.Method())
 	return nil
 }
 
-// find sets the route of a request and its target, by its headers alone.
-func (g *Gateway) find(x *exchange, header *fasthttp.RequestHeader) error {
-	target, ok := origin(header.RequestURI())
+// matchRoute sets the route of a request and its target, by the headers of the request alone.
+func (g *Gateway) matchRoute(rc *requestContext, header *fasthttp.RequestHeader) error {
+	target, ok := originForm(header.RequestURI())
 	if !ok {
 		return apierr.BadRequest.Because("the request target is not a path with a query")
 	}
 	path, query, _ := bytes.Cut(target, []byte{'?'})
-	x.query = query
-	x.target, x.canonical = spell(x.target, path)
-	x.path = len(x.target)
-	x.managed = underV1(x.target)
-	if x.canonical {
-		x.route = g.hostedRoute(x, header, g.router.match(x.target))
+	rc.query = query
+	rc.target, rc.canonical = normalizePath(rc.target, path)
+	rc.pathLength = len(rc.target)
+	rc.managementAPI = underV1(rc.target)
+	if rc.canonical {
+		rc.route = g.hostedRoute(rc, header, g.router.match(rc.target))
 	}
 	return nil
 }
 
-// needsKey reports whether a request is for clients with an API key. Under /v1 a path
-// that does not exist needs one too, so that a stranger cannot know which do.
-func (x *exchange) needsKey() bool { return x.managed && (x.route == nil || x.route.access == byKey) }
+// needsAPIKey reports whether a request requires an API key. A path under /v1 that does not
+// exist requires one too, so that clients without a key cannot find out which paths exist.
+func (rc *requestContext) needsAPIKey() bool {
+	return rc.managementAPI && (rc.route == nil || rc.route.access == byKey)
+}
 
 // clientAPI is what the paths of Client APIs begin with.
 const clientAPI = "/client/"
 
-// isClientAPI reports whether a request is to a Client API, by its host or its path. It
-// tells that of requests too that could not be read or whose path is unknown.
+// isClientAPI reports whether a request is to a Client API, by its host or its path. The
+// request need not be valid, nor its path known.
 func (g *Gateway) isClientAPI(header *fasthttp.RequestHeader) bool {
-	if _, ok := g.clientHost(hostname(header.Host())); ok {
+	if _, ok := g.clientAPILabelOfHost(hostname(header.Host())); ok {
 		return true
 	}
-	target, _ := origin(header.RequestURI())
+	target, _ := originForm(header.RequestURI())
 	path, _, _ := bytes.Cut(target, []byte{'?'})
-	path, _ = spell(nil, path)
+	path, _ = normalizePath(nil, path)
 	return bytes.HasPrefix(path, []byte(clientAPI))
 }
 
-// label is how logs, traces and metrics name a route: never by a path, which may
-// hold a secret.
-func label(r *route) string {
+// routeLabel is how logs, traces and metrics name a route: by its pattern and not by the path
+// of the request, which may hold a secret.
+func routeLabel(r *route) string {
 	if r == nil {
 		return "none"
 	}

@@ -1,20 +1,27 @@
 package gateway
 
-// surface is every path that the outside can reach; what is not here is 404.
+// routes is the route table: every public REST endpoint (path). A path that is not in the
+// table is answered with 404. router.go matches a request against the table; the handlers of
+// the endpoints are mounted in services/*/rest/routes.go.
 //
-// Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; others
-// answer 405. A is every method: the service says which it offers. Access: key needs an API key, and so does user, for what lets an
-// end user in (logins, tokens, codes, mails), which has limits of its own; agent is
-// key, and takes the keys of the agent that the path names too; public
-// and hosted need none (public is called by programs and identity providers,
-// hosted by browsers, with cookies); private is for clients on this machine or
-// its network. Path: :name stands for one segment, * for the rest, {a,b} for
-// either. Owner: the service that answers; of a|b the first that has what the
-// path names; gateway for its own pages (pages.go). Answer: the kind of the
-// resource, [kind] for a collection of them (a POST there answers one), - where
-// nothing in the answer can be expanded. A path with two slashes is chosen by the
-// host or by the token of a request (hosted.go).
-const surface = `
+// The columns are:
+//
+//   - Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; other methods are
+//     answered with 405. A is every method: the service decides which methods it allows.
+//   - Access: key requires an API key. user requires an API key too, and is for what logs an
+//     end user in (logins, tokens, codes, mails), which has rate limits of its own. agent
+//     requires an API key too, and also accepts the keys of the LDAP agent that the path names.
+//     public and hosted require no API key: public is called by programs and identity providers,
+//     hosted by browsers, with cookies. private is for clients on this machine or on a private
+//     network.
+//   - Path: :name stands for one segment, * for the rest of the path, {a,b} for either of two
+//     segments. A path that begins with two slashes is chosen by the host or by the token of a
+//     request (hosted.go).
+//   - Owner: the service that answers. A request for a|b is sent to the service a and, if a
+//     answers 404, to the service b. gateway is for pages of the gateway itself (pages.go).
+//   - Resource: the kind of resource in the answer, [kind] for a collection of such resources
+//     (a POST to a collection returns one resource), - where no link of the answer can be expanded.
+const routes = `
 G-- key     /v1/tenants/current                                      directory     tenant
 GP- key     /v1/tenants/:id                                          directory     tenant
 G-- key     /v1/tenants/:id/applications                             application   [application]
@@ -161,9 +168,9 @@ G-D private /_mailbox                                                mailbox    
 G-D private /_mailbox/*                                              mailbox       -
 `
 
-// expandableLinks is what can be expanded of each kind of resource: links of the
-// resource itself, in brackets those to a collection, which take an offset and a
-// limit. Another name in the expand query is refused.
+// expandableLinks lists, for each kind of resource, the links that a client may name in the
+// query expand= (expand.go). Links to a collection are in brackets: a client may add an offset
+// and a limit to their names. Any other name is refused (expandquery.go).
 const expandableLinks = `
 tenant                          [applications] [directories] [organizations] [accounts] [groups] [agents] [idSites] [smtpServers] [phones]
 tenant                          [registeredSamlServiceProviders] customData

@@ -14,65 +14,65 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 )
 
-// The digest scheme SAuthc1 (docs/interface/authentication.md#sauthc1). What was signed is
-// rebuilt here, from the request as it was received; the OAuth service, which
-// has the secret, compares.
+// The digest authentication scheme SAuthc1 (docs/interface/authentication.md#sauthc1): the
+// request signature is an HMAC. The text that was signed is rebuilt here from the request as it was
+// received; the OAuth service, which has the secret, verifies the signature and prevents replay
+// (services/oauth/signature.go).
 const (
-	signatureSuffix = "sauthc1_request" // ends the id of a request
-	// maxSignature bounds the header, maxSigned the headers that it names.
-	maxSignature, maxSigned = 4 << 10, 64
+	signatureSuffix = "sauthc1_request" // the last part of the id of a request
+	// maxSignatureHeader bounds the header Authorization, maxSignedHeaders the headers that it names.
+	maxSignatureHeader, maxSignedHeaders = 4 << 10, 64
 )
 
-// signature is what an Authorization header of the scheme says.
+// signature is the parsed header Authorization of the scheme SAuthc1.
 type signature struct {
-	key, date, nonce, signature string
+	keyID, date, nonce, signature string
 
-	signed string   // names of the headers that were signed, as they were sent
-	names  []string // the same, one by one
+	signedHeaders string   // names of the signed headers, separated by semicolons, as they were sent
+	headerNames   []string // the same names in lower case, as a list
 }
 
-// parseSignature reads what follows the scheme: three parts in any order, with or
+// parseSignature parses the text behind the scheme: three parts in any order, with or
 // without blanks around their commas.
-func parseSignature(text []byte) (d signature, ok bool) {
-	if len(text) > maxSignature {
-		return d, false
+func parseSignature(text []byte) (s signature, ok bool) {
+	if len(text) > maxSignatureHeader {
+		return s, false
 	}
 	id := ""
-	parts := map[string]*string{"sauthc1Id": &id, "sauthc1SignedHeaders": &d.signed, "sauthc1Signature": &d.signature}
+	parts := map[string]*string{"sauthc1Id": &id, "sauthc1SignedHeaders": &s.signedHeaders, "sauthc1Signature": &s.signature}
 	for part := range strings.SplitSeq(string(text), ",") {
 		name, value, _ := strings.Cut(strings.Trim(part, " \t"), "=")
 		into := parts[name]
 		if into == nil || value == "" || strings.ContainsFunc(value, notVisible) {
-			return d, false
+			return s, false
 		}
 		delete(parts, name) // no part comes twice
 		*into = value
 	}
 	steps := strings.Split(id, "/")
 	if len(parts) > 0 || len(steps) != 4 || steps[3] != signatureSuffix {
-		return d, false
+		return s, false
 	}
-	d.key, d.date, d.nonce = steps[0], steps[1], steps[2]
-	d.names = strings.Split(strings.ToLower(d.signed), ";")
-	return d, d.key != "" && d.nonce != "" && len(d.names) <= maxSigned
+	s.keyID, s.date, s.nonce = steps[0], steps[1], steps[2]
+	s.headerNames = strings.Split(strings.ToLower(s.signedHeaders), ";")
+	return s, s.keyID != "" && s.nonce != "" && len(s.headerNames) <= maxSignedHeaders
 }
 
 func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // dateHeaders are the names, in lower case, of the header with the time of a
-// signed request: with the deployment's own word and with the neutral one
+// signed request: with the alias of the deployment and with the word service
 // (docs/interface/conventions.md#the-alias).
 func dateHeaders(word alias.Alias) []string {
 	return []string{word.Spell("x-service-date"), "x-service-date"}
 }
 
-// question asks whether the request was signed as d says. It reports false for
-// a signature that leaves out what must be signed: the host, the time, and nothing
-// that is not there.
-func (d signature) question(request *fasthttp.Request, dates []string) (in oauthapi.VerifySignature, ok bool) {
-	lines := make([]string, len(d.names))
+// verificationRequest returns the request to the OAuth service to verify the signature. ok is
+// false where the host or the time is not signed, or a signed header is missing.
+func (s signature) verificationRequest(request *fasthttp.Request, dates []string) (in oauthapi.VerifySignature, ok bool) {
+	lines := make([]string, len(s.headerNames))
 	host := false
-	for i, name := range d.names {
+	for i, name := range s.headerNames {
 		value, found := header(request.Header.RawHeaders(), name)
 		if !found {
 			return in, false
@@ -83,25 +83,25 @@ func (d signature) question(request *fasthttp.Request, dates []string) (in oauth
 			in.Timestamp = value
 		}
 	}
-	if !host || d.date == "" || !strings.HasPrefix(in.Timestamp, d.date+"T") {
+	if !host || s.date == "" || !strings.HasPrefix(in.Timestamp, s.date+"T") {
 		return in, false
 	}
-	target, ok := origin(request.Header.RequestURI())
+	target, ok := originForm(request.Header.RequestURI())
 	if !ok {
 		return in, false
 	}
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	body := sha256.Sum256(request.Body())
 	canonical := sha256.Sum256([]byte(strings.Join([]string{
-		string(request.Header.Method()), canonicalPath(path), canonicalQuery(query), strings.Join(lines, ""), d.signed,
+		string(request.Header.Method()), canonicalPath(path), canonicalQuery(query), strings.Join(lines, ""), s.signedHeaders,
 		hex.EncodeToString(body[:]),
 	}, "\n")))
-	in.ID, in.Nonce, in.Signature, in.Request = d.key, d.nonce, d.signature, hex.EncodeToString(canonical[:])
+	in.ID, in.Nonce, in.Signature, in.Request = s.keyID, s.nonce, s.signature, hex.EncodeToString(canonical[:])
 	return in, true
 }
 
-// canonicalPath spells the decoded path in the one way that is signed: nothing
-// is cleaned, doubled and last slashes stay.
+// canonicalPath returns the path in the form that is signed: decoded and escaped again, with
+// repeated and trailing slashes.
 func canonicalPath(path []byte) string {
 	if len(path) == 0 {
 		return "/"
@@ -109,9 +109,9 @@ func canonicalPath(path []byte) string {
 	return string(appendEscaped(nil, decoded(path, false), '/'))
 }
 
-// canonicalQuery spells the decoded query in the one way that is signed, its
-// pairs in the order of name and value. A name alone has an empty value; what
-// is between two ampersands without a character is no pair.
+// canonicalQuery returns the query in the form that is signed: decoded and escaped again, its
+// pairs sorted by name and value. A name without = has an empty value; empty text between two
+// ampersands is ignored.
 func canonicalQuery(query []byte) string {
 	type pair struct{ name, value string }
 	var pairs []pair
@@ -136,8 +136,8 @@ func canonicalQuery(query []byte) string {
 	return string(out)
 }
 
-// decoded resolves the escapes of a path or, as of a form, of a query. Text
-// with a broken escape stands for itself.
+// decoded returns a text with its percent escapes decoded, as those of a path or, if form, of a
+// query. A text with an invalid escape is returned unchanged.
 func decoded(text []byte, form bool) string {
 	unescape := url.PathUnescape
 	if form {
@@ -149,13 +149,14 @@ func decoded(text []byte, form bool) string {
 	return string(text)
 }
 
-// appendEscaped escapes all but the unreserved characters (RFC 3986, section
-// 2.3) and one more.
-func appendEscaped(dst []byte, text string, also byte) []byte {
+// appendEscaped appends a text to dst and escapes all characters but the unreserved characters
+// (RFC 3986, section 2.3) and the character unescaped, unless it is 0.
+func appendEscaped(dst []byte, text string, unescaped byte) []byte {
 	const hexadecimal = "0123456789ABCDEF"
 	for i := range len(text) {
 		switch b := text[i]; {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '-', b == '_', b == '.', b == '~', b == also && also != 0:
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '-', b == '_', b == '.', b == '~',
+			b == unescaped && unescaped != 0:
 			dst = append(dst, b)
 		default:
 			dst = append(dst, '%', hexadecimal[b>>4], hexadecimal[b&15])

@@ -287,7 +287,7 @@ func owners(t *testing.T) (found []string) {
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
 		spec, ok := node.(*ast.ValueSpec)
-		if !ok || spec.Names[0].Name != "surface" {
+		if !ok || spec.Names[0].Name != "routes" {
 			return true
 		}
 		table, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)

@@ -1,6 +1,6 @@
-// Package e2e tries the whole product from outside, as a stranger would: over
-// HTTPS, with an API key and a CA file, and nothing else. It knows no package
-// of the product.
+// Package e2e has the end-to-end tests: they test the whole product as a client does, over HTTPS with an
+// API key and a CA file. It imports the Go client and packages for tests, but no package of a service
+// or of the gateway.
 //
 // This package is the client that the scenarios (acceptance tests) use; the scenarios are
 // its test files, and they run against any deployment. Package harness starts a

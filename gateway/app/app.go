@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/gateway"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/certificate"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
@@ -45,7 +45,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 		return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load " +
 			"balancer's address")
 	}
-	redis, err := kv.Open(cfg.Redis)
+	redis, err := redisclient.Open(cfg.Redis)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +53,9 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	app.gateway, err = gateway.New(gateway.Config{
 		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix, Data: cfg.Data,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
-		Tenant:  gateway.Budget{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
-		Users:   gateway.Budget{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
-		Address: gateway.Budget{InFlight: cfg.AddressConcurrency, PerSecond: cfg.AddressRate},
+		Tenant:  gateway.Limit{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
+		Users:   gateway.Limit{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
+		Address: gateway.Limit{InFlight: cfg.AddressConcurrency, PerSecond: cfg.AddressRate},
 	})
 	if err != nil {
 		return nil, err

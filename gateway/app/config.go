@@ -6,14 +6,14 @@ import (
 
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
 // Config is the gateway's environment.
 type Config struct {
 	Service deployment.Config
-	Redis   kv.Config
+	Redis   redisclient.Config
 
 	TLS         TLS
 	TrustedHops int      `env:"DOORWARD_TRUSTED_HOPS" default:"0" min:"0" help:"proxies in front that add to X-Forwarded-For; the"`

@@ -1,6 +1,6 @@
-// Package alias is the word that names the product on the wire
-// (docs/interface/conventions.md#the-alias). The code writes every such name with
-// the neutral word, "service"; Spell and Neutral go between the two spellings.
+// Package alias has the alias of a deployment: the product name in headers, grant types and other names
+// of the interface (docs/interface/conventions.md#the-alias). The code has all such names with the
+// word "service"; Spell replaces that word by the alias, and Neutral the alias by that word.
 package alias
 
 import (

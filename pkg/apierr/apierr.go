@@ -1,11 +1,11 @@
-// Package apierr holds the one error type that reaches a client. Rules return
-// a value of catalog.go as it is, or with a reason for the developer:
+// Package apierr has the error type of all errors that a client can get. Rules return a value of
+// catalog.go, or one with a reason for the developer:
 //
 //	return apierr.Exists.Because("an account with the email %q exists in the directory", email)
 //
-// errors.Is compares codes, so that an error keeps its identity through
-// wrapping and over the wire between services. Package rest turns it into
-// HTTP; whatever is not an *Error becomes a 500 whose text stays in the log.
+// errors.Is compares codes, so that an error keeps its identity when it is wrapped, and when it is
+// sent between services. pkg/rest/errors.go turns it into an HTTP answer; any other error
+// becomes a 500, whose text is only in the log.
 package apierr
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Error is one refusal: docs/interface/errors.md#body.
+// Error is an error of the interface: docs/interface/errors.md#body.
 type Error struct {
 	Status  int    `json:"status"`  // HTTP status
 	Code    int    `json:"code"`    // stable number that clients compare
@@ -29,8 +29,8 @@ type Error struct {
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 	// Allow, where set, is sent as the header Allow of a 405.
 	Allow string `json:"allow,omitempty"`
-	// Location, where set, is sent as the header Location: the address of the
-	// resource that is in the way.
+	// Location, where set, is sent as the header Location: the URL of the resource
+	// with which the request conflicts.
 	Location string `json:"location,omitempty"`
 	// Fields are further members of the error body, such as "error" on the
 	// token endpoint (RFC 6749, section 5.2).
@@ -45,10 +45,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Reason)
 }
 
-// DeveloperMessage returns the reason, the text that clients compare, or what the code
-// means and what to change.
+// DeveloperMessage returns the reason; without a reason the literal that clients compare, or the
+// explanation of the code.
 func (e *Error) DeveloperMessage() string {
-	return cmp.Or(e.Reason, compared[e.Code], reason(e.Code))
+	return cmp.Or(e.Reason, comparedMessages[e.Code], defaultReason(e.Code))
 }
 
 // Is reports whether target is the same entry of the catalogue.
@@ -64,7 +64,7 @@ func (e *Error) Because(format string, args ...any) *Error {
 	return &c
 }
 
-// Saying returns the error with another text for the end user.
+// Saying returns the error with another message for the end user.
 func (e *Error) Saying(format string, args ...any) *Error {
 	c := *e
 	c.Message = fmt.Sprintf(format, args...)
@@ -82,22 +82,21 @@ func (e *Error) With(name string, value any) *Error {
 	return &c
 }
 
-// After returns the error with the time that the client should wait.
+// After returns the error with RetryAfter, the time that the client should wait.
 func (e *Error) After(wait time.Duration) *Error {
 	c := *e
 	c.RetryAfter = wait
 	return &c
 }
 
-// At returns the error with the address of the resource that is in the way.
+// At returns the error with Location, the URL of the resource with which the request conflicts.
 func (e *Error) At(location string) *Error {
 	c := *e
 	c.Location = location
 	return &c
 }
 
-// From finds the *Error in err's chain. Anything else is Internal; a nil err
-// is nil.
+// From returns the *Error that err wraps, Internal for any other error, and nil for nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil

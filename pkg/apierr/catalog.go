@@ -2,8 +2,7 @@ package apierr
 
 import "net/http"
 
-// Texts for an end user that several errors share: apology is for a refusal without
-// a code of its own, wrongLogin for every failed login.
+// Messages for end users that several errors share.
 const (
 	apology         = "Sorry, that did not work. Please check what was entered and try again."
 	wrongLogin      = "Invalid username or password."          // a literal that clients compare
@@ -19,9 +18,9 @@ const (
 	sourceBroken    = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
 )
 
-// compared are texts for the developer, by code, that clients compare
+// comparedMessages are developer messages, by code, whose literals clients compare
 // (docs/interface/errors.md#texts-that-clients-compare). A reason replaces them.
-var compared = map[int]string{
+var comparedMessages = map[int]string{
 	4614: "An Organization cannot be mapped as an Account Store for another Organization.",
 	5114: "The specified Account Store is not one of the Application's assigned Account Stores.",
 	7100: "Login attempt failed because the specified password is incorrect.",
@@ -33,7 +32,7 @@ var compared = map[int]string{
 	13103: "The challenge message must include '${code}'.",
 }
 
-// catalog lists every error below by its code, in the order of definition.
+// catalog has every error below, in the order of definition.
 var catalog []*Error
 
 func define(status, code int, message string) *Error {

@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// Explanation is what the page of an error says to a developer, a sentence or two
-// each.
+// Explanation is the explanation of an error code for a developer, on the page of the error.
 type Explanation struct {
 	Meaning string `json:"meaning"` // what the code means
 	Cause   string `json:"cause"`   // why it happens
 	Remedy  string `json:"remedy"`  // what to change
 }
 
-// Entry is an error of the catalogue as its page shows it.
+// Entry is an error of the catalogue with its explanation.
 type Entry struct {
 	Status  int    `json:"status"`
 	Code    int    `json:"code"`
@@ -26,8 +25,8 @@ type Entry struct {
 //go:embed explanations.txt
 var explanations string
 
-// explained reads the explanations by their codes.
-var explained = sync.OnceValue(func() map[int]Explanation {
+// explanationsByCode parses explanations.txt.
+var explanationsByCode = sync.OnceValue(func() map[int]Explanation {
 	found := map[int]Explanation{}
 	for block := range strings.SplitSeq(strings.TrimSpace(explanations), "\n\n") {
 		lines := strings.Split(block, "\n") // the code, and then a line each
@@ -43,24 +42,24 @@ var explained = sync.OnceValue(func() map[int]Explanation {
 func Catalogue() []Entry {
 	entries := make([]Entry, len(catalog))
 	for i, e := range catalog {
-		entries[i] = Entry{e.Status, e.Code, e.Message, explained()[e.Code]}
+		entries[i] = Entry{e.Status, e.Code, e.Message, explanationsByCode()[e.Code]}
 	}
 	return entries
 }
 
-// reason is that of an error that has none of its own: what its code means and
-// what to change, in the style of developer messages.
-func reason(code int) string {
-	return clause(explained()[code].Meaning) + "; " + clause(explained()[code].Remedy)
+// defaultReason returns the reason of an error without a reason: the meaning of its code and the
+// remedy, in the style of developer messages.
+func defaultReason(code int) string {
+	return firstSentence(explanationsByCode()[code].Meaning) + "; " + firstSentence(explanationsByCode()[code].Remedy)
 }
 
-// clause is the first sentence of a text as a part of another.
-func clause(text string) string {
+// firstSentence returns the first sentence of a text, without its full stop and with a small first letter.
+func firstSentence(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSuffix(text, "."), ". ")
 	return strings.ToLower(text[:min(1, len(text))]) + text[min(1, len(text)):]
 }
 
-// Find returns the error of a code.
+// Find returns the entry of a code.
 func Find(code int) (Entry, bool) {
 	for _, entry := range Catalogue() {
 		if entry.Code == code {

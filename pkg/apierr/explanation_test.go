@@ -59,7 +59,7 @@ func TestAnErrorWithoutAReasonSaysWhatItMeansAndWhatToChange(t *testing.T) {
 	for _, e := range All() {
 		var body struct{ DeveloperMessage string }
 		err := json.Unmarshal(e.Body("", ""), &body)
-		if err != nil || !want.MatchString(body.DeveloperMessage) && body.DeveloperMessage != compared[e.Code] {
+		if err != nil || !want.MatchString(body.DeveloperMessage) && body.DeveloperMessage != comparedMessages[e.Code] {
 			t.Errorf("the developerMessage of %d is %q, %v", e.Code, body.DeveloperMessage, err)
 		}
 	}

@@ -1,10 +1,11 @@
-// Package cache is an in-memory cache, bounded in size and age and invalidated by key. It is
-// the only one of the services; the gateway, which has no database, has its own for API keys
-// (gateway/keys.go).
+// Package cache is an in-memory cache (LRU) with a bounded size and a maximal age (TTL), whose
+// entries are invalidated by key. All services use it, mostly by pg.Cache (pkg/pg/cache.go), which
+// invalidates an entry when PostgreSQL notifies of a change. The gateway, which has no database,
+// has a cache of its own for API keys (gateway/apikeycache.go).
 //
-// A value is served for at most MaxAge after its load began, however long that takes. A caller
-// that changes what a key stands for calls Forget: the next Get loads again, and a load that
-// began before the change is not kept. Package pg invalidates what PostgreSQL reports.
+// A value is returned for at most MaxAge after its load began. After the data of a key has changed,
+// the caller calls Invalidate: the next Get loads the value again, and the result of a load that
+// began before the change is not cached.
 package cache
 
 import (
@@ -14,95 +15,94 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 )
 
-// loadTimeout bounds a load, for which several callers may wait.
+// loadTimeout bounds a load; several callers may wait for the same load.
 const loadTimeout = 15 * time.Second
 
-// Config says what a cache holds.
+// Config describes a cache.
 type Config[K comparable, V any] struct {
-	Name   string        // in metrics
-	Size   int           // bounds the weight of the values; the least recently used goes first
-	MaxAge time.Duration // from the start of a load
+	Name   string        // the label cache of its metrics
+	Size   int           // bounds the sum of the weights; the least recently used value is evicted first
+	MaxAge time.Duration // TTL, from the start of a load
 	Now    func() time.Time
 
-	// DependsOn returns the further keys whose change makes a value stale. It may
-	// be nil.
+	// DependsOn returns the further keys whose invalidation invalidates a value too. It
+	// may be nil.
 	DependsOn func(V) []K
-	// Weight returns how much of Size a value takes. It may be nil: each takes one.
+	// Weight returns how much of Size a value takes. It may be nil: then each value takes one.
 	Weight func(V) int
-	// Disabled caches keep nothing until Enable.
+	// Disabled says that the cache stores nothing until Enable is called.
 	Disabled bool
 }
 
-// Cache holds values by key.
+// Cache is a cache of values by key.
 type Cache[K comparable, V any] struct {
-	cfg    Config[K, V]
-	result [3]metric.MeasurementOption // miss, hit, stale
-	counts metric.Int64Counter
+	cfg            Config[K, V]
+	resultLabels   [3]metric.MeasurementOption // miss, hit, stale
+	requestCounter metric.Int64Counter
 
-	mu         sync.Mutex
-	disabled   bool
-	entries    *lru.Cache[K, entry[V]]
-	weight     int
-	dependents map[K]map[K]struct{} // a key that others depend on, and those
-	loads      map[*load[K]]struct{}
-	flights    *singleflight.Group
+	mu            sync.Mutex
+	disabled      bool
+	entries       *lru.Cache[K, entry[V]]
+	weight        int
+	dependents    map[K]map[K]struct{} // by a key, the keys of the values that depend on it
+	loads         map[*load[K]]struct{}
+	singleflights *singleflight.Group
 }
 
 type entry[V any] struct {
-	value V
-	until time.Time
+	value     V
+	expiresAt time.Time
 }
 
-// load is a load under way, with the keys that were forgotten meanwhile.
+// load is a running load, with the keys that were invalidated meanwhile.
 type load[K comparable] struct {
-	forgotten map[K]struct{}
-	stale     bool // everything was
+	invalidated    map[K]struct{}
+	allInvalidated bool // Clear or Enable was called meanwhile
 }
 
 // New makes a cache.
 func New[K comparable, V any](cfg Config[K, V]) *Cache[K, V] {
 	c := &Cache[K, V]{
-		cfg: cfg, disabled: cfg.Disabled, dependents: map[K]map[K]struct{}{}, loads: map[*load[K]]struct{}{}, flights: new(singleflight.Group),
+		cfg: cfg, disabled: cfg.Disabled, dependents: map[K]map[K]struct{}{}, loads: map[*load[K]]struct{}{},
+		singleflights: new(singleflight.Group),
 	}
-	c.entries, _ = lru.NewWithEvict(cfg.Size, c.evicted) // fails only for a size below one
-	c.observe()
+	c.entries, _ = lru.NewWithEvict(cfg.Size, c.onEvict) // fails only for a size below one
+	c.registerMetrics()
 	return c
 }
 
-// Get returns the value of a key, and loads it where the cache does not hold it.
-// Callers that ask at the same time share one load, unless it began longer than MaxAge
-// ago. Its context is that of the first without its cancellation. An error is not kept.
+// Get returns the value of a key, and loads it by read where it is not cached. Concurrent callers
+// share one load (singleflight), unless it began longer than MaxAge ago. The context of the load is
+// that of its first caller, without its cancellation. An error is not cached.
 func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	for {
 		asked := c.cfg.Now()
 		found, err := c.getOrLoad(ctx, key, read)
-		if err != nil || !asked.After(found.until) {
+		if err != nil || !asked.After(found.expiresAt) {
 			return found.value, err
 		}
 	}
 }
 
-// getOrLoad is Get, but for the age of a load that it shares.
+// getOrLoad is Get, except that the load that it shares may have begun longer than MaxAge ago.
 func (c *Cache[K, V]) getOrLoad(ctx context.Context, key K, read func(context.Context) (V, error)) (entry[V], error) {
 	found, ok, flights := c.lookup(key)
 	if ok {
-		c.counts.Add(ctx, 1, c.result[1])
+		c.requestCounter.Add(ctx, 1, c.resultLabels[1])
 		return found, nil
 	}
-	c.counts.Add(ctx, 1, c.result[0])
+	c.requestCounter.Add(ctx, 1, c.resultLabels[0])
 	flight := flights.DoChan(fmt.Sprintf("%#v", key), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
-		l, until := c.begin()
+		l, until := c.beginLoad()
 		value, err := read(ctx)
 		loaded := entry[V]{value, until}
-		c.finish(l, key, loaded, err)
+		c.finishLoad(l, key, loaded, err)
 		return loaded, err
 	})
 	select {
@@ -114,24 +114,23 @@ func (c *Cache[K, V]) getOrLoad(ctx context.Context, key K, read func(context.Co
 	}
 }
 
-// Refresh loads the value of a key whether or not the cache holds it, for those
-// that Peek at it afterwards.
+// Refresh loads the value of a key, cached or not, and caches it, for callers of Peek.
 func (c *Cache[K, V]) Refresh(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
-	l, until := c.begin()
+	l, until := c.beginLoad()
 	value, err := read(ctx)
-	c.finish(l, key, entry[V]{value, until}, err)
+	c.finishLoad(l, key, entry[V]{value, until}, err)
 	return value, err
 }
 
-// RefreshStale is Refresh for a value that may be cached and may be stale: it cannot be
-// confirmed to be current.
+// RefreshStale is Refresh for a value whose cache entry may be stale. It counts as stale in the
+// metrics.
 func (c *Cache[K, V]) RefreshStale(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
-	c.counts.Add(ctx, 1, c.result[2])
+	c.requestCounter.Add(ctx, 1, c.resultLabels[2])
 	return c.Refresh(ctx, key, read)
 }
 
-// PeekCurrent returns the value of a key where the cache holds it, and whether it is
-// current.
+// PeekCurrent returns the cached value of a key, and whether it is cached and current. It does not
+// load.
 func (c *Cache[K, V]) PeekCurrent(ctx context.Context, key K, isCurrent func(V) bool) (V, bool) {
 	found, ok := c.Peek(key)
 	result := 0
@@ -141,57 +140,59 @@ func (c *Cache[K, V]) PeekCurrent(ctx context.Context, key K, isCurrent func(V) 
 	case ok:
 		result = 2
 	}
-	c.counts.Add(ctx, 1, c.result[result])
+	c.requestCounter.Add(ctx, 1, c.resultLabels[result])
 	return found, result == 1
 }
 
-// Peek returns the value of a key where the cache holds it.
+// Peek returns the cached value of a key. It does not load.
 func (c *Cache[K, V]) Peek(key K) (V, bool) {
 	found, ok, _ := c.lookup(key)
 	return found.value, ok
 }
 
+// lookup returns the entry of a key, unless it has expired.
 func (c *Cache[K, V]) lookup(key K) (entry[V], bool, *singleflight.Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.entries.Get(key)
-	if ok && !c.cfg.Now().Before(found.until) {
+	if ok && !c.cfg.Now().Before(found.expiresAt) {
 		c.entries.Remove(key)
 		found, ok = entry[V]{}, false
 	}
-	return found, ok, c.flights
+	return found, ok, c.singleflights
 }
 
-func (c *Cache[K, V]) begin() (*load[K], time.Time) {
+// beginLoad registers a load, and returns when its value expires.
+func (c *Cache[K, V]) beginLoad() (*load[K], time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := &load[K]{forgotten: map[K]struct{}{}}
+	l := &load[K]{invalidated: map[K]struct{}{}}
 	c.loads[l] = struct{}{}
 	return l, c.cfg.Now().Add(c.cfg.MaxAge)
 }
 
-// finish keeps what was loaded, unless it or what it depends on was forgotten
+// finishLoad caches the loaded value, unless its key or a key that it depends on was invalidated
 // since the load began.
-func (c *Cache[K, V]) finish(l *load[K], key K, found entry[V], err error) {
+func (c *Cache[K, V]) finishLoad(l *load[K], key K, found entry[V], err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.loads, l)
-	if err != nil || c.disabled || l.stale {
+	if err != nil || c.disabled || l.allInvalidated {
 		return
 	}
-	keys := c.keysOf(key, found.value)
+	keys := c.keyAndDependencies(key, found.value)
 	for _, k := range keys {
-		if _, ok := l.forgotten[k]; ok {
+		if _, ok := l.invalidated[k]; ok {
 			return
 		}
 	}
-	c.entries.Remove(key) // with its dependencies
+	c.entries.Remove(key) // onEvict removes its dependencies too
 	c.weight += c.weigh(found.value)
 	c.entries.Add(key, found)
 	for c.weight > c.cfg.Size {
 		c.entries.RemoveOldest()
 	}
-	if !c.entries.Contains(key) { // it is heavier than all that may be held
+	if !c.entries.Contains(key) { // its weight exceeds Size
 		return
 	}
 	for _, k := range keys[1:] {
@@ -209,8 +210,8 @@ func (c *Cache[K, V]) weigh(value V) int {
 	return c.cfg.Weight(value)
 }
 
-// keysOf returns the key of a value and those that it depends on.
-func (c *Cache[K, V]) keysOf(key K, value V) []K {
+// keyAndDependencies returns the key of a value and the keys that it depends on.
+func (c *Cache[K, V]) keyAndDependencies(key K, value V) []K {
 	keys := []K{key}
 	if c.cfg.DependsOn != nil {
 		keys = append(keys, c.cfg.DependsOn(value)...)
@@ -218,10 +219,10 @@ func (c *Cache[K, V]) keysOf(key K, value V) []K {
 	return keys
 }
 
-// evicted is called with the lock held.
-func (c *Cache[K, V]) evicted(key K, old entry[V]) {
+// onEvict removes the weight and the dependencies of an entry that is removed. mu is locked.
+func (c *Cache[K, V]) onEvict(key K, old entry[V]) {
 	c.weight -= c.weigh(old.value)
-	for _, k := range c.keysOf(key, old.value)[1:] {
+	for _, k := range c.keyAndDependencies(key, old.value)[1:] {
 		delete(c.dependents[k], key)
 		if len(c.dependents[k]) == 0 {
 			delete(c.dependents, k)
@@ -229,22 +230,22 @@ func (c *Cache[K, V]) evicted(key K, old entry[V]) {
 	}
 }
 
-// Forget drops what is held under a key and what depends on it, also what is
-// being loaded.
-func (c *Cache[K, V]) Forget(key K) {
+// Invalidate removes the value of a key and the values that depend on the key. The results of
+// running loads of them are not cached.
+func (c *Cache[K, V]) Invalidate(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for l := range c.loads {
-		l.forgotten[key] = struct{}{}
+		l.invalidated[key] = struct{}{}
 	}
-	c.flights = new(singleflight.Group) // a Get from now on shares no load that began before
+	c.singleflights = new(singleflight.Group) // a later Get shares no load that began before the invalidation
 	c.entries.Remove(key)
 	for dependent := range c.dependents[key] {
 		c.entries.Remove(dependent)
 	}
 }
 
-// Clear drops everything, also what is being loaded.
+// Clear invalidates all keys.
 func (c *Cache[K, V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,31 +254,16 @@ func (c *Cache[K, V]) Clear() {
 
 func (c *Cache[K, V]) clear() {
 	for l := range c.loads {
-		l.stale = true
+		l.allInvalidated = true
 	}
-	c.flights = new(singleflight.Group)
+	c.singleflights = new(singleflight.Group)
 	c.entries.Purge()
 }
 
-// Enable lets the cache keep values, or keeps it from doing so. Either way it
-// begins empty.
+// Enable enables or disables the cache. Either way it clears it.
 func (c *Cache[K, V]) Enable(enabled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.disabled = !enabled
 	c.clear()
-}
-
-func (c *Cache[K, V]) observe() {
-	meter, name := otel.Meter("cache"), attribute.String("cache", c.cfg.Name)
-	for i, result := range []string{"miss", "hit", "stale"} {
-		c.result[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
-	}
-	c.counts, _ = meter.Int64Counter("doorward_cache_requests_total",
-		metric.WithDescription("look-ups in a cache by result: hit, miss, or stale, where a value could not be confirmed to be current"))
-	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(c.entries.Len()), metric.WithAttributes(name))
-			return nil
-		}))
 }

@@ -70,7 +70,7 @@ func TestAKeyIsForgottenAlone(t *testing.T) {
 	c, _, s := open(10)
 	want(t, c, s, "a", 1)
 	want(t, c, s, "b", 2)
-	c.Forget("a")
+	c.Invalidate("a")
 	want(t, c, s, "b", 2)
 	want(t, c, s, "a", 3)
 	c.Clear()
@@ -83,18 +83,18 @@ func TestAValueIsForgottenWithWhatItDependsOn(t *testing.T) {
 	want(t, c, s, "a", 1)
 	s.value = "another"
 	want(t, c, s, "b", 2)
-	c.Forget("all of as it was")
+	c.Invalidate("all of as it was")
 	want(t, c, s, "b", 2)
 	want(t, c, s, "a", 3)
-	c.Forget("all of another")
+	c.Invalidate("all of another")
 	want(t, c, s, "a", 4)
 	want(t, c, s, "b", 5)
 }
 
 func TestALoadThatBeganBeforeAChangeIsNotKept(t *testing.T) {
 	for name, change := range map[string]func(*cache.Cache[string, string]){
-		"of the key":               func(c *cache.Cache[string, string]) { c.Forget("a") },
-		"of what it depends on":    func(c *cache.Cache[string, string]) { c.Forget("all of as it was") },
+		"of the key":               func(c *cache.Cache[string, string]) { c.Invalidate("a") },
+		"of what it depends on":    func(c *cache.Cache[string, string]) { c.Invalidate("all of as it was") },
 		"of everything":            func(c *cache.Cache[string, string]) { c.Clear() },
 		"of what it is allowed to": func(c *cache.Cache[string, string]) { c.Enable(true) },
 	} {

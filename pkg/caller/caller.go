@@ -1,6 +1,7 @@
-// Package caller says on whose behalf a request runs. The gateway authenticates
-// the client and signs a short-lived Caller; a service refuses a request
-// without one, and passes it on to the services that it asks.
+// Package caller says on whose behalf a request runs (authentication between services, tenant and
+// principal of a request). The gateway authenticates the client and signs a short-lived Caller
+// (HMAC). A service refuses a request without a valid Caller (pkg/rest/app.go), and sends the
+// Caller with its own calls of other services (pkg/rpc/rpc.go).
 package caller
 
 import (
@@ -21,28 +22,27 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Header carries the signed Caller between processes. The gateway drops it
-// from what clients send.
+// Header is the header with the signed Caller, between processes. The gateway drops it from the
+// requests of clients.
 const Header = "Doorward-Caller"
 
-// lifetime bounds how long a signed Caller is accepted. Processes of one
-// deployment may differ by so much in their clocks.
+// lifetime is how long a signed Caller is accepted. The clocks of the processes of a deployment may
+// differ by as much.
 const lifetime = time.Minute
 
-// Caller is on whose behalf a request runs.
+// Caller says on whose behalf a request runs.
 type Caller struct {
 	Tenant    id.ID  // the tenant that every query is restricted to
 	Key       string // id of the API key that authenticated the request
 	Account   id.ID  // account that owns the key
 	RequestID string
-	// Address is where the request comes from: of the end user, where a client
-	// with a key has named it, and of the client otherwise. It is not valid where
-	// no client has asked.
+	// Address is the IP address of the end user, if a client with an API key has named it,
+	// otherwise that of the client. It is not valid for work without a client's request.
 	Address netip.Addr
 }
 
-// Network is what counts as one Address. An IPv6 network of 64 bits does, because a client
-// that has one of its addresses can have them all.
+// Network returns the address by which a client is counted: the Address, or for IPv6 its network of 64
+// bits, because a client can use all addresses of its network.
 func (c Caller) Network() netip.Addr {
 	address := c.Address.Unmap().WithZone("")
 	if address.Is6() {
@@ -55,18 +55,18 @@ func (c Caller) Network() netip.Addr {
 // Signer signs and verifies callers with HMAC-SHA-256 under a secret that the
 // processes of one deployment share.
 type Signer struct {
-	macs []*macs // the first signs, each verifies
+	macs []*macPool // the first signs, every one verifies
 	now  func() time.Time
 }
 
-// macs are keyed already: every hop signs or verifies once.
-type macs struct{ sync.Pool } // of hash.Hash
+// macPool has HMACs that are initialized with their key, to save time.
+type macPool struct{ sync.Pool } // of hash.Hash
 
-// NewSigner takes the shared secret, the clock, and other secrets that are accepted.
+// NewSigner makes a signer with the shared secret, the clock, and other secrets that are accepted too.
 func NewSigner(secret secure.Secret, now func() time.Time, accepted ...secure.Secret) *Signer {
 	s := &Signer{now: now}
 	for _, key := range append([]secure.Secret{secret}, accepted...) {
-		s.macs = append(s.macs, &macs{sync.Pool{New: func() any { return hmac.New(sha256.New, []byte(key)) }}})
+		s.macs = append(s.macs, &macPool{sync.Pool{New: func() any { return hmac.New(sha256.New, []byte(key)) }}})
 	}
 	return s
 }
@@ -74,9 +74,9 @@ func NewSigner(secret secure.Secret, now func() time.Time, accepted ...secure.Se
 // ErrCaller is returned for a Caller that is absent, changed, too old or from the future.
 var ErrCaller = errors.New("caller: no valid caller")
 
-// ErrClock is the ErrCaller of one that is too old or from the future: requests take
-// less time, so the clocks of the process that signed it and of this one differ. What
-// a process with a wrong clock writes could end access at a time before it began.
+// ErrClock is the ErrCaller for a Caller that is too old or from the future. Requests take less time,
+// so that the clocks of the two processes differ. A process with a wrong clock must not work,
+// because it would write wrong times, such as a revocation in the past.
 var ErrClock = fmt.Errorf("%w: it is from another time", ErrCaller)
 
 // The header's value is the base64url of when the Caller expires in Unix
@@ -91,14 +91,14 @@ func (s *Signer) Sign(c Caller) string {
 	return encoding.EncodeToString(s.macs[0].append(text, text))
 }
 
-// Verify reads the header's value.
+// Verify verifies the value of the header and returns its Caller.
 func (s *Signer) Verify(value []byte) (Caller, error) {
 	signed, err := encoding.AppendDecode(make([]byte, 0, 256), value)
 	if err != nil || len(signed) < expiresSize+sha256.Size {
 		return Caller{}, ErrCaller
 	}
 	text, mac := signed[:len(signed)-sha256.Size], signed[len(signed)-sha256.Size:]
-	if !slices.ContainsFunc(s.macs, func(key *macs) bool { return hmac.Equal(mac, key.append(nil, text)) }) {
+	if !slices.ContainsFunc(s.macs, func(key *macPool) bool { return hmac.Equal(mac, key.append(nil, text)) }) {
 		return Caller{}, ErrCaller
 	}
 	expires := time.UnixMilli(int64(binary.BigEndian.Uint64(text)))
@@ -112,9 +112,8 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 	return c, nil
 }
 
-// append writes the members to text: the tenant and the account, the length of
-// the address and the address, the length of the key and the key, and the
-// request id.
+// append encodes the Caller to text: the tenant and the account, the length of the address and the
+// address, the length of the key and the key, and the request id.
 func (c Caller) append(text []byte) []byte {
 	text = append(append(text, c.Tenant[:]...), c.Account[:]...)
 	address := c.Address.AsSlice()
@@ -123,7 +122,7 @@ func (c Caller) append(text []byte) []byte {
 	return append(text, c.RequestID...)
 }
 
-// parse reads what append wrote.
+// parse decodes a text of append.
 func parse(text []byte) (c Caller, ok bool) {
 	if len(text) < len(c.Tenant)+len(c.Account)+1 {
 		return Caller{}, false
@@ -146,11 +145,11 @@ func parse(text []byte) (c Caller, ok bool) {
 	return c, true
 }
 
-// encoding has one form for each value.
+// encoding is strict, so that each value has one encoding.
 var encoding = base64.RawURLEncoding.Strict()
 
 // append appends the MAC of text to out.
-func (m *macs) append(out, text []byte) []byte {
+func (m *macPool) append(out, text []byte) []byte {
 	h := m.Get().(hash.Hash)
 	defer m.Put(h)
 	h.Reset()
@@ -158,8 +157,8 @@ func (m *macs) append(out, text []byte) []byte {
 	return h.Sum(out)
 }
 
-// ChangedHeader goes with a request whose tenant has changed something moments
-// ago that may end an account's access. The gateway alone sets it.
+// ChangedHeader is the header of a request whose tenant has just changed something that may revoke
+// access (gateway/apikeyinvalidation.go): caches must not answer it. Only the gateway sets it.
 const ChangedHeader = "Doorward-Changed"
 
 type changedKey struct{}
@@ -169,21 +168,20 @@ func IntoChanged(ctx context.Context) context.Context {
 	return context.WithValue(ctx, changedKey{}, true)
 }
 
-// Changed reports whether a request has to see the tenant's last changes, and is
-// not answered from what was read before it.
+// Changed reports whether a request must see the last changes of its tenant, and must not be answered
+// from a cache.
 func Changed(ctx context.Context) bool { return ctx.Value(changedKey{}) != nil }
 
 type contextKey struct{}
 
-// Into puts the caller into ctx, from where rpc.Call signs it for the next
-// service and the log takes the request id.
+// Into returns ctx with the caller. rpc.Call signs it for the next service, and the log has its
+// request id.
 func Into(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, contextKey{}, c)
 }
 
-// WithTenant names the tenant of a request that came without one, such as that of a
-// hosted page, once it is known: for the log, the trace, and the tenant's share of a
-// database's connections.
+// WithTenant sets the tenant of a request that came without one, such as that of a hosted page: for the
+// log, the trace, the shard, and the quota of database connections.
 func WithTenant(ctx context.Context, tenant id.ID) context.Context {
 	c := From(ctx)
 	if c.Tenant == tenant {
@@ -193,7 +191,7 @@ func WithTenant(ctx context.Context, tenant id.ID) context.Context {
 	return Into(ctx, c)
 }
 
-// From returns the caller of ctx; the zero Caller where there is none.
+// From returns the caller of ctx, or the zero Caller.
 func From(ctx context.Context) Caller {
 	c, _ := ctx.Value(contextKey{}).(Caller)
 	return c

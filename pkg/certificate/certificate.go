@@ -1,4 +1,5 @@
-// Package certificate serves TLS with a certificate that is renewed without a restart.
+// Package certificate has the TLS certificate of a process, which is reloaded when its files change
+// (certificate renewal without a restart). There is no ACME, and no mutual TLS (mTLS).
 package certificate
 
 import (
@@ -9,56 +10,47 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// interval is how often a certificate is read again.
-var interval = time.Minute
+// reloadInterval is how often the files of a certificate are read again.
+var reloadInterval = time.Minute
 
-// Pair is a certificate chain and the private key of its first, in PEM.
+// Pair is a certificate chain and the private key of its first certificate, in PEM.
 type Pair struct {
 	Chain string
 	Key   secure.Secret
 }
 
-// Certificate is the TLS certificate that a process serves; it is reloaded.
+// Certificate is the TLS certificate of a process.
 type Certificate struct {
 	read    func() (Pair, error)
 	pair    Pair
 	current atomic.Pointer[tls.Certificate]
 }
 
-// Open reads a certificate, and reads it again each minute until the process ends. The
-// metric doorward_certificate_not_after_timestamp_seconds says when it ends.
+// Open loads a certificate, and reloads it each minute until the process ends. The metric
+// doorward_certificate_not_after_timestamp_seconds is its expiry.
 func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
 	c := &Certificate{read: read}
 	if err := c.load(); err != nil {
 		return nil, err
 	}
-	_, err := otel.Meter("certificate").Int64ObservableGauge("doorward_certificate_not_after_timestamp_seconds",
-		metric.WithDescription("expiry of the TLS certificate of the process, as Unix time"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(c.Current().Leaf.NotAfter.Unix())
-			return nil
-		}))
-	if err != nil {
+	if err := c.registerMetrics(); err != nil {
 		return nil, err
 	}
-	p.Go("certificate", c.follow)
+	p.Go("certificate", c.reloadLoop)
 	return c, nil
 }
 
-// Current returns the certificate that was read last.
+// Current returns the certificate that was loaded last, for tls.Config{GetCertificate: …}.
 func (c *Certificate) Current() *tls.Certificate { return c.current.Load() }
 
-// follow takes renewed certificates over. Between the writing of a chain and of its key
-// they do not match: then the former stays, and the next turn takes both.
-func (c *Certificate) follow(ctx context.Context) error {
-	ticker := time.NewTicker(interval)
+// reloadLoop reloads the certificate each reloadInterval. While a renewal has written the chain but
+// not the key yet, they do not match: then the former certificate stays until the next interval.
+func (c *Certificate) reloadLoop(ctx context.Context) error {
+	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -75,7 +67,7 @@ func (c *Certificate) follow(ctx context.Context) error {
 	}
 }
 
-// load reads the pair and, where it is another one, takes it over.
+// load reads the pair and, if it has changed, makes it the current certificate.
 func (c *Certificate) load() error {
 	pair, err := c.read()
 	if err != nil || pair == c.pair {

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	interval = time.Millisecond
+	reloadInterval = time.Millisecond
 	os.Exit(m.Run())
 }
 

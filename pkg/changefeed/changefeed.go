@@ -1,11 +1,11 @@
-// Package changefeed lets a service keep what another has answered for as long as that
-// one reports no change of it. The other appends what changes to a Log; whoever keeps
-// answers has a Follower, which polls for what was appended since, only while the answers
-// are in use. Each replica has a log of its own, and a follower may ask any of them: every
-// replica hears of every change.
+// Package changefeed lets a service cache the answers of another service until that service reports
+// a change (cache invalidation between services). The other service appends each change to a Log.
+// The service with the cache has a Follower, which polls the log for new changes while the cache is
+// in use. Each replica has a log of its own, and a follower may ask any replica, because every
+// replica is notified of every change by PostgreSQL (pkg/pg/changefeed.go).
 //
-// An answer that is to be kept must not come from a cache: a change that was reported
-// before it was asked for is not reported again.
+// An answer that is cached so must not come from another cache: a change that was reported before
+// the answer was requested is not reported again.
 package changefeed
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// logSize is how many changes a log remembers, 32 bytes each.
+// logSize is the number of changes that a log keeps, 32 bytes each.
 const logSize = 4096
 
-// Position is how far a follower has read: the number of changes by log.
+// Position is the position up to which a follower has read: the number of changes, by log.
 type Position map[string]uint64
 
-// Page is what a log has after a position.
+// Page has the changes of a log after a position.
 type Page struct {
-	Log     string   `json:"log,omitempty"`     // its name, which is new after each gap
+	Log     string   `json:"log,omitempty"`     // name of the log, which changes with each Reset
 	Next    uint64   `json:"next,omitempty"`    // position in the log after the page
-	Changed []id.Ref `json:"changed,omitempty"` // oldest first; one may be there several times
-	Gap     bool     `json:"gap,omitempty"`     // anything may have changed since the position
-	Behind  bool     `json:"behind,omitempty"`  // it is not certain that all changes have been appended; nothing else is set
+	Changed []id.Ref `json:"changed,omitempty"` // oldest first; a resource may occur several times
+	Gap     bool     `json:"gap,omitempty"`     // changes since the position are missing: any resource may have changed
+	Behind  bool     `json:"behind,omitempty"`  // changes may not have been appended yet; no other field is set
 }
 
-// Log is the latest changes that a process has heard of.
+// Log has the latest changes that a process was notified of.
 type Log struct {
 	mu   sync.Mutex
 	name string
@@ -51,14 +51,14 @@ func (l *Log) Append(changed id.Ref) {
 	l.next++
 }
 
-// Reset begins again, after changes that are not known one by one.
+// Reset empties the log under a new name, after unknown changes: followers see a gap.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.name, l.next = newName(), 0
 }
 
-// After returns what was appended after a position.
+// After returns the changes that were appended after a position.
 func (l *Log) After(position Position) Page {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -100,9 +100,9 @@ func follow(t *testing.T) *kept {
 	k := &kept{sources: []*replicas{newReplicas(), newReplicas()}}
 	k.Follower = changefeed.NewFollower(changefeed.FollowerConfig{
 		Name: "test", MaxAge: maxAge, Now: k.clock.Now,
-		Sources: []changefeed.Source{k.sources[0].after, k.sources[1].after},
-		Forget:  func(changed id.Ref) { k.forgot = append(k.forgot, changed) },
-		Clear:   func() { k.clears++ },
+		Sources:       []changefeed.Source{k.sources[0].after, k.sources[1].after},
+		Invalidate:    func(changed id.Ref) { k.forgot = append(k.forgot, changed) },
+		InvalidateAll: func() { k.clears++ },
 	})
 	for range 2 { // until it has a position in each log
 		k.poll(t)

@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
@@ -15,57 +12,56 @@ import (
 )
 
 const (
-	// pollRetry is how long after a poll that failed, or found a source behind, there is no
-	// other one.
+	// pollRetry is the delay after a poll that failed, or whose answer was Behind.
 	pollRetry = 25 * time.Millisecond
 
-	// maxLogs bounds a position. Replicas come and go, and each has a log.
+	// maxLogs bounds the logs of a position. Each replica has a log, and replicas are replaced.
 	maxLogs = 64
 )
 
-// Source asks a service for the changes after a position.
+// Source calls a service for the changes after a position.
 type Source func(context.Context, Position) (Page, error)
 
-// FollowerConfig says what a follower keeps current.
+// FollowerConfig describes a follower.
 type FollowerConfig struct {
-	Name    string        // in metrics
-	MaxAge  time.Duration // from the start of a poll; its timeout too
-	Now     func() time.Time
-	Sources []Source
-	Forget  func(id.Ref) // drops what was read from a resource
-	Clear   func()       // drops everything
+	Name          string        // the label follower of its metrics
+	MaxAge        time.Duration // how long a poll is current, from its start; the timeout of a poll too
+	Now           func() time.Time
+	Sources       []Source
+	Invalidate    func(id.Ref) // invalidates the cached answers that depend on a resource
+	InvalidateAll func()       // invalidates all cached answers
 }
 
-// Follower keeps answers current that depend on resources of other services.
+// Follower invalidates cached answers that depend on resources of other services.
 type Follower struct {
 	cfg   FollowerConfig
 	polls singleflight.Group
 
-	mu        sync.Mutex
-	polled    time.Time // when the last poll began that all sources answered
-	running   time.Time // when the poll under way began; zero: there is none
-	retry     time.Time // no poll before
-	positions []Position
+	mu          sync.Mutex
+	currentAt   time.Time // start of the last poll that all sources answered
+	pollStarted time.Time // start of the running poll; zero while none runs
+	nextPollAt  time.Time // earliest start of the next poll
+	positions   []Position
 }
 
 // NewFollower makes a follower.
 func NewFollower(cfg FollowerConfig) *Follower {
 	f := &Follower{cfg: cfg, positions: make([]Position, len(cfg.Sources))}
-	f.observe()
+	f.registerMetrics()
 	return f
 }
 
-// Current reports whether what is kept has been current within MaxAge: everything was
-// dropped that the sources knew by then to have changed. It polls them where that is
-// necessary, and waits for MaxAge at most. While a source is behind or does not answer it
-// is false, and its caller asks the service itself.
+// Current reports whether the cached answers were current within MaxAge: all answers were
+// invalidated that depend on changes which the sources knew by then. It polls the sources if
+// necessary, and waits for MaxAge at most. It is false while a source is behind or does not answer:
+// then the caller must call the service itself.
 func (f *Follower) Current(ctx context.Context) bool {
 	now := f.cfg.Now()
 	if current, pollDue := f.state(now); current || !pollDue {
 		return current
 	}
 	poll := f.polls.DoChan("", func() (any, error) {
-		if current, pollDue := f.state(now); !current && pollDue { // another may have ended since
+		if current, pollDue := f.state(now); !current && pollDue { // another poll may have ended meanwhile
 			f.poll(context.WithoutCancel(ctx))
 		}
 		return nil, nil
@@ -74,28 +70,29 @@ func (f *Follower) Current(ctx context.Context) bool {
 	defer timeout.Stop()
 	select {
 	case <-poll:
-	case <-timeout.C: // a source that does not heed its context holds up no others
+	case <-timeout.C: // a source may ignore its context
 	case <-ctx.Done():
 	}
 	current, _ := f.state(now)
 	return current
 }
 
-// state reports whether the last poll is recent enough, and whether another is due or
-// under way that may still be in time.
+// state reports whether the last poll is recent enough, and whether another poll is due, or
+// runs and may still end in time.
 func (f *Follower) state(now time.Time) (current, pollDue bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	hangs := !f.running.IsZero() && now.Sub(f.running) >= f.cfg.MaxAge
-	return now.Sub(f.polled) < f.cfg.MaxAge, !hangs && !now.Before(f.retry)
+	hangs := !f.pollStarted.IsZero() && now.Sub(f.pollStarted) >= f.cfg.MaxAge
+	return now.Sub(f.currentAt) < f.cfg.MaxAge, !hangs && !now.Before(f.nextPollAt)
 }
 
+// poll asks all sources for their changes and applies them.
 func (f *Follower) poll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.MaxAge)
 	defer cancel()
 	began := f.cfg.Now()
 	f.mu.Lock()
-	f.running = began
+	f.pollStarted = began
 	f.mu.Unlock()
 	pages := make([]Page, len(f.cfg.Sources))
 	group, ctx := errgroup.WithContext(ctx)
@@ -107,7 +104,7 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 	err := group.Wait()
 	behind := false
-	for i, page := range pages { // also where another source has failed, whose turn is the next poll
+	for i, page := range pages { // also if another source has failed
 		behind = behind || page.Behind
 		if page.Log != "" {
 			f.apply(i, page)
@@ -115,44 +112,27 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running = time.Time{}
+	f.pollStarted = time.Time{}
 	if err != nil || behind {
-		f.retry = f.cfg.Now().Add(pollRetry)
+		f.nextPollAt = f.cfg.Now().Add(pollRetry)
 	} else {
-		f.polled = began
+		f.currentAt = began
 	}
 }
 
-// apply drops what a page says to have changed.
+// apply invalidates the answers that depend on the changes of a page.
 func (f *Follower) apply(source int, page Page) {
 	if page.Gap {
-		f.cfg.Clear()
+		f.cfg.InvalidateAll()
 	}
 	for _, changed := range page.Changed {
-		f.cfg.Forget(changed)
+		f.cfg.Invalidate(changed)
 	}
 	if len(f.positions[source]) >= maxLogs {
-		f.positions[source] = nil // the others report a gap
+		f.positions[source] = nil // the next polls return a gap
 	}
 	if f.positions[source] == nil {
 		f.positions[source] = Position{}
 	}
 	f.positions[source][page.Log] = page.Next
-}
-
-func (f *Follower) observe() {
-	name := attribute.String("follower", f.cfg.Name)
-	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",
-		metric.WithDescription("time since a service last knew all changes of what it keeps of others: 0 before its first use"),
-		metric.WithUnit("s"),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			age := time.Duration(0)
-			if !f.polled.IsZero() {
-				age = f.cfg.Now().Sub(f.polled)
-			}
-			o.Observe(age.Seconds(), metric.WithAttributes(name))
-			return nil
-		}))
 }

@@ -1,15 +1,14 @@
-// Package client is a client of the management API. Its types and a method for each
-// operation are generated from the description of the interface (pkg/openapi); a
-// link of a resource is the resource that it leads to, of which only Href is set
-// unless the request asked to expand it. Where a method takes a resource, its id
-// and its href are both fine.
+// Package client is the Go client (SDK) of the management API. Its types, and a method for each
+// operation, are generated from the OpenAPI description (pkg/openapi). A link in a resource is a
+// value of the linked resource, of which only Href is set unless the request has expanded the link.
+// Methods accept both the id and the href of a resource.
 //
 //	c, err := client.New("https://localhost:8443/v1", key, client.TrustFile("ca.pem"))
 //	app, err := c.CreateApplication(ctx, client.NewApplication{Name: "Shop"}, url.Values{"createDirectory": {"true"}})
 //	for account, err := range c.ListApplicationAccounts(ctx, app.Href, url.Values{"status": {"ENABLED"}}) { … }
 //	client.Is(err, 2001) // the name is taken
 //
-// Get, Create, Update, Delete and All follow an address of an answer.
+// Get, Create, Update, Delete and All send a request to a URL of an answer.
 package client
 
 import (
@@ -55,8 +54,7 @@ type Client struct {
 // Option changes how a client connects.
 type Option func(*Client) error
 
-// TrustFile trusts the certificate authorities of a PEM file and no others, as
-// standalone's own needs it.
+// TrustFile trusts only the CA certificates of a PEM file, such as that of standalone.
 func TrustFile(name string) Option {
 	return func(c *Client) error {
 		pem, err := os.ReadFile(name)
@@ -80,7 +78,7 @@ func newTransport() *http.Transport {
 	return transport
 }
 
-// HTTPClient sends the requests by a client of the caller's own.
+// HTTPClient sets the http.Client that sends the requests.
 func HTTPClient(h *http.Client) Option {
 	return func(c *Client) error { c.http = h; return nil }
 }
@@ -103,35 +101,34 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d/%d: %s (request %s)", e.Status, e.Code, e.DeveloperMessage, e.RequestId)
 }
 
-// Is reports whether an error has a code of the interface.
+// Is reports whether an error of the API has a code.
 func Is(err error, code int) bool {
 	var refusal *Error
 	return errors.As(err, &refusal) && refusal.Code == code
 }
 
-// Get reads the resource at an address, which is an href or a path below the
-// base.
+// Get returns the resource at an address, which is an href or a path below the base URL.
 func Get[T any](ctx context.Context, c *Client, address string) (*T, error) {
 	return send[T](ctx, c, http.MethodGet, address, nil)
 }
 
-// Create makes a resource in the collection at an address.
+// Create creates a resource in the collection at an address.
 func Create[T any](ctx context.Context, c *Client, address string, body any) (*T, error) {
 	return send[T](ctx, c, http.MethodPost, address, body)
 }
 
-// Update changes the resource at an address; what the body does not have stays.
+// Update changes the resource at an address. Members that the body does not have stay unchanged.
 func Update[T any](ctx context.Context, c *Client, address string, body any) (*T, error) {
 	return send[T](ctx, c, http.MethodPost, address, body)
 }
 
-// Delete removes the resource at an address. One that is gone is no error.
+// Delete deletes the resource at an address. It returns nil if the resource does not exist.
 func Delete(ctx context.Context, c *Client, address string) error {
 	_, err := send[struct{}](ctx, c, http.MethodDelete, address, nil)
 	return err
 }
 
-// at is the path of segments, of which each may be the href of a resource too.
+// at returns the path of segments, each of which may be the href of a resource.
 func at(segments ...string) string {
 	var path strings.Builder
 	for _, segment := range segments {
@@ -140,7 +137,7 @@ func at(segments ...string) string {
 	return path.String()
 }
 
-// merged is one query; of a parameter in several the last counts.
+// merged merges queries; the last value of a parameter applies.
 func merged(queries []url.Values) url.Values {
 	all := url.Values{}
 	for _, query := range queries {
@@ -165,7 +162,7 @@ func all[T any](ctx context.Context, c *Client, path string, queries []url.Value
 	return All[T](ctx, c, path, merged(queries))
 }
 
-// Collection is a page of a collection, as the link to one is expanded to.
+// Collection is a page of a collection, also in place of an expanded link to a collection.
 type Collection[T any] struct {
 	Href       Href       `json:"href"` // of the collection, without a query
 	CreatedAt  CreatedAt  `json:"createdAt"`
@@ -176,7 +173,7 @@ type Collection[T any] struct {
 	Items      []T        `json:"items"`
 }
 
-// All reads a collection page by page. The query searches, sorts and expands.
+// All iterates over a collection, page by page (pagination). The query searches, sorts and expands.
 func All[T any](ctx context.Context, c *Client, address string, query url.Values) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		q := url.Values{"limit": {"100"}}
@@ -200,8 +197,8 @@ func All[T any](ctx context.Context, c *Client, address string, query url.Values
 	}
 }
 
-// send makes a request and reads its answer. A server that is busy is asked
-// again, after the time that it names.
+// send sends a request and decodes its answer. It retries after 429 and 503, with the delay of
+// Retry-After or with back-off.
 func send[T any](ctx context.Context, c *Client, method, address string, body any) (*T, error) {
 	if strings.HasPrefix(address, "/") {
 		address = c.base + address
@@ -230,7 +227,7 @@ func send[T any](ctx context.Context, c *Client, method, address string, body an
 	}
 }
 
-// encoded is a body in the content type of its kind: a form or JSON.
+// encoded returns a body as a form, for url.Values, or as JSON.
 func encoded(body any) (content []byte, contentType string, err error) {
 	switch body := body.(type) {
 	case nil:
@@ -247,7 +244,7 @@ func (c *Client) try(ctx context.Context, method, address string, content []byte
 	if err != nil {
 		return nil, err
 	}
-	// A redirect stays on the host, so that the credentials go along.
+	// A redirect stays on the host, so that it has the credentials too.
 	request.SetBasicAuth(c.key.ID, c.key.Secret)
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
@@ -259,7 +256,7 @@ func busy(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// delay is how long to wait after an attempt that failed.
+// delay returns the delay of a retry: Retry-After, or exponential back-off.
 func delay(retryAfter string, attempt int) time.Duration {
 	if seconds, err := strconv.Atoi(retryAfter); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxWait)
@@ -281,7 +278,7 @@ func wait(ctx context.Context, d time.Duration) error {
 func read[T any](status int, answer []byte) (*T, error) {
 	if status >= http.StatusBadRequest {
 		refusal := &Error{Status: status, Code: status, DeveloperMessage: string(answer)}
-		_ = json.Unmarshal(answer, refusal) // what is no JSON is shown as it is
+		_ = json.Unmarshal(answer, refusal) // a body that is no JSON stays in DeveloperMessage
 		return nil, refusal
 	}
 	result := new(T)

@@ -1,4 +1,4 @@
-// Package clocktest is the time of a test: it stands still until it is moved.
+// Package clocktest has a fake clock for tests, which stands still until it is moved.
 package clocktest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Start is when a test begins.
+// Start is the time of a new Clock.
 var Start = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
 
 // Clock is a clock at Start.
@@ -29,6 +29,5 @@ func (c *Clock) Move(by time.Duration) {
 	c.since += by
 }
 
-// Tick moves the clock by a millisecond, so that what is made afterwards sorts
-// behind what was made before.
+// Tick moves the clock by a millisecond, so that later ids sort behind earlier ids.
 func (c *Clock) Tick() { c.Move(time.Millisecond) }

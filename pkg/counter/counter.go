@@ -1,6 +1,6 @@
-// Package counter counts what is rate limited, in fixed windows, in a table of the
-// service's schema: a limit holds over all replicas, and what a transaction has
-// counted is taken back with it.
+// Package counter has the counters of rate limits in fixed windows, in a table of the service's
+// schema: a limit applies to all replicas together, and a rollback takes back what the transaction
+// has counted. (The rate limits of requests are in gateway/ratelimit.go.)
 package counter
 
 import (
@@ -34,8 +34,8 @@ type Count struct {
 	EndsAt time.Time
 }
 
-// Count returns the counter of a subject at a time. A caller that decides by it must
-// hold a lock under which all count that subject.
+// Count returns the counter of a subject at a time. A caller that decides by the counter must
+// hold a lock that all transactions which count the subject hold too.
 func (c Counters) Count(ctx context.Context, tenant id.ID, subject string, now time.Time) (Count, error) {
 	count, err := pg.One[Count](ctx, c.tx, `SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant,
 		subject, now)

@@ -1,12 +1,12 @@
 // Package customdata is custom data: the keys and values that clients attach to tenants,
 // applications, directories, groups, organizations and accounts
-// (docs/interface/custom-data.md). Document is
-// what is kept and how it changes, parse.go reads it from a body and checks it, leaf.go finds
-// what can be searched in it. Package customdatastore keeps it in the schema of a service,
-// package rest has its endpoints.
+// (docs/interface/custom-data.md). Document is the stored JSON object and its changes, parse.go
+// parses and validates it (keys, size, depth), leaf.go extracts the values that can be searched.
+// Package customdatastore stores it in the schema of a service, pkg/rest/customdata.go has its
+// endpoints. The owner of customData is the resource that has it.
 //
-// A document is text, not jsonb: numbers and strings come back digit for digit and escape for
-// escape, which jsonb would not do for 1e100000, 1.50 or "\u0000".
+// A document is stored as text, not as jsonb, so that a client gets numbers and strings back exactly
+// as it has sent them; jsonb would change 1e100000, 1.50 or "\u0000".
 package customdata
 
 import (
@@ -22,21 +22,21 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// Resource is the customData of an owner as a client sees it. It is created
-// with its owner; that it changes does not change its owner.
+// Resource is the customData of an owner with its times. It is created with its owner; a change of it
+// does not change the times of the owner.
 type Resource struct {
 	Document   Document
 	CreatedAt  time.Time
 	ModifiedAt time.Time
 }
 
-// Owners is the customData of one kind of owner. Its methods return
-// apierr.NotFound when the tenant has no such owner.
+// Owners reads and changes the customData of one kind of owner. Its methods return apierr.NotFound if
+// the tenant has no such owner.
 type Owners interface {
 	// Read returns the customData of an owner.
 	Read(ctx context.Context, owner id.Ref) (Resource, error)
 	// Merge adds the members of in to an owner's customData, or replaces them, and
-	// returns the whole. An empty document changes nothing.
+	// returns the result. An empty document changes nothing.
 	Merge(ctx context.Context, owner id.Ref, in Document) (Resource, error)
 	// Clear removes all keys of an owner's customData.
 	Clear(ctx context.Context, owner id.Ref) error
@@ -48,9 +48,9 @@ type Owners interface {
 // without the three reserved members of a representation.
 const MaxSize = 10 << 20
 
-// Document is the text of a JSON object that Parse accepted: without white
-// space, keys unique and in the order in which they were first set, values as
-// they were sent. The zero value is the empty document.
+// Document is the text of a JSON object that Parse has accepted: without white space, with unique
+// keys in the order in which they were first set, and with the values as they were sent. The zero
+// value is the empty document.
 type Document string
 
 const empty Document = "{}"
@@ -71,7 +71,7 @@ func (d *Document) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// Append writes the document to the end of dst.
+// Append appends the document to dst.
 func (d Document) Append(dst []byte) []byte {
 	if d.IsEmpty() {
 		d = empty
@@ -79,9 +79,9 @@ func (d Document) Append(dst []byte) []byte {
 	return append(dst, d...)
 }
 
-// Merge returns the document with the members of in: those that it has are
-// replaced whole and keep their position, the others follow. It returns
-// apierr.CustomDataSize when that is larger than MaxSize or has too many keys.
+// Merge returns the document with the members of in: existing members are replaced at their position
+// (no deep merge), new members are added at the end. It returns apierr.CustomDataSize if the result
+// is larger than MaxSize or has too many keys.
 func (d Document) Merge(in Document) (Document, error) {
 	if in.IsEmpty() {
 		return d, nil
@@ -115,9 +115,9 @@ func (d Document) Merge(in Document) (Document, error) {
 // MaxPrinted is the longest value that Printed returns, in bytes.
 const MaxPrinted = 4000
 
-// Printed returns the values of keys as they stand in a text: a string as it is, a
-// number as it was sent, true or false. A key has none when it is absent, when
-// its value is null, an object or an array, or longer than MaxPrinted.
+// Printed returns the values of keys as text, for the macros of mails: a string without its quotes, a
+// number as it was sent, true or false. It leaves out keys that are absent, and values that are
+// null, an object, an array, or longer than MaxPrinted.
 func (d Document) Printed(keys []string) map[string]string {
 	if len(keys) == 0 || d.IsEmpty() {
 		return nil
@@ -127,20 +127,20 @@ func (d Document) Printed(keys []string) map[string]string {
 		if !slices.Contains(keys, name) {
 			return
 		}
-		if value, ok := printed(member[len(name)+len(`"":`):]); ok {
+		if value, ok := printableText(member[len(name)+len(`"":`):]); ok {
 			values[name] = value
 		}
 	})
 	return values
 }
 
-// printed returns the text of a JSON value, if it has one.
-func printed(value string) (text string, ok bool) {
+// printableText returns the text of a JSON value, if Printed returns it.
+func printableText(value string) (text string, ok bool) {
 	switch value[0] {
 	case '{', '[', 'n':
 		return "", false
 	case '"':
-		const longest = len(`\u0000`) // of a byte
+		const longest = len(`\u0000`) // the longest escape of one byte
 		if len(value) > longest*MaxPrinted || json.Unmarshal([]byte(value), &text) != nil {
 			return "", false
 		}
@@ -150,7 +150,7 @@ func printed(value string) (text string, ok bool) {
 	return text, len(text) <= MaxPrinted
 }
 
-// Without returns the document without a key, which it need not have.
+// Without returns the document without a key; the key may be absent.
 func (d Document) Without(key string) Document {
 	out := builder{}
 	out.text.Grow(len(d))
@@ -162,8 +162,7 @@ func (d Document) Without(key string) Document {
 	return out.document()
 }
 
-// each calls fn with every key and its member, which is the key in quotes, a
-// colon and the value.
+// each calls fn with every key, and its member as text: the key in quotes, a colon and the value.
 func (d Document) each(fn func(name, member string)) {
 	if d.IsEmpty() {
 		return
@@ -186,7 +185,7 @@ func (d Document) each(fn func(name, member string)) {
 func (d Document) keys() (n int) {
 	const shortest = len(`"a":1,`)
 	if len(d) <= maxKeys*shortest {
-		return 0 // few enough
+		return 0 // the document is too short for more than maxKeys keys
 	}
 	in := decoder([]byte(d))
 	for {

@@ -14,24 +14,22 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 )
 
-// What of a document can be searched (docs/interface/search.md#custom-data) is
-// bounded, so that a row for each leaf fits PostgreSQL: a path and a text together
-// stay below the 2,704 bytes that a row of an index can have.
+// The limits of the values that can be searched (docs/interface/search.md#custom-data). A path and a
+// text together stay below the 2,704 bytes that PostgreSQL allows for a row of an index.
 const (
-	MaxLeaves = 1000 // of a document: its first values other than null; those behind are not found
-	MaxText   = 512  // characters; a longer text is not found, also not by its beginning
+	MaxLeaves = 1000 // of a document: its first values other than null; later values are not found
+	MaxText   = 512  // characters; a longer text is not found, also not by a prefix
 	MaxPath   = 512  // characters of a joined path; values below a longer one are not found
 	maxDigits = 400  // of a number written out; a longer one is found by its text only
 )
 
-// Leaf is a value of a document that a search can find. Null, empty objects and
-// arrays, and texts with NUL, which PostgreSQL cannot hold, are none.
+// Leaf is a value of a document that a search can find. Null, empty objects and arrays, and texts
+// with NUL, which PostgreSQL cannot store, are not leaves.
 type Leaf struct {
-	// Path is the keys that lead to the value, joined by dots, which no key
-	// has: "greetings.morning". The elements of an array are at its own path.
+	// Path is the keys of the value joined by dots, which no key contains:
+	// "greetings.morning". The elements of an array have the path of the array.
 	Path string
-	// Element says that the value is somewhere in an array: its path may have
-	// other values too.
+	// Element says that the value is in an array, so that its path may have several values.
 	Element bool
 	// Text is the value in the normal form of field.Fold: a string, the digits
 	// of a number as they were sent, true or false.
@@ -44,7 +42,7 @@ type Leaf struct {
 	Start *time.Time
 }
 
-// Leaves returns what can be searched, in the order of the document.
+// Leaves returns the values that can be searched, in the order of the document.
 func (d Document) Leaves() []Leaf {
 	w := walker{in: decoder([]byte(d))}
 	for w.values < MaxLeaves && w.next() == nil {
@@ -52,13 +50,13 @@ func (d Document) Leaves() []Leaf {
 	return w.leaves
 }
 
-// walker goes once over a document. Like the parser it does not recurse.
+// walker reads a document in one pass. Like the parser it does not recurse.
 type walker struct {
 	in     *jsontext.Decoder
 	path   []byte
 	open   []int // the length of the path of each object or array that has begun
-	arrays int   // that have begun
-	values int   // passed, other than null
+	arrays int   // number of open arrays
+	values int   // number of values so far, without null
 	leaves []Leaf
 }
 
@@ -101,15 +99,15 @@ func (w *walker) next() error {
 	return err
 }
 
-// text takes a string.
+// text adds a string.
 func (w *walker) text(quoted jsontext.Value) {
 	w.values++
-	const longest = len(`\ud83d\ude00`) // of a character
+	const longest = len(`\ud83d\ude00`) // the longest escape of one character
 	if len(w.path) > MaxPath || len(quoted) > longest*MaxText+len(`""`) {
 		return
 	}
 	var text string
-	if json.Unmarshal(quoted, &text) != nil || strings.ContainsRune(text, 0) || !short(text) {
+	if json.Unmarshal(quoted, &text) != nil || strings.ContainsRune(text, 0) || !isShort(text) {
 		return
 	}
 	leaf := Leaf{Text: field.Fold(text)}
@@ -119,9 +117,9 @@ func (w *walker) text(quoted jsontext.Value) {
 	w.add(leaf)
 }
 
-// short reports whether a text has at most MaxText characters, also after
-// normalisation, which makes up to eighteen of one. It stops once it knows.
-func short(text string) bool {
+// isShort reports whether a text has at most MaxText characters after normalisation (NFKC), which
+// can make eighteen characters of one.
+func isShort(text string) bool {
 	var form norm.Iter
 	form.InitString(norm.NFKC, text)
 	n := 0
@@ -131,7 +129,7 @@ func short(text string) bool {
 	return n <= MaxText
 }
 
-// scalar takes a number, true or false.
+// scalar adds a number, true or false.
 func (w *walker) scalar(text string) {
 	w.values++
 	if len(w.path) > MaxPath || len(text) > MaxText {
@@ -146,13 +144,13 @@ func (w *walker) scalar(text string) {
 
 func (w *walker) add(leaf Leaf) {
 	leaf.Path, leaf.Element = string(w.path), w.arrays > 0
-	if utf8.RuneCountInString(leaf.Text) <= MaxText { // folding makes up to three of one
+	if utf8.RuneCountInString(leaf.Text) <= MaxText { // case folding can make three characters of one
 		w.leaves = append(w.leaves, leaf)
 	}
 }
 
-// digits returns how many digits a JSON number has when it is written out without
-// an exponent. An absurd exponent counts as too many.
+// digits returns the number of digits of a JSON number without an exponent. For a huge exponent it is
+// maxDigits + 1.
 func digits(number string) int {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(number, "-")), "e")
 	whole, fraction, _ := strings.Cut(mantissa, ".")

@@ -22,16 +22,16 @@ const (
 	maxDepth = 9990
 )
 
-// readOnly are the reserved members that a representation shows. A client that
-// posts back what it read sends them as strings; they are ignored.
+// readOnly are the reserved members of a representation. They are ignored if a client sends them back
+// as strings.
 var readOnly = []string{"href", "createdAt", "modifiedAt"}
 
-// reserved are the other keys that are refused at every level.
+// reserved are the other reserved keys, which are refused at every level.
 var reserved = []string{"meta", "spMeta", "spmeta", "ionmeta", "ionMeta"}
 
-// Parse reads customData from a body and checks it
-// (docs/interface/custom-data.md#restrictions). A key that an object has twice
-// counts as it stands there last. It returns apierr.Encoding, Format,
+// Parse parses and validates the customData of a body
+// (docs/interface/custom-data.md#restrictions). The last value of a duplicate key
+// applies. It returns apierr.Encoding, Format,
 // CustomDataKeyEmpty, CustomDataKeyLong, CustomDataKeyInvalid, CustomDataReserved
 // or CustomDataSize.
 func Parse(text []byte) (Document, error) {
@@ -43,7 +43,7 @@ func Parse(text []byte) (Document, error) {
 	return d, nil
 }
 
-// parse is Parse, whose errors say what the customData is or has.
+// parse is Parse; the reasons of its errors have no subject ("is larger than …").
 func parse(text []byte) (Document, error) {
 	if !utf8.Valid(text) {
 		return "", apierr.Encoding.Because("is not valid UTF-8")
@@ -58,8 +58,8 @@ func parse(text []byte) (Document, error) {
 	return "", tooLarge
 }
 
-// decoder reads JSON with keys twice, of which the last counts, and with escapes of
-// half a surrogate pair, which are kept as they were sent.
+// decoder returns a JSON decoder that accepts duplicate keys, of which the last applies, and escapes of
+// half a surrogate pair, which are stored as they were sent.
 func decoder(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -70,34 +70,34 @@ var (
 	tooLarge    = apierr.CustomDataSize.Because("is larger than %d bytes", MaxSize)
 )
 
-// parser goes once over JSON and writes it without white space, and stops at the
-// first fault. It does not recurse: how deep a body is nested costs it a slice.
+// parser parses JSON in one pass, and writes it to out without white space; it stops at the first
+// error. It does not recurse, so that deep nesting does not exhaust the stack.
 type parser struct {
-	in   *jsontext.Decoder
-	out  []byte
-	open []container
-	keys int
-	cuts []span
+	in       *jsontext.Decoder
+	out      []byte
+	open     []container
+	keys     int
+	replaced []span
 }
 
-// container is an object or array that has begun.
+// container is an object or array whose end was not read yet.
 type container struct {
-	object  bool
-	members []member       // of an object
-	places  map[string]int // of the last member of each name, when there are many
+	object    bool
+	members   []member       // of an object
+	lastIndex map[string]int // index of the last member by name, from mapThreshold members on
 }
 
-// member is a key and where it begins in what is written.
+// member is a key and its position in out.
 type member struct {
 	name  string
 	start int
 }
 
-// span is a piece of what was written that a later member replaces.
+// span is a part of out that a later member with the same key replaces.
 type span struct{ start, end int }
 
-// many is the number of members from which a map finds one faster.
-const many = 16
+// mapThreshold is the number of members from which a map is faster than a search.
+const mapThreshold = 16
 
 func (p *parser) run() error {
 	if p.in.PeekKind() != '{' {
@@ -149,7 +149,7 @@ func malformed(err error) error {
 	return nil
 }
 
-// push opens a container, in the memory of a closed one where there is some.
+// push begins a container, and reuses the memory of an earlier container.
 func (p *parser) push(object bool) {
 	if len(p.open) == cap(p.open) {
 		p.open = append(p.open, container{object: object})
@@ -160,13 +160,13 @@ func (p *parser) push(object bool) {
 	*c = container{object: object, members: c.members[:0]}
 }
 
-// member reads a key. Its value follows, unless it is one that is ignored.
+// member reads a key, and skips the value of a read-only member.
 func (p *parser) member() error {
 	quoted, err := p.in.ReadValue()
 	if err != nil {
 		return notAnObject
 	}
-	name, err := key(string(quoted))
+	name, err := parseKey(string(quoted))
 	if err != nil {
 		return err
 	}
@@ -177,20 +177,19 @@ func (p *parser) member() error {
 		return tooManyKeys
 	}
 	c := &p.open[len(p.open)-1]
-	former := c.place(name)
+	former := c.indexOf(name)
 	if len(c.members) > 0 {
 		p.out = append(p.out, ',')
 	}
 	c.add(member{name, len(p.out)})
 	if former >= 0 {
-		p.cuts = append(p.cuts, span{c.members[former].start, c.members[former+1].start})
+		p.replaced = append(p.replaced, span{c.members[former].start, c.members[former+1].start})
 	}
 	p.out = append(append(append(p.out, '"'), name...), '"', ':')
 	return nil
 }
 
-// ignore passes over the value of a read-only member, which only the document
-// itself has.
+// ignore skips the value of a read-only member, which is allowed only at the top level.
 func (p *parser) ignore(name string) error {
 	if len(p.open) > 1 || p.in.PeekKind() != '"' {
 		return apierr.CustomDataReserved.Because("has the reserved key %q", name)
@@ -198,10 +197,10 @@ func (p *parser) ignore(name string) error {
 	return malformed(p.in.SkipValue())
 }
 
-// place returns the index of the last member of a name, or -1.
-func (c *container) place(name string) int {
-	if c.places != nil {
-		if at, known := c.places[name]; known {
+// indexOf returns the index of the last member with a name, or -1.
+func (c *container) indexOf(name string) int {
+	if c.lastIndex != nil {
+		if at, known := c.lastIndex[name]; known {
 			return at
 		}
 		return -1
@@ -217,26 +216,26 @@ func (c *container) place(name string) int {
 func (c *container) add(m member) {
 	c.members = append(c.members, m)
 	switch {
-	case c.places != nil:
-		c.places[m.name] = len(c.members) - 1
-	case len(c.members) == many:
-		c.places = map[string]int{}
+	case c.lastIndex != nil:
+		c.lastIndex[m.name] = len(c.members) - 1
+	case len(c.members) == mapThreshold:
+		c.lastIndex = map[string]int{}
 		for at, m := range c.members {
-			c.places[m.name] = at
+			c.lastIndex[m.name] = at
 		}
 	}
 }
 
-// document is what was written without the members that later ones replace.
+// document returns out without the members that later members replace.
 func (p *parser) document() Document {
-	if len(p.cuts) == 0 {
+	if len(p.replaced) == 0 {
 		return Document(p.out)
 	}
-	slices.SortFunc(p.cuts, func(a, b span) int { return a.start - b.start })
+	slices.SortFunc(p.replaced, func(a, b span) int { return a.start - b.start })
 	kept, from := p.out[:0], 0
-	for _, cut := range p.cuts {
+	for _, cut := range p.replaced {
 		if cut.start < from {
-			continue // inside the last one
+			continue // inside of the span that was just removed
 		}
 		kept = append(kept, p.out[from:cut.start]...)
 		from = cut.end
@@ -244,8 +243,8 @@ func (p *parser) document() Document {
 	return Document(append(kept, p.out[from:]...))
 }
 
-// key reads a key in its quotes and checks it.
-func key(quoted string) (name string, err error) {
+// parseKey decodes and validates a key in quotes.
+func parseKey(quoted string) (name string, err error) {
 	name = quoted[1 : len(quoted)-1]
 	if strings.IndexByte(name, '\\') >= 0 {
 		if err := json.Unmarshal([]byte(quoted), &name); err != nil {
@@ -257,7 +256,7 @@ func key(quoted string) (name string, err error) {
 		return "", apierr.CustomDataKeyEmpty.Because("has an empty key")
 	case n > maxKey:
 		return "", apierr.CustomDataKeyLong.Because("has a key of %d characters; at most %d are allowed", n, maxKey)
-	case !plain(name):
+	case !hasKeyCharacters(name):
 		return "", apierr.CustomDataKeyInvalid.Because("has the key %q; a key has the characters 0-9 A-Z a-z _ - and begins with no dash", name)
 	case slices.Contains(reserved, name):
 		return "", apierr.CustomDataReserved.Because("has the reserved key %q", name)
@@ -265,7 +264,7 @@ func key(quoted string) (name string, err error) {
 	return name, nil
 }
 
-func plain(name string) bool {
+func hasKeyCharacters(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
 		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', c == '_', c == '-' && i > 0:

@@ -1,5 +1,5 @@
-// Package deployment is what all processes of a deployment share: the list of
-// services, the public address, the secrets, and the addresses of each other.
+// Package deployment has the configuration that all processes of a deployment share: the list of
+// services, the base URL, the internal secret, and the addresses of the services.
 package deployment
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Services are the services, each after those that it calls. The gateway and the
-// end-to-end tests read this list.
+// Services are the names of the services, each after the services that it calls. The gateway and the
+// end-to-end tests use this list.
 var Services = []string{"directory", "application", "mfa", "oauth", "notification", "idsite"}
 
 // Config is the environment that all processes of a deployment share.
@@ -34,17 +34,17 @@ type Config struct {
 	AcceptedSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"previous or next internal secret, accepted during a rotation"`
 }
 
-// Common is a checked Config.
+// Common is a validated Config.
 type Common struct {
 	Base   href.Base
 	Alias  alias.Alias
 	Signer *caller.Signer
-	// Shared seals what the processes of the deployment send each other.
+	// Shared encrypts secrets that the processes of the deployment send each other.
 	Shared secure.Keyrings
 	Now    func() time.Time
 }
 
-// Open checks the configuration.
+// Open validates the configuration.
 func (c Config) Open() (Common, error) {
 	address, err := url.Parse(c.BaseURL)
 	if err != nil || address.Scheme != "https" || address.Host == "" || strings.TrimSuffix(address.Path, "/") != "/v1" {
@@ -78,13 +78,13 @@ func (c Config) Open() (Common, error) {
 	}, nil
 }
 
-// Dial collects the addresses of a service's peers. Its first error is that of Err.
+// Dial makes the peers of a service (the services that it calls). Err returns its first error.
 type Dial struct {
 	signer *caller.Signer
 	err    error
 }
 
-// Dial returns a Dial without peers. Its Err is that of the configuration, if it has one.
+// Dial returns a Dial. If the configuration is invalid, Err returns its error.
 func (c Config) Dial() *Dial {
 	common, err := c.Open()
 	return &Dial{signer: common.Signer, err: err}

@@ -7,15 +7,15 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 )
 
-// ClientAPI is where applications have their Client APIs. The application
-// service lets their origins in, the oauth service shows their addresses, and the idsite
-// service leaves no tenant a domain there.
+// ClientAPI has the domain below which applications have their Client APIs. The application service
+// allows their origins, the oauth service returns their addresses, and the idsite service refuses it
+// as a custom domain of a tenant.
 type ClientAPI struct {
 	Suffix string   `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost" help:"domain under which each application has its Client API,"`
 	_      env.More `help:"<dnsLabel>.<suffix>"`
 }
 
-// Open checks the suffix and returns it.
+// Open validates and returns the suffix.
 func (c ClientAPI) Open() (suffix string, err error) {
 	return c.Suffix, CheckDomain("DOORWARD_CLIENT_API_SUFFIX", c.Suffix)
 }
@@ -25,8 +25,8 @@ const maxDomain = 253 - 2*64
 
 var domain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
-// CheckDomain refuses the value of a variable that is no domain under which
-// labels can be put.
+// CheckDomain returns an error if the value of a variable is no domain, or is too long for two further
+// labels.
 func CheckDomain(variable, value string) error {
 	if !domain.MatchString(value) || len(value) > maxDomain {
 		return fmt.Errorf("%s must be a host name in lower case of at most %d characters, such as id.example.com; %q is none", variable,

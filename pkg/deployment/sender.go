@@ -5,14 +5,14 @@ import (
 	"net/mail"
 )
 
-// Sender is the From address of the deployment's mails. The notification service
-// writes it into mails, the directory service shows it in templates.
+// Sender is the From address of the mails of the deployment. The notification service sends mails
+// with it, and the directory service shows it in email templates.
 type Sender struct {
 	Address string `env:"DOORWARD_MAIL_FROM" help:"address that mails come from; absent: no-reply@ and the host of DOORWARD_BASE_URL"`
 	Name    string `env:"DOORWARD_MAIL_FROM_NAME" help:"name that mails come from; absent: Doorward, or DOORWARD_ALIAS as a name"`
 }
 
-// Open checks the sender and fills in what is absent.
+// Open validates the sender, and sets the defaults.
 func (s Sender) Open(common Common) (mail.Address, error) {
 	address := s.Address
 	if address == "" {

@@ -1,13 +1,12 @@
-// Package env reads a process's configuration from its environment. A struct
-// declares the variables:
+// Package env reads the configuration of a process from environment variables, in
+// place of os.Getenv and os.LookupEnv. A struct declares the variables:
 //
 //	type Config struct {
 //		Listen string `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
 //	}
 //
-// Every variable can be given as NAME_FILE, naming a file that holds the
-// value. All problems are gathered and reported at once, with what to change, and
-// a DOORWARD_ variable that nothing declares is one of them.
+// Every variable can be given as NAME_FILE, naming a file that has the value. All problems are
+// reported at once, with what to change; an unknown DOORWARD_ variable is a problem too.
 package env
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// prefix marks the names that belong to the product alone.
+// prefix is the prefix of the variables of the product: an unknown variable with it is an error.
 const prefix = "DOORWARD_"
 
 // Source is the environment of one process.
@@ -33,23 +32,23 @@ type Source struct {
 	values   map[string]string
 	declared []variable
 	problems []string
-	group    string            // of the variables that are declared next
-	provided map[string]string // what the process itself provides, by the variable that replaces it
+	group    string            // title of the group of the variables that are declared next
+	provided map[string]string // description of the default that Provide has set, by the name of the variable
 	unused   map[string]bool
-	partial  bool // a required variable may be absent
+	partial  bool // required variables may be absent
 }
 
 // More is the type of a blank field that continues a help text: a tag is one line.
 type More struct{}
 
 type variable struct {
-	group          string
-	names          []string
-	fallback, help string
-	required       bool
+	group              string
+	names              []string
+	defaultValue, help string
+	required           bool
 }
 
-// New takes the environment in the form of os.Environ.
+// New returns a source of the environment in the form of os.Environ.
 func New(environ []string) *Source {
 	s := &Source{values: map[string]string{}, provided: map[string]string{}, unused: map[string]bool{}}
 	for _, entry := range environ {
@@ -61,8 +60,8 @@ func New(environ []string) *Source {
 	return s
 }
 
-// Set sets a variable unless the environment has one: standalone
-// points its services at the servers that it started.
+// Set sets a variable that the environment does not set: standalone sets the addresses of the
+// servers that it has started.
 func (s *Source) Set(name, value string) {
 	if _, given := s.values[name]; !given {
 		if _, given := s.values[name+"_FILE"]; !given {
@@ -71,15 +70,14 @@ func (s *Source) Set(name, value string) {
 	}
 }
 
-// Group begins a group of variables, with its title in the help.
+// Group begins a group of variables, which --help shows under its title.
 func (s *Source) Group(title string) { s.group = title }
 
-// Provide says what the process uses where the environment does not set the
-// variable; the help shows it as the default.
+// Provide sets the text that the help shows as the default of a variable which the process
+// provides itself.
 func (s *Source) Provide(name, what string) { s.provided[name] = what }
 
-// Unused makes variables known that have no effect on this process, and leaves
-// them out of the help.
+// Unused declares variables that have no effect on this process; the help does not show them.
 func (s *Source) Unused(names ...string) {
 	for _, name := range names {
 		s.unused[name] = true
@@ -93,11 +91,11 @@ func (s *Source) Has(name string) bool {
 	return value || file
 }
 
-// Load fills the fields of the struct that into points at. The tag env names
-// the variable, or several of which the first that is set holds; default, help,
-// required:"true" and min describe it. A blank field of the type More continues the
-// help of the field before it. A struct field without the tag is loaded in turn, and a
-// field of the type Reload can load the struct again.
+// Load sets the fields of the struct that into points to. The tag env has the name of the
+// variable, or several names, of which the first that is set applies. The tags default, help,
+// required:"true" and min describe the variable. A blank field of the type More continues the help
+// of the field before it. A struct field without the tag env is loaded in the same way, and a field
+// of the type Reload is set to a function that loads the struct again.
 func (s *Source) Load(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
@@ -118,14 +116,14 @@ func (s *Source) Load(into any) {
 			help += " " + v.Type().Field(j).Tag.Get("help")
 		}
 		d := variable{
-			names: strings.Split(names, ","), fallback: field.Tag.Get("default"), help: help,
+			names: strings.Split(names, ","), defaultValue: field.Tag.Get("default"), help: help,
 			required: field.Tag.Get("required") == "true",
 		}
 		s.read(d, target, field.Tag.Get("min"))
 	}
 }
 
-// Load reads a configuration, as Source.Load does.
+// Load returns a configuration that Source.Load has loaded.
 func Load[Config any](s *Source) (cfg Config) {
 	s.Load(&cfg)
 	return cfg
@@ -137,7 +135,7 @@ func (s *Source) List(name, help string) (list []string) {
 	return list
 }
 
-// read declares a variable and assigns its value, or notes what is wrong with it.
+// read declares a variable and assigns its value, or records the problem of the value.
 func (s *Source) read(d variable, target reflect.Value, least string) {
 	s.declare(d)
 	name, text, err := s.lookup(d)
@@ -158,8 +156,8 @@ func (s *Source) read(d variable, target reflect.Value, least string) {
 // Reload is Source.Reload in a field of a struct that Load fills.
 type Reload func(into any) error
 
-// Reload fills the struct that into points at as Load does, from what the files that
-// the environment names hold now. It may be called once nothing else is configured.
+// Reload sets the fields of the struct that into points to as Load does, with the present content
+// of the files of the NAME_FILE variables. It may be called when the configuration is complete.
 func (s *Source) Reload(into any) error {
 	again := &Source{values: s.values}
 	again.Load(into)
@@ -169,16 +167,17 @@ func (s *Source) Reload(into any) error {
 	return nil
 }
 
-// Declare makes the variables of the struct that of points at known without
-// reading them: standalone reads some of them only after it has started the
-// servers that they name.
-func (s *Source) Declare(of any) { s.try(of) }
+// Declare declares the variables of the struct that of points to, without assigning values:
+// standalone loads some of them after it has started the servers whose addresses they are.
+func (s *Source) Declare(of any) { s.declareWithoutReading(of) }
 
-// Check is Declare that notes which of the values that are given cannot be read:
-// standalone reports the mistakes of all its parts before it starts any.
-func (s *Source) Check(of any) { s.problems = append(s.problems, s.try(of).problems...) }
+// Check is Declare that also records the problems of the values: standalone reports the mistakes in
+// the configuration of all its parts before it starts one of them.
+func (s *Source) Check(of any) {
+	s.problems = append(s.problems, s.declareWithoutReading(of).problems...)
+}
 
-func (s *Source) try(of any) *Source {
+func (s *Source) declareWithoutReading(of any) *Source {
 	trial := &Source{values: s.values, group: s.group, partial: true}
 	trial.Load(of)
 	for _, d := range trial.declared {
@@ -213,7 +212,7 @@ func (s *Source) lookup(d variable) (name, text string, err error) {
 			return name, strings.TrimRight(string(content), "\r\n"), nil
 		}
 	}
-	return d.names[0], d.fallback, nil
+	return d.names[0], d.defaultValue, nil
 }
 
 func assign(target reflect.Value, text, least string) error {
@@ -308,7 +307,7 @@ func (s *Source) Help(w io.Writer) {
 	_, _ = fmt.Fprintln(w, "\nEach variable can be given as NAME_FILE, naming a file that holds the value.")
 }
 
-// note is what the help says of a variable's default.
+// note returns what the help says about the default of a variable.
 func (s *Source) note(d variable) string {
 	for _, name := range d.names {
 		if what := s.provided[name]; what != "" {
@@ -318,8 +317,8 @@ func (s *Source) note(d variable) string {
 	switch {
 	case d.required:
 		return " (required)"
-	case d.fallback != "":
-		return " (default " + d.fallback + ")"
+	case d.defaultValue != "":
+		return " (default " + d.defaultValue + ")"
 	}
 	return ""
 }

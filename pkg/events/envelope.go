@@ -1,5 +1,6 @@
-// Package events lists what services tell each other (types.go), in which form it is
-// stored and sent (envelope.go), and how it is handled. Package outbox carries it.
+// Package events has the events between services: their types (types.go), the envelope in which they
+// are stored and sent (envelope.go), and the type of their handlers. Package outbox publishes and
+// consumes them (Kafka).
 //
 // A service has its handlers in its handlers.go, and registers them with Consume:
 //
@@ -24,7 +25,7 @@ import (
 
 // Event is one of the types of types.go.
 type Event interface {
-	// About names the tenant, and the resource whose events keep their order.
+	// About returns the tenant, and the resource whose events are delivered in order.
 	About() (tenant, subject id.ID)
 }
 
@@ -35,19 +36,19 @@ type Envelope struct {
 	Tenant    id.ID             `json:"tenant"`
 	Subject   id.ID             `json:"subject"`
 	At        time.Time         `json:"at"`
-	RequestID string            `json:"request,omitempty"` // of the request that caused it
-	Trace     map[string]string `json:"trace,omitempty"`   // W3C trace context of that request
+	RequestID string            `json:"request,omitempty"` // id of the request that caused the event
+	Trace     map[string]string `json:"trace,omitempty"`   // W3C trace context (traceparent) of that request, here and not in a Kafka header
 	Data      json.RawMessage   `json:"data"`
 }
 
-// Wrap makes the envelope of an event that ctx's request causes.
+// Wrap makes the envelope of an event. ctx is the context of the request that causes it.
 func Wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 	data, err := json.Marshal(event)
 	if err != nil {
 		return Envelope{}, err
 	}
 	trace := propagation.MapCarrier{}
-	telemetry.Carry(ctx, trace)
+	telemetry.InjectTrace(ctx, trace)
 	tenant, subject := event.About()
 	return Envelope{
 		ID: id.New(now), Type: reflect.TypeOf(event).Name(), Tenant: tenant, Subject: subject,
@@ -59,7 +60,7 @@ func Wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 // tenant and the trace of the request that caused it.
 func (e Envelope) Context(ctx context.Context) context.Context {
 	ctx = caller.Into(ctx, caller.Caller{Tenant: e.Tenant, RequestID: e.RequestID})
-	return telemetry.Continue(ctx, propagation.MapCarrier(e.Trace))
+	return telemetry.ExtractTrace(ctx, propagation.MapCarrier(e.Trace))
 }
 
 // Handler handles the events of one type.
@@ -68,8 +69,8 @@ type Handler struct {
 	Handle func(context.Context, Envelope) error
 }
 
-// On makes a handler. fn runs again after a failure or a second delivery, so
-// that its effect must be in one transaction with tx.Seen.
+// On makes a handler. fn runs again after a failure or a second delivery (at least once), so that it
+// must be idempotent: its effect must be in one transaction with tx.Seen (pkg/events/outbox/tx.go).
 func On[E Event](fn func(context.Context, Envelope, E) error) Handler {
 	name := reflect.TypeFor[E]().Name()
 	return Handler{name, func(ctx context.Context, e Envelope) error {
@@ -81,7 +82,7 @@ func On[E Event](fn func(context.Context, Envelope, E) error) Handler {
 	}}
 }
 
-// Malformed marks an event that no retry can read.
+// Malformed is the error of an event that cannot be decoded: it is not retried.
 type Malformed struct{ error }
 
 func (m Malformed) Unwrap() error { return m.error }

@@ -19,7 +19,7 @@ type AccountRegistered struct {
 // About names the account.
 func (e AccountRegistered) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// AccountVerified says that the email of an account was proven.
+// AccountVerified says that the email of an account was verified.
 type AccountVerified struct {
 	Tenant    id.ID `json:"tenant"`
 	Account   id.ID `json:"account"`
@@ -29,13 +29,13 @@ type AccountVerified struct {
 // About names the account.
 func (e AccountVerified) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// VerificationRequested says that an account is to get another mail to prove its
+// VerificationRequested says that an account is to get another mail to verify its
 // email.
 type VerificationRequested struct {
 	Tenant      id.ID  `json:"tenant"`
 	Account     id.ID  `json:"account"`
 	Directory   id.ID  `json:"directory"`
-	Application id.ID  `json:"application,omitzero"` // through which it was asked, if any
+	Application id.ID  `json:"application,omitzero"` // through which it was requested, if any
 	Token       []byte `json:"token"`                // sealed verification token
 }
 
@@ -48,7 +48,7 @@ type PasswordResetRequested struct {
 	Tenant      id.ID  `json:"tenant"`
 	Account     id.ID  `json:"account"`
 	Directory   id.ID  `json:"directory"`
-	Application id.ID  `json:"application,omitzero"` // through which it was asked, if any
+	Application id.ID  `json:"application,omitzero"` // through which it was requested, if any
 	Token       []byte `json:"token"`                // sealed reset token
 }
 
@@ -60,7 +60,7 @@ type PasswordReset struct {
 	Tenant      id.ID `json:"tenant"`
 	Account     id.ID `json:"account"`
 	Directory   id.ID `json:"directory"`
-	Application id.ID `json:"application,omitzero"` // through which it was asked, if any
+	Application id.ID `json:"application,omitzero"` // through which it was requested, if any
 }
 
 // About names the account.
@@ -77,7 +77,7 @@ type SignUpRequested struct {
 // About names the account.
 func (e SignUpRequested) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// GroupDeleted says that the group is gone, not its members.
+// GroupDeleted says that a group was deleted. Its members were not deleted.
 type GroupDeleted struct {
 	Tenant    id.ID `json:"tenant"`
 	Group     id.ID `json:"group"`
@@ -87,7 +87,7 @@ type GroupDeleted struct {
 // About names the group.
 func (e GroupDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Group }
 
-// AccountDeleted says that the account is gone; what others hold of it goes too.
+// AccountDeleted says that an account was deleted; other services delete their data of it.
 type AccountDeleted struct {
 	Tenant  id.ID `json:"tenant"`
 	Account id.ID `json:"account"`
@@ -96,7 +96,7 @@ type AccountDeleted struct {
 // About names the account.
 func (e AccountDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// DirectoryDeleted says that the directory, its groups and its accounts are gone.
+// DirectoryDeleted says that a directory, its groups and its accounts were deleted.
 type DirectoryDeleted struct {
 	Tenant    id.ID `json:"tenant"`
 	Directory id.ID `json:"directory"`
@@ -105,8 +105,8 @@ type DirectoryDeleted struct {
 // About names the directory.
 func (e DirectoryDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
 
-// AccountsDeleted says that some of the accounts that a deleted directory left are gone. It
-// follows DirectoryDeleted, as many times as it takes to name all of them.
+// AccountsDeleted says that accounts of a deleted directory were deleted. It follows
+// DirectoryDeleted, several times if necessary, until all accounts were named.
 type AccountsDeleted struct {
 	Tenant    id.ID   `json:"tenant"`
 	Directory id.ID   `json:"directory"`
@@ -116,7 +116,7 @@ type AccountsDeleted struct {
 // About names the directory.
 func (e AccountsDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
 
-// ApplicationDeleted says that the application is gone; its tokens and policies go too.
+// ApplicationDeleted says that an application was deleted; its tokens and policies are deleted too.
 type ApplicationDeleted struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
@@ -125,8 +125,8 @@ type ApplicationDeleted struct {
 // About names the application.
 func (e ApplicationDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Application }
 
-// ChallengeCreated says that a code is to be sent to a phone. Message holds the
-// placeholder ${code} where the code goes; after ExpiresAt it is of no use.
+// ChallengeCreated says that a code is to be sent to a phone. Message has the placeholder ${code}
+// for the code; after ExpiresAt the message is not sent.
 type ChallengeCreated struct {
 	Tenant    id.ID     `json:"tenant"`
 	Account   id.ID     `json:"account"`
@@ -162,17 +162,17 @@ type TextReported struct {
 // About names the account.
 func (e TextReported) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// PasswordChange is how an account came by a new password.
+// PasswordChange is how the password of an account was changed.
 type PasswordChange string
 
-// The ways to a new password.
+// The ways to change a password.
 const (
 	PasswordByReset         PasswordChange = "RESET"         // its owner used a reset token
 	PasswordByAdministrator PasswordChange = "ADMINISTRATOR" // an API key of an administrator set it
 )
 
-// PasswordChanged says that an account has a new password, so that what was
-// issued for the former one can be revoked.
+// PasswordChanged says that an account has a new password, so that tokens and sessions that were
+// issued before can be revoked.
 type PasswordChanged struct {
 	Tenant  id.ID          `json:"tenant"`
 	Account id.ID          `json:"account"`

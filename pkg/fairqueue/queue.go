@@ -1,6 +1,7 @@
-// Package fairqueue shares a few workers fairly between tenants: the password
-// hashes of package secure and the large bodies of the gateway wait in such a queue.
-// What does not fit is refused (load shedding), the noisy neighbour first.
+// Package fairqueue shares a few workers fairly between tenants (fair queueing, round robin). The
+// password hashes of package secure and the large bodies of the gateway wait in such a queue.
+// When the queue is full, requests are refused (load shedding, backpressure), those of the noisy
+// neighbour first.
 package fairqueue
 
 import (
@@ -13,62 +14,62 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// ErrFull refuses what does not fit into the queue.
+// ErrFull is the error of a request for which the queue has no room.
 var ErrFull = errors.New("the queue is full")
 
-// activeFor is for how long after its last use of a worker a tenant is active.
-const activeFor = 10 * time.Second
+// activeTenantTime is how long a tenant counts as active after its last use of a worker.
+const activeTenantTime = 10 * time.Second
 
-// Queue hands its workers to those that wait for one: the tenants take turns, and of one
-// tenant the oldest is first. A tenant with many logins delays another tenant's by one hash,
-// not by all that wait. Where there is more than one worker, and another tenant is active, one
-// tenant never holds all workers. When the queue is full, the newest entry of the tenant with
-// the most entries is refused.
+// Queue assigns its workers to waiting requests: the tenants take turns, and the requests of one
+// tenant are served in their order. A tenant with many logins delays the login of another tenant
+// by one hash and not by all hashes that wait. While another tenant is active, one tenant never has
+// all workers, unless there is only one worker. When the queue is full, the newest request of the
+// tenant with the most waiting requests is refused.
 type Queue struct {
-	mu      sync.Mutex
-	workers int
-	alone   int // how many of them a tenant uses while no other one is active
-	free    int
-	limit   int // how many may wait
-	waiting int
-	closing bool
-	used    map[id.ID]int      // workers by tenant
-	tenants map[id.ID][]ticket // never empty ones
-	order   []id.ID            // of tenants that wait; the next one is first
-	recent  [2]use             // the last use of a worker, and the last one of another tenant than that
+	mu         sync.Mutex
+	workers    int
+	aloneLimit int // workers that a tenant may use while no other tenant is active
+	free       int
+	maxWaiting int // requests that may wait
+	waiting    int
+	closing    bool
+	used       map[id.ID]int      // workers in use, by tenant
+	tenants    map[id.ID][]waiter // waiting requests, by tenant; no empty lists
+	turns      []id.ID            // the tenants with waiting requests; the next turn is first
+	recentUses [2]workerUse       // the last use of a worker, and the last use by another tenant
 }
 
-// use is when a tenant received a worker.
-type use struct {
+// workerUse is the time at which a tenant received a worker.
+type workerUse struct {
 	tenant id.ID
-	at     time.Time // read from the monotonic clock
+	at     time.Time // with the monotonic clock
 }
 
-// ticket is one that waits. It receives nil with a worker, and an error without.
-type ticket chan error
+// waiter is a waiting request. It receives nil when it has a worker, else an error.
+type waiter chan error
 
-// New makes a queue in which up to limit requests wait. A tenant uses up to alone
-// workers while no other one is active.
+// New makes a queue in which up to limit requests wait. A tenant may use up to alone
+// workers while no other tenant is active.
 func New(workers, alone, limit int) *Queue {
-	return &Queue{workers: workers, alone: alone, free: workers, limit: limit, used: map[id.ID]int{}, tenants: map[id.ID][]ticket{}}
+	return &Queue{workers: workers, aloneLimit: alone, free: workers, maxWaiting: limit, used: map[id.ID]int{}, tenants: map[id.ID][]waiter{}}
 }
 
-// Acquire waits for a worker. It returns ErrFull, or the error of a context that ends
-// before. Each call without an error is followed by one of Release.
+// Acquire waits for a worker. It returns ErrFull, or the error of the context if that ends first.
+// After nil the caller must call Release.
 func (q *Queue) Acquire(ctx context.Context, tenant id.ID) error {
 	q.mu.Lock()
-	if q.free > 0 && q.used[tenant] < q.most(tenant) {
-		q.take(tenant)
+	if q.free > 0 && q.used[tenant] < q.workerLimit(tenant) {
+		q.assignWorker(tenant)
 		q.mu.Unlock()
 		return nil
 	}
-	if q.waiting >= q.limit && !q.makeRoom(tenant) {
+	if q.waiting >= q.maxWaiting && !q.refuseNewestOfLongest(tenant) {
 		q.mu.Unlock()
 		return ErrFull
 	}
-	t := make(ticket, 1)
+	t := make(waiter, 1)
 	if len(q.tenants[tenant]) == 0 {
-		q.order = append(q.order, tenant)
+		q.turns = append(q.turns, tenant)
 	}
 	q.tenants[tenant] = append(q.tenants[tenant], t)
 	q.waiting++
@@ -77,39 +78,39 @@ func (q *Queue) Acquire(ctx context.Context, tenant id.ID) error {
 	case err := <-t:
 		return err
 	case <-ctx.Done():
-		q.abandon(tenant, t)
+		q.cancelWait(tenant, t)
 		return ctx.Err()
 	}
 }
 
-// most is how many workers a tenant may use now, at least one.
-func (q *Queue) most(tenant id.ID) int {
-	other := q.recent[0]
+// workerLimit returns how many workers a tenant may use now, at least one.
+func (q *Queue) workerLimit(tenant id.ID) int {
+	other := q.recentUses[0]
 	if other.tenant == tenant {
-		other = q.recent[1]
+		other = q.recentUses[1]
 	}
 	switch {
 	case q.closing:
 		return q.workers
-	case other.at.IsZero() || time.Since(other.at) > activeFor:
-		return q.alone
+	case other.at.IsZero() || time.Since(other.at) > activeTenantTime:
+		return q.aloneLimit
 	}
-	return max(1, min(q.alone, q.workers-1))
+	return max(1, min(q.aloneLimit, q.workers-1))
 }
 
-// take gives a worker to a tenant.
-func (q *Queue) take(tenant id.ID) {
+// assignWorker assigns a free worker to a tenant.
+func (q *Queue) assignWorker(tenant id.ID) {
 	q.free--
 	q.used[tenant]++
-	if q.recent[0].tenant != tenant {
-		q.recent[1] = q.recent[0]
+	if q.recentUses[0].tenant != tenant {
+		q.recentUses[1] = q.recentUses[0]
 	}
-	q.recent[0] = use{tenant, time.Now()}
+	q.recentUses[0] = workerUse{tenant, time.Now()}
 }
 
-// makeRoom refuses the newest of the tenant with the most, if that tenant has more
-// than the given one will have.
-func (q *Queue) makeRoom(tenant id.ID) bool {
+// refuseNewestOfLongest refuses the newest waiting request of the tenant with the most, if that
+// tenant has more waiting requests than the given tenant will have.
+func (q *Queue) refuseNewestOfLongest(tenant id.ID) bool {
 	var longest id.ID
 	for other, tickets := range q.tenants {
 		if len(tickets) > len(q.tenants[longest]) {
@@ -126,7 +127,7 @@ func (q *Queue) makeRoom(tenant id.ID) bool {
 	return true
 }
 
-// Release returns the worker of a tenant and hands free ones to the next that wait.
+// Release releases the worker of a tenant and assigns free workers to waiting requests.
 func (q *Queue) Release(tenant id.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,23 +136,23 @@ func (q *Queue) Release(tenant id.ID) {
 		delete(q.used, tenant)
 	}
 	for q.free > 0 {
-		turn := slices.IndexFunc(q.order, func(t id.ID) bool { return q.used[t] < q.most(t) })
+		turn := slices.IndexFunc(q.turns, func(t id.ID) bool { return q.used[t] < q.workerLimit(t) })
 		if turn < 0 {
 			return
 		}
-		next := q.order[turn]
+		next := q.turns[turn]
 		oldest := q.tenants[next][0]
 		q.remove(next, 0)
 		if len(q.tenants[next]) > 0 {
-			q.order = append(slices.Delete(q.order, turn, turn+1), next)
+			q.turns = append(slices.Delete(q.turns, turn, turn+1), next)
 		}
-		q.take(next)
+		q.assignWorker(next)
 		oldest <- nil
 	}
 }
 
-// abandon takes a ticket back, and the worker that it may have received meanwhile.
-func (q *Queue) abandon(tenant id.ID, t ticket) {
+// cancelWait removes a waiting request, or releases the worker that it has received meanwhile.
+func (q *Queue) cancelWait(tenant id.ID, t waiter) {
 	q.mu.Lock()
 	n := slices.Index(q.tenants[tenant], t)
 	if n >= 0 {
@@ -163,30 +164,30 @@ func (q *Queue) abandon(tenant id.ID, t ticket) {
 	}
 }
 
-// remove takes the n-th ticket of a tenant out of the queue.
+// remove removes the n-th waiting request of a tenant.
 func (q *Queue) remove(tenant id.ID, n int) {
 	q.waiting--
 	q.tenants[tenant] = slices.Delete(q.tenants[tenant], n, n+1)
 	if len(q.tenants[tenant]) == 0 {
 		delete(q.tenants, tenant)
-		n := slices.Index(q.order, tenant)
-		q.order = slices.Delete(q.order, n, n+1)
+		n := slices.Index(q.turns, tenant)
+		q.turns = slices.Delete(q.turns, n, n+1)
 	}
 }
 
-// Len is how many wait.
+// Len returns the number of waiting requests.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting
 }
 
-// Close waits until no worker is used. Nobody receives one afterwards: a later call
+// Close waits until no worker is in use. No request receives a worker afterwards: a later call
 // of Acquire waits until its context ends.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closing = true
-	q.limit += q.workers
+	q.maxWaiting += q.workers
 	q.mu.Unlock()
 	for range q.workers {
 		if err := q.Acquire(ctx, id.ID{}); err != nil {

@@ -69,7 +69,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 			t.Errorf("served %q, want %q", got, want)
 		}
 		w.q.Release(w.holders[0])
-		if w.q.free != 1 || w.q.waiting != 0 || len(w.q.tenants) != 0 || len(w.q.order) != 0 {
+		if w.q.free != 1 || w.q.waiting != 0 || len(w.q.tenants) != 0 || len(w.q.turns) != 0 {
 			t.Errorf("afterwards: %+v", w.q)
 		}
 	})
@@ -166,7 +166,7 @@ func TestOneWorkerIsKeptFreeOfATenantWhileAnotherIsActive(t *testing.T) {
 			t.Fatal("the worker that is kept free is not handed out")
 		}
 		w.q.Release(quiet)
-		<-time.After(activeFor + 1)
+		<-time.After(activeTenantTime + 1)
 		w.wait(t.Context(), tenant, "alone again")
 		if used := w.q.used[tenant]; used != 3 {
 			t.Fatalf("a tenant that is alone again uses %d workers of 3", used)

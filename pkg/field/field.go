@@ -1,6 +1,6 @@
-// Package field reads the members of a request body. It distinguishes absent from
-// null, takes the string forms of booleans and integers, and checks lengths and
-// values with the error codes of the interface
+// Package field decodes and validates the members of a JSON request body. It distinguishes absent
+// from null, accepts booleans and integers as strings, and validates lengths and values with the
+// error codes of the interface
 // (docs/interface/conventions.md#resources, docs/interface/limits.md#field-limits).
 package field
 
@@ -17,15 +17,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 )
 
-// Of is one member of a body. Absent: Present is false. Null: Present and Null
-// are true. Otherwise Value holds what was sent.
+// Of is a member of a body. If it is absent, Present is false; if it is null, Present and Null
+// are true; otherwise Value is the value that was sent.
 type Of[T any] struct {
 	Present bool
 	Null    bool
@@ -39,9 +37,9 @@ type (
 	Bool = Of[bool]
 	// Int is a member that holds a whole number.
 	Int = Of[int]
-	// Link is a member that points at another resource.
+	// Link is a member that is a link to another resource.
 	Link = Of[href.Link]
-	// Object is a member that holds an object, as it was sent.
+	// Object is a member that is an object, as it was sent.
 	Object = Of[json.RawMessage]
 	// List is a member that holds texts.
 	List = Of[[]string]
@@ -79,7 +77,7 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		f.Null = true
 		return nil
 	}
-	if _, verbatim := any(&f.Value).(*json.RawMessage); !verbatim && hasHalfPair(data) {
+	if _, verbatim := any(&f.Value).(*json.RawMessage); !verbatim && hasLoneSurrogate(data) {
 		return apierr.Encoding.Because("has an escape of half a surrogate pair, which is no character")
 	}
 	switch target := any(&f.Value).(type) {
@@ -118,25 +116,24 @@ func (f *Of[T]) UnmarshalJSON(data []byte) error {
 		}
 		*target = bytes.Clone(data)
 	default:
-		return expected(json.Unmarshal(data, target), reflect.TypeFor[T]())
+		return wrongTypeError(json.Unmarshal(data, target), reflect.TypeFor[T]())
 	}
 	return nil
 }
 
-// IsText reports whether a text that did not come in JSON can be kept: it is UTF-8
-// without the character NUL.
+// IsText reports whether a text that did not come in JSON can be stored: it is UTF-8 without the
+// character NUL.
 func IsText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
-// hasHalfPair reports whether well-formed JSON has an escape of half a surrogate pair
-// (RFC 8259, section 8.2), for which encoding/json would write U+FFFD. Objects that
-// are kept as they were sent may have it.
-func hasHalfPair(data []byte) bool {
+// hasLoneSurrogate reports whether well-formed JSON has an escape of half a surrogate pair
+// (RFC 8259, section 8.2), which encoding/json would decode to U+FFFD. Objects that
+// are stored as they were sent may have it.
+func hasLoneSurrogate(data []byte) bool {
 	return bytes.Contains(data, []byte(`\u`)) && !jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true))
 }
 
-// shape is what a client calls a value of a type; empty for types that no member
-// of a body has in this way.
-func shape(t reflect.Type) string {
+// typeName returns the name of a type in an error message; empty for types that need no message.
+func typeName(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Struct:
 		return "an object"
@@ -150,9 +147,9 @@ func shape(t reflect.Type) string {
 	return ""
 }
 
-// expected says what a member of a type, or a part of it, must be; errors other
-// than a wrong type stay.
-func expected(err error, member reflect.Type) error {
+// wrongTypeError returns apierr.WrongType, with the expected type, for an error of a wrong type. Other
+// errors are returned unchanged.
+func wrongTypeError(err error, member reflect.Type) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
 		return err
@@ -160,10 +157,10 @@ func expected(err error, member reflect.Type) error {
 	if wrong.Field != "" {
 		member = wrong.Type
 	}
-	if shape(member) == "" {
+	if typeName(member) == "" {
 		return err
 	}
-	return apierr.WrongType.Because("%s", strings.TrimSpace(wrong.Field+" must be "+shape(member)))
+	return apierr.WrongType.Because("%s", strings.TrimSpace(wrong.Field+" must be "+typeName(member)))
 }
 
 func unquote(data []byte) string {
@@ -173,9 +170,9 @@ func unquote(data []byte) string {
 	return string(data)
 }
 
-// Decode reads a body into the struct of members that in points at. Members
-// that only the resource's representation has (the JSON names of view, a
-// struct) are read-only: they are accepted and ignored. Any other is 2015.
+// Decode decodes a JSON body into the struct that in points to. Members that only the representation of
+// the resource has (the JSON names of the struct view) are read-only: they are ignored. It returns
+// apierr.UnknownProperty for any other member.
 func Decode(body []byte, in, view any) error {
 	if !utf8.Valid(body) {
 		return apierr.Encoding.Because("the body is not valid UTF-8")
@@ -225,10 +222,10 @@ func Decode(body []byte, in, view any) error {
 	return nil
 }
 
-// notJSON is for the end user of a program that sends no JSON object.
+// notJSON is the message for the end user of a program that does not send a JSON object.
 const notJSON = "The request cannot be read. Please tell the support of the application."
 
-// malformed says where a body is no JSON, or that it is no object.
+// malformed returns apierr.Format with the position of a syntax error, or for JSON that is no object.
 func malformed(body []byte, err error) error {
 	wrong, isOther := errors.AsType[*json.UnmarshalTypeError](err)
 	if isOther || err == nil {
@@ -242,15 +239,14 @@ func malformed(body []byte, err error) error {
 	if !ok {
 		return apierr.Format.Because("the body is not a JSON object").Saying(notJSON)
 	}
-	before := string(body[:min(max(syntax.Offset-1, 0), int64(len(body)))]) // the offset is behind what was read
+	before := string(body[:min(max(syntax.Offset-1, 0), int64(len(body)))]) // the offset is behind the character
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
 	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column, syntax.Error()).
 		Saying(notJSON)
 }
 
-// Nested is Decode for an object inside of a body; anything else instead has
-// the wrong type.
+// Nested is Decode for an object inside of a body. It returns apierr.WrongType for any other value.
 func Nested(data []byte, in, view any) error {
 	if data[0] != '{' {
 		return apierr.WrongType.Because("must be an object")
@@ -258,8 +254,8 @@ func Nested(data []byte, in, view any) error {
 	return Decode(data, in, view)
 }
 
-// Head has the members that every representation begins with, which a client may
-// send back: a view of Decode and Nested, or a part of one.
+// Head has the members that every representation begins with. It is a view for Decode and Nested, or
+// embedded in one: a client may send these members back.
 type Head struct {
 	Href       any `json:"href"`
 	CreatedAt  any `json:"createdAt"`
@@ -268,8 +264,7 @@ type Head struct {
 
 var memberCache sync.Map // reflect.Type → map[string][]int
 
-// members returns the JSON names of a struct's fields, those of embedded structs
-// too, with their indexes.
+// members returns the indexes of the fields of a struct, and of its embedded structs, by JSON name.
 func members(t reflect.Type) map[string][]int {
 	if known, ok := memberCache.Load(t); ok {
 		return known.(map[string][]int)
@@ -285,42 +280,43 @@ func members(t reflect.Type) map[string][]int {
 	return names
 }
 
-// What the reason of a required member ends with where it is the only one.
+// The ends of the reason for a single required member; refusals.go removes them for several.
 const (
 	notNull  = "; it cannot be null"
 	notBlank = notNull + ", empty or blank"
 )
 
-// Required reads a text that must have a value: surrounding white space is
-// trimmed; absent, null, empty or blank is 2000, more than most characters 2008.
+// Required returns a text that must have a value, without the white space around it. It returns
+// apierr.Required (2000) if it is absent, null, empty or blank, and apierr.TooLong (2008) for more than
+// most characters.
 func Required(f Text, name string, most int) (string, error) {
 	text := strings.TrimSpace(f.Or(""))
 	if text == "" {
 		return "", apierr.Required.Because("%s is required"+notBlank, name)
 	}
-	return text, within(text, name, most)
+	return text, checkLength(text, name, most)
 }
 
-// Verbatim is Required for a text whose white space at its ends is kept: it means
-// something to somebody else.
+// Verbatim is Required for a text whose white space at its ends is kept, because another system
+// compares it.
 func Verbatim(f Text, name string, most int) (string, error) {
 	if _, err := Required(f, name, most); err != nil {
 		return "", err
 	}
-	return f.Value, within(f.Value, name, most)
+	return f.Value, checkLength(f.Value, name, most)
 }
 
-// Optional reads a text that may be absent or null: nil. More than most
-// characters is 2008.
+// Optional returns a text that may be absent or null: then nil. It returns apierr.TooLong (2008) for
+// more than most characters.
 func Optional(f Text, name string, most int) (*string, error) {
 	if !f.Given() {
 		return nil, nil
 	}
-	return &f.Value, within(f.Value, name, most)
+	return &f.Value, checkLength(f.Value, name, most)
 }
 
-// Nonempty is Optional for a text that has at least one character when it is
-// there; an empty one is 2007.
+// Nonempty is Optional for a text that must not be empty if it is present. It returns apierr.TooShort
+// (2007) for an empty text.
 func Nonempty(f Text, name string, most int) (*string, error) {
 	if f.Given() && f.Value == "" {
 		return nil, apierr.TooShort.Because("%s is empty; leave it out or send null instead", name)
@@ -328,15 +324,15 @@ func Nonempty(f Text, name string, most int) (*string, error) {
 	return Optional(f, name, most)
 }
 
-func within(text, name string, most int) error {
+func checkLength(text, name string, most int) error {
 	if n := utf8.RuneCountInString(text); n > most {
 		return apierr.TooLong.Because("%s has %d characters; at most %d are allowed", name, n, most)
 	}
 	return nil
 }
 
-// Enum reads one of the allowed values, in any letter case; absent is the
-// fallback, null 2000, anything else 2003.
+// Enum returns one of the allowed values, which is compared in any letter case, or fallback if it is
+// absent. It returns apierr.Required (2000) for null, and apierr.Unsupported (2003) for another value.
 func Enum[E ~string](f Text, name string, fallback E, allowed ...E) (E, error) {
 	if !f.Present {
 		return fallback, nil
@@ -372,8 +368,9 @@ func join[E ~string](names []E, last string) string {
 	return text.String()
 }
 
-// Whole reads a whole number between least and most; absent is the
-// fallback, null 2000, one outside 2009 or 2010.
+// Whole returns a whole number from least to most, or fallback if it is absent. It returns
+// apierr.Required (2000) for null, and apierr.BelowMinimum or AboveMaximum (2009, 2010) for a number
+// outside of the range.
 func Whole(f Int, name string, fallback, least, most int) (int, error) {
 	switch {
 	case !f.Present:
@@ -386,44 +383,4 @@ func Whole(f Int, name string, fallback, least, most int) (int, error) {
 		return fallback, apierr.AboveMaximum.Because("%s is %d; it must be at most %d", name, f.Value, most)
 	}
 	return f.Value, nil
-}
-
-// Fold returns the normal form under which names, user names and emails are
-// unique and are looked up: Unicode NFKC, case folded. What is no UTF-8 folds
-// to U+FFFD: it has no normal form.
-func Fold(text string) string {
-	if isASCII(text) {
-		return strings.ToLower(text) // same result, faster
-	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(text))))
-}
-
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// FoldOptional is Fold for a text that may be absent, which folds to nothing.
-func FoldOptional(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return Fold(*text)
-}
-
-// cherokee folds the one script whose letters fold to upper case (Unicode,
-// CaseFolding.txt), where the library swaps the two cases.
-func cherokee(r rune) rune {
-	switch {
-	case 0xab70 <= r && r <= 0xabbf:
-		return r - 0xab70 + 0x13a0
-	case 0x13f8 <= r && r <= 0x13fd:
-		return r - 8
-	}
-	return r
 }

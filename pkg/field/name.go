@@ -1,18 +1,13 @@
 package field
 
 import (
-	"strings"
 	"unicode"
-	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// Name is Required for the name of a user, a group or a directory: other people
-// tell these apart by reading them. A character that cannot be seen is 2006 (see
-// Visible).
+// Name is Required for the name of a user, a group or a directory. It returns apierr.Format (2006) for
+// an invisible character (see Visible), because people distinguish resources by their names.
 func Name(f Text, name string, most int) (string, error) {
 	text, err := Required(f, name, most)
 	if err != nil {
@@ -21,8 +16,8 @@ func Name(f Text, name string, most int) (string, error) {
 	return text, Visible(name, text)
 }
 
-// Visible refuses a text with a control, format, bidirectional, private-use or
-// unassigned character, or with another that has no shape of its own, with 2006.
+// Visible returns apierr.Format (2006) for a text with an invisible character: a control, format,
+// bidirectional, private-use or unassigned character, or another without a glyph.
 func Visible(name, text string) error {
 	for _, r := range text {
 		if isInvisible(r) {
@@ -33,45 +28,10 @@ func Visible(name, text string) error {
 	return nil
 }
 
-// brailleBlank is a symbol to Unicode and an empty cell to a reader.
+// brailleBlank is a symbol by its Unicode category, but is shown as a blank.
 const brailleBlank = '\u2800'
 
 func isInvisible(r rune) bool {
 	return !unicode.IsGraphic(r) || r == brailleBlank ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-// Email takes an address: a local part, one @, and a domain with a dot inside, all
-// without white space and characters that cannot be seen (see Visible). Else 2006.
-// It is no stricter: carriers give out addresses that RFC 5322 has not, such as
-// jo..doe@example.com, and whether mail reaches one is for mail servers to say.
-func Email(name, value string) error {
-	local, domain, _ := strings.Cut(value, "@")
-	hasDot := strings.Contains(domain, ".") && strings.Trim(domain, ".") == domain
-	if local == "" || !hasDot || strings.Contains(domain, "@") || !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsSpace) ||
-		strings.ContainsFunc(value, isLookalike) || Visible(name, value) != nil {
-		return apierr.Format.Because("%s %q is not an email address such as jo@example.com", name, value).
-			Saying("That is not an email address. Please enter one such as jo@example.com.")
-	}
-	return nil
-}
-
-// SameMailbox reports whether two emails are surely those of one mailbox: they differ at
-// most in the case of ASCII letters. Fold, by which emails are unique and looked up, also
-// joins what mail servers and domains keep apart, such as ß and ss: it proves nothing of
-// who reads the mail.
-func SameMailbox(a, b string) bool {
-	lower := func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r - 'A' + 'a'
-		}
-		return r
-	}
-	return strings.Map(lower, norm.NFC.String(a)) == strings.Map(lower, norm.NFC.String(b))
-}
-
-// isLookalike recognises the dots of other scripts (RFC 3490, section 3.1) and
-// what Unicode takes for a dot or an @: addresses that differ by one look the same.
-func isLookalike(r rune) bool {
-	return r > unicode.MaxASCII && (r == '\u3002' || r == '\uff61' || strings.ContainsAny(norm.NFKC.String(string(r)), ".@"))
 }

@@ -1,5 +1,5 @@
-// Package href turns resources into the absolute URLs of the interface and
-// back. It is the only place that joins or splits them.
+// Package href makes the absolute URLs (href) of resources, and parses them. No other package joins or
+// splits such URLs.
 package href
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// Link is how a resource shows another.
+// Link is a link to another resource in a representation.
 type Link struct {
 	Href string `json:"href"`
 }
@@ -18,13 +18,13 @@ type Link struct {
 // and without a slash at the end: "https://localhost:8443/v1".
 type Base string
 
-// Ref names a resource: the collection it is addressed under, and its id.
+// Ref is a parsed URL of a resource: its collection and its id.
 type Ref struct {
 	Kind string // "accounts", "directories", …
 	ID   id.ID
 }
 
-// To returns the URL of a resource, or of something below it.
+// To returns the URL of a resource, or of a path below it.
 func (b Base) To(kind string, v id.ID, below ...string) string {
 	if len(below) == 0 {
 		return string(b) + "/" + kind + "/" + v.String()
@@ -32,12 +32,12 @@ func (b Base) To(kind string, v id.ID, below ...string) string {
 	return string(b) + "/" + kind + "/" + v.String() + "/" + strings.Join(below, "/")
 }
 
-// Path returns the URL of the joined segments.
+// Path returns the URL with the joined segments.
 func (b Base) Path(segments ...string) string {
 	return string(b) + "/" + strings.Join(segments, "/")
 }
 
-// Link is To as a link.
+// Link returns To as a link.
 func (b Base) Link(kind string, v id.ID, below ...string) Link {
 	return Link{Href: b.To(kind, v, below...)}
 }
@@ -51,10 +51,10 @@ func (b Base) OptionalLink(kind string, v id.ID, below ...string) *Link {
 	return &link
 }
 
-// Host is the address without the version segment.
+// Host returns the address without the version segment.
 func (b Base) Host() string { return strings.TrimSuffix(string(b), "/v1") }
 
-// Hostname is the host name of the address, without its port.
+// Hostname returns the host name of the address, without its port.
 func (b Base) Hostname() string {
 	address, err := url.Parse(string(b))
 	if err != nil {
@@ -63,7 +63,7 @@ func (b Base) Hostname() string {
 	return address.Hostname()
 }
 
-// Parse reads the URL of a resource of this deployment.
+// Parse parses the URL of a resource of this deployment.
 func (b Base) Parse(href string) (Ref, bool) {
 	rest, ok := strings.CutPrefix(href, string(b)+"/")
 	if !ok {
@@ -77,8 +77,8 @@ func (b Base) Parse(href string) (Ref, bool) {
 	return Ref{Kind: kind, ID: v}, err == nil && !v.IsZero()
 }
 
-// Last reads the URL of a resource of this deployment whose name is no ID, as
-// that of an API key is: the last segment, behind that of its kind.
+// Last parses the URL of a resource of this deployment whose name is no id.ID, such as an API key. It
+// returns the last segment, after that of the collection.
 func (b Base) Last(kind, href string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(href, b.Path(kind, ""))
 	name = strings.TrimSuffix(name, "/")

@@ -1,5 +1,5 @@
-// Package id holds the identifier of every resource: a UUID of version 7
-// (RFC 9562) in the database, 22 characters of base62 in a URL.
+// Package id has the identifier of every resource: a UUID of version 7 (UUIDv7, RFC 9562) in the
+// database, 22 characters of base62 in a URL.
 package id
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ID names one resource. The zero value names none: it is NULL in the
+// ID is the id of a resource. The zero value is no id: it is NULL in the
 // database (pg.RegisterID) and the empty string in text.
 type ID [16]byte
 
@@ -32,8 +32,8 @@ var digits = func() (table [256]byte) {
 	return table
 }()
 
-// New returns an ID that sorts after every ID of an earlier millisecond.
-// Its other 74 bits are random, so it cannot be guessed from its neighbours.
+// New returns an ID that sorts after every ID of an earlier millisecond. The 74 bits that are not time
+// are random, so that an ID cannot be guessed from others.
 func New(now time.Time) ID {
 	var v ID
 	_, _ = rand.Read(v[6:]) // crypto/rand.Read never fails: it ends the process instead
@@ -45,12 +45,12 @@ func New(now time.Time) ID {
 	return v
 }
 
-// Time returns the millisecond in which an ID of New was made.
+// Time returns the time of New, in milliseconds.
 func (v ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint32(v[:4]))<<16 | int64(binary.BigEndian.Uint16(v[4:6])))
 }
 
-// Parse reads what String wrote.
+// Parse parses a text of String.
 func Parse(s string) (ID, error) {
 	if len(s) != length {
 		return ID{}, ErrMalformed
@@ -76,8 +76,8 @@ func Parse(s string) (ID, error) {
 	return v, nil
 }
 
-// HasShape reports whether a text could be the id of some deployment: 20 to 22
-// digits of base 62. Parse takes fewer.
+// HasShape reports whether a text looks like an id: 20 to 22 digits of base62. Parse refuses some of
+// these texts.
 func HasShape(s string) bool {
 	for i := range len(s) {
 		if digits[s[i]] == 0xff {
@@ -87,7 +87,7 @@ func HasShape(s string) bool {
 	return 20 <= len(s) && len(s) <= length
 }
 
-// String is the form that stands in a URL.
+// String returns the text of the id in a URL; "" for the zero ID.
 func (v ID) String() string {
 	if v.IsZero() {
 		return ""
@@ -103,13 +103,13 @@ func (v ID) String() string {
 	return string(out[:])
 }
 
-// IsZero reports whether v names nothing.
+// IsZero reports whether v is the zero ID.
 func (v ID) IsZero() bool { return v == ID{} }
 
-// MarshalText writes the URL form.
+// MarshalText returns the text of String.
 func (v ID) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads the URL form; empty text is the zero ID.
+// UnmarshalText parses a text of String; an empty text is the zero ID.
 func (v *ID) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*v = ID{}

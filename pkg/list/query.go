@@ -1,6 +1,6 @@
-// Package list reads the query of a collection (pagination by offset and limit, order, search:
-// docs/interface/search.md). A Spec allows the attributes of one kind of resource;
-// nothing outside it reaches the database, where package listsql runs the query.
+// Package list parses the query of a collection (pagination by offset and limit, sort order orderBy,
+// search q, filters: docs/interface/search.md). A Spec is the allow-list of the attributes of one kind
+// of resource. Package listsql makes and runs the SQL.
 package list
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// Pagination: the page size. DefaultLimit holds where a client names none, and MaxLimit is the
-// greatest.
+// The page size of pagination: DefaultLimit applies if a client sends no limit, MaxLimit is the
+// maximum.
 const (
 	DefaultLimit = 25
 	MaxLimit     = 100
@@ -37,35 +37,35 @@ const (
 	Custom              // any value of custom data
 )
 
-// Bounds of what one query may ask.
+// The limits of one query.
 const (
 	maxOffset = 1<<31 - 1
-	maxCustom = 8 // conditions or sorts by custom data
+	maxCustom = 8 // filters and sorts by custom data
 )
 
-// Attribute is one that a client may search or sort by.
+// Attribute is an attribute by which a client may search or sort.
 type Attribute struct {
 	Column  string   // SQL expression
-	Folded  string   // SQL expression of its normal form, where a column holds it
+	Folded  string   // SQL expression of its normal form (field.Fold), if it has a column
 	Kind    Kind     // how it compares
-	Values  []string // of an Enum
-	Search  string   // SQL column that holds all text attributes, with an index for any part of it
-	Counted string   // SQL column by which the sizes of Parts are kept
+	Values  []string // allowed values of an Enum
+	Search  string   // SQL column with all text attributes and a trigram index
+	Counted string   // SQL column by which the maintained counts of listsql.Parts are grouped
 	Custom  *CustomValues
 	NoSort  bool
 	NoFind  bool
 }
 
-// CustomValues is where the searchable values of custom data are: a table v with
-// the columns path, text (folded), number, moment, and element, which is true
-// for a value inside an array.
+// CustomValues names the table of the searchable values of custom data: a table v with the columns
+// path, text (folded), number, moment, and element, which is true for a value in an array. The owner
+// of a value is the resource that has the custom data.
 type CustomValues struct {
 	From  string // with a condition: "account_values v WHERE v.tenant_id = $1"
-	Key   string // column that names the owner: "account_id"
+	Key   string // column with the id of the owner: "account_id"
 	Owner string // SQL of the owner's id: "a.id"
 }
 
-// Spec lists the attributes of one kind of resource by their JSON names. The
+// Spec is the allow-list of the attributes of one kind of resource, by their JSON names. The
 // name "customData.*" stands for every value of its custom data.
 type Spec map[string]Attribute
 
@@ -74,7 +74,7 @@ const (
 	anyCustom    = "customData.*"
 )
 
-// Find returns an attribute, and the path of one of custom data.
+// Find returns an attribute, and for an attribute of custom data its path.
 func (s Spec) Find(name string) (a Attribute, path string, known bool) {
 	if rest, isCustom := strings.CutPrefix(name, customPrefix); isCustom {
 		a, known = s[anyCustom]
@@ -87,7 +87,7 @@ func (s Spec) Find(name string) (a Attribute, path string, known bool) {
 func (a Attribute) sortable() bool   { return !a.NoSort }
 func (a Attribute) searchable() bool { return !a.NoFind }
 
-// names lists the attributes that a client may use, for a text: "createdAt, name
+// names returns the names of the usable attributes for an error message: "createdAt, name
 // or status".
 func (s Spec) names(usable func(Attribute) bool) string {
 	var names []string
@@ -103,7 +103,7 @@ func (s Spec) names(usable func(Attribute) bool) string {
 	return field.Or(names)
 }
 
-// isPath checks the form of a path: keys joined by dots.
+// isPath reports whether a text is a path of custom data: keys joined by dots.
 func isPath(path string) bool {
 	for key := range strings.SplitSeq(path, ".") {
 		if key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool {
@@ -115,7 +115,7 @@ func isPath(path string) bool {
 	return true
 }
 
-// Query is what a client asks of a collection.
+// Query is a parsed query of a collection.
 type Query struct {
 	Offset  int      `json:"offset"`
 	Limit   int      `json:"limit"`
@@ -123,34 +123,34 @@ type Query struct {
 	Filters []Filter `json:"filters,omitempty"`
 	Order   []Order  `json:"order,omitempty"`
 
-	// The times of the collection's owner, which its page repeats: see Of.
+	// The times of the parent resource, which are those of the page: see Of.
 	CreatedAt  time.Time `json:"createdAt,omitzero"`
 	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
 }
 
-// Of returns the query as one of a collection whose owner (a tenant, a directory,
-// an account) has these times. They are the times of its page.
+// Of returns the query with the times of the parent resource of the collection (a tenant, a
+// directory, an account), which are the times of the page.
 func (q Query) Of(createdAt, modifiedAt time.Time) Query {
 	q.CreatedAt, q.ModifiedAt = createdAt, modifiedAt
 	return q
 }
 
-// Owner is the parent resource of a collection: a tenant, a directory, an account.
-type Owner interface {
+// Parent is the parent resource of a collection: a tenant, a directory, an account.
+type Parent interface {
 	Times() (createdAt, modifiedAt time.Time)
 }
 
-// PageOf reads a page of the collection of an owner, with its times. It returns the
-// error that the owner is read with.
-func PageOf[O Owner, T any](
-	ctx context.Context, read func(context.Context, id.Ref) (O, error), list func(context.Context, id.Ref, Query) (Page[T], error),
+// PageOf returns a page of the collection of a parent resource, with the times of the parent. It
+// returns the error of read if the parent does not exist.
+func PageOf[P Parent, T any](
+	ctx context.Context, read func(context.Context, id.Ref) (P, error), list func(context.Context, id.Ref, Query) (Page[T], error),
 	of id.Ref, query Query,
 ) (Page[T], error) {
-	owner, err := read(ctx, of)
+	parent, err := read(ctx, of)
 	if err != nil {
 		return Page[T]{}, err
 	}
-	return list(ctx, of, query.Of(owner.Times()))
+	return list(ctx, of, query.Of(parent.Times()))
 }
 
 // Filter restricts one attribute.
@@ -164,7 +164,7 @@ type Filter struct {
 	Numbers NumberRange `json:"numbers,omitzero"`
 }
 
-// NumberRange bounds a number; an empty text is an open end.
+// NumberRange is a range of numbers; an empty text is an open end.
 type NumberRange struct {
 	Least string `json:"least,omitempty"` // decimal
 	Most  string `json:"most,omitempty"`  // decimal
@@ -172,7 +172,7 @@ type NumberRange struct {
 	Below bool   `json:"below,omitempty"` // Most is excluded
 }
 
-// Match says where a text must occur.
+// Match says how a text is matched.
 type Match int
 
 // The matches of a text.
@@ -190,8 +190,8 @@ type Order struct {
 	Descending bool   `json:"descending,omitempty"`
 }
 
-// Page is a part of a collection. Size is the number of all its resources. The times are those
-// of the parent resource in the path of the collection.
+// Page is a page of a collection. Size is the total number of resources that match the query. The
+// times are those of the parent resource.
 type Page[T any] struct {
 	CreatedAt  time.Time `json:"createdAt,omitzero"`
 	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
@@ -201,23 +201,23 @@ type Page[T any] struct {
 	Items      []T       `json:"items"`
 }
 
-// NewPage returns the page of a query before it has items.
+// NewPage returns the page of a query, without items.
 func NewPage[T any](q Query) Page[T] {
 	return Page[T]{CreatedAt: q.CreatedAt, ModifiedAt: q.ModifiedAt, Offset: q.Offset, Limit: q.Limit, Items: []T{}}
 }
 
-// First is the query of a collection's first page.
+// First returns the query of the first page of a collection.
 func First() Query { return Query{Limit: DefaultLimit} }
 
-// options are the query parameters of other calls, which clients repeat on the
-// links that they follow (docs/interface/search.md#filters).
-var options = []string{
+// ignoredParameters are query parameters of other operations, which some clients repeat on the links
+// that they follow. They are ignored (docs/interface/search.md#filters).
+var ignoredParameters = []string{
 	"accountStore", "challenge", "createDirectory", "encryptSecret", "encryptionKeyIterations", "encryptionKeySalt",
 	"encryptionKeySize", "passwordFormat", "propertyId", "registrationWorkflowEnabled",
 }
 
-// Parse reads the query string of a collection's URL. A parameter that is
-// repeated with the same value counts once.
+// Parse parses the query string of the URL of a collection. A parameter that is repeated with the
+// same value counts once.
 func Parse(raw string, spec Spec) (Query, error) {
 	query := First()
 	seen := map[string]string{}
@@ -240,15 +240,15 @@ func Parse(raw string, spec Spec) (Query, error) {
 			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q has two values, %q and %q; send one", name, former, value)
 		}
 		seen[name] = value
-		if err := query.take(name, value, spec); err != nil {
+		if err := query.setParameter(name, value, spec); err != nil {
 			return Query{}, err
 		}
 	}
-	return query, query.bounded()
+	return query, query.checkCustomLimit()
 }
 
-// bounded refuses more conditions on customData than maxCustom.
-func (q Query) bounded() error {
+// checkCustomLimit returns an error for more than maxCustom filters and sorts by custom data.
+func (q Query) checkCustomLimit() error {
 	custom := 0
 	for _, f := range q.Filters {
 		if strings.HasPrefix(f.Attribute, customPrefix) {
@@ -266,20 +266,20 @@ func (q Query) bounded() error {
 	return nil
 }
 
-func (q *Query) take(name, value string, spec Spec) (err error) {
+func (q *Query) setParameter(name, value string, spec Spec) (err error) {
 	switch name {
 	case "offset":
-		q.Offset, err = number(name, value, 0)
+		q.Offset, err = parseInteger(name, value, 0)
 		q.Offset = min(q.Offset, maxOffset)
 	case "limit":
-		q.Limit, err = number(name, value, 1)
+		q.Limit, err = parseInteger(name, value, 1)
 		q.Limit = min(q.Limit, MaxLimit)
 	case "q":
 		q.Q = value
 	case "orderBy":
 		q.Order, err = parseOrder(value, spec)
 	default:
-		if _, _, known := spec.Find(name); !known && slices.Contains(options, name) {
+		if _, _, known := spec.Find(name); !known && slices.Contains(ignoredParameters, name) {
 			return nil
 		}
 		var f Filter
@@ -289,10 +289,10 @@ func (q *Query) take(name, value string, spec Spec) (err error) {
 	return err
 }
 
-func number(name, value string, least int) (int, error) {
+func parseInteger(name, value string, least int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if errors.Is(err, strconv.ErrRange) && n > 0 {
-		return n, nil // as much as there can be
+		return n, nil // larger than an int: the caller bounds it
 	}
 	if err != nil || n < least {
 		return 0, apierr.ParameterInvalid.Because("%s must be a whole number of at least %d", name, least)
@@ -300,7 +300,7 @@ func number(name, value string, least int) (int, error) {
 	return n, nil
 }
 
-// parseOrder reads the sort order, orderBy: attributes of the Spec that are not NoSort.
+// parseOrder parses the sort order, orderBy: attributes of the Spec that are not NoSort.
 func parseOrder(value string, spec Spec) ([]Order, error) {
 	var order []Order
 	for statement := range strings.SplitSeq(value, ",") {
@@ -360,13 +360,13 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 		}
 		f.Text = strconv.FormatInt(n, 10)
 	default:
-		f.Text, f.Match = pattern(value)
+		f.Text, f.Match = parseWildcards(value)
 	}
 	return f, nil
 }
 
-// pattern takes a * from either end; one elsewhere is literal.
-func pattern(value string) (string, Match) {
+// parseWildcards removes a wildcard * at either end; a * elsewhere is literal.
+func parseWildcards(value string) (string, Match) {
 	text, suffix := strings.CutPrefix(value, "*")
 	text, prefix := strings.CutSuffix(text, "*")
 	switch {

@@ -1,7 +1,6 @@
-// Package macro reads the macros of mail templates (docs/interface/mail.md#macros):
-// ${account.email} and its quiet form $!{account.email}. One grammar serves the
-// check of a template that is saved and the mail that is made of it. There is
-// no logic: a macro names a value, and nothing else.
+// Package macro expands the macros (placeholders) of mail templates (docs/interface/mail.md#macros):
+// ${account.email} and its quiet form $!{account.email}. The same grammar is used to validate a
+// template and to render a mail. There is no logic: a macro only names a value.
 package macro
 
 import (
@@ -10,14 +9,12 @@ import (
 	"strings"
 )
 
-// longest bounds a macro, in bytes, so that a template full of "$" is read in
-// linear time.
-const longest = 300
+// maxMacro is the longest macro in bytes, so that a template with many "$" is parsed in linear time.
+const maxMacro = 300
 
-// Expand replaces the macros of a template by their values. Both forms name a
-// value: ${account.email} prints itself when there is none, and
-// $!{account.email} nothing. Everything else stays as it is. A value is passed
-// through escape and never searched for macros itself.
+// Expand replaces the macros of a template by their values, escaped by escape. Without a value,
+// ${account.email} stays unchanged and $!{account.email} becomes empty. Macros in values are not
+// expanded.
 func Expand(template string, values map[string]string, escape func(string) string) string {
 	var out strings.Builder
 	for {
@@ -27,7 +24,7 @@ func Expand(template string, values map[string]string, escape func(string) strin
 			return out.String()
 		}
 		template = template[len(before):]
-		name, length, quiet := first(template)
+		name, length, quiet := parseMacro(template)
 		if length == 0 {
 			out.WriteByte('$')
 			template = template[1:]
@@ -44,9 +41,9 @@ func Expand(template string, values map[string]string, escape func(string) strin
 	}
 }
 
-// Names returns the names that the macros of a template use, in their order. It
-// is an error when "${" or "$!{" begins no macro: it is not closed, or what it
-// holds is no name, which is a letter and then letters, digits and ". _ -".
+// Names returns the names of the macros of a template, in their order. It returns an error for an
+// invalid macro: one that is not closed, or whose name is not a letter followed by letters, digits
+// and ". _ -".
 func Names(template string) (names []string, err error) {
 	for {
 		at := strings.IndexByte(template, '$')
@@ -54,7 +51,7 @@ func Names(template string) (names []string, err error) {
 			return names, nil
 		}
 		template = template[at:]
-		name, length, _ := first(template)
+		name, length, _ := parseMacro(template)
 		switch {
 		case length > 0:
 			names = append(names, name)
@@ -67,8 +64,8 @@ func Names(template string) (names []string, err error) {
 	}
 }
 
-// Keys returns what follows a prefix in the names of a template's macros, in their
-// order and each once: the keys of customData for "account.customData.".
+// Keys returns the rest of the names of macros with a prefix, in their order, without duplicates: the
+// keys of customData for the prefix "account.customData.".
 func Keys(template, prefix string) (keys []string) {
 	for {
 		at := strings.IndexByte(template, '$')
@@ -76,7 +73,7 @@ func Keys(template, prefix string) (keys []string) {
 			return keys
 		}
 		template = template[at:]
-		name, length, _ := first(template)
+		name, length, _ := parseMacro(template)
 		if key, ok := strings.CutPrefix(name, prefix); ok && key != "" && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -84,16 +81,15 @@ func Keys(template, prefix string) (keys []string) {
 	}
 }
 
-// first reads the macro that text begins with. Its length is 0 when there is
-// none.
-func first(text string) (name string, length int, quiet bool) {
+// parseMacro parses the macro at the beginning of a text. The length is 0 if there is no macro.
+func parseMacro(text string) (name string, length int, quiet bool) {
 	start := len("${")
 	if strings.HasPrefix(text, "$!{") {
 		start, quiet = len("$!{"), true
 	} else if !strings.HasPrefix(text, "${") {
 		return "", 0, false
 	}
-	for i := start; i < len(text) && i < start+longest; i++ {
+	for i := start; i < len(text) && i < start+maxMacro; i++ {
 		switch c := text[i]; {
 		case c == '}' && i > start:
 			return text[start:i], i + 1, quiet

@@ -48,7 +48,7 @@ func TestNames(t *testing.T) {
 		{"no macro, $5 and $ and $!", nil},
 		{"$!{url}", []string{"url"}},
 		{"${account.email}$${url}$!{account.customData.a_b-1}", []string{"account.email", "url", "account.customData.a_b-1"}},
-		{"${" + strings.Repeat("a", longest-1) + "}", []string{strings.Repeat("a", longest-1)}},
+		{"${" + strings.Repeat("a", maxMacro-1) + "}", []string{strings.Repeat("a", maxMacro-1)}},
 	} {
 		if got, err := Names(c.template); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q has the names %q, %v; want %q", c.template, got, err, c.want)
@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, broken := range []string{
 		"${", "$!{", "Hello ${account.email", "$!{url", "${}", "$!{}", "${ url}", "${1url}", "${.url}", "${url!}", "$!{account.getClass()}",
-		"${a${url}}", "${url}$!{", "${ä}", "${" + strings.Repeat("a", longest) + "}",
+		"${a${url}}", "${url}$!{", "${ä}", "${" + strings.Repeat("a", maxMacro) + "}",
 	} {
 		if names, err := Names(broken); err == nil {
 			t.Errorf("%q was read as %q", broken, names)

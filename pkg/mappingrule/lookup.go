@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Lookup returns the value that a path names in the user object of a provider: a
-// key as it stands, or keys joined by dots, each followed by positions in arrays,
-// such as data.id or items[0].user_id. Objects are map[string]any, as
-// encoding/json decodes them.
+// Lookup returns the value at a path in the user object of a provider. The path is a key, or keys
+// joined by dots, each followed by indexes of arrays, such as data.id or items[0].user_id. Objects
+// are map[string]any, as encoding/json decodes them.
 func Lookup(object any, path string) (value any, found bool) {
 	if members, ok := object.(map[string]any); ok {
 		if value, found = members[path]; found {
@@ -39,8 +38,7 @@ func Lookup(object any, path string) (value any, found bool) {
 	return value, value != nil
 }
 
-// Text returns the text of a value of a user object: a string, or a number or a
-// truth value as it stands in JSON.
+// Text returns a value of a user object as text: a string, or a number or a boolean as in JSON.
 func Text(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:

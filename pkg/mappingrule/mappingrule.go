@@ -1,8 +1,7 @@
-// Package mappingrule holds the rules by which what a provider says of a user
-// goes to attributes of the account, and what an account has goes into the
-// assertions of an identity provider (docs/interface/directories.md#mapping-rules).
-// The directory service keeps the rules of its mirror directories, the application
-// service those of its applications.
+// Package mappingrule has the attribute mapping rules: by them the attributes (claims) of a user at a
+// provider become attributes of the account, and attributes of an account become attributes in
+// SAML assertions (docs/interface/directories.md#mapping-rules). The directory service stores the
+// rules of its mirror directories, the application service those of its applications.
 package mappingrule
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// Limits of mapping rules, for which the interface names none.
+// Limits of mapping rules.
 const (
 	maxRules      = 100
 	maxTargets    = 20   // account attributes of a rule
@@ -25,11 +24,11 @@ const (
 	maxTarget     = 1000 // characters of an account attribute
 )
 
-// Kind is the collection under which rules are addressed.
+// Kind is the collection in the URL of mapping rules.
 type Kind string
 
-// The kinds of rules: of the user object of a social or generic OAuth provider,
-// and of the attributes of a SAML assertion.
+// The kinds of rules: for the user object (user info) of a social or generic OAuth provider, and for
+// the attributes of a SAML assertion.
 const (
 	UserInfo           Kind = "userInfoMappingRules"
 	AttributeStatement Kind = "attributeStatementMappingRules"
@@ -45,20 +44,20 @@ type Rules struct {
 	ModifiedAt time.Time
 }
 
-// Rule joins one fact with attributes of an account.
+// Rule maps one attribute of a user to attributes of an account, or the reverse.
 type Rule struct {
 	Name              *string  `json:"name"`       // nil: any name of the NameFormat
 	NameFormat        *string  `json:"nameFormat"` // of an AttributeStatement; nil: any
 	AccountAttributes []string `json:"accountAttributes"`
 }
 
-// Change is the body that replaces rules, all of them.
+// Change is the body that replaces all rules.
 type Change struct {
 	Items field.Of[[]NewRule] `json:"items"`
 }
 
-// UnmarshalJSON reads rules inside of a provider: their items. Whatever else
-// stands there is ignored (docs/interface/directories.md#mapping-rules).
+// UnmarshalJSON decodes the items of the rules in the body of a provider, and ignores other members
+// (docs/interface/directories.md#mapping-rules).
 func (in *Change) UnmarshalJSON(data []byte) error {
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(data, &sent); err != nil || sent == nil {
@@ -78,13 +77,13 @@ type NewRule struct {
 	AccountAttributes field.List `json:"accountAttributes"`
 }
 
-// UnmarshalJSON reads one of the items.
+// UnmarshalJSON decodes one item.
 func (in *NewRule) UnmarshalJSON(data []byte) error {
 	type members NewRule
 	return field.Nested(data, (*members)(in), nil)
 }
 
-// Apply replaces the items by those of a body, if it has some, and checks them.
+// Apply validates the items of a body, if it has items, and replaces the items of the rules.
 func (r *Rules) Apply(in Change) error {
 	if !in.Items.Present {
 		return nil
@@ -149,7 +148,7 @@ func newRule(kind Kind, in NewRule) (rule Rule, err error) {
 	return rule, nil
 }
 
-// customDataTarget is a path of keys that customData can have (section 1.2).
+// customDataTarget matches a path of customData keys (docs/interface/custom-data.md#restrictions).
 var customDataTarget = regexp.MustCompile(`^customData(\.[0-9A-Za-z_][0-9A-Za-z_-]{0,254})+$`)
 
 // isTarget reports whether a rule may name an attribute of an account.

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// ClientJSON is the document as pkg/client is generated from it: it has what
-// operations send and return, without failures and examples, and a link is the
-// resource that it leads to, of which only the address is set unless the link
-// was expanded. A page of any collection has one generic type. Forms, and what only
-// browsers call, are left out.
+// ClientJSON returns the document from which pkg/client is generated: it has the bodies and answers of
+// operations, without errors and examples. A link has the type of the linked resource, of which only
+// the href is set unless the link was expanded. Pages of collections have one generic type. Forms,
+// and operations that only browsers call, are left out.
 func (d *Document) ClientJSON() ([]byte, error) {
 	parts := []any{ref("schemas", "Error")}
 	for _, op := range d.Operations {
@@ -78,7 +77,7 @@ func simplified(v any, name string) any {
 	return v
 }
 
-// linkTarget is what a link leads to, where that is one kind of resource.
+// linkTarget returns the reference to the schema of the linked resource, if it is of one kind.
 func linkTarget(schema object) any {
 	choices, _ := get(schema, "anyOf").([]any)
 	if len(choices) < 2 || get(choices[0].(object), "$ref") != "#/components/schemas/Link" {

@@ -1,12 +1,11 @@
-// Package openapi is the description of the interface: an OpenAPI 3.1 document,
-// made from the files in source, one for each topic.
+// Package openapi has the OpenAPI 3.1 description of the REST API (Swagger). It is generated from the
+// files in source, one for each topic.
 //
-// A source file describes resources by their fields, and operations by what
-// they do with a resource. This package writes out what follows from that: the
-// representation of a resource, the bodies that create and change it, its
-// collection, the parameters and failures that all operations of one kind have
-// in common, and an example of each. source.go describes the form of a file,
-// schema.go makes the schemas, operation.go the operations.
+// A source file describes resources by their fields, and operations by what they do with a
+// resource. This package generates the rest: the representation of a resource, the bodies that
+// create and change it, its collection, the parameters and errors that all operations of one kind
+// have in common, and examples. source.go describes the format of a source file, schema.go makes
+// the schemas, operation.go the operations, page.go the API reference in HTML.
 //
 // The gateway serves the document, pkg/openapi/openapitest checks answers
 // against it, and pkg/client is generated from it.
@@ -34,7 +33,7 @@ var sources embed.FS
 // object is a JSON object whose members keep their order.
 type object = yaml.MapSlice
 
-// Document is the description of one deployment's interface.
+// Document is the OpenAPI description for one deployment.
 type Document struct {
 	Topics     []Topic
 	Operations []*Operation // in the order of the source
@@ -42,8 +41,8 @@ type Document struct {
 	resources  map[string]*resource
 }
 
-// Expandable names the links of a kind of resource that can be expanded. The
-// first letter of the kind may be a small one.
+// Expandable returns the links of a kind of resource that can be expanded. The kind is compared in any
+// letter case.
 func (d *Document) Expandable(kind string) []string {
 	for name, r := range d.resources {
 		if strings.EqualFold(name, kind) {
@@ -91,10 +90,10 @@ func New(d Deployment) (*Document, error) {
 	return b.document(files)
 }
 
-// exampled is the place of an id in an example: <accountId>.
+// exampled matches the placeholder of an id in an example: <accountId>.
 var exampled = regexp.MustCompile(`<\w+Id>`)
 
-// read parses a source file, with the deployment's address and alias in it.
+// read parses a source file, after replacing the placeholders of base URL and alias.
 func (d Deployment) read(name string) (*file, error) {
 	text, err := sources.ReadFile(name)
 	if err != nil {
@@ -194,7 +193,7 @@ func (b *builder) document(files []*file) (*Document, error) {
 	return d, nil
 }
 
-// pathParameters describes the parameters that paths name and no source does.
+// pathParameters describes the path parameters that no source file describes.
 func (b *builder) pathParameters(paths object) object {
 	var parameters object
 	for _, path := range paths {
@@ -213,8 +212,8 @@ func (b *builder) pathParameters(paths object) object {
 	return parameters
 }
 
-// used returns the schemas that a part of the document refers to, and those
-// that these refer to, by name.
+// used returns the schemas to which a part of the document refers, directly or through other schemas,
+// by name.
 func (b *builder) used(part any) object {
 	schemas := map[string]any{}
 	var visit func(v any)

@@ -21,7 +21,7 @@ type Operation struct {
 	object                  object
 }
 
-// operation writes out an entry of a source.
+// operation makes the operation of an entry of a source file.
 func (b *builder) operation(f *file, member yaml.MapItem) (*Operation, error) {
 	method, path, found := strings.Cut(member.Key.(string), " ")
 	if !found {
@@ -76,7 +76,7 @@ func (b *builder) operation(f *file, member yaml.MapItem) (*Operation, error) {
 	return &Operation{method, path, e.ID, f.Topic, f.Usual.Server, set(out, "responses", responses)}, nil
 }
 
-// name sets the id and summary of an operation, where the source does not.
+// name sets the id and the summary of an operation, unless the source file has them.
 func (e *entry) name(path string) {
 	segments := strings.Split(strings.Trim(path, "/"), "/")[1:]
 	below := ""
@@ -123,7 +123,7 @@ func singular(collection string) string {
 	return strings.TrimSuffix(collection, "s")
 }
 
-// vowel is how a noun begins that has the article "an".
+// vowel matches a noun with the article "an".
 var vowel = regexp.MustCompile("^([aeio]|SMTP|SMS|API|ID|OAuth|X)")
 
 func article(noun string) string {
@@ -136,8 +136,7 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// writer makes the parts of one operation and gathers the codes that follow
-// from them.
+// writer makes the parts of one operation, and collects the error codes that they imply.
 type writer struct {
 	*builder
 	*entry
@@ -148,7 +147,7 @@ type writer struct {
 
 var bodyCodes = []int{2004, 2005, 2006, 2015}
 
-// body is the body of the request, nil for an operation without one.
+// body returns the body of the request, or nil for an operation without a body.
 func (w *writer) body() (object, error) {
 	var schema any
 	example := w.Example
@@ -201,8 +200,8 @@ func bodyExample(r *resource, kind string) any {
 	return out
 }
 
-// derive gathers the codes that follow from the schema of a body: what bounds
-// a value can be broken.
+// derive collects the error codes that the schema of a body implies, such as that of a text that
+// exceeds maxLength.
 func (w *writer) derive(schema any, seen map[string]bool) {
 	switch v := schema.(type) {
 	case []any:
@@ -240,7 +239,7 @@ func (w *writer) derive(schema any, seen map[string]bool) {
 	}
 }
 
-// reference is a schema by its name, or the schema itself.
+// reference returns the reference to a schema by its name, or the schema itself.
 func (w *writer) reference(schema any) any {
 	if name, ok := schema.(string); ok {
 		return ref("schemas", name)
@@ -250,7 +249,7 @@ func (w *writer) reference(schema any) any {
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// parameters are those of the path and of the query.
+// parameters returns the parameters of the path and of the query.
 func (w *writer) parameters() []any {
 	var out []any
 	for _, match := range placeholder.FindAllStringSubmatch(w.path, -1) {
@@ -298,8 +297,8 @@ func (w *writer) parameters() []any {
 	return out
 }
 
-// filter is the parameter that searches a list by an attribute. Those of one
-// name are alike, so they are one component.
+// filter returns the query parameter that filters a collection by an attribute. Parameters with the
+// same name are one component.
 func (w *writer) filter(r *resource, name string) object {
 	key := "by_" + strings.ReplaceAll(name, ".", "_")
 	about := "Only those with this `" + name + "`; `*` at the start or the end stands for any text."
@@ -331,7 +330,7 @@ var loginCodes = []int{
 	9000, 9001, 9002, 9003, 9004, 9005, 9006,
 }
 
-// responses are the answers of an operation: what it does, and how it fails.
+// responses returns the answers of an operation: successes and errors.
 func (w *writer) responses(method string) (object, error) {
 	out := object{}
 	answer := func(status int, schema any, about string, headers ...string) {
@@ -385,8 +384,8 @@ func (w *writer) responses(method string) (object, error) {
 	return w.failures(out, method), nil
 }
 
-// failures adds the answers with an error. Those that every operation has are
-// shared; that of a status with codes of the operation's own lists them.
+// failures adds the error answers. Those that every operation has are shared components; the answer of a
+// status for which the operation has error codes of its own lists these codes.
 func (w *writer) failures(out object, method string) object {
 	codes := append(slices.Clone(w.codes), w.Errors...)
 	if w.Login {
@@ -458,7 +457,7 @@ func byCode(code int) *apierr.Error {
 	return nil
 }
 
-// failure is an answer with one of some codes.
+// failure returns an error answer with one of several codes.
 func (w *writer) failure(status int, errors []*apierr.Error) object {
 	return w.limited(object{
 		{Key: "description", Value: http.StatusText(status) + "."},
@@ -467,7 +466,7 @@ func (w *writer) failure(status int, errors []*apierr.Error) object {
 	}, errors)
 }
 
-// limited is an answer that has an error, with the codes that it can have.
+// limited returns an error answer whose codes are limited to those of errors.
 func (w *writer) limited(answer object, errors []*apierr.Error) object {
 	about := strings.TrimSuffix(get(answer, "description").(string), ".") + ", with one of these codes:\n"
 	var codes []any

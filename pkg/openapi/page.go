@@ -16,19 +16,19 @@ import (
 //go:embed page/*
 var pageFiles embed.FS
 
-// File is one file of the reference that people read.
+// File is a file of the API reference in HTML.
 type File struct {
 	Type string // Content-Type
 	Body []byte
 }
 
-// PagePolicy is the Content-Security-Policy of the reference: nothing from
-// elsewhere, and no style or script inside a page.
+// PagePolicy is the Content-Security-Policy of the API reference: it allows nothing from other hosts,
+// and no inline style or script.
 const PagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'none'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'"
 
-// Pages returns the reference: a page for each topic, "" for the first one, and
-// the style and script that they share, by their path below /docs.
+// Pages returns the API reference by the paths below /docs: a page for each topic, with "" for the first
+// page, and the style sheet and script that they share.
 func (d *Document) Pages() (map[string]File, error) {
 	templates, err := template.New("").Funcs(template.FuncMap{"text": prose, "slug": slug}).ParseFS(pageFiles, "page/*.html")
 	if err != nil {
@@ -100,7 +100,7 @@ type (
 	codeView struct{ Status, Code, Text string }
 )
 
-// view gathers what a page shows of an operation.
+// view returns the view of an operation on a page.
 func (d *Document) view(op *Operation, host string) operationView {
 	o := op.object
 	v := operationView{
@@ -161,7 +161,7 @@ func (d *Document) view(op *Operation, host string) operationView {
 
 var listed = regexp.MustCompile("(?m)^- `(\\d+)` (.*)$")
 
-// codes reads the codes out of the description of a failure.
+// codes parses the error codes in the description of an error answer.
 func codes(status, about string) []codeView {
 	var out []codeView
 	for _, match := range listed.FindAllStringSubmatch(about, -1) {
@@ -177,7 +177,7 @@ func codes(status, about string) []codeView {
 	return out
 }
 
-// command is a request as curl sends it.
+// command returns the curl command of a request.
 func (d *Document) command(v operationView, host string, body any) string {
 	path := placeholder.ReplaceAllStringFunc(v.Path, func(name string) string {
 		return text(get(d.resolve(ref("parameters", strings.Trim(name, "{}"))), "example"))
@@ -200,8 +200,8 @@ func (d *Document) command(v operationView, host string, body any) string {
 	return command
 }
 
-// fields lists the members of an object, those of objects inside it behind a
-// dot.
+// fields returns the members of an object, and the members of objects inside it with names joined by
+// dots.
 func (d *Document) fields(schema any, prefix string, answer bool, depth int) []fieldView {
 	s := d.resolve(schema)
 	var out []fieldView
@@ -233,7 +233,7 @@ func (d *Document) fields(schema any, prefix string, answer bool, depth int) []f
 	return out
 }
 
-// field describes one member.
+// field returns the view of a member.
 func (d *Document) field(name string, schema any) fieldView {
 	own, _ := schema.(object)
 	s := d.resolve(schema)
@@ -268,7 +268,7 @@ func (d *Document) field(name string, schema any) fieldView {
 	return f
 }
 
-// kind names the type of a value.
+// kind returns the name of the type of a value.
 func (d *Document) kind(schema any) string {
 	s, _ := schema.(object)
 	if choices, ok := get(s, "anyOf").([]any); ok {
@@ -322,7 +322,7 @@ func (d *Document) example(schema any) any {
 	return nil
 }
 
-// resolve follows a reference.
+// resolve returns the object to which a $ref refers.
 func (d *Document) resolve(v any) object {
 	o, _ := v.(object)
 	for {
@@ -377,8 +377,7 @@ var (
 	strong = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// prose writes the few forms of Markdown that descriptions have as HTML:
-// paragraphs, lists, code and emphasis.
+// prose returns the Markdown of a description as HTML: paragraphs, lists, code and strong emphasis.
 func prose(markdown string) template.HTML {
 	var out strings.Builder
 	for block := range strings.SplitSeq(strings.TrimSpace(markdown), "\n\n") {

@@ -21,10 +21,10 @@ type builder struct {
 	requestID string // name of the header with the request's id
 }
 
-// extensions are the members of a field that are not of JSON schema.
+// extensions are the members of a field that are not part of JSON Schema.
 var extensions = []string{"nullable", "link", "links", "in", "out", "optional"}
 
-// schema writes out the extensions of a schema and of those inside it.
+// schema replaces the extensions in a schema, and in the schemas inside it, by JSON Schema.
 func (b *builder) schema(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -50,7 +50,7 @@ func (b *builder) schema(v any) any {
 	}
 }
 
-// nullable lets a schema take null too.
+// nullable returns a schema that also allows null.
 func nullable(schema object) object {
 	kind := get(schema, "type")
 	if kind == nil {
@@ -63,8 +63,8 @@ func nullable(schema object) object {
 	return schema
 }
 
-// link is the schema of a link. One that can be expanded holds the resource, or
-// a page of the collection, in place of its address alone.
+// link returns the schema of a link. A link that can be expanded may be the resource, or a page of the
+// collection.
 func (b *builder) link(field object, expandable bool) object {
 	choices := []any{ref("schemas", "Link")}
 	if expandable {
@@ -99,8 +99,7 @@ func texts(v any) []string {
 	return nil
 }
 
-// declareResource makes the schemas of what is returned of a resource: itself
-// and its collection.
+// declareResource makes the schemas of the representation of a resource and of its collection.
 func (b *builder) declareResource(r *resource) {
 	properties, required := object{}, []any{}
 	for _, name := range r.Head {
@@ -203,7 +202,7 @@ func bodyDescription(r *resource, kind string) string {
 	return "The members that change; what is absent stays."
 }
 
-// example is one representation of the resource, made of its fields' examples.
+// example returns an example of the representation, from the examples of the fields.
 func (r *resource) example() object {
 	self := r.Path
 	values := map[string]any{"href": self, "createdAt": "2026-11-20T20:25:00.000Z", "modifiedAt": "2026-11-21T08:00:00.000Z"}
@@ -225,7 +224,7 @@ func (r *resource) example() object {
 	return out
 }
 
-// exampleOf is the example of a field, or what follows from its schema.
+// exampleOf returns the example of a field, or a value that its schema allows.
 func exampleOf(field object) any {
 	for _, key := range []string{"example", "default", "const"} {
 		if v := get(field, key); v != nil {
@@ -248,13 +247,13 @@ func exampleOf(field object) any {
 	return nil
 }
 
-// exampleID is the example of a path's id, the same wherever it occurs.
+// exampleID returns the example of an id, always the same for a path parameter.
 func exampleID(parameter string) string {
 	sum := sha256.Sum256([]byte(parameter))
 	return id.ID(sum[:16]).String()
 }
 
-// words writes a name of the document as it stands in a sentence.
+// words returns the name of a schema or parameter as words: "account creation policy".
 func words(name string) string {
 	var out strings.Builder
 	for i, r := range name {

@@ -6,14 +6,14 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// file is what a source file holds.
+// file is the content of a source file.
 type file struct {
 	Order       int    // of the topic in the document
 	Topic       string // tag of the operations
 	Description string
 	Document    object               // members of the document itself
-	Usual       usual                // what its operations have in common
-	Components  object               // parameters, headers, responses and security schemes, as they are
+	Usual       usual                // what the operations of the file have in common
+	Components  object               // parameters, headers, responses and security schemes, copied unchanged
 	Resources   map[string]*resource // by the name of their schema
 	Schemas     object               // other schemas, by name
 	Operations  yaml.MapSlice        // "GET /v1/accounts/{accountId}": an entry
@@ -23,8 +23,8 @@ type file struct {
 // these members besides those of the standard:
 //
 //	nullable: true      null is a value too
-//	link: Account       it leads to an Account, and holds one where it is expanded
-//	links: Account      it leads to a collection of Accounts
+//	link: Account       it is a link to an Account, or an expanded Account
+//	links: Account      it is a link to a collection of Accounts, or an expanded page
 //	in: create          only a body that creates the resource has it
 //	in: update          only a body that changes it has it
 //	in: none            no body has it, as if it were readOnly (links are)
@@ -33,7 +33,7 @@ type file struct {
 type resource struct {
 	Name        string `yaml:"-"`
 	Description string
-	Path        string   // the address of one, as examples show it
+	Path        string   // the URL of a resource in examples
 	Head        []string // which of href, createdAt and modifiedAt it has; all unless named
 	Expand      []string // the links that can be expanded
 	Search      []string // the attributes that a list can be searched by
@@ -43,8 +43,8 @@ type resource struct {
 	Open        bool // further members of any name
 }
 
-// entry describes an operation. One of Get, List, Create, Update and Delete
-// says what it does with a resource; the rest is what differs from the usual.
+// entry describes an operation. One of Get, List, Create, Update and Delete is the resource and what the
+// operation does with it; the other fields are what differs from the defaults.
 type entry struct {
 	Get, List, Create, Update string
 	Delete                    bool
@@ -57,13 +57,13 @@ type entry struct {
 	Either      bool   // the body is JSON or a form
 	Optional    bool   // the body may be absent
 	Public      bool   // no API key
-	Token       string // the security scheme that is wanted instead of an API key
-	Login       bool   // logs an account in: it can fail for all reasons of a login
+	Token       string // the required security scheme in place of an API key
+	Login       bool   // logs an account in: it can fail with all errors of a login
 	Expand      string // resource whose links can be expanded
 	Query       object // parameters of the query: a schema each, with description and example
 	Answers     object // by status: a schema, its name, or a text for an answer without a body
-	Errors      []int  // codes that the operation returns besides the usual
-	BadRequests []int  // the same for those that it returns as 400, whatever their usual status
+	Errors      []int  // error codes of the operation besides the defaults
+	BadRequests []int  // error codes that the operation returns with the status 400 in place of their usual status
 	Example     any    // of the body
 	Examples    object // several, by name
 }
@@ -72,8 +72,8 @@ type entry struct {
 type usual struct {
 	Public  bool
 	Token   string
-	Server  string   // path, below the host, that their paths are relative to
-	Headers []string // of every answer that is no error
+	Server  string   // prefix of their paths, below the host
+	Headers []string // headers of every answer that is no error
 	Answers object
 	Errors  []int
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 )
 
-// Config is the environment of the connections that processes make to addresses
-// which tenants have named.
+// Config is the configuration of connections to addresses that tenants choose.
 type Config struct {
 	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS,DOORWARD_SMTP_PRIVATE_NETWORKS" help:"networks besides the public ones"`
 	_               env.More `help:"in which providers, mail servers and git repositories may be, comma separated, such as 10.1.0.0/16"`
@@ -20,7 +19,7 @@ type Config struct {
 	_               env.More `help:"of the system; mostly given as DOORWARD_OUTBOUND_CA_FILE"`
 }
 
-// Open checks the configuration.
+// Open validates the configuration and returns its guard.
 func (c Config) Open() (Guard, error) {
 	g, err := ParseGuard(c.PrivateNetworks)
 	if err != nil {
@@ -34,8 +33,7 @@ func (c Config) Open() (Guard, error) {
 	return g, nil
 }
 
-// Trusting returns a guard that also accepts the certificates which authorities
-// have signed, in PEM, besides those of the system.
+// Trusting returns a guard that trusts further CA certificates in PEM, besides those of the system.
 func (g Guard) Trusting(authorities string) (Guard, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -48,13 +46,13 @@ func (g Guard) Trusting(authorities string) (Guard, error) {
 	return g, nil
 }
 
-// TLS returns how a server of that name is verified.
+// TLS returns the TLS configuration for a server with that name.
 func (g Guard) TLS(serverName string) *tls.Config {
 	return &tls.Config{ServerName: serverName, MinVersion: tls.VersionTLS12, RootCAs: g.roots}
 }
 
-// Transport returns an HTTP transport that connects to nothing but what the guard
-// allows, and uses no proxy. A connection is made within connectTimeout.
+// Transport returns an HTTP transport that connects to allowed addresses only, without a proxy. The
+// TLS handshake has the timeout connectTimeout.
 func (g Guard) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext: g.Dialer().DialContext, TLSClientConfig: g.TLS(""), ForceAttemptHTTP2: true, TLSHandshakeTimeout: connectTimeout,

@@ -1,7 +1,6 @@
-// Package outbound connects to addresses that a client of the service has
-// named: a mail server, a provider, an image. Such an address must not lead
-// into the private network that the service runs in (server-side request
-// forgery, SSRF).
+// Package outbound makes connections to addresses that tenants choose: mail servers, providers,
+// repositories. It prevents server-side request forgery (SSRF): such an address must not be in the
+// private network of the deployment.
 package outbound
 
 import (
@@ -17,16 +16,15 @@ import (
 // ErrForbidden is the failure of a connection to an address that is not public.
 var ErrForbidden = errors.New("the address is not public")
 
-// Guard says which addresses may be reached: public ones, and those of the
-// networks that the operator of the deployment allows. The zero value allows
-// public ones alone.
+// Guard decides which addresses are allowed: public addresses, and the networks that the operator
+// allows. The zero value allows public addresses only.
 type Guard struct {
 	allowed []netip.Prefix
-	roots   *x509.CertPool // nil: those of the system
+	roots   *x509.CertPool // trusted CA certificates; nil: those of the system
 }
 
-// ParseGuard reads the networks that are allowed besides the public ones, each
-// an address or a prefix such as 10.1.0.0/16.
+// ParseGuard returns a guard with further allowed networks, each an address or a prefix such as
+// 10.1.0.0/16.
 func ParseGuard(networks []string) (Guard, error) {
 	var g Guard
 	for _, text := range networks {
@@ -44,9 +42,8 @@ func ParseGuard(networks []string) (Guard, error) {
 	return g, nil
 }
 
-// Dialer returns a dialer that connects to nothing else. It looks at each address
-// at the moment of the connection, after the name was resolved, so that a name
-// that leads elsewhere the second time is of no use.
+// Dialer returns a dialer that connects to allowed addresses only. It checks the address of each
+// connection after the name was resolved, which prevents DNS rebinding.
 func (g Guard) Dialer() *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
@@ -57,14 +54,14 @@ func (g Guard) Dialer() *net.Dialer {
 	}}
 }
 
-// Allows reports whether an address may be reached.
+// Allows reports whether an address is allowed.
 func (g Guard) Allows(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
 	return isPublic(address) || contains(g.allowed, address)
 }
 
 func isPublic(address netip.Addr) bool {
-	return address.IsGlobalUnicast() && !address.IsPrivate() && !contains(special, address)
+	return address.IsGlobalUnicast() && !address.IsPrivate() && !contains(specialPurpose, address)
 }
 
 func contains(networks []netip.Prefix, address netip.Addr) bool {
@@ -76,11 +73,10 @@ func contains(networks []netip.Prefix, address netip.Addr) bool {
 	return false
 }
 
-// special are the networks that look public and are not: those of the IANA
-// registries of special-purpose addresses, those that carry an IPv4 address
-// inside, which may be a private one, and an address at which a cloud answers
-// its virtual machines.
-var special = prefixes(
+// specialPurpose are networks that are not public: those of the IANA registries of special-purpose
+// addresses, IPv6 networks that embed an IPv4 address, which may be private, and the address of the
+// metadata service of a cloud.
+var specialPurpose = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "240.0.0.0/4", "168.63.129.16/32",
 	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",

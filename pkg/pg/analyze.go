@@ -11,21 +11,21 @@ import (
 
 const (
 	analyzeEvery = 3 * time.Second
-	// analyzeAfter is how many times the worker checks the tables after the last write:
-	// PostgreSQL counts rows with a delay.
+	// analyzeAfter is how many times the worker checks the tables after the last write,
+	// because PostgreSQL updates its row counts with a delay.
 	analyzeAfter = 3
 	// smallTable is a number of rows that need no statistics: any plan is good.
 	smallTable = 20
 )
 
-// Analyze is the worker that gathers statistics of the service's tables as they
-// grow, until ctx ends. PostgreSQL does so too, but by default only once a minute:
-// until then it plans as for empty tables, and reads them whole for each query. The
-// worker sleeps while the process writes nothing.
+// Analyze is the worker that updates the planner statistics of the tables (ANALYZE) as they grow, until
+// ctx ends. The autovacuum of PostgreSQL does so too, but by default only once a minute: until then
+// PostgreSQL plans as for empty tables, with a sequential scan for each query. The worker sleeps
+// while the process writes nothing.
 func (db *DB) Analyze(ctx context.Context) error {
 	var shards sync.WaitGroup
-	for _, shard := range db.all() {
-		shards.Go(func() { shard.analyze(telemetry.Quiet(ctx)) })
+	for _, shard := range db.allShards() {
+		shards.Go(func() { shard.analyze(telemetry.Untraced(ctx)) })
 	}
 	shards.Wait()
 	return nil
@@ -55,8 +55,8 @@ func (db *DB) analyze(ctx context.Context) {
 	}
 }
 
-// analyzeGrown gathers statistics of the tables that are half as large again as
-// when they were last gathered. A table of which they never were has -1 rows.
+// analyzeGrown analyzes the tables that have grown by half since they were last analyzed. A table that
+// was never analyzed has -1 rows.
 func (db *DB) analyzeGrown(ctx context.Context) error {
 	ctx = db.OnMain(ctx)
 	tables, err := Values[string](ctx, db, `SELECT quote_ident(c.relname) FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid

@@ -17,11 +17,11 @@ const (
 	cacheMaxAge = time.Minute
 )
 
-// Cache holds the rows of resources that are read with every request and hardly
-// ever change. Cache invalidation: PostgreSQL reports each change (listen.go), triggers
-// notify a channel with the tenant and the id that changed.
-// The process that makes a change calls ForgetAfter, and sees it at once. While nothing
-// listens, the cache holds nothing.
+// Cache caches the rows of resources that are read with every request and hardly ever change (the
+// cache itself: pkg/cache). Cache invalidation: a trigger notifies a channel of the tenant and
+// the id that changed, and all replicas listen to the channel (listen.go). The process that makes a
+// change calls InvalidateAfter, and sees the change at once. While Listen does not run or its
+// connection is lost, the cache is disabled.
 type Cache[Row any] struct {
 	*cache.Cache[id.Ref, []Row]
 	db           *DB
@@ -29,31 +29,31 @@ type Cache[Row any] struct {
 	maxStaleness time.Duration
 }
 
-// NewCache makes a cache, which holds nothing until Listen of the database runs.
-// The query reads the rows of one resource: $1 is its tenant, $2 its id. dependsOn
-// returns what else a row was read from, zero for nothing; it may be nil. The name is
-// that of the metrics; caches that are read from the same tables share a channel.
+// NewCache makes a cache, which is disabled until Listen of the database runs. The query reads
+// the rows of one resource: $1 is its tenant, $2 its id. dependsOn returns a further resource whose
+// change invalidates a row, or the zero Ref; it may be nil. The name is the label of the metrics.
+// Caches of the same tables share a channel.
 func NewCache[Row any](db *DB, name, channelName, query string, dependsOn func(Row) id.Ref) *Cache[Row] {
 	return NewCacheWithin(db, Bounds{Rows: cacheRows, MaxAge: cacheMaxAge}, name, channelName, query, dependsOn)
 }
 
-// Bounds are how many rows a cache holds, and for how long.
+// Bounds are the bounds of a cache: the number of rows, and their age.
 type Bounds struct {
 	Rows   int
 	MaxAge time.Duration
-	// MaxStaleness is how long after it was committed a change may go unnoticed, whatever
-	// happens to the connection that reports it. Where PostgreSQL has not confirmed for that
-	// long that no notification is pending, rows are read from the database. Zero is for rows
-	// that may be stale until a broken connection is noticed.
+	// MaxStaleness is how long after its commit a change may not be visible, even if the
+	// connection of the notifications hangs. If PostgreSQL has not confirmed for that long that no
+	// notification is pending, rows are read from the database. Zero means that rows may be stale
+	// until a broken connection is noticed.
 	MaxStaleness time.Duration
 }
 
-// maxStaleness is 50 of the 100 ms within which a change takes effect on every replica. The other
-// half is for a change of data that another service caches from this one.
+// maxStaleness is half of the 100 ms within which a change takes effect on every replica. The other
+// half is for another service that caches answers of this service.
 const maxStaleness = 50 * time.Millisecond
 
-// RecentBounds are the bounds for rows that say who may do what.
-func RecentBounds(rows int) Bounds {
+// FreshBounds are the bounds for rows that decide about access: a revocation must take effect at once.
+func FreshBounds(rows int) Bounds {
 	return Bounds{Rows: rows, MaxAge: cacheMaxAge, MaxStaleness: maxStaleness}
 }
 
@@ -79,13 +79,13 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 	return c
 }
 
-// One returns the row of a resource, which its callers share, or apierr.NotFound.
+// One returns the row of a resource, or apierr.NotFound. Callers share the row and must not change it.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
 	rows, err := c.All(ctx, ref)
-	return first(rows, err)
+	return firstRow(rows, err)
 }
 
-func first[Row any](rows []Row, err error) (Row, error) {
+func firstRow[Row any](rows []Row, err error) (Row, error) {
 	if err == nil && len(rows) == 0 {
 		err = apierr.NotFound
 	}
@@ -96,7 +96,7 @@ func first[Row any](rows []Row, err error) (Row, error) {
 	return rows[0], nil
 }
 
-// All returns the rows of a resource, which its callers share.
+// All returns the rows of a resource. Callers share the rows and must not change them.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 	ctx = c.db.withTenant(ctx, ref.Tenant)
 	if c.maxStaleness > 0 {
@@ -112,34 +112,33 @@ func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 	return rows, Error(err)
 }
 
-// ForgetAfter drops what the cache holds of a resource once the transaction, which
-// changes it, has ended.
-func (c *Cache[Row]) ForgetAfter(tx interface{ afterEnd(func()) }, ref id.Ref) {
-	tx.afterEnd(func() { c.Forget(ref) })
+// InvalidateAfter invalidates the rows of a resource when the transaction that changes it has
+// ended.
+func (c *Cache[Row]) InvalidateAfter(tx interface{ afterEnd(func()) }, ref id.Ref) {
+	tx.afterEnd(func() { c.Invalidate(ref) })
 }
 
 func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
 	return func(ctx context.Context) ([]Row, error) { return All[Row](ctx, c.db, c.query, ref.Tenant, ref.ID) }
 }
 
-// Read returns the row of a resource as it is in the database, or apierr.NotFound. The
-// cache holds it afterwards.
+// Read returns the row of a resource from the database, or apierr.NotFound, and caches it.
 func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
 	rows, err := c.Refresh(c.db.withTenant(ctx, ref.Tenant), ref, c.read(ref))
-	return first(rows, err)
+	return firstRow(rows, err)
 }
 
-// invalidate forgets what a notification names: "<tenant> <id>". Any other, as
-// one of too many changes, empties the cache.
+// invalidate invalidates the resource that a notification names: "<tenant> <id>". Any other payload,
+// such as that of too many changes, clears the cache.
 func (c *Cache[Row]) invalidate(payload string) {
 	if changed, named := parseChanged(payload); named {
-		c.Forget(changed)
+		c.Invalidate(changed)
 	} else {
 		c.Clear()
 	}
 }
 
-// parseChanged reads the resource that a notification names.
+// parseChanged parses the payload of a notification; named is false if it names no resource.
 func parseChanged(payload string) (changed id.Ref, named bool) {
 	tenant, resource, _ := strings.Cut(payload, " ")
 	var of, to pgtype.UUID

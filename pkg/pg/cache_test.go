@@ -254,7 +254,7 @@ func TestTheProcessThatChangesSeesItAtOnce(t *testing.T) {
 	for n := range 50 {
 		to := string(rune('a' + n))
 		change(t, db, ref, to)
-		cache.Forget(ref)
+		cache.Invalidate(ref)
 		if got := text(t, cache, ref); got != to {
 			t.Fatalf("after %q the cache returns %q", to, got)
 		}
@@ -268,7 +268,7 @@ func TestARowThatWasReadBeforeAChangeIsNotKept(t *testing.T) {
 	cache := newNoteCache(t, db)
 	worktest.Start(t, db.Listen)
 	awaitHeld(t, cache, ref)
-	cache.Forget(ref)
+	cache.Invalidate(ref)
 	release := lockReads(t, db)
 	old := make(chan string)
 	go func() {
@@ -277,7 +277,7 @@ func TestARowThatWasReadBeforeAChangeIsNotKept(t *testing.T) {
 	}()
 	awaitReads(t, db, 1)
 	change(t, db, ref, "new") // the query sees the table as it was when it began
-	cache.Forget(ref)
+	cache.Invalidate(ref)
 	changed := make(chan string)
 	go func() { // shares no load that began before the change
 		got, _ := cache.All(t.Context(), ref)

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// A connection that has been silent for listenSilence is pinged, and has listenTimeout to
-	// answer. Together they bound how long a cache serves what was changed elsewhere when the
-	// connection that should report it hangs. Otherwise it learns so within milliseconds.
+	// The connection is pinged after listenSilence without a notification, and must answer
+	// within listenTimeout. Together they bound how long a cache is stale when the connection
+	// hangs. Otherwise a cache is notified of a change within milliseconds.
 	listenSilence = time.Second
 	listenTimeout = time.Second
 	listenRetry   = time.Second
 
-	// While a cache with Bounds.MaxStaleness is in use, the connection is pinged every
-	// pingEvery; a cache counts as in use for inUseFor after a read.
+	// While a cache with Bounds.MaxStaleness is in use, the connection is pinged each
+	// pingEvery. A cache counts as in use for inUseFor after a read.
 	pingEvery = 20 * time.Millisecond
 	inUseFor  = time.Second
 )
 
-// reports are what is known of the changes that PostgreSQL reports.
-type reports struct {
-	confirmedAt atomic.Int64                       // time since started at which no notification was pending; 0: none
-	lastUsed    atomic.Int64                       // time since started at which a cache was last read; 0: never
-	wake        atomic.Pointer[context.CancelFunc] // ends the wait for a notification
+// notificationState says until when all notifications of changes have arrived.
+type notificationState struct {
+	currentAt atomic.Int64                       // time since started at which no notification was pending; 0: unknown
+	lastUsed  atomic.Int64                       // time since started at which a cache was last read; 0: never
+	wake      atomic.Pointer[context.CancelFunc] // ends the wait for a notification
 }
 
 var started = time.Now()
 
-// isCurrent reports whether all changes that are older than within have been reported.
-func (r *reports) isCurrent(within time.Duration) bool {
+// isCurrent reports whether the notifications of all changes older than within have arrived.
+func (r *notificationState) isCurrent(within time.Duration) bool {
 	now := time.Since(started)
 	if quiet := now - time.Duration(r.lastUsed.Swap(int64(now))); quiet > inUseFor {
 		r.interrupt()
@@ -47,39 +47,39 @@ func (r *reports) isCurrent(within time.Duration) bool {
 }
 
 // interrupt ends the wait for a notification.
-func (r *reports) interrupt() {
+func (r *notificationState) interrupt() {
 	if wake := r.wake.Load(); wake != nil {
 		(*wake)()
 	}
 }
 
-// age is the time since no notification was pending; it is not known while nothing listens.
-func (r *reports) age() (age time.Duration, known bool) {
-	confirmed := r.confirmedAt.Load()
+// age returns the time since no notification was pending. It is unknown without a connection.
+func (r *notificationState) age() (age time.Duration, known bool) {
+	confirmed := r.currentAt.Load()
 	return time.Since(started) - time.Duration(confirmed), confirmed > 0
 }
 
-// interval is how long after an answer the connection is pinged again.
-func (r *reports) interval() time.Duration {
+// interval returns how long after an answer the connection is pinged again.
+func (r *notificationState) interval() time.Duration {
 	if used := r.lastUsed.Load(); used > 0 && time.Since(started)-time.Duration(used) < inUseFor {
 		return pingEvery
 	}
 	return listenSilence
 }
 
-// channel is a channel of notifications, and what is done with them.
+// channel is a channel of notifications with its callbacks.
 type channel struct {
 	name   string
-	enable func(bool) // whether notifications arrive, of all shards
+	enable func(bool) // called when the notifications of all shards arrive, or when those of a shard stop
 	notify func(payload string)
-	shards int // of the database
+	shards int // number of shards of the database
 
 	mu        sync.Mutex
-	listening int // shards whose notifications arrive
+	listening int // number of shards whose notifications arrive
 }
 
-// listens notes that the notifications of one of the shards arrive, or do not.
-func (c *channel) listens(on bool) {
+// setListening records that the notifications of one of the shards arrive, or that they stopped.
+func (c *channel) setListening(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if on {
@@ -93,7 +93,7 @@ func (c *channel) listens(on bool) {
 }
 
 // OnNotify calls notify with the payload of each notification on a channel, while
-// Listen runs. It is to be called before Listen, and notify must not wait.
+// Listen runs. It must be called before Listen, and notify must not block.
 func (db *DB) OnNotify(name string, notify func(payload string)) {
 	db.register(name, func(bool) {}, notify)
 }
@@ -104,35 +104,35 @@ func (db *DB) register(name string, enable func(bool), notify func(payload strin
 	db.channels = append(db.channels, &channel{name: name, enable: enable, notify: notify})
 }
 
-// Listen enables the caches of the database and invalidates what PostgreSQL reports
-// of (LISTEN and NOTIFY), until ctx ends. Without a connection they are disabled;
-// it is made again.
+// Listen enables the caches of the database, and invalidates their entries when PostgreSQL notifies of
+// a change (cache invalidation across replicas by LISTEN and NOTIFY), until ctx ends. While the
+// connection is lost the caches are disabled; it is reconnected.
 func (db *DB) Listen(ctx context.Context) error {
 	db.channelsMu.Lock()
 	channels := slices.Clone(db.channels)
 	db.channelsMu.Unlock()
 	for _, c := range channels {
-		c.shards = len(db.all())
+		c.shards = len(db.allShards())
 	}
-	for _, shard := range db.all() {
-		defer shard.listener.add(channels)()
+	for _, shard := range db.allShards() {
+		defer shard.listener.addChannels(channels)()
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// listener is the connection of the process to a database that reports changes, to all
-// services that the process runs there.
+// listener is the connection of the process that receives the notifications of a database, for all
+// services of the process with that database.
 type listener struct {
-	reports
+	notificationState
 
 	config *pgx.ConnConfig
-	uses   int // databases that have it; guarded by listenersMu
+	users  int // number of DBs that use it; guarded by listenersMu
 
 	mu         sync.Mutex
 	channels   []*channel
-	subscribed map[*channel]bool // those whose notifications arrive
-	stop       func()            // ends the connection; nil while there is none to be
+	subscribed map[*channel]bool // the channels whose notifications arrive
+	stop       func()            // stops run; nil while it does not run
 }
 
 var (
@@ -140,8 +140,8 @@ var (
 	listeners   = map[string]*listener{} // by connection string
 )
 
-// listenerAt returns the listener of a database. It is released when nothing uses it.
-func listenerAt(at address) *listener {
+// listenerAt returns the listener of a database, shared by all DBs of the process.
+func listenerAt(at connectionConfig) *listener {
 	listenersMu.Lock()
 	defer listenersMu.Unlock()
 	key := at.direct.ConnString()
@@ -150,7 +150,7 @@ func listenerAt(at address) *listener {
 		l = newListener(at.direct.ConnConfig)
 		listeners[key] = l
 	}
-	l.uses++
+	l.users++
 	return l
 }
 
@@ -164,13 +164,13 @@ func newListener(config *pgx.ConnConfig) *listener {
 func (l *listener) release() {
 	listenersMu.Lock()
 	defer listenersMu.Unlock()
-	if l.uses--; l.uses == 0 {
+	if l.users--; l.users == 0 {
 		maps.DeleteFunc(listeners, func(_ string, other *listener) bool { return other == l })
 	}
 }
 
-// add listens to channels, until remove.
-func (l *listener) add(channels []*channel) (remove func()) {
+// addChannels starts listening to channels, until remove is called.
+func (l *listener) addChannels(channels []*channel) (remove func()) {
 	if len(channels) == 0 {
 		return func() {}
 	}
@@ -187,10 +187,10 @@ func (l *listener) add(channels []*channel) (remove func()) {
 		}()
 	}
 	l.interrupt()
-	return func() { l.remove(channels) }
+	return func() { l.removeChannels(channels) }
 }
 
-func (l *listener) remove(channels []*channel) {
+func (l *listener) removeChannels(channels []*channel) {
 	l.mu.Lock()
 	var stop func()
 	l.channels = slices.DeleteFunc(l.channels, func(c *channel) bool { return slices.Contains(channels, c) })
@@ -210,11 +210,11 @@ func (l *listener) remove(channels []*channel) {
 func (l *listener) unsubscribe(c *channel) {
 	if l.subscribed[c] {
 		delete(l.subscribed, c)
-		c.listens(false)
+		c.setListening(false)
 	}
 }
 
-// run keeps a connection that listens, until ctx ends.
+// run listens, and reconnects after failures, until ctx ends.
 func (l *listener) run(ctx context.Context) {
 	for {
 		err := l.listen(ctx)
@@ -230,7 +230,7 @@ func (l *listener) run(ctx context.Context) {
 	}
 }
 
-// listen returns when the connection fails.
+// listen connects and handles notifications until the connection fails.
 func (l *listener) listen(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
@@ -255,7 +255,7 @@ func (l *listener) listen(ctx context.Context) error {
 func (l *listener) unsubscribeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.confirmedAt.Store(0)
+	l.currentAt.Store(0)
 	for c := range l.subscribed {
 		l.unsubscribe(c)
 	}
@@ -268,7 +268,7 @@ func (l *listener) pending() []*channel {
 	return slices.DeleteFunc(slices.Clone(l.channels), func(c *channel) bool { return l.subscribed[c] })
 }
 
-// subscribe listens to the channels that were added.
+// subscribe executes LISTEN for the channels that were added.
 func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
 	added := l.pending()
 	for _, c := range added {
@@ -281,14 +281,13 @@ func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
 	for _, c := range added {
 		if slices.Contains(l.channels, c) {
 			l.subscribed[c] = true
-			c.listens(true)
+			c.setListening(true)
 		}
 	}
 	return nil
 }
 
-// wait handles the notifications that arrive until the connection is to be pinged again, or
-// channels are added.
+// wait handles notifications until the connection must be pinged again, or channels are added.
 func (l *listener) wait(ctx context.Context, conn *pgx.Conn) error {
 	silence, cancel := context.WithTimeout(ctx, l.interval())
 	defer cancel()
@@ -299,7 +298,7 @@ func (l *listener) wait(ctx context.Context, conn *pgx.Conn) error {
 	return l.receive(ctx, silence, conn)
 }
 
-// receive handles the notifications that arrive until silence ends.
+// receive handles notifications until the context silence ends.
 func (l *listener) receive(ctx, silence context.Context, conn *pgx.Conn) error {
 	for {
 		received, err := conn.WaitForNotification(silence)
@@ -315,7 +314,7 @@ func (l *listener) receive(ctx, silence context.Context, conn *pgx.Conn) error {
 }
 
 // confirm pings the connection, and handles the notifications that arrive with the answer:
-// PostgreSQL reports all changes that were committed before.
+// PostgreSQL sends the notifications of all changes that were committed before.
 func (l *listener) confirm(ctx context.Context, conn *pgx.Conn) error {
 	asked := time.Since(started)
 	answer, cancel := context.WithTimeout(ctx, listenTimeout)
@@ -327,7 +326,7 @@ func (l *listener) confirm(ctx context.Context, conn *pgx.Conn) error {
 	if err := l.receive(ctx, answer, conn); err != nil {
 		return err
 	}
-	l.confirmedAt.Store(int64(asked))
+	l.currentAt.Store(int64(asked))
 	return nil
 }
 

@@ -21,9 +21,9 @@ type tableSize struct {
 	Bytes int64
 }
 
-// observe makes the metrics of the pool and of the schema's tables, until the
-// pool is closed.
-func (db *DB) observe() error {
+// registerMetrics registers the metrics of the connection pool and of the tables of the schema, until
+// the pool is closed.
+func (db *DB) registerMetrics() error {
 	meter, own := otel.Meter("pg"), []attribute.KeyValue{attribute.String("schema", db.schema)}
 	if db.shard != "" {
 		own = append(own, attribute.String("shard", db.shard))
@@ -58,7 +58,7 @@ func (db *DB) observe() error {
 		for state, n := range map[string]int32{"used": pool.AcquiredConns(), "idle": pool.IdleConns(), "max": pool.MaxConns()} {
 			o.ObserveInt64(connections, int64(n), of, metric.WithAttributes(attribute.String("state", state)))
 		}
-		o.ObserveFloat64(waits, (pool.EmptyAcquireWaitTime() + db.shares.waitTime()).Seconds(), of)
+		o.ObserveFloat64(waits, (pool.EmptyAcquireWaitTime() + db.tenantQuota.waitTime()).Seconds(), of)
 		if since, known := db.listener.age(); known {
 			o.ObserveFloat64(age, since.Seconds(), of)
 		}
@@ -97,7 +97,7 @@ func (db *DB) sizes() func(context.Context) ([]tableSize, error) {
 
 // Close closes the pools of all shards and ends their metrics.
 func (db *DB) Close() {
-	for _, shard := range db.all()[1:] {
+	for _, shard := range db.allShards()[1:] {
 		shard.Close()
 	}
 	if db.metrics != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrate runs the schema migrations of the service and returns the role that owns
-// the schema: doorward_<schema>, made on the first start where the login may make
-// roles. Where it may not, the login is the service's own and owns the schema
-// itself: the role is empty. Replicas that start together wait for each other.
-func migrate(ctx context.Context, cfg Config, at address) (role string, err error) {
-	conn, err := at.open(ctx)
+// migrate runs the schema migrations of the service (goose) and returns the role that owns the
+// schema: doorward_<schema>, which is created on the first start if the login may create roles. If it
+// may not, the login itself owns the schema, and the role is empty. Replicas that start at the same
+// time wait for each other by an advisory lock.
+func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string, err error) {
+	conn, err := at.connect(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -58,19 +58,19 @@ func migrate(ctx context.Context, cfg Config, at address) (role string, err erro
 	if err != nil {
 		return "", err
 	}
-	return role, up(ctx, provider)
+	return role, runMigrations(ctx, provider)
 }
 
-// A statement that waits for a lock of a table stops every later query of that
-// table. It waits for lockTimeout, lets those queries go, and is tried again.
+// A migration that waits for the lock of a table blocks every later query of that table. So it
+// waits for lockTimeout only, and is retried after lockPause.
 const (
 	lockTimeout  = 400 * time.Millisecond
 	lockAttempts = 100
 	lockPause    = time.Second
 )
 
-// up runs what is missing of the migrations.
-func up(ctx context.Context, provider *goose.Provider) error {
+// runMigrations runs the migrations that are not applied yet.
+func runMigrations(ctx context.Context, provider *goose.Provider) error {
 	for attempt := 1; ; attempt++ {
 		_, err := provider.Up(ctx)
 		var failure *pgconn.PgError
@@ -90,7 +90,7 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	}
 }
 
-// logWarning logs what a migration raises as a warning.
+// logWarning logs the warnings that a migration raises.
 func logWarning(_ *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.SeverityUnlocalized == "WARNING" {
 		slog.Warn("database migration", "warning", notice.Message)
@@ -112,7 +112,7 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 	switch {
 	case known:
 	case mayCreate:
-		if err := tolerate(conn.Exec(ctx, "CREATE ROLE "+owner+" NOLOGIN")); err != nil {
+		if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE ROLE "+owner+" NOLOGIN")); err != nil {
 			return "", err
 		}
 		if _, err := conn.Exec(ctx, "GRANT "+owner+" TO CURRENT_USER"); err != nil {
@@ -124,16 +124,15 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 	if exists { // a login that may not create schemas is enough
 		return role, nil
 	}
-	if err := tolerate(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
+	if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
 		return "", fmt.Errorf("create the schema %q: %w", schema, err)
 	}
 	return role, nil
 }
 
-// ensureExtensions makes the extensions that the migrations need, where nobody
-// has, and returns the search path under which migrations see them. They lie in the
-// schema public, or wherever an administrator put them. Only the
-// migrations name what is in them.
+// ensureExtensions creates the extensions that the migrations need, if they do not exist, and returns
+// the search path of the migrations, which includes the schemas of the extensions: public, or
+// the schema that an administrator has chosen. Only migrations use names of an extension.
 func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path string, err error) {
 	path = pgx.Identifier{cfg.Schema}.Sanitize()
 	for _, name := range cfg.Extensions {
@@ -141,7 +140,8 @@ func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path str
 		var schema string
 		err := conn.QueryRow(ctx, where, name).Scan(&schema)
 		if errors.Is(err, pgx.ErrNoRows) {
-			if err := tolerate(conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS "+pgx.Identifier{name}.Sanitize()+" SCHEMA public")); err != nil {
+			create := "CREATE EXTENSION IF NOT EXISTS " + pgx.Identifier{name}.Sanitize() + " SCHEMA public"
+			if err := ignoreAlreadyExists(conn.Exec(ctx, create)); err != nil {
 				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator can do it with CREATE EXTENSION %s",
 					name, err, name)
 			}
@@ -155,9 +155,9 @@ func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path str
 	return path, nil
 }
 
-// tolerate ignores that another database of the same server made the object
-// between the question and the statement.
-func tolerate(_ pgconn.CommandTag, err error) error {
+// ignoreAlreadyExists returns nil for the error that an object exists already, because another
+// process has created it between the check and the statement.
+func ignoreAlreadyExists(_ pgconn.CommandTag, err error) error {
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == "42710" || failure.Code == "23505" || failure.Code == "42P06") {
 		return nil
@@ -165,7 +165,7 @@ func tolerate(_ pgconn.CommandTag, err error) error {
 	return Error(err)
 }
 
-// Embedded returns the folder migrations of a package's compiled-in files.
+// Embedded returns the folder migrations of the embedded files of a package.
 func Embedded(files embed.FS) fs.FS {
 	folder, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -174,14 +174,16 @@ func Embedded(files embed.FS) fs.FS {
 	return folder
 }
 
-// folders returns the migrations of the service and those of shards.
-func (cfg Config) folders() folders { return append(folders{Embedded(shardFiles)}, cfg.Migrations...) }
+// folders returns the migrations of the service and those of this package.
+func (cfg Config) folders() mergedFolders {
+	return append(mergedFolders{Embedded(shardFiles)}, cfg.Migrations...)
+}
 
-// folders lays the files of several folders beside each other.
-type folders []fs.FS
+// mergedFolders is a file system with the files of several folders.
+type mergedFolders []fs.FS
 
 // Open opens the file in the first folder that has it.
-func (f folders) Open(name string) (fs.File, error) {
+func (f mergedFolders) Open(name string) (fs.File, error) {
 	for _, folder := range f {
 		if file, err := folder.Open(name); !errors.Is(err, fs.ErrNotExist) {
 			return file, err
@@ -191,7 +193,7 @@ func (f folders) Open(name string) (fs.File, error) {
 }
 
 // Glob lists the files of every folder.
-func (f folders) Glob(pattern string) (names []string, err error) {
+func (f mergedFolders) Glob(pattern string) (names []string, err error) {
 	for _, folder := range f {
 		found, err := fs.Glob(folder, pattern)
 		if err != nil {
@@ -202,7 +204,7 @@ func (f folders) Glob(pattern string) (names []string, err error) {
 	return names, nil
 }
 
-// lockKey names an advisory lock of the product.
+// lockKey returns the key of an advisory lock.
 func lockKey(purpose, name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("doorward/" + purpose + "/" + name))

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// settleTime is twice the time after which every process reads the placement of a
-	// tenant from the database, or has heard of the change.
+	// settleTime is twice the time after which no process uses the former placement of a tenant
+	// from its cache.
 	settleTime = 2 * maxStaleness
 	// blockLockTimeout is the lock_timeout of one attempt to block writes: writers queue
 	// behind it. drainTimeout bounds all attempts.
@@ -30,7 +30,7 @@ const (
 // still read the rows in the former shard.
 const RequestsEnd = 20 * time.Second
 
-// Moved says what a move has done.
+// Moved is the result of a move.
 type Moved struct {
 	From, To      string
 	Rows          int64
@@ -44,10 +44,10 @@ var (
 	errWritersRun = errors.New("the writers of the tenant do not end")
 )
 
-// Move moves the rows of a tenant to another shard while it is used: reads go on, transactions
-// wait. It can be killed at any time, and then has to be run again: to the same shard, or back
-// to the one that the tenant was in. report is called before each step. The rows that it
-// leaves in the former shard are deleted by DeleteStaleRows, RequestsEnd later.
+// Move moves the rows of a tenant to another shard (tenant migration) while the tenant is used: reads
+// go on, transactions wait. It can be killed at any time, and then must be run again: to the same
+// shard, or back to the former shard. report is called before each step. The rows that are left in
+// the former shard must be deleted by DeleteStaleRows, not earlier than RequestsEnd after the move.
 func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(step string)) (moved Moved, err error) {
 	target := db.shardNamed(to)
 	if target == nil {
@@ -77,7 +77,7 @@ func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(ste
 	return moved, err
 }
 
-// movedTables returns the tables that go with a tenant.
+// movedTables returns the tables whose rows are moved with a tenant.
 func (db *DB) movedTables(ctx context.Context) ([]TenantTable, error) {
 	tables, err := db.TenantTables(ctx)
 	return slices.DeleteFunc(tables, func(t TenantTable) bool { return db.tables[t.Name] == OnMain || t.Name == "outbox" }), err
@@ -91,10 +91,10 @@ func (db *DB) Name() string {
 	return db.shard
 }
 
-// lockMove keeps other processes from moving the tenant while the session is open. The lock is
-// lost when its connection breaks, and another process may begin.
+// lockMove takes the advisory lock of moves of a tenant, in a session of its own. The lock is lost when
+// the connection breaks; then another process may begin a move.
 func (db *DB) lockMove(ctx context.Context, tenant id.ID) (*pgx.Conn, error) {
-	conn, err := db.session(ctx)
+	conn, err := db.openSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func unlockMove(ctx context.Context, lock *pgx.Conn) {
 	_ = lock.Close(ctx)
 }
 
-// placementOf returns the shard of a tenant as the main one says.
+// placementOf returns the shard of a tenant by the table tenant_shards of the main shard.
 func (db *DB) placementOf(ctx context.Context, tenant id.ID) (*DB, error) {
 	names, err := Values[string](db.OnMain(ctx), db, placementQuery, tenant, tenant)
 	if err != nil || len(names) == 0 {
@@ -132,7 +132,7 @@ type move struct {
 	db, source, target *DB
 	lock               *pgx.Conn
 	tenant             id.ID
-	tables             []TenantTable // those that others refer to first
+	tables             []TenantTable // in the order of their foreign keys, referenced tables first
 	report             func(step string)
 }
 
@@ -145,7 +145,7 @@ func (m move) transfer(ctx context.Context) (rows int64, err error) {
 			return
 		}
 		ctx := context.WithoutCancel(ctx)
-		lost := m.lock.Ping(ctx) // another process that holds the lock now has blocked writes for its own move
+		lost := m.lock.Ping(ctx) // if the lock is lost, another process may have blocked writes for its own move
 		if lost == nil {
 			lost = m.source.allowWrites(ctx, m.tenant)
 		}
@@ -168,15 +168,15 @@ func (m move) transfer(ctx context.Context) (rows int64, err error) {
 	if err := m.setPlacement(ctx); err != nil {
 		return 0, err
 	}
-	// Nothing is written until no process reads from the source any more.
+	// Writes stay blocked until no process reads from the source any more.
 	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
 	<-settled.C
 	return rows, m.target.allowWrites(context.WithoutCancel(ctx), m.tenant)
 }
 
-// blockWrites waits for the transactions of the tenant and lets no other begin. A tenant in
-// the table closed_tenants is one whose writes are blocked.
+// blockWrites waits for the running transactions of the tenant and blocks new transactions, by a row
+// in the table closed_tenants.
 func (db *DB) blockWrites(ctx context.Context, tenant id.ID) error {
 	for began := time.Now(); ; {
 		tx, err := db.Begin(ctx)
@@ -201,13 +201,14 @@ func (db *DB) blockWrites(ctx context.Context, tenant id.ID) error {
 	}
 }
 
+// allowWrites ends blockWrites.
 func (db *DB) allowWrites(ctx context.Context, tenant id.ID) error {
 	_, err := db.exec(ctx, `DELETE FROM closed_tenants WHERE tenant_id = $1`, tenant)
 	return Error(err)
 }
 
-// awaitEvents waits until the relay has sent the events of the tenant, so that they go
-// before those of the target.
+// awaitEvents waits until the relay has sent the events of the tenant in the source, so that they
+// are sent before those in the target.
 func (m move) awaitEvents(ctx context.Context) error {
 	var has bool
 	if err := m.source.QueryRow(ctx, `SELECT to_regclass('outbox') IS NOT NULL`).Scan(&has); err != nil || !has {
@@ -232,7 +233,7 @@ func (m move) awaitEvents(ctx context.Context) error {
 	}
 }
 
-// copy writes the rows of the source into the target, in one transaction.
+// copy copies the rows of the tenant from the source to the target, in one transaction.
 func (m move) copy(ctx context.Context) (rows int64, err error) {
 	from, err := m.source.Begin(ctx)
 	if err != nil {
@@ -247,7 +248,7 @@ func (m move) copy(ctx context.Context) (rows int64, err error) {
 		return 0, Error(err)
 	}
 	defer func() { _ = to.Rollback(context.WithoutCancel(ctx)) }()
-	for _, t := range slices.Backward(m.tables) { // of a move that was killed
+	for _, t := range slices.Backward(m.tables) { // rows of a move that was killed
 		if _, err := to.Exec(ctx, `DELETE FROM `+t.quoted()+` WHERE tenant_id = $1`, m.tenant); err != nil {
 			return 0, Error(err)
 		}
@@ -266,7 +267,7 @@ func (m move) copy(ctx context.Context) (rows int64, err error) {
 	return rows, Error(to.Commit(ctx))
 }
 
-// copy writes the rows of a tenant from one database into another.
+// copy copies the rows of a tenant in one table from one database to another (COPY).
 func (t TenantTable) copy(ctx context.Context, from, to *pgconn.PgConn, tenant id.ID) (int64, error) {
 	columns := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -289,8 +290,8 @@ func (t TenantTable) copy(ctx context.Context, from, to *pgconn.PgConn, tenant i
 
 func (t TenantTable) quoted() string { return pgx.Identifier{t.Name}.Sanitize() }
 
-// setPlacement says where the tenant is, and notifies all processes. It does so in the
-// session of the lock.
+// setPlacement sets the shard of the tenant in tenant_shards, and notifies all processes. It uses the
+// session of the lock, so that it fails if the lock is lost.
 func (m move) setPlacement(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	return Error(pgx.BeginFunc(ctx, m.lock, func(tx pgx.Tx) error {
@@ -308,7 +309,7 @@ func (m move) setPlacement(ctx context.Context) error {
 	}))
 }
 
-// HasStaleRows reports whether a shard that the tenant is not in has rows of it.
+// HasStaleRows reports whether another shard than that of the tenant has rows of it.
 func (db *DB) HasStaleRows(ctx context.Context, tenant id.ID) (has bool, err error) {
 	err = db.eachStaleTable(ctx, tenant, func(shard *DB, t TenantTable) error {
 		if has {
@@ -319,7 +320,7 @@ func (db *DB) HasStaleRows(ctx context.Context, tenant id.ID) (has bool, err err
 	return has, err
 }
 
-// DeleteStaleRows deletes the rows of a tenant from the shards that it is not in.
+// DeleteStaleRows deletes the rows of a tenant from all shards but its own.
 func (db *DB) DeleteStaleRows(ctx context.Context, tenant id.ID) error {
 	lock, err := db.lockMove(ctx, tenant)
 	if err != nil {
@@ -327,7 +328,7 @@ func (db *DB) DeleteStaleRows(ctx context.Context, tenant id.ID) error {
 	}
 	defer unlockMove(ctx, lock)
 	blocked := map[*DB]time.Time{}
-	for _, shard := range db.all() {
+	for _, shard := range db.allShards() {
 		var at time.Time
 		err := shard.QueryRow(ctx, `SELECT closed_at FROM closed_tenants WHERE tenant_id = $1`, tenant).Scan(&at)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -338,8 +339,8 @@ func (db *DB) DeleteStaleRows(ctx context.Context, tenant id.ID) error {
 	return db.eachStaleTable(ctx, tenant, func(shard *DB, t TenantTable) error { return shard.deleteTenant(ctx, t, tenant, blocked[shard]) })
 }
 
-// eachStaleTable calls fn with the tables of the shards that the tenant is not in, those that
-// refer to others first.
+// eachStaleTable calls fn with the tables of all shards but that of the tenant, in the order of their
+// foreign keys, referring tables first.
 func (db *DB) eachStaleTable(ctx context.Context, tenant id.ID, fn func(*DB, TenantTable) error) error {
 	at, err := db.placementOf(ctx, tenant)
 	if err != nil {
@@ -349,7 +350,7 @@ func (db *DB) eachStaleTable(ctx context.Context, tenant id.ID, fn func(*DB, Ten
 	if err != nil {
 		return err
 	}
-	for _, shard := range db.all() {
+	for _, shard := range db.allShards() {
 		for _, t := range slices.Backward(tables) {
 			if shard == at || shard == db && db.tables[t.Name] == OnBoth {
 				continue
@@ -362,8 +363,9 @@ func (db *DB) eachStaleTable(ctx context.Context, tenant id.ID, fn func(*DB, Ten
 	return nil
 }
 
-// deleteTenant deletes the rows of a tenant from a table, in batches, while writes of the
-// tenant are blocked since that time: not when another process has moved it here since.
+// deleteTenant deletes the rows of a tenant from a table, in batches. It deletes nothing if the
+// writes of the tenant are no longer blocked since that time: then another process has moved the
+// tenant to this shard.
 func (db *DB) deleteTenant(ctx context.Context, t TenantTable, tenant id.ID, blocked time.Time) error {
 	for {
 		tag, err := db.exec(ctx, `DELETE FROM `+t.quoted()+` WHERE ctid = ANY (ARRAY(
@@ -375,7 +377,7 @@ func (db *DB) deleteTenant(ctx context.Context, t TenantTable, tenant id.ID, blo
 	}
 }
 
-// TenantTable is a table with a tenant_id, as the catalogue of PostgreSQL describes it.
+// TenantTable is a table with a tenant_id, from the catalogue of PostgreSQL.
 type TenantTable struct {
 	Name    string
 	Columns []string // without those that PostgreSQL computes
@@ -383,8 +385,8 @@ type TenantTable struct {
 	Parents []string // tables that foreign keys lead to
 }
 
-// TenantTables returns the tables of the schema that have rows of tenants, those that
-// others refer to first.
+// TenantTables returns the tables of the schema with a tenant_id, in the order of their foreign keys,
+// referenced tables first.
 func (db *DB) TenantTables(ctx context.Context) ([]TenantTable, error) {
 	all, err := All[TenantTable](db.OnMain(ctx), db, `
 		SELECT c.relname::text AS name,

@@ -1,6 +1,8 @@
-// Package pg opens a service's part of PostgreSQL and runs its queries. One
-// service owns one schema under one role; queries of its store go through One,
-// All and Exec, which turn the driver's errors into those of the catalogue.
+// Package pg opens the schema of a service in PostgreSQL and runs its queries (connection pool, pgx).
+// One service owns one schema under one role. The queries of its store call One, All and Exec, which
+// turn errors of the driver into those of pkg/apierr/catalog.go. Queries are in query.go,
+// transactions in tx.go, migrations in migrate.go, shards in shard.go, caches in cache.go, and the parameters of
+// connections in connectionstring.go.
 package pg
 
 import (
@@ -26,37 +28,37 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// Config says where a service's data is.
+// Config describes the database of a service.
 type Config struct {
 	URL        secure.Secret        // connection string, as libpq reads it
 	Shards     secure.Secret        // further databases for tenants: name=connection string, separated by blanks
 	Schema     string               // the service's name
-	MaxConns   int32                // size of the pool; 0 means 8
+	MaxConns   int32                // maximal number of connections of the pool; 0 means 8
 	Migrations []fs.FS              // numbered SQL files of goose
-	Extensions []string             // of PostgreSQL's own, which the migrations need
+	Extensions []string             // extensions of PostgreSQL that the migrations need
 	Placements map[string]Placement // by table
 
-	Tracer pgx.QueryTracer // nil: spans, where they are recorded
+	Tracer pgx.QueryTracer // nil: traces queries as spans, while spans are recorded
 }
 
-// maxConnIdle is how long an unused connection is kept.
+// maxConnIdle is how long an idle connection stays open.
 const maxConnIdle = 5 * time.Second
 
-// DB is a pool of connections that see one service's schema.
+// DB is a connection pool to the schema of one service, and to its shards.
 type DB struct {
 	*pgxpool.Pool
-	direct     *pgx.ConnConfig // of connections with a session of their own
-	schema     string
-	tables     map[string]Placement
-	channelsMu sync.Mutex
-	channels   []*channel // of the caches
-	listener   *listener
-	writes     atomic.Int64 // statements and transactions that wrote, or may have
-	shares     shares
-	metrics    metric.Registration
+	direct      *pgx.ConnConfig // for connections outside of the pool, which have a session of their own
+	schema      string
+	tables      map[string]Placement
+	channelsMu  sync.Mutex
+	channels    []*channel // the channels of notifications of the caches
+	listener    *listener
+	writes      atomic.Int64 // number of statements and transactions that may have written
+	tenantQuota tenantQuota
+	metrics     metric.Registration
 
-	shard      string // its name where there are several, else empty
-	shards     []*DB  // of the main one, which is the first; nil where there is one
+	shard      string // name of the shard; empty if there is only one
+	shards     []*DB  // of the main shard: all shards, itself first; nil if there is only one
 	placements *Cache[placement]
 }
 
@@ -73,9 +75,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-// OpenAsIs connects to the service's schema as it is. It makes no role, and
-// migrates nothing.
-func OpenAsIs(ctx context.Context, cfg Config) (*DB, error) { return openAll(ctx, cfg, openAsIs) }
+// OpenUnmigrated is Open without migrations, and without making the role.
+func OpenUnmigrated(ctx context.Context, cfg Config) (*DB, error) {
+	return openAll(ctx, cfg, openUnmigrated)
+}
 
 func openAll(ctx context.Context, cfg Config, open func(context.Context, Config) (*DB, error)) (*DB, error) {
 	db, err := open(ctx, cfg)
@@ -86,8 +89,8 @@ func openAll(ctx context.Context, cfg Config, open func(context.Context, Config)
 		db.Close()
 		return nil, err
 	}
-	for _, shard := range db.all() {
-		if err := shard.observe(); err != nil {
+	for _, shard := range db.allShards() {
+		if err := shard.registerMetrics(); err != nil {
 			db.Close()
 			return nil, err
 		}
@@ -107,12 +110,12 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	return connect(ctx, cfg, at, role)
 }
 
-func openAsIs(ctx context.Context, cfg Config) (*DB, error) {
+func openUnmigrated(ctx context.Context, cfg Config) (*DB, error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := at.open(ctx)
+	conn, err := at.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +128,10 @@ func openAsIs(ctx context.Context, cfg Config) (*DB, error) {
 	return connect(ctx, cfg, at, role)
 }
 
-func connect(ctx context.Context, cfg Config, at address, role string) (*DB, error) {
+func connect(ctx context.Context, cfg Config, at connectionConfig, role string) (*DB, error) {
 	db := &DB{schema: cfg.Schema, tables: tablePlacements(cfg.Placements), direct: at.direct.ConnConfig.Copy()}
 	maps.Copy(db.direct.RuntimeParams, sessionParameters(cfg, role))
-	inPool := map[string]string{} // where a pooler is between, it sets the parameters of sessions
+	inPool := map[string]string{} // behind a pooler, the pooler sets the parameters of sessions
 	if !at.pooled {
 		inPool = db.direct.RuntimeParams
 	}
@@ -136,7 +139,7 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 	if db.Pool, err = newPool(ctx, at.pool, cfg, inPool); err != nil {
 		return nil, err
 	}
-	db.shares = newShares(db.Stat().MaxConns())
+	db.tenantQuota = newTenantQuota(db.Stat().MaxConns())
 	db.listener = listenerAt(at)
 	if at.pooled {
 		if err := db.checkPool(ctx, cfg, role); err != nil {
@@ -147,17 +150,19 @@ func connect(ctx context.Context, cfg Config, at address, role string) (*DB, err
 	return db, nil
 }
 
-// Over returns a database over a pool, as another process that uses it has one.
-func Over(pool *pgxpool.Pool) *DB {
+// FromPool returns a DB with the given pool, without migrations and shards: a test uses it as the
+// DB of another replica.
+func FromPool(pool *pgxpool.Pool) *DB {
 	config := pool.Config().ConnConfig
-	return &DB{Pool: pool, direct: config, shares: newShares(pool.Stat().MaxConns()), listener: newListener(config)}
+	return &DB{Pool: pool, direct: config, tenantQuota: newTenantQuota(pool.Stat().MaxConns()), listener: newListener(config)}
 }
 
-// keepalives let the server notice after about ten seconds that the machine or network
-// of a client has gone, whose locks it holds. A process that dies ends its sessions.
+// keepalives make the server end the session of a client, and release its locks, about ten seconds
+// after the machine or the network of the client has failed. The session of a process that dies ends
+// at once.
 var keepalives = map[string]string{"tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
 
-// sessionParameters are what a session of the service's own begins with.
+// sessionParameters are the parameters of the sessions of a service.
 func sessionParameters(cfg Config, role string) map[string]string {
 	params := maps.Clone(keepalives)
 	params["search_path"], params["application_name"] = cfg.Schema, "doorward-"+cfg.Schema
@@ -171,10 +176,10 @@ func newPool(ctx context.Context, pool *pgxpool.Config, cfg Config, params map[s
 	if pool.MaxConns = cfg.MaxConns; pool.MaxConns == 0 {
 		pool.MaxConns = 8
 	}
-	// A session of PostgreSQL takes 2 to 4 MiB and a new one a few milliseconds: those
-	// that nothing uses are closed. The pool hands out the one that was used last.
+	// A session of PostgreSQL takes 2 to 4 MiB, and a new session a few milliseconds: idle
+	// sessions are closed. The pool hands out the connection that was used last.
 	pool.MaxConnIdleTime, pool.HealthCheckPeriod = maxConnIdle, maxConnIdle/2
-	pool.ShouldPing = mayBeClosed
+	pool.ShouldPing = shouldPing
 	pool.AfterConnect = RegisterID
 	maps.Copy(pool.ConnConfig.RuntimeParams, params)
 	pool.ConnConfig.RuntimeParams["application_name"] = "doorward-" + cfg.Schema
@@ -189,95 +194,9 @@ func newPool(ctx context.Context, pool *pgxpool.Config, cfg Config, params map[s
 	return connected, nil
 }
 
-// PlanEach is the first argument of a query that PostgreSQL plans for the values
-// of this time, where a plan for any values could be a bad one.
-const PlanEach = pgx.QueryExecModeCacheDescribe
-
-// Querier is a pool or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-// One reads the single row of a query into a struct by the names of its
-// columns. No row is apierr.NotFound.
-func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
-	return single(ctx, q, pgx.RowToStructByName[T], sql, args)
-}
-
-// Value reads the single value of a query. No row is apierr.NotFound.
-func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
-	return single(ctx, q, pgx.RowTo[T], sql, args)
-}
-
-func single[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (v T, err error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err == nil {
-		v, err = pgx.CollectExactlyOneRow(rows, read)
-	}
-	return v, Error(err)
-}
-
-// Values reads the values of a query with one column.
-func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
-	return all(ctx, q, pgx.RowTo[T], sql, args)
-}
-
-// All reads the rows of a query into structs by the names of its columns.
-func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
-	return all(ctx, q, pgx.RowToStructByName[T], sql, args)
-}
-
-func all[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (list []T, err error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err == nil {
-		list, err = pgx.CollectRows(rows, read)
-	}
-	return list, Error(err)
-}
-
-// Exec runs a statement and returns the number of rows that it changed.
-func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
-	tag, err := q.Exec(ctx, sql, args...)
-	return tag.RowsAffected(), Error(err)
-}
-
-// MustChange runs a statement that has to change a row: none is
-// apierr.NotFound.
-func MustChange(ctx context.Context, q Querier, sql string, args ...any) error {
-	n, err := Exec(ctx, q, sql, args...)
-	if err == nil && n == 0 {
-		return apierr.NotFound
-	}
-	return err
-}
-
-// Batch is statements that go to the database together.
-type Batch = pgx.Batch
-
-// ExecBatch runs the statements of a batch in one round trip. The first that
-// fails ends it.
-func ExecBatch(ctx context.Context, q Batcher, batch *Batch) error {
-	return Error(q.sendBatch(ctx, batch))
-}
-
-// Batcher is a pool or a transaction.
-type Batcher interface {
-	sendBatch(ctx context.Context, batch *Batch) error
-}
-
-// QueueAll adds a query to a batch, whose rows ExecBatch reads into the structs
-// of into by the names of their columns.
-func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
-	batch.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
-		return err
-	})
-}
-
-// session opens a connection with a session of its own, for locks that outlive a
-// transaction.
-func (db *DB) session(ctx context.Context) (*pgx.Conn, error) {
+// openSession opens a connection outside of the pool, with a session of its own, for advisory locks
+// that outlive a transaction.
+func (db *DB) openSession(ctx context.Context) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, db.direct)
 	if err != nil {
 		return nil, Error(err)
@@ -288,14 +207,14 @@ func (db *DB) session(ctx context.Context) (*pgx.Conn, error) {
 // Ping is the readiness check. It pings the main shard: when another shard is down, only its
 // tenants are refused. A pool whose connections are all in use, by queries that
 // wait for a lock for example, does not make the process unready: no other replica would
-// be better off. The answer is then whether PostgreSQL accepts a further connection.
+// be better off. Then Ping reports whether PostgreSQL accepts a further connection.
 func (db *DB) Ping(ctx context.Context) error {
 	if pool := db.Stat(); pool.AcquiredConns() < pool.MaxConns() {
 		return Error(db.Pool.Ping(ctx))
 	}
 	conn, err := pgx.ConnectConfig(ctx, db.Pool.Config().ConnConfig)
 	if failure, ok := errors.AsType[*pgconn.PgError](err); ok && failure.Code == "53300" {
-		return nil // its connections are used up, and it says so
+		return nil // too_many_connections: PostgreSQL answers
 	}
 	if err != nil {
 		return Error(err)
@@ -304,10 +223,9 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// CheckWrites reports whether the database of a context can be written to, and changes no
-// table: it writes more than memory holds to the disk of the data, and commits a record
-// to the write-ahead log. A full disk fails one of the two, also where what is in memory
-// is still read and changed. A disk that has a few megabytes left passes.
+// CheckWrites reports whether the database of a context can be written to (disk full), without
+// changing a table: it writes a temporary file to the disk of the data, and commits a record to
+// the write-ahead log. A full disk fails one of the two. A disk with a few megabytes left passes.
 func (db *DB) CheckWrites(ctx context.Context) error {
 	return db.InTx(ctx, func(tx *Tx) error {
 		tx.Queue(`SET LOCAL work_mem = '64kB'`)
@@ -323,10 +241,9 @@ func (db *DB) Stop(context.Context) error {
 	return nil
 }
 
-// Error returns what a failure of the database means to the caller: no row is
-// NotFound, so is a row that others must belong to and that is gone, a unique
-// value that is taken is Exists, a database that cannot be reached, has no space
-// left or is a standby is Unavailable. Other errors stay as they are.
+// Error turns an error of the driver into one of apierr: no row, and a foreign key without its row,
+// are NotFound; a unique violation is Exists; a database that cannot be reached, has no space
+// left or is a standby is Unavailable. Other errors are returned unchanged.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -344,12 +261,12 @@ func Error(err error) error {
 		switch {
 		case failure.Code == "23505":
 			return fmt.Errorf("%w (%w)", apierr.Exists, err)
-		case failure.Code == "23503": // what the row belongs to is gone
+		case failure.Code == "23503": // foreign key violation: the row that it refers to was deleted
 			return fmt.Errorf("%w (%w)", apierr.NotFound, err)
-		case failure.Code == "54000": // an entry of an index has its limit
+		case failure.Code == "54000": // an index entry is too large
 			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
 		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"),
-			strings.HasPrefix(failure.Code, "53"), // its disk, memory or connections are used up
+			strings.HasPrefix(failure.Code, "53"), // disk full, out of memory, too many connections
 			failure.Code == "25006":               // a standby
 			return unavailable(err)
 		}
@@ -363,8 +280,8 @@ func Error(err error) error {
 	return err
 }
 
-// unavailable keeps the cause for the log and asks the client to retry. A request that has
-// timed out says nothing about the database: the time may have been spent elsewhere.
+// unavailable returns apierr.Unavailable with the cause for the log; the client shall retry. A
+// request that has timed out may have spent its time elsewhere than in the database.
 func unavailable(err error) error {
 	reason := "the database cannot be reached; repeat the request later"
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -373,8 +290,7 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w (%w)", apierr.Unavailable.Because("%s", reason).After(time.Second), err)
 }
 
-// isClosed recognises the driver's untyped errors for a connection that broke
-// between two messages.
+// isClosed reports whether an error is one of the driver's untyped errors for a closed connection.
 func isClosed(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "conn closed") || strings.Contains(text, "unexpected EOF") || strings.Contains(text, "closed pool")

@@ -20,28 +20,27 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// What follows routes tenants to several databases, the shards
-// (docs/sizing.md#several-databases). The main shard has the tenants that are not
-// named in its table tenant_shards, and the names that lead to a tenant, such as the
-// ids of API keys, which are unique over all shards. A query goes to the shard of the
-// tenant of its context; what belongs to no tenant to that of OnMain, Shards or
-// EachShard.
+// Sharding: this file routes tenants to several databases, the shards
+// (docs/sizing.md#several-databases). The main shard has all tenants that are not in its table
+// tenant_shards, and the names by which a tenant is found, such as the ids of API keys, which are
+// unique over all shards. A query goes to the shard of the tenant of its context. A query
+// without a tenant goes to the shard of OnMain, Shards or EachShard. move.go moves a tenant.
 
-// Main is the name of the shard that DATABASE_URL leads to.
+// Main is the name of the shard of DATABASE_URL.
 const Main = "main"
 
 //go:embed migrations/*.sql
 var shardFiles embed.FS
 
-// Placement says which shards have the rows of a table with a tenant_id. Tables that
-// are not named go with their tenant.
+// Placement says which shards have the rows of a table with a tenant_id. The rows of tables
+// without a placement are in the shard of their tenant.
 type Placement int
 
 // Placements of tables.
 const (
-	OnMain  Placement = iota + 1 // names that lead to a tenant: written by Claim and Release
-	OnBoth                       // with the tenant, and in the main shard as they were before it moved
-	Derived                      // with the tenant, written by triggers of other tables
+	OnMain  Placement = iota + 1 // in the main shard: names by which a tenant is found, written by Claim and Release
+	OnBoth                       // in the shard of the tenant, and the rows from before a move also in the main shard
+	Derived                      // in the shard of the tenant, written by triggers of other tables
 )
 
 type shardConfig struct {
@@ -51,8 +50,7 @@ type shardConfig struct {
 
 var shardName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 
-// parseShards reads DATABASE_URLS: entries of the form name=postgres://…, separated
-// by blanks or line ends.
+// parseShards parses DATABASE_URLS: entries of the form name=postgres://…, separated by white space.
 func parseShards(list secure.Secret) (shards []shardConfig, err error) {
 	for entry := range strings.FieldsSeq(list.Reveal()) {
 		name, url, ok := strings.Cut(entry, "=")
@@ -68,8 +66,8 @@ func parseShards(list secure.Secret) (shards []shardConfig, err error) {
 	return shards, nil
 }
 
-// openShards opens the further databases of the configuration with open. It checks, but
-// for a schema without its migrations, that each tenant has one of them.
+// openShards opens the further databases of the configuration with open. If the schema is migrated, it
+// checks that the database of each tenant is configured.
 func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Context, Config) (*DB, error)) error {
 	list, err := parseShards(cfg.Shards)
 	if err != nil {
@@ -77,7 +75,7 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 	}
 	if len(list) > 0 {
 		db.shard, db.shards = Main, []*DB{db}
-		db.placements = NewCacheWithin[placement](db, RecentBounds(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
+		db.placements = NewCacheWithin[placement](db, FreshBounds(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
 			placementQuery, nil)
 	}
 	for _, further := range list {
@@ -90,7 +88,7 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 		shard.shard = further.name
 		db.shards = append(db.shards, shard)
 	}
-	for _, shard := range db.all() {
+	for _, shard := range db.allShards() {
 		var migrated bool
 		if err := shard.QueryRow(ctx, `SELECT to_regclass('tenant_shards') IS NOT NULL`).Scan(&migrated); err != nil || !migrated {
 			return Error(err)
@@ -102,7 +100,7 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 	return db.checkPlacements(ctx)
 }
 
-// checkName returns an error when the database is that of another name.
+// checkName returns an error when the database was used under another name before.
 func (db *DB) checkName(ctx context.Context) error {
 	names, err := Values[string](ctx, db.Pool, `SELECT name FROM shard_name`)
 	if err == nil && db.shard != "" && len(names) == 1 && names[0] != db.shard {
@@ -112,7 +110,7 @@ func (db *DB) checkName(ctx context.Context) error {
 	return err
 }
 
-// nameShards records the names of the databases, where there are several.
+// nameShards records the name of each database in it, if there are several.
 func (db *DB) nameShards(ctx context.Context) error {
 	for _, shard := range db.shards {
 		if _, err := shard.exec(ctx, `INSERT INTO shard_name (name) VALUES ($1) ON CONFLICT DO NOTHING`, shard.shard); err != nil {
@@ -152,8 +150,8 @@ func (db *DB) shardNamed(name string) *DB {
 	return nil
 }
 
-// all returns the shards, the main one first.
-func (db *DB) all() []*DB {
+// allShards returns the shards, the main shard first.
+func (db *DB) allShards() []*DB {
 	if db.shards == nil {
 		return []*DB{db}
 	}
@@ -163,10 +161,10 @@ func (db *DB) all() []*DB {
 // IsSharded reports whether there are several shards.
 func (db *DB) IsSharded() bool { return db.shards != nil }
 
-// ShardNames returns the names of the shards, the main one first.
+// ShardNames returns the names of the shards, the main shard first.
 func (db *DB) ShardNames() []string {
 	names := []string{Main}
-	for _, shard := range db.all()[1:] {
+	for _, shard := range db.allShards()[1:] {
 		names = append(names, shard.shard)
 	}
 	return names
@@ -174,11 +172,11 @@ func (db *DB) ShardNames() []string {
 
 type routeKey struct{}
 
-// route is where the queries of a context go.
+// route is the shard to which the queries of a context go.
 type route struct {
-	of     *DB // the database that was routed: services in one process share contexts
+	of     *DB // the main shard of the service whose queries it routes: services in one process share contexts
 	to     *DB
-	always bool // also what belongs to a tenant
+	always bool // also queries with a tenant
 }
 
 // OnMain returns a context whose queries go to the main shard.
@@ -199,7 +197,7 @@ func (db *DB) OnShardOf(ctx context.Context, tenant id.ID) (context.Context, err
 	return context.WithValue(ctx, routeKey{}, route{db, shard, true}), err
 }
 
-// Databases are those of a service, as its workers see them. A store embeds it.
+// Databases is the part of DB that the workers of a service need. A store embeds it.
 type Databases interface {
 	Shards(context.Context) []context.Context
 	EachShard(context.Context, func(context.Context) error) error
@@ -207,9 +205,9 @@ type Databases interface {
 	IsSharded() bool
 }
 
-// Shards returns a context for each shard, to which those of its queries go that
-// belong to no tenant: those of workers. Its statements are not kept from writing for a
-// tenant that is being moved, so they may do there only what can be repeated.
+// Shards returns a context for each shard. Queries of that context without a tenant, those of workers,
+// go to the shard. They do not wait for a tenant that is being moved, so that their effect may be
+// lost: they may only do what is repeated later.
 func (db *DB) Shards(ctx context.Context) []context.Context {
 	if db.shards == nil {
 		return []context.Context{ctx}
@@ -221,8 +219,7 @@ func (db *DB) Shards(ctx context.Context) []context.Context {
 	return contexts
 }
 
-// EachShard calls fn with each context of Shards, one after the other, also when one
-// fails.
+// EachShard calls fn with each context of Shards, one after the other, also after an error.
 func (db *DB) EachShard(ctx context.Context, fn func(context.Context) error) error {
 	var errs error
 	for _, ctx := range db.Shards(ctx) {
@@ -247,17 +244,17 @@ const (
 	placementQuery     = `SELECT shard FROM tenant_shards WHERE tenant_id = $1 AND tenant_id = $2`
 )
 
-// errNoRoute is the error of a query that would go to a database by chance.
+// errNoRoute is the error of a query whose context names no shard.
 var errNoRoute = errors.New("pg: a query names neither its tenant (caller.WithTenant) nor a database (OnMain, Shards)")
 
-// placement is a row of tenant_shards. A tenant that was never moved has none.
+// placement is a row of tenant_shards. A tenant that was never moved has no row.
 type placement struct{ Shard string }
 
 func (db *DB) placementChannel() string { return db.schema + ".tenant_shards" }
 
-// shardOf returns the shard to which the queries of a context go, and the tenant that
-// they belong to, which is zero where there is one shard, or none is to be entered.
-func (db *DB) shardOf(ctx context.Context) (shard *DB, enter id.ID, err error) {
+// shardOf returns the shard to which the queries of a context go, and the tenant of the queries if
+// a transaction must check that the tenant is not moved (preventMoveSQL); else the zero ID.
+func (db *DB) shardOf(ctx context.Context) (shard *DB, guarded id.ID, err error) {
 	if db.shards == nil {
 		return db, id.ID{}, nil
 	}
@@ -282,7 +279,7 @@ func (db *DB) shardOf(ctx context.Context) (shard *DB, enter id.ID, err error) {
 	return shard, tenant, nil
 }
 
-// withTenant names the tenant of a query whose context may lack it.
+// withTenant sets the tenant of a query whose context may lack it.
 func (db *DB) withTenant(ctx context.Context, tenant id.ID) context.Context {
 	if db.shards == nil {
 		return ctx
@@ -297,7 +294,7 @@ const (
 	blockedPoll    = 50 * time.Millisecond
 )
 
-// errWritesBlocked is the error of a transaction that has waited for longer.
+// errWritesBlocked is the error of a transaction that has waited longer than blockedTimeout.
 var errWritesBlocked = apierr.Unavailable.
 	Because("the tenant is being moved to another database; repeat the request later").After(time.Second)
 
@@ -308,8 +305,8 @@ func areWritesBlocked(err error) bool {
 	return errors.As(err, &failure) && failure.Code == "DW001"
 }
 
-// awaitTenant waits a moment for a tenant whose writes are blocked in its shard, and has its
-// placement read again.
+// awaitTenant waits for blockedPoll, because the writes of the tenant are blocked in its shard, and
+// invalidates the cached placement of the tenant.
 func (db *DB) awaitTenant(ctx context.Context, tenant id.ID, since time.Time) error {
 	if time.Since(since) > blockedTimeout {
 		return errWritesBlocked
@@ -319,81 +316,80 @@ func (db *DB) awaitTenant(ctx context.Context, tenant id.ID, since time.Time) er
 		return errWritesBlocked
 	case <-time.After(blockedPoll):
 	}
-	db.placements.Forget(id.Ref{Tenant: tenant, ID: tenant})
+	db.placements.Invalidate(id.Ref{Tenant: tenant, ID: tenant})
 	return nil
 }
 
-// Claim runs a statement that takes a name which is unique over all shards, and returns
-// how many rows it changed. Where the tenant is not in the main shard it is committed
-// there at once, and stays when the transaction fails: the statement must succeed when
-// the same resource repeats it.
+// Claim runs a statement that inserts a name which is unique over all shards into a table OnMain, and
+// returns how many rows it changed. If the tenant is not in the main shard, the statement is
+// committed there at once, and is not rolled back with the transaction: it must succeed when it is
+// repeated for the same resource.
 func (tx *Tx) Claim(ctx context.Context, sql string, args ...any) (int64, error) {
 	if tx.main == nil {
 		return Exec(ctx, tx, sql, args...)
 	}
-	if err := tx.enterFirst(ctx); err != nil {
+	if err := tx.begin(ctx); err != nil {
 		return 0, err
 	}
 	return Exec(tx.main.OnMain(ctx), tx.main, sql, args...)
 }
 
-// ClaimTx is Claim for several statements: fn gets this transaction where the tenant is
-// in the main shard, otherwise one there, which commits when fn returns.
+// ClaimTx is Claim for several statements: fn gets this transaction if the tenant is in the main
+// shard, otherwise a transaction there, which commits when fn returns.
 func (tx *Tx) ClaimTx(ctx context.Context, fn func(*Tx) error) error {
 	if tx.main == nil {
 		return fn(tx)
 	}
-	if err := tx.enterFirst(ctx); err != nil {
+	if err := tx.begin(ctx); err != nil {
 		return err
 	}
 	return tx.main.InTx(tx.main.OnMain(ctx), fn)
 }
 
-// enterFirst begins the transaction, so that its tenant is entered before names are taken.
-func (tx *Tx) enterFirst(ctx context.Context) error {
+// begin begins the transaction, so that the tenant cannot be moved once a name is claimed.
+func (tx *Tx) begin(ctx context.Context) error {
 	if tx.conn != nil {
 		return nil
 	}
 	return tx.send(ctx, &Batch{})
 }
 
-// Release runs a statement that frees a name of Claim once the transaction has
-// committed.
+// Release runs a statement that deletes a name of Claim, after the transaction has committed.
 func (tx *Tx) Release(sql string, args ...any) {
 	if tx.main == nil {
 		tx.Queue(sql, args...)
 		return
 	}
-	tx.released = append(tx.released, statement{sql: sql, args: args})
+	tx.releases = append(tx.releases, statement{sql: sql, args: args})
 }
 
-// release runs the statements of Release in the main shard. What it cannot free stays
-// taken, and leads to nothing.
-func (tx *Tx) release(ctx context.Context) {
-	for _, s := range tx.released {
+// runReleases runs the statements of Release in the main shard. After an error the name stays
+// taken, without a resource.
+func (tx *Tx) runReleases(ctx context.Context) {
+	for _, s := range tx.releases {
 		if _, err := Exec(tx.main.OnMain(ctx), tx.main, s.sql, s.args...); err != nil {
 			slog.WarnContext(ctx, "release of a unique name failed, the name stays taken", "error", err.Error())
 		}
 	}
 }
 
-// Enter keeps the tenant of a transaction that belongs to none, one of a worker, from
-// being moved until it ends. Where it is moved already the transaction fails with
-// apierr.Unavailable.
-func (tx *Tx) Enter(ctx context.Context, tenant id.ID) error {
+// PreventMove prevents that a tenant is moved to another shard until the transaction ends, for the
+// transaction of a worker, whose context has no tenant. It returns apierr.Unavailable if the tenant
+// is being moved, or was moved.
+func (tx *Tx) PreventMove(ctx context.Context, tenant id.ID) error {
 	if tx.db.shard == "" {
 		return nil
 	}
-	_, err := Exec(ctx, tx, enterTenant, tenant)
+	_, err := Exec(ctx, tx, preventMoveSQL, tenant)
 	if areWritesBlocked(err) {
 		return errWritesBlocked
 	}
 	return err
 }
 
-const enterTenant = `SELECT enter_tenant($1)`
+const preventMoveSQL = `SELECT enter_tenant($1)`
 
-// tablePlacements returns a copy of the placements of tables, with those of all services.
+// tablePlacements returns a copy of the placements, with those of the tables of this package.
 func tablePlacements(of map[string]Placement) map[string]Placement {
 	tables := maps.Clone(of)
 	if tables == nil {

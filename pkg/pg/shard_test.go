@@ -334,7 +334,7 @@ func TestATenantThatWasLeftClosedIsOpened(t *testing.T) {
 		t.Errorf("a closed tenant is written: %v", err)
 	}
 	worker := db.Shards(t.Context())[0]
-	err := db.InTx(worker, func(tx *pg.Tx) error { return tx.Enter(worker, note.Tenant) })
+	err := db.InTx(worker, func(tx *pg.Tx) error { return tx.PreventMove(worker, note.Tenant) })
 	if !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("a worker enters a closed tenant: %v", err)
 	}
@@ -352,7 +352,7 @@ func TestAMoveWaitsForWhoHasEntered(t *testing.T) {
 	worker := db.Shards(t.Context())[0]
 	moved := make(chan error, 1)
 	err := db.InTx(worker, func(tx *pg.Tx) error {
-		if err := tx.Enter(worker, note.Tenant); err != nil {
+		if err := tx.PreventMove(worker, note.Tenant); err != nil {
 			return err
 		}
 		go func() {
@@ -427,7 +427,7 @@ func TestCachesFollowATenantToItsShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	cache := pg.NewCacheWithin[row](db, pg.RecentBounds(100), "notes", "notes", noteQuery, nil)
+	cache := pg.NewCacheWithin[row](db, pg.FreshBounds(100), "notes", "notes", noteQuery, nil)
 	worktest.Start(t, db.Listen)
 	ctx, note := newOwner(t, db)
 	text := func() string {

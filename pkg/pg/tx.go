@@ -20,28 +20,27 @@ import (
 // the server in one round trip with the next query, or with the commit. A transaction that
 // only queues takes one round trip altogether, as a statement outside a transaction does.
 type Tx struct {
-	db       *DB           // the shard of its tenant
-	main     *DB           // the main shard, if that is another one
-	enter    id.ID         // of several shards: the tenant whose writes must be allowed in this one
-	conn     *pgxpool.Conn // nil before the transaction has begun
-	tenant   id.ID         // whose share of the pool the connection is
-	queue    []statement
-	released []statement // of Release
-	forget   []func()    // of ForgetAfter
-	wrote    bool        // it may have: it ran more than statements that changed no row
+	db            *DB           // the shard of its tenant
+	main          *DB           // the main shard, if that is another shard
+	guardedTenant id.ID         // if there are several shards: the tenant that must not be moved during the transaction
+	conn          *pgxpool.Conn // nil before the transaction has begun
+	tenant        id.ID         // the tenant whose quota the connection uses
+	queue         []statement
+	releases      []statement // statements of Release
+	afterEndFuncs []func()    // functions of InvalidateAfter
+	wrote         bool        // it may have written: it ran other statements than Exec without an effect
 }
 
 type statement struct {
 	sql        string
 	args       []any
 	mustChange bool
-	read       func(pgx.Rows) error // of the rows that it returns; nil for none
+	read       func(pgx.Rows) error // reads the rows that the statement returns; nil for none
 }
 
-// InTx runs fn in a transaction, and commits unless fn fails. A transaction that
-// the server aborted because of another (a deadlock, a serialization failure) is
-// run again, and one whose tenant is being moved to another shard waits for that. The
-// errors of queued statements are those of InTx.
+// InTx runs fn in a transaction, and commits unless fn fails. After a deadlock or a serialization
+// failure fn is run again. While its tenant is being moved to another shard, the transaction waits.
+// The errors of queued statements are returned by InTx.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	began := time.Now()
 	for attempt := 0; ; attempt++ {
@@ -65,12 +64,12 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) error) error {
-	tx := &Tx{db: shard, enter: tenant}
+	tx := &Tx{db: shard, guardedTenant: tenant}
 	if shard != db {
 		tx.main = db
 	}
 	defer func() {
-		for _, forget := range tx.forget {
+		for _, forget := range tx.afterEndFuncs {
 			forget()
 		}
 	}()
@@ -84,27 +83,26 @@ func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) e
 	if tx.wrote {
 		shard.writes.Add(1)
 	}
-	tx.release(ctx)
+	tx.runReleases(ctx)
 	return nil
 }
 
 // Shard returns the name of the database that the transaction is in.
 func (tx *Tx) Shard() string { return tx.db.Name() }
 
-// Queue adds a statement to those that are sent together.
+// Queue adds a statement that is sent together with the next query, or with the commit.
 func (tx *Tx) Queue(sql string, args ...any) {
 	tx.queue = append(tx.queue, statement{sql: sql, args: args})
 }
 
-// QueueChange is Queue for a statement that has to change a row: none fails the
-// transaction with apierr.NotFound.
+// QueueChange is Queue for a statement that must change a row: if it changes none, the
+// transaction fails with apierr.NotFound.
 func (tx *Tx) QueueChange(sql string, args ...any) {
 	tx.queue = append(tx.queue, statement{sql: sql, args: args, mustChange: true})
 }
 
-// QueueReturning is Queue for a statement whose rows are read into the structs of
-// into by the names of their columns. They are there after the next query, and once the
-// transaction has committed.
+// QueueReturning is Queue for a statement whose rows are read into the structs of into, by the names
+// of their columns, when it is sent: with the next query, or with the commit.
 func QueueReturning[T any](tx interface{ queueReading(statement) }, into *[]T, sql string, args ...any) {
 	tx.queueReading(statement{sql: sql, args: args, read: func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
@@ -114,10 +112,10 @@ func QueueReturning[T any](tx interface{ queueReading(statement) }, into *[]T, s
 
 func (tx *Tx) queueReading(s statement) { tx.queue = append(tx.queue, s) }
 
-// Exec runs a statement, after those that are queued.
+// Exec runs a statement, after the queued statements.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
 	defer func() { tx.wrote = tx.wrote || tag.RowsAffected() > 0 }()
-	if tx.isCurrent() {
+	if tx.hasBegunAndFlushed() {
 		return tx.conn.Exec(ctx, sql, args...)
 	}
 	var batch Batch
@@ -128,17 +126,17 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.Com
 	return tag, tx.send(ctx, &batch)
 }
 
-// Query runs a query, after the statements that are queued.
+// Query runs a query, after the queued statements.
 func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	tx.wrote = true
-	if len(args) > 0 && !tx.isCurrent() {
-		if _, hasMode := args[0].(pgx.QueryExecMode); hasMode { // which no batch takes
+	if len(args) > 0 && !tx.hasBegunAndFlushed() {
+		if _, hasMode := args[0].(pgx.QueryExecMode); hasMode { // which a batch does not support
 			if err := tx.send(ctx, &Batch{}); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if tx.isCurrent() {
+	if tx.hasBegunAndFlushed() {
 		return tx.conn.Query(ctx, sql, args...)
 	}
 	batch, err := tx.flush(ctx)
@@ -150,7 +148,7 @@ func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 	results := tx.conn.SendBatch(ctx, batch)
 	for _, statement := range queued {
 		if err := statement.Fn(results); err != nil {
-			_ = results.Close() // its error is this one
+			_ = results.Close() // its error is err
 			return nil, err
 		}
 	}
@@ -170,10 +168,10 @@ func (tx *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []stri
 	return tx.conn.CopyFrom(ctx, table, columns, rows)
 }
 
-// isCurrent reports whether the transaction has begun and nothing is queued.
-func (tx *Tx) isCurrent() bool { return tx.conn != nil && len(tx.queue) == 0 }
+// hasBegunAndFlushed reports whether the transaction has begun and no statement is queued.
+func (tx *Tx) hasBegunAndFlushed() bool { return tx.conn != nil && len(tx.queue) == 0 }
 
-// sendBatch runs the queries of a batch after what is queued.
+// sendBatch runs the queries of a batch, after the queued statements.
 func (tx *Tx) sendBatch(ctx context.Context, batch *Batch) error {
 	tx.wrote = true
 	return tx.send(ctx, batch)
@@ -188,24 +186,24 @@ func (tx *Tx) send(ctx context.Context, batch *Batch) error {
 	return tx.conn.SendBatch(ctx, all).Close()
 }
 
-// flush takes what is queued into a batch, which begins the transaction unless
-// it has begun.
+// flush moves the queued statements into a batch, which also begins the transaction unless it has
+// begun.
 func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 	batch := &Batch{}
 	if tx.conn == nil {
-		tenant, err := tx.db.shares.acquire(ctx)
+		tenant, err := tx.db.tenantQuota.acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		conn, err := tx.db.Acquire(ctx)
 		if err != nil {
-			tx.db.shares.release(tenant)
+			tx.db.tenantQuota.release(tenant)
 			return nil, err
 		}
 		tx.conn, tx.tenant = conn, tenant
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
-		if !tx.enter.IsZero() {
-			batch.Queue(enterTenant, tx.enter).Exec(func(pgconn.CommandTag) error { return nil })
+		if !tx.guardedTenant.IsZero() {
+			batch.Queue(preventMoveSQL, tx.guardedTenant).Exec(func(pgconn.CommandTag) error { return nil })
 		}
 	}
 	tx.wrote = tx.wrote || len(tx.queue) > 0
@@ -232,12 +230,12 @@ func (s statement) check(tag pgconn.CommandTag) error {
 	return nil
 }
 
-// commit sends what is queued, and commits. Where nothing was sent before, the
-// server runs the statements of the batch in a transaction of their own. A
-// statement that has to change a row is checked before the commit, unless it is
-// alone: then a row that it did not change is all that is committed.
+// commit sends the queued statements, and commits. If nothing was sent before, it sends them in one
+// batch, which the server runs in an implicit transaction. The result of a statement that must
+// change a row is checked before the commit, unless it is the only statement: then nothing was
+// changed that had to be rolled back.
 func (tx *Tx) commit(ctx context.Context) error {
-	if tx.isAlone() && len(tx.queue) == 1 {
+	if tx.isSingleRoundTrip() && len(tx.queue) == 1 {
 		only := tx.queue[0]
 		if only.read != nil {
 			tx.wrote = true
@@ -261,7 +259,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	switch {
 	case tx.conn == nil && len(tx.queue) == 0:
 		return nil
-	case tx.isAlone():
+	case tx.isSingleRoundTrip():
 		tx.wrote = true
 		batch := &Batch{}
 		for _, s := range tx.queue {
@@ -276,13 +274,13 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return err
 }
 
-func (tx *Tx) afterEnd(fn func()) { tx.forget = append(tx.forget, fn) }
+func (tx *Tx) afterEnd(fn func()) { tx.afterEndFuncs = append(tx.afterEndFuncs, fn) }
 
-// isAlone reports whether the transaction has not begun and needs no statement of its
-// own to.
-func (tx *Tx) isAlone() bool { return tx.conn == nil && tx.enter.IsZero() }
+// isSingleRoundTrip reports whether the transaction has not begun and needs no explicit BEGIN: the
+// queued statements can be sent and committed in one round trip.
+func (tx *Tx) isSingleRoundTrip() bool { return tx.conn == nil && tx.guardedTenant.IsZero() }
 
-// end releases the connection, after a rollback where nothing was committed.
+// end releases the connection, after a rollback if the transaction was not committed.
 func (tx *Tx) end(ctx context.Context) {
 	if tx.conn == nil {
 		return
@@ -291,7 +289,7 @@ func (tx *Tx) end(ctx context.Context) {
 		_, _ = tx.conn.Exec(context.WithoutCancel(ctx), `ROLLBACK`) // Release closes a connection on which it fails
 	}
 	tx.conn.Release()
-	tx.db.shares.release(tx.tenant)
+	tx.db.tenantQuota.release(tx.tenant)
 }
 
 // lastRows are the rows of the last query of a batch.
@@ -300,8 +298,7 @@ type lastRows struct {
 	results pgx.BatchResults
 }
 
-// Next closes the batch after the last row, as that of rows of their own frees
-// the connection.
+// Next closes the batch after the last row.
 func (r *lastRows) Next() bool {
 	more := r.Rows.Next()
 	if !more {

@@ -43,7 +43,7 @@ func counted(t *testing.T) (*pg.DB, *roundTrips) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return pg.Over(pool), count
+	return pg.FromPool(pool), count
 }
 
 var errOfFunction = errors.New("the function failed")

@@ -1,6 +1,5 @@
-// Package providertest stands in for an OAuth 2.0 and OpenID Connect provider: for
-// tests, in their process or in one of its own. Its login page has one button for
-// each user.
+// Package providertest has a fake OAuth 2.0 and OpenID Connect provider (IdP) for tests, in the process
+// of the test or in a process of its own. Its login page has one button for each user.
 package providertest
 
 import (
@@ -34,11 +33,11 @@ const (
 
 // Provider keeps users, codes and tokens in memory.
 type Provider struct {
-	// URL is where it is served; it is the issuer of its id tokens.
+	// URL is the address of the provider, and the issuer of its id tokens.
 	URL string
-	// Change, where it is set, changes the claims of an id token before it is signed.
+	// Change, if it is set, changes the claims of an id token before it is signed.
 	Change func(claims jwt.MapClaims)
-	// Audience is what the token info endpoint says; empty: ClientID.
+	// Audience is the audience in the answers of the token info endpoint; empty: ClientID.
 	Audience string
 
 	key *rsa.PrivateKey
@@ -79,7 +78,7 @@ func Authority(server *httptest.Server) string {
 }
 
 // AddUser adds a user with the members of its user object, and returns an access
-// token of it.
+// token of the user.
 func (p *Provider) AddUser(id string, object map[string]any) (accessToken string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,8 +159,8 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// authorize shows the login page, or sends the browser back as the user that the
-// parameter user names.
+// authorize shows the login page, or redirects the browser back, logged in as the user of the
+// parameter user.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	redirect, err := url.Parse(query.Get("redirect_uri"))
@@ -242,7 +241,7 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// holder is the user of the access token of a request.
+// holder returns the user of the access token of a request.
 func (p *Provider) holder(r *http.Request) (user string, object map[string]any) {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	for _, name := range []string{"access_token", "oauth_token"} {

@@ -12,7 +12,7 @@ import (
 
 var (
 	mu      sync.Mutex
-	workers = map[*atomic.Int64]bool{} // when each worker has last purged, in nanoseconds since 1970
+	workers = map[*atomic.Int64]bool{} // time of the last purge of each worker, in nanoseconds since 1970
 	observe = sync.OnceFunc(func() {
 		_, err := otel.Meter("purge").Float64ObservableGauge("doorward_purge_age_seconds", metric.WithUnit("s"),
 			metric.WithDescription("time since the least recent purge among the purge workers of this process"),
@@ -33,8 +33,8 @@ var (
 	})
 )
 
-// observeAge makes the metric of a worker that begins; forget ends it.
-func observeAge() (last *atomic.Int64, forget func()) {
+// registerWorker adds a worker to the metric doorward_purge_age_seconds; unregister removes it.
+func registerWorker() (last *atomic.Int64, unregister func()) {
 	observe()
 	last = new(atomic.Int64)
 	last.Store(time.Now().UnixNano())

@@ -1,6 +1,6 @@
-// Package purge deletes expired rows: Every is the worker of a
-// service that does so again and again, Drain deletes without holding locks for
-// long. Nothing depends on a purge but the size of the tables.
+// Package purge deletes expired rows (data retention, cleanup): Every is the periodic worker of a
+// service, Drain deletes rows in batches, so that locks are held for a short time. No rule depends
+// on a purge: queries ignore expired rows. What a service purges is in its purge.go.
 package purge
 
 import (
@@ -12,19 +12,19 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// Every makes a worker that purges at its start and then after pauses of half to one and
+// Every returns a worker that calls purge at its start and then after pauses of half to one and
 // a half of pause (jitter: services and replicas purge at different times), until its ctx
-// ends. A purge that fails is logged with what that means, and made up
-// for by the next.
+// ends. A purge that fails is logged as a warning with the text failure; the next purge deletes
+// the rows that are left.
 func Every(pause time.Duration, failure string, purge func(context.Context) error) func(context.Context) error {
 	return EveryOr(pause, nil, failure, purge)
 }
 
-// EveryOr is Every that also purges when it is woken.
+// EveryOr is Every that also purges when wake receives a value.
 func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		last, forget := observeAge()
-		defer forget()
+		last, unregister := registerWorker()
+		defer unregister()
 		return repeat(ctx, pause, wake, failure, func(ctx context.Context) error {
 			err := purge(ctx)
 			if err == nil {
@@ -35,14 +35,14 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 	}
 }
 
-// Repeat is Every for work that purges nothing, and may pause for long:
-// doorward_purge_age_seconds does not count it.
-func Repeat(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
+// EveryUnmetered is Every for other periodic work than a purge: the metric
+// doorward_purge_age_seconds does not include it.
+func EveryUnmetered(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return repeat(ctx, pause, nil, failure, work) }
 }
 
 func repeat(ctx context.Context, pause time.Duration, wake <-chan struct{}, failure string, work func(context.Context) error) error {
-	ctx = telemetry.Quiet(ctx)
+	ctx = telemetry.Untraced(ctx)
 	for {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, failure, "error", err.Error())
@@ -60,9 +60,9 @@ func repeat(ctx context.Context, pause time.Duration, wake <-chan struct{}, fail
 	}
 }
 
-// Drain repeats a bounded deletion, each time in a transaction of its own, until
-// it finds nothing. Several replicas may do it at once where each takes rows that the
-// others have not.
+// Drain calls remove, which deletes a batch of rows, in one transaction after the other until it
+// deletes none. Several replicas may do so at the same time if remove skips rows that are locked
+// (SKIP LOCKED).
 func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) error {
 	for {
 		var n int64

@@ -1,6 +1,6 @@
-// Package redirecturi checks and compares redirection endpoints (RFC 6749,
-// section 3.1.2) and origins (RFC 6454): the lists that say where a browser may be
-// sent after a login, so that no page is an open redirect
+// Package redirecturi validates redirect URIs (redirect_uri, callback URLs: RFC 6749, section 3.1.2) and
+// origins (RFC 6454, for CORS), and compares them with the allow-lists of an application, so that a
+// browser is sent only to a listed URI after a login and no page is an open redirect
 // (docs/interface/applications.md#callbacks-and-origins).
 package redirecturi
 
@@ -18,14 +18,14 @@ import (
 // maxList bounds a list of URIs, joined by commas, in characters.
 const maxList = 4000
 
-// Callbacks reads a list of callback URIs from the member name of a body; null
-// empties it. It returns apierr.TooLong or Format.
+// Callbacks validates the list of callback URIs in the member name of a body; null is an empty list. It
+// returns apierr.TooLong or Format.
 func Callbacks(in field.List, name string) ([]string, error) {
 	return list(in, name, isCallback,
 		"an absolute URI of http, https or an application's own scheme, without user name and fragment, whose left-most host label may be *")
 }
 
-// Origins reads a list of origins as Callbacks reads callbacks.
+// Origins validates a list of origins, as Callbacks does for callback URIs.
 func Origins(in field.List, name string) ([]string, error) {
 	return list(in, name, isOrigin, "an origin of the form scheme://host[:port], whose left-most host label may be *")
 }
@@ -43,8 +43,8 @@ func list(in field.List, name string, is func(string) bool, form string) ([]stri
 	return append([]string{}, uris...), nil
 }
 
-// isCallback checks the form of a callback URI. One of an application's own
-// scheme may have a path without a host (RFC 8252, section 7.1).
+// isCallback reports whether a text is a valid callback URI. A URI with a private-use scheme of an app
+// may have a path without a host (RFC 8252, section 7.1).
 func isCallback(text string) bool {
 	u, ok := parse(text)
 	if !ok {
@@ -59,8 +59,7 @@ func isCallback(text string) bool {
 	return isHost(u, text, false)
 }
 
-// isOrigin checks the form of an origin, which a browser sends without a slash at
-// its end.
+// isOrigin reports whether a text is a valid origin, without a slash at its end.
 func isOrigin(text string) bool {
 	u, ok := parse(text)
 	return ok && u.Path == "" && u.RawQuery == "" && !u.ForceQuery && isHost(u, text, isWeb(u))
@@ -87,8 +86,7 @@ func IsListedOrigin(origin string, listed []string) bool {
 	return isOrigin(origin) && IsListed(origin, listed)
 }
 
-// isHostOf reports whether a host name is the listed one, or one label below that
-// of a wildcard.
+// isHostOf reports whether a host name is the listed host name, or one label below a wildcard.
 func isHostOf(asked, listed string) bool {
 	if domain, wildcard := strings.CutPrefix(listed, "*."); wildcard {
 		_, below, _ := strings.Cut(asked, ".")
@@ -97,7 +95,7 @@ func isHostOf(asked, listed string) bool {
 	return strings.EqualFold(asked, listed)
 }
 
-// port returns the port that a URI leads to.
+// port returns the port of a URI, or the default port of its scheme.
 func port(u *url.URL) string {
 	switch port := u.Port(); {
 	case port != "":
@@ -110,8 +108,7 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// path returns the path of a URI as it is written; that of a web address without
-// one is the root.
+// path returns the escaped path of a URI; for an empty path of http or https it is "/".
 func path(u *url.URL) string {
 	if path := u.EscapedPath(); path != "" || !isWeb(u) {
 		return path
@@ -119,17 +116,17 @@ func path(u *url.URL) string {
 	return "/"
 }
 
-// executable are the schemes that make a browser run or read something instead of
-// going somewhere.
-var executable = []string{"about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"}
+// executableSchemes are the schemes by which a browser runs a script or reads local data.
+var executableSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"}
 
-// IsExecutable reports whether a scheme, in any letter case, makes a browser run or
-// read something instead of going somewhere.
-func IsExecutable(scheme string) bool { return slices.Contains(executable, strings.ToLower(scheme)) }
+// IsExecutable reports whether a browser runs a script or reads local data by a scheme, in any letter
+// case, such as javascript or data.
+func IsExecutable(scheme string) bool {
+	return slices.Contains(executableSchemes, strings.ToLower(scheme))
+}
 
-// parse reads an absolute, hierarchical URI of the characters that RFC 3986
-// allows. What programs are known to read in two ways is refused: a user name, a
-// fragment, a backslash.
+// parse parses an absolute, hierarchical URI of the characters that RFC 3986 allows. It refuses a user
+// name, a fragment and a backslash, because programs are known to parse such URIs differently.
 func parse(text string) (*url.URL, bool) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}#", r) }) {
 		return nil, false
@@ -140,8 +137,8 @@ func parse(text string) (*url.URL, bool) {
 
 func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// isHost checks the host and the port of a URI. A wildcard, where there may be
-// one, is the whole left-most label of a name and is nowhere else in the URI.
+// isHost reports whether the host and the port of a URI are valid. A wildcard, if it is allowed, must be
+// the whole left-most label of the host, and occur nowhere else in the URI.
 func isHost(u *url.URL, text string, wildcard bool) bool {
 	if strings.HasSuffix(u.Host, ":") || !isPort(u.Port()) {
 		return false
@@ -165,8 +162,8 @@ func isPort(text string) bool {
 	return err == nil && port > 0 && port <= 65535
 }
 
-// isName checks a host name. One whose last label is a number is read as an IPv4
-// address by browsers, so that it must be one in full.
+// isName reports whether a host name is valid. Browsers take a host name whose last label is a number
+// for an IPv4 address, so that it must be a complete IPv4 address.
 func isName(name string, below bool) bool {
 	labels := strings.Split(name, ".")
 	for _, label := range labels {

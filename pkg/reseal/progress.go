@@ -7,9 +7,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// Left returns how many values of the columns are sealed under another than the
+// Remaining returns how many values of the columns are encrypted under another key than the
 // active master key.
-func Left[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) (total int64, err error) {
+func Remaining[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) (total int64, err error) {
 	for _, c := range columns {
 		err := db.EachShard(ctx, func(ctx context.Context) error {
 			n, err := pg.Value[int64](ctx, db, `SELECT count(*) FROM `+c.Table+`
@@ -24,9 +24,9 @@ func Left[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns .
 	return total, nil
 }
 
-// All seals the values of the columns again that are sealed under another than the
-// active master key, and reports how many it has done after each batch. When it is
-// cut short, the next call does the rest.
+// All encrypts again the values of the columns that are encrypted under another key than the
+// active master key, and reports the number of values after each batch. After an interruption the
+// next call continues.
 func All[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64), columns ...secure.SealedColumn[K]) error {
 	var done int64
 	for _, c := range columns {

@@ -1,5 +1,6 @@
-// Package reseal rotates the master key: it brings what a service keeps sealed under its active master key,
-// so that the former ones can be taken out of the configuration.
+// Package reseal rotates the master key (key rotation, re-encryption): it encrypts the secrets in the
+// tables of a service again under the active master key (pkg/secure/encryption.go), so that former
+// keys can be removed from the configuration. The command is in deploy/standalone/app/rotate.go.
 package reseal
 
 import (
@@ -17,9 +18,9 @@ const (
 	retry = time.Minute
 )
 
-// Worker returns the worker that, once at each start, seals again what is sealed
-// under another than the active master key, and says so in the log when it has
-// done. What fails is tried again each minute.
+// Worker returns the worker that runs once at each start: it encrypts again the values that are
+// encrypted under another key than the active master key, and logs when it is done. After a
+// failure it retries each minute.
 func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) func(context.Context) error {
 	return func(ctx context.Context) error {
 		total := 0
@@ -45,7 +46,7 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 	}
 }
 
-// resealBatches does one batch of each shard.
+// resealBatches re-encrypts one batch of each shard, and returns the number of values.
 func resealBatches[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c secure.SealedColumn[K]) (n int, err error) {
 	err = db.EachShard(ctx, func(ctx context.Context) error {
 		some, err := resealBatch(ctx, db, ring, c)
@@ -55,8 +56,8 @@ func resealBatches[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, 
 	return n, err
 }
 
-// resealBatch does one batch and returns its size. It waits for another replica that
-// is at it, and then leaves out what that has done.
+// resealBatch re-encrypts one batch and returns its size. It waits for another replica that has
+// locked the same rows, and then skips the values that the other has re-encrypted.
 func resealBatch[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c secure.SealedColumn[K]) (n int, err error) {
 	type row struct {
 		TenantID id.ID

@@ -18,18 +18,18 @@ import (
 // MIME is the content type of every JSON answer.
 const MIME = "application/json;charset=UTF-8"
 
-// Body reads a JSON body into the members of in. View is the type that renders
-// the resource: its other members are read-only and ignored when they are sent
-// back, and a member that neither has is refused (docs/interface/conventions.md#resources).
+// Body decodes the JSON body of a request into in. View is the type of the representation of the
+// resource: its other members are read-only and are ignored, and a member that neither type
+// has is refused (docs/interface/conventions.md#resources).
 func Body[View any](c *fiber.Ctx, in any) error {
-	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
+	if err := checkContentType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
 	}
 	var view View
 	return field.Decode(c.Request().Body(), in, view)
 }
 
-// OptionalBody is Body for a request that may come without one.
+// OptionalBody is Body for a request that may have no body.
 func OptionalBody[View any](c *fiber.Ctx, in any) error {
 	if len(bytes.TrimSpace(c.Request().Body())) == 0 {
 		return nil
@@ -37,8 +37,9 @@ func OptionalBody[View any](c *fiber.Ctx, in any) error {
 	return Body[View](c, in)
 }
 
-// wantType checks the content type of a body and that it is UTF-8.
-func wantType(c *fiber.Ctx, want string) error {
+// checkContentType returns apierr.ContentType for a body of another content type, and
+// apierr.Encoding for a charset other than UTF-8.
+func checkContentType(c *fiber.Ctx, want string) error {
 	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	if err != nil || kind != want {
 		return apierr.ContentType.Because("send the body as Content-Type: %s", want)
@@ -49,47 +50,46 @@ func wantType(c *fiber.Ctx, want string) error {
 	return nil
 }
 
-// ID reads the id in a path. A text that is no id names no resource: 404.
+// ID parses the id in a path. It returns apierr.NotFound for a text that is no id.
 func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	v, err := id.Parse(c.Params(name))
 	if err != nil || v.IsZero() {
-		return id.ID{}, noSuch(c, name)
+		return id.ID{}, resourceNotFound(c, name)
 	}
 	return v, nil
 }
 
-// OK answers 200 with a resource and its validator, or 304 to a client that
-// holds it already (RFC 9110, section 13; docs/interface/limits.md#conditional-get).
+// OK answers 200 with a resource and its ETag, or 304 where If-None-Match has that ETag
+// (RFC 9110, section 13; docs/interface/limits.md#conditional-get).
 func OK(c *fiber.Ctx, view any) error {
 	if err := render(c, view); err != nil {
 		return err
 	}
-	return ok(c)
+	return respondOK(c)
 }
 
-// ok answers 200 with the body that is written already, or 304.
-func ok(c *fiber.Ctx) error {
-	tag := validator(c.Response().Body())
+// respondOK answers 200 with the body that is written already, or 304.
+func respondOK(c *fiber.Ctx) error {
+	tag := entityTag(c.Response().Body())
 	c.Set(fiber.HeaderETag, tag)
-	if known := c.Get(fiber.HeaderIfNoneMatch); known != "" && matches(known, tag) {
+	if known := c.Get(fiber.HeaderIfNoneMatch); known != "" && matchesEntityTag(known, tag) {
 		c.Set(fiber.HeaderCacheControl, "no-cache")
 		c.Status(fiber.StatusNotModified)
 		c.Response().ResetBody()
 		return nil
 	}
-	return head(c, fiber.StatusOK)
+	return setJSONHeaders(c, fiber.StatusOK)
 }
 
-// validator is the weak entity tag of a representation. It is made from the
-// representation itself, so that it changes with all that a client can see.
-func validator(body []byte) string {
+// entityTag returns the weak ETag of a representation: a hash of its bytes.
+func entityTag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// matches compares the entity tags of an If-None-Match weakly (RFC 9110,
+// matchesEntityTag compares the entity tags of an If-None-Match weakly (RFC 9110,
 // section 13.1.2).
-func matches(known, tag string) bool {
+func matchesEntityTag(known, tag string) bool {
 	for candidate := range strings.SplitSeq(known, ",") {
 		candidate = strings.TrimSpace(candidate)
 		if candidate == "*" || strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
@@ -102,19 +102,19 @@ func matches(known, tag string) bool {
 // Updated answers 200 with a resource and its address.
 func Updated(c *fiber.Ctx, href string, view any) error {
 	c.Set(fiber.HeaderLocation, href)
-	return send(c, fiber.StatusOK, view)
+	return respond(c, fiber.StatusOK, view)
 }
 
 // Created answers 201 with a resource and its address.
 func Created(c *fiber.Ctx, href string, view any) error {
 	c.Set(fiber.HeaderLocation, href)
-	return send(c, fiber.StatusCreated, view)
+	return respond(c, fiber.StatusCreated, view)
 }
 
 // NoContent answers 204.
 func NoContent(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) }
 
-// Redirect answers 302 without a body. The query of the request goes along.
+// Redirect answers 302 without a body. The query of the request is added to the Location.
 func Redirect(c *fiber.Ctx, href string) error {
 	if query := c.Request().URI().QueryString(); len(query) > 0 {
 		href += "?" + string(query)
@@ -124,14 +124,15 @@ func Redirect(c *fiber.Ctx, href string) error {
 	return nil
 }
 
-func send(c *fiber.Ctx, status int, view any) error {
+// respond answers with a status and a resource.
+func respond(c *fiber.Ctx, status int, view any) error {
 	if err := render(c, view); err != nil {
 		return err
 	}
-	return head(c, status)
+	return setJSONHeaders(c, status)
 }
 
-// render writes a view into the answer's own buffer.
+// render encodes a view as JSON into the body of the answer.
 func render(c *fiber.Ctx, view any) error {
 	response := c.Response()
 	response.ResetBody()
@@ -142,8 +143,8 @@ func render(c *fiber.Ctx, view any) error {
 	return err
 }
 
-// head writes what stands before a JSON body.
-func head(c *fiber.Ctx, status int) error {
+// setJSONHeaders sets the status and the headers of an answer with a JSON body.
+func setJSONHeaders(c *fiber.Ctx, status int) error {
 	c.Status(status)
 	c.Set(fiber.HeaderContentType, MIME)
 	c.Set(fiber.HeaderCacheControl, "no-cache")

@@ -9,25 +9,25 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// codeKey is where refuse leaves the code of the error that answers a request.
+// codeKey is the key under which logAndSetStatus leaves the error code of a request.
 type codeKey struct{}
 
-// unaudited are the routes by which an agent of a directory reports all day long.
-var unaudited = map[string]bool{
+// routesWithoutAudit are the routes that an LDAP agent calls all the time.
+var routesWithoutAudit = map[string]bool{
 	"/v1/agents/:id/ping": true, "/v1/agents/:id/sync": true, "/v1/agents/:id/authentications/:check": true,
 }
 
-// created is the path that ends the address of a resource which a request has made.
-var created = regexp.MustCompile(`/v1/[A-Za-z]+/([0-9A-Za-z]{1,32})$`)
+// createdResource matches the path at the end of a Location: that of a resource that was created.
+var createdResource = regexp.MustCompile(`/v1/[A-Za-z]+/([0-9A-Za-z]{1,32})$`)
 
-// loggedID is an id that may stand in a log. Whatever else a client wrote into the
-// path may not.
-var loggedID = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
+// safeID matches an id that may be logged. Other text of a path may hold personal data or
+// forge log lines.
+var safeID = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
 
-// audited writes a line of the audit log for each request of a client that asks for a
-// change, also for one that is refused (docs/operations.md#audit-log). It calls
-// handlers that have answered their error already.
-func audited(c *fiber.Ctx) error {
+// auditRequest is the middleware that writes a line of the audit log for each request of a client
+// that changes something, also if it is refused (docs/operations.md#audit-log). The
+// handlers behind it have answered their errors already.
+func auditRequest(c *fiber.Ctx) error {
 	if err := c.Next(); err != nil {
 		return err
 	}
@@ -36,14 +36,14 @@ func audited(c *fiber.Ctx) error {
 		return nil
 	}
 	route, status := Route(c), c.Response().StatusCode()
-	if isInternal(c) || unaudited[route] {
+	if isServiceCall(c) || routesWithoutAudit[route] {
 		return nil
 	}
 	attrs := []slog.Attr{slog.String("method", c.Method()), slog.String("route", route), slog.Int("status", status)}
-	if id := c.Params("id"); loggedID.MatchString(id) {
+	if id := c.Params("id"); safeID.MatchString(id) {
 		attrs = append(attrs, slog.String("id", id))
 	}
-	if found := created.FindStringSubmatch(c.GetRespHeader(fiber.HeaderLocation)); found != nil && status == fiber.StatusCreated {
+	if found := createdResource.FindStringSubmatch(c.GetRespHeader(fiber.HeaderLocation)); found != nil && status == fiber.StatusCreated {
 		attrs = append(attrs, slog.String("created", found[1]))
 	}
 	if code, ok := c.Locals(codeKey{}).(int); ok {

@@ -13,7 +13,7 @@ import (
 // message, nothing else (docs/interface/client-api.md#errors). Token endpoints answer
 // as RFC 6749, section 5.2, or with what a login demands.
 func FailClient(c *fiber.Ctx, err error) error {
-	refusal := refuse(c, err)
+	refusal := logAndSetStatus(c, err)
 	if strings.Contains(c.Path(), "/oauth/") && c.Method() != fiber.MethodOptions && refusal.Status != http.StatusNotFound &&
 		refusal.Status != http.StatusMethodNotAllowed {
 		return failToken(c, refusal)

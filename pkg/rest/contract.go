@@ -8,7 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
-// Contract serves the methods of a service's contract to other services.
+// Contract serves the methods of a service's contract to other services: it mounts POST
+// /internal/<method> on a router (package rpc).
 func Contract(router fiber.Router) rpc.Router { return contract{router} }
 
 type contract struct{ fiber.Router }

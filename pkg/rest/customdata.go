@@ -14,9 +14,9 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// CustomData adds the endpoints of the customData of one kind of owner
-// (docs/interface/custom-data.md#endpoints). kind is the collection that the owners are
-// addressed under: "applications".
+// CustomData adds the endpoints of the customData of one kind of parent resource, the owner
+// (docs/interface/custom-data.md#endpoints). kind is the collection of the owners, such as
+// "applications".
 func CustomData(router fiber.Router, kind string, owners customdata.Owners) {
 	h := customDataHandlers{kind, owners}
 	path := "/" + kind + "/:id/customData"
@@ -45,7 +45,7 @@ func (h customDataHandlers) read(c *fiber.Ctx) error {
 		return err
 	}
 	c.Response().SetBodyRaw(body)
-	return ok(c)
+	return respondOK(c)
 }
 
 func (h customDataHandlers) merge(c *fiber.Ctx) error {
@@ -53,14 +53,14 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := wantType(c, fiber.MIMEApplicationJSON); err != nil {
+	if err := checkContentType(c, fiber.MIMEApplicationJSON); err != nil {
 		return err
 	}
 	in, err := customdata.Parse(c.Request().Body())
 	if err != nil {
 		return err
 	}
-	if c.UserContext().Err() != nil { // reading took the time that the request has
+	if c.UserContext().Err() != nil { // parsing took longer than requestTimeout
 		return apierr.Unavailable.Because("the request took too long to read; send it again").After(time.Second)
 	}
 	r, err := h.owners.Merge(c.UserContext(), owner, in)
@@ -74,7 +74,7 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 		return err
 	}
 	c.Response().SetBodyRaw(body)
-	return head(c, fiber.StatusOK)
+	return setJSONHeaders(c, fiber.StatusOK)
 }
 
 func (h customDataHandlers) deleteKey(c *fiber.Ctx) error {
@@ -85,14 +85,14 @@ func (h customDataHandlers) deleteKey(c *fiber.Ctx) error {
 	return Delete(func(ctx context.Context, owner id.Ref) error { return h.owners.DeleteKey(ctx, owner, key) })(c)
 }
 
-// address is that of an owner's customData.
+// address returns the URL of the customData of an owner.
 func (h customDataHandlers) address(c *fiber.Ctx, owner id.Ref) string {
 	base, _ := c.Locals(baseKey{}).(href.Base)
 	return base.To(h.kind, owner.ID, "customData")
 }
 
-// renderCustomData writes href, createdAt and modifiedAt and then the keys as
-// they are kept, which may be much text.
+// renderCustomData returns the representation: href, createdAt and modifiedAt, and then the
+// members of the document as they are stored, without decoding them.
 func renderCustomData(address string, r customdata.Resource) ([]byte, error) {
 	head, err := json.Marshal(Head{Href: address, CreatedAt: Time(r.CreatedAt), ModifiedAt: Time(r.ModifiedAt)})
 	if err != nil || r.Document.IsEmpty() {

@@ -9,12 +9,12 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// noSuch returns apierr.NotFound for the resource whose id the path names: "no
-// account has the id …". The collection before the id in the route names its kind.
-func noSuch(c *fiber.Ctx, param string) *apierr.Error {
+// resourceNotFound returns apierr.NotFound with the reason "no account has the id …". The kind
+// of resource is the collection before the id in the route.
+func resourceNotFound(c *fiber.Ctx, param string) *apierr.Error {
 	before, after, named := strings.Cut(Route(c), "/:"+param)
 	collection := before[strings.LastIndexByte(before, '/')+1:]
-	if choice, isParam := strings.CutPrefix(collection, ":"); isParam { // of several collections
+	if choice, isParam := strings.CutPrefix(collection, ":"); isParam { // the route is for several collections
 		choice, _, _ = strings.Cut(choice, "<")
 		collection = c.Params(choice)
 	}
@@ -24,13 +24,13 @@ func noSuch(c *fiber.Ctx, param string) *apierr.Error {
 	return apierr.NotFound.Because("no %s has the id %q", Kind(collection), c.Params(param))
 }
 
-// spelled are the words of collections whose letters are not those of a plain word.
-var spelled = map[string]string{
+// acronyms are the words in names of collections that are not written in lower case.
+var acronyms = map[string]string{
 	"api": "API", "id": "ID", "saml": "SAML", "smtp": "SMTP", "oauth": "OAuth", "x509certificate": "X.509 certificate",
 }
 
-// Kind returns what one resource of a collection is called: "account creation
-// policy" of accountCreationPolicies.
+// Kind returns the name of one resource of a collection: "account creation policy" for
+// accountCreationPolicies.
 func Kind(collection string) string {
 	var words []string
 	start := 0
@@ -48,7 +48,7 @@ func Kind(collection string) string {
 	}
 	words = append(words, last)
 	for i, word := range words {
-		if own, known := spelled[word]; known {
+		if own, known := acronyms[word]; known {
 			words[i] = own
 		}
 	}

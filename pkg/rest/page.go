@@ -19,12 +19,13 @@ type collection struct {
 	Items  []any `json:"items"`
 }
 
-// Query reads the query of a collection.
+// Query parses the query of a collection: offset, limit, orderBy, q and filters.
 func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 	return list.Parse(string(c.Request().URI().QueryString()), spec)
 }
 
-// Flag reads a parameter of the query that is true or false; absent is the fallback.
+// Flag returns a boolean query parameter, or fallback where it is absent. It returns
+// apierr.ParameterInvalid for any other text than true or false.
 func Flag(c *fiber.Ctx, name string, fallback bool) (bool, error) {
 	text := c.Query(name)
 	isTrue := strings.EqualFold(text, "true")
@@ -37,9 +38,8 @@ func Flag(c *fiber.Ctx, name string, fallback bool) (bool, error) {
 	return isTrue, nil
 }
 
-// Page answers a page of a collection. href is the bare address of the
-// collection, without a query: clients append their own. The times are those of
-// the owner: see list.PageOf.
+// Page answers with a page of a collection. href is the address of the collection without a
+// query. The times of the page are those of the parent resource: see list.PageOf.
 func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T) View) error {
 	out := collection{
 		Head:   NewHead(href, page.CreatedAt, page.ModifiedAt),
@@ -48,5 +48,5 @@ func Page[T, View any](c *fiber.Ctx, href string, page list.Page[T], view func(T
 	for i, item := range page.Items {
 		out.Items[i] = view(item)
 	}
-	return send(c, fiber.StatusOK, out)
+	return respond(c, fiber.StatusOK, out)
 }

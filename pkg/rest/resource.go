@@ -26,7 +26,7 @@ import (
 // returns an error of the catalogue. Where a handler has more to do, it is
 // written out.
 
-// Head is what every representation begins with; a view embeds it.
+// Head has the members that every representation begins with; a view embeds it.
 type Head struct {
 	Href       string `json:"href"`
 	CreatedAt  Time   `json:"createdAt"`
@@ -44,8 +44,8 @@ func (h Head) Self() string { return h.Href }
 // Resource is a representation that knows its address.
 type Resource interface{ Self() string }
 
-// Ref reads the resource of the path, in the caller's tenant. Text that is no
-// id names no resource: apierr.NotFound.
+// Ref returns the reference to the resource of the path, in the caller's tenant. It returns
+// apierr.NotFound for a text that is no id.
 func Ref(c *fiber.Ctx) (id.Ref, error) {
 	v, err := ID(c, "id")
 	return id.Ref{Tenant: Caller(c).Tenant, ID: v}, err
@@ -77,7 +77,7 @@ func Get[T, View any](read func(context.Context, id.Ref) (T, error), view func(T
 // Update changes the resource of the path by the body and answers 200.
 func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		v, err := write(c, change, view)
+		v, err := runWithBody(c, change, view)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (
 // Create makes a resource below that of the path and answers 201.
 func Create[In, T any, View Resource](create func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		v, err := write(c, create, view)
+		v, err := runWithBody(c, create, view)
 		if err != nil {
 			return err
 		}
@@ -96,8 +96,8 @@ func Create[In, T any, View Resource](create func(context.Context, id.Ref, In) (
 	}
 }
 
-// CreateOwn makes a resource of the caller's tenant, whose path names none, and
-// answers 201.
+// CreateOwn makes a resource of the caller's tenant, where the path names no parent resource,
+// and answers 201.
 func CreateOwn[In, T any, View Resource](create func(context.Context, id.ID, In) (T, error), view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var in In
@@ -113,7 +113,8 @@ func CreateOwn[In, T any, View Resource](create func(context.Context, id.ID, In)
 	}
 }
 
-// Accept gives the body to a rule for the resource of the path and answers 202 without one.
+// Accept calls a rule with the resource of the path and the body, and answers 202 (Accepted)
+// without a body.
 func Accept[In any](rule func(context.Context, id.Ref, In) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, in, err := RefAndBody[In, struct{}](c)
@@ -125,7 +126,9 @@ func Accept[In any](rule func(context.Context, id.Ref, In) error) fiber.Handler 
 	}
 }
 
-func write[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
+// runWithBody calls a rule with the resource of the path and the body, and returns the view of
+// its result.
+func runWithBody[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
 	at, in, err := RefAndBody[In, View](c)
 	if err != nil {
 		return v, err
@@ -143,7 +146,7 @@ func Delete(remove func(context.Context, id.Ref) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := Ref(c)
 		if err != nil && id.HasShape(c.Params("id")) {
-			return NoContent(c) // an id that no resource has
+			return NoContent(c) // an id of this form may have been deleted
 		} else if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ const (
 	mimeCertificate  = "application/pkix-cert"
 )
 
-// SAMLMetadata answers 200 with the metadata of the path: in XML, which describe
-// returns, unless the client asks for JSON
+// SAMLMetadata answers 200 with the SAML metadata of the path: in XML, which describe
+// returns, unless the client prefers JSON
 // (docs/interface/directories.md#service-provider-metadata).
 func SAMLMetadata[T, View any](
 	read func(context.Context, id.Ref) (T, error), view func(T) View, describe func(T) ([]byte, error),
@@ -29,7 +29,7 @@ func SAMLMetadata[T, View any](
 			return err
 		}
 		c.Vary(fiber.HeaderAccept)
-		kind := preferred(c, mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
+		kind := negotiate(c, mimeSAMLMetadata, fiber.MIMEApplicationXML, fiber.MIMEApplicationJSON)
 		switch kind {
 		case fiber.MIMEApplicationJSON:
 			return OK(c, view(resource))
@@ -40,7 +40,7 @@ func SAMLMetadata[T, View any](
 		if err != nil {
 			return err
 		}
-		return document(c, kind, body)
+		return respondDocument(c, kind, body)
 	}
 }
 
@@ -55,12 +55,12 @@ func Certificate(read func(context.Context, id.Ref) (string, error)) fiber.Handl
 		if err != nil {
 			return err
 		}
-		return document(c, mimeCertificate, []byte(certificate))
+		return respondDocument(c, mimeCertificate, []byte(certificate))
 	}
 }
 
-// document answers 200 with something other than JSON.
-func document(c *fiber.Ctx, kind string, body []byte) error {
+// respondDocument answers 200 with a body of another content type than JSON.
+func respondDocument(c *fiber.Ctx, kind string, body []byte) error {
 	c.Set(fiber.HeaderContentType, kind)
 	c.Set(fiber.HeaderCacheControl, "no-cache")
 	return c.Send(body)

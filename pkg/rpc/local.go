@@ -6,30 +6,29 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// LocalUpstream reaches a service of the same process: its handler is called
-// where a request would go over the network.
+// LocalUpstream is the upstream of a service in the same process (standalone): it calls the handler
+// in place of sending a request over the network.
 func LocalUpstream(name string, handler fasthttp.RequestHandler) *Upstream {
 	r := newReplica(name, false)
 	r.client.Transport = &localTransport{handler: handler}
 	return &Upstream{Name: name, replicas: []*replica{r}}
 }
 
-// largeBody is the size from which the body of an answer is passed on instead of
-// copied.
+// largeBody is the size from which the body of an answer is not copied.
 const largeBody = 64 << 10
 
-// localTransport passes requests to a handler. Handler and caller share no memory, but for
-// the body of the request, which the handler only reads, and a large body of the
-// answer, which the handler abandons.
+// localTransport passes requests to a handler. Handler and caller share no memory, except for the
+// body of the request, which the handler only reads, and a large body of the answer, whose
+// RequestCtx is not used again.
 type localTransport struct {
 	handler fasthttp.RequestHandler
 	pool    sync.Pool // of *fasthttp.RequestCtx
 }
 
-// empty prepares a RequestCtx whose request is filled in afterwards.
+// empty initializes a RequestCtx whose request is set afterwards.
 var empty fasthttp.Request
 
-// RoundTrip ends when the handler does: a service bounds its own time.
+// RoundTrip calls the handler. It ignores the deadline: a service has its own request timeout.
 func (n *localTransport) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Request, response *fasthttp.Response) (retry bool, err error) {
 	c, ok := n.pool.Get().(*fasthttp.RequestCtx)
 	if !ok {
@@ -44,7 +43,7 @@ func (n *localTransport) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Req
 	n.handler(c)
 	c.Response.Header.CopyTo(&response.Header)
 	if body := c.Response.Body(); len(body) > largeBody {
-		response.SetBodyRaw(body) // and c, which owns it, is not used again
+		response.SetBodyRaw(body) // c owns body, and is not put back into the pool
 		return false, nil
 	}
 	response.SetBody(c.Response.Body())

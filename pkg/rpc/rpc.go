@@ -13,20 +13,20 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// Prefix is where contracts are served. The gateway forwards nothing there.
+// Prefix is the path prefix of the methods of contracts. The gateway does not forward such paths.
 const Prefix = "/internal/"
 
-// Peer is a service that this process calls: where it is, and the signer of the
-// Caller that goes along.
+// Peer is a service that this process calls: its addresses, and the signer of the
+// Caller that each call has (pkg/caller/caller.go).
 type Peer struct {
 	Upstream *Upstream
 	Signer   *caller.Signer
 }
 
-// Call asks a method of a peer's contract. It fails with the error that the
-// method returned, or with apierr.Unavailable when no replica answers. A broken
-// call is repeated: a contract's methods may be, because a request that creates
-// something carries the id of what it creates.
+// Call calls a method of a peer's contract. It returns the error that the method returned, or
+// apierr.Unavailable when no replica answers. A call whose connection breaks is retried: methods of
+// a contract are idempotent, because a request that creates something has the id of the new
+// resource.
 func Call[Request, Response any](ctx context.Context, peer Peer, method string, in Request) (Response, error) {
 	var out Response
 	ctx, span := telemetry.Span(ctx, peer.Upstream.Name+"."+method)
@@ -37,7 +37,7 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	defer fasthttp.ReleaseResponse(response)
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // which makes six bytes of one
+	encoder.SetEscapeHTML(false) // escaping would make six bytes of <, > and &
 	if err := encoder.Encode(in); err != nil {
 		return out, fmt.Errorf("call %s.%s: %w", peer.Upstream.Name, method, err)
 	}
@@ -45,7 +45,7 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	request.SetRequestURI(Prefix + method)
 	request.Header.SetContentType("application/json")
 	request.Header.Set(caller.Header, peer.Signer.Sign(caller.From(ctx)))
-	telemetry.Carry(ctx, headers{&request.Header})
+	telemetry.InjectTrace(ctx, headerCarrier{&request.Header})
 	request.SetBodyRaw(body.Bytes())
 	if err := peer.Upstream.Do(ctx, request, response, true); err != nil {
 		return out, err
@@ -63,13 +63,13 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	return out, nil
 }
 
-// Router takes the methods of a service's contract: package rest has the one that
-// serves them over HTTP. What an answer returns is sent as JSON.
+// Router registers the methods of a service's contract; rest.Contract is the router that serves
+// them over HTTP. The result of answer is sent as JSON.
 type Router interface {
 	Handle(method string, answer func(ctx context.Context, body []byte) (any, error))
 }
 
-// Serve answers a method of the service's contract.
+// Serve registers the handler of a method of the service's contract.
 func Serve[Request, Response any](router Router, method string, answer func(context.Context, Request) (Response, error)) {
 	router.Handle(method, func(ctx context.Context, body []byte) (any, error) {
 		var in Request
@@ -80,20 +80,22 @@ func Serve[Request, Response any](router Router, method string, answer func(cont
 	})
 }
 
-// headers carries a trace in the headers of a request.
-type headers struct{ *fasthttp.RequestHeader }
+// headerCarrier is the propagation.TextMapCarrier of the headers of a request.
+type headerCarrier struct{ *fasthttp.RequestHeader }
 
-func (h headers) Get(name string) string { return string(h.Peek(name)) }
-func (h headers) Set(name, value string) { h.RequestHeader.Set(name, value) }
-func (h headers) Keys() (names []string) {
+func (h headerCarrier) Get(name string) string { return string(h.Peek(name)) }
+func (h headerCarrier) Set(name, value string) { h.RequestHeader.Set(name, value) }
+func (h headerCarrier) Keys() (names []string) {
 	h.VisitAll(func(name, _ []byte) { names = append(names, string(name)) })
 	return names
 }
 
-// Trace writes the trace of ctx into a request's headers.
-func Trace(ctx context.Context, h *fasthttp.RequestHeader) { telemetry.Carry(ctx, headers{h}) }
+// InjectTrace writes the trace context of ctx into the headers of a request (traceparent).
+func InjectTrace(ctx context.Context, h *fasthttp.RequestHeader) {
+	telemetry.InjectTrace(ctx, headerCarrier{h})
+}
 
-// Traced adds to ctx the trace that a request's headers carry.
-func Traced(ctx context.Context, h *fasthttp.RequestHeader) context.Context {
-	return telemetry.Continue(ctx, headers{h})
+// ExtractTrace returns ctx with the trace context of the headers of a request (traceparent).
+func ExtractTrace(ctx context.Context, h *fasthttp.RequestHeader) context.Context {
+	return telemetry.ExtractTrace(ctx, headerCarrier{h})
 }

@@ -1,5 +1,6 @@
-// Package rpc joins processes: an Upstream sends requests to the replicas of a
-// service, Call and Serve carry a contract's methods over it as JSON.
+// Package rpc is how services call each other (service to service, no gRPC): Call and Serve send the
+// methods of a contract (pkg/api) as JSON over HTTP, and an Upstream sends requests to the replicas
+// of a service (client-side load balancing, failover).
 package rpc
 
 import (
@@ -19,27 +20,26 @@ import (
 )
 
 const (
-	// requestTimeout is the timeout of a call of a service whose context has no deadline.
+	// requestTimeout is the timeout of a call whose context has no deadline.
 	requestTimeout = 15 * time.Second
-	// downTime is how long a replica that failed gets no request while others
+	// downTime is how long a replica that failed gets no request while other replicas
 	// answer.
 	downTime = time.Second
-	// drainTime is how long a replica that closes its connections gets none: it
+	// drainTime is how long a replica that answers Connection: close gets no request: it
 	// drains and will end.
 	drainTime = 10 * time.Second
 )
 
-// Upstream is a service as its callers see it: one or more replicas. The least
-// busy one that answers gets the request.
+// Upstream is a service with one or more replicas. A request goes to the replica with the fewest
+// requests in flight. A replica that failed gets no request for downTime, and a request that was
+// not sent is sent to another replica.
 //
-// fasthttp's LBClient does less: it sends a request to one replica and retries
-// nothing, and a replica that failed counts as busier by one request for each
-// failure, so that it goes on getting requests while the others have more in
-// flight. Here it gets none for downTime, and what was not sent goes to another.
+// fasthttp's LBClient does less: it does not retry, and a replica that failed only counts as having
+// one more request in flight for each failure, so that it still gets requests.
 type Upstream struct {
-	Name     string
-	replicas []*replica
-	turn     atomic.Uint32
+	Name       string
+	replicas   []*replica
+	roundRobin atomic.Uint32
 }
 
 type replica struct {
@@ -47,8 +47,8 @@ type replica struct {
 	downUntil atomic.Int64
 }
 
-// NewUpstream takes the addresses of a service's replicas, http://host:port, or
-// https:// where they have a certificate that the system trusts.
+// NewUpstream makes the upstream of a service from the addresses of its replicas, http://host:port,
+// or https:// where they have a certificate that the system trusts.
 func NewUpstream(name string, addresses []string) (*Upstream, error) {
 	u := &Upstream{Name: name}
 	for _, address := range addresses {
@@ -76,8 +76,8 @@ func newReplica(host string, encrypted bool) *replica {
 	return r
 }
 
-// dialTLS connects with TLS. A handshake that fails is a failure to connect: nothing was
-// sent yet.
+// dialTLS connects with TLS. A failed handshake is returned as a failure to connect, because no
+// request was sent yet.
 func dialTLS(address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -96,20 +96,19 @@ func dialTLS(address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// Do sends a request and reads its answer. A request that may be repeated goes
-// to another replica when the connection breaks; any request does when no
-// connection could be made. Where no replica answers the error is
-// apierr.Unavailable.
+// Do sends a request and reads its answer. It retries any request on another replica when no
+// connection could be made, and a repeatable (idempotent) request also when the connection breaks.
+// It returns apierr.Unavailable when no replica answers.
 func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *fasthttp.Response, repeatable bool) error {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
 		deadline = time.Now().Add(requestTimeout)
 	}
 	var err error
-	// One attempt more than there are replicas: a single one may only have closed
-	// an idle connection.
+	// One attempt more than there are replicas: a single replica may only have closed an
+	// idle connection.
 	for range len(u.replicas) + 1 {
-		r := u.pick()
+		r := u.pickReplica()
 		request.SetHost(r.client.Addr)
 		err = r.client.DoDeadline(request, response, deadline)
 		if err == nil {
@@ -121,7 +120,7 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 			}
 			return nil
 		}
-		refused, broken := isRefused(err), isBroken(err)
+		refused, broken := isConnectError(err), isConnectionBroken(err)
 		if refused || broken {
 			// Its idle connections are broken too; the next attempt goes to another replica.
 			r.downUntil.Store(time.Now().Add(downTime).UnixNano())
@@ -135,14 +134,14 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 		u.Name).After(time.Second), u.Name, err)
 }
 
-// pick returns the replica with the fewest requests in flight, those that are
-// down last: of these the one that failed first.
-func (u *Upstream) pick() *replica {
+// pickReplica returns the replica with the fewest requests in flight. If all replicas are down, it
+// returns the replica that failed first.
+func (u *Upstream) pickReplica() *replica {
 	if len(u.replicas) == 1 {
 		return u.replicas[0]
 	}
 	now := time.Now().UnixNano()
-	first := int(u.turn.Add(1))
+	first := int(u.roundRobin.Add(1))
 	var best *replica
 	var least int64
 	for i := range u.replicas {
@@ -158,12 +157,14 @@ func (u *Upstream) pick() *replica {
 	return best
 }
 
-func isRefused(err error) bool {
+// isConnectError reports whether no connection could be made.
+func isConnectError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, fasthttp.ErrDialTimeout)
 }
 
-func isBroken(err error) bool {
+// isConnectionBroken reports whether the connection broke during the request.
+func isConnectionBroken(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &op) && !op.Timeout()

@@ -37,7 +37,7 @@ type Config struct {
 	Telemetry telemetry.Config
 }
 
-// Process gathers the parts of a running process.
+// Process is a running process with its parts: workers, readiness checks, and what to close.
 type Process struct {
 	Name      string
 	Ops       string // address of the private port
@@ -48,11 +48,11 @@ type Process struct {
 	draining atomic.Bool
 	mu       sync.Mutex
 	checks   map[string]func(context.Context) error
-	closes   []closer
+	closes   []closeFunc
 	failed   chan error
 }
 
-type closer struct {
+type closeFunc struct {
 	name string
 	fn   func(context.Context) error
 }
@@ -63,9 +63,9 @@ type closer struct {
 // processor time.
 const gcPercent = 400
 
-// Main is the whole main function of a process: it reads the configuration,
-// answers --help and --version, opens the parts, and ends on a signal or when a part
-// fails. load declares the variables; open starts the parts.
+// Main is the main function of a process: it reads the configuration, answers --help and --version,
+// opens the parts, and shuts down on SIGINT or SIGTERM or when a part fails. load declares the
+// environment variables; open starts the parts.
 func Main[C any](name, about string, load func(*env.Source) C, open func(context.Context, *Process, C) error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -112,14 +112,14 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 	}
 	if err := p.Wait(ctx); err != nil {
 		slog.Error("stopped", "error", err.Error())
-		reason, _, _ := strings.Cut(err.Error(), "\n") // what failed first, without what then could not close
+		reason, _, _ := strings.Cut(err.Error(), "\n") // the first failure, without the errors of closing
 		_, _ = fmt.Fprintf(log, "%s stopped: %s\n", name, reason)
 		return 1
 	}
 	return 0
 }
 
-// New begins a process: telemetry and the private port.
+// New starts the telemetry and the private port of a process.
 func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process, error) {
 	t, err := telemetry.Start(ctx, name, cfg.Telemetry, log)
 	if err != nil {
@@ -144,23 +144,23 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 	return p, nil
 }
 
-// OnClose registers what ends a part. Parts close in reverse order.
+// OnClose registers the function that closes a part. Parts are closed in reverse order.
 func (p *Process) OnClose(name string, fn func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closes = append(p.closes, closer{name, fn})
+	p.closes = append(p.closes, closeFunc{name, fn})
 }
 
-// Check adds a condition of /readyz.
+// Check adds a readiness check of /readyz.
 func (p *Process) Check(name string, fn func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.checks[name] = fn
 }
 
-// Go runs a worker until its turn to close comes: its context ends and it is
-// waited for. A worker that fails stops the process, because a process that
-// lacks one of its parts is not ready.
+// Go runs a worker. When its turn to close comes, its context is cancelled, and the process waits
+// for it to end. A worker that fails stops the process, because a process that lacks one of its
+// parts is not ready.
 func (p *Process) Go(name string, work func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -184,8 +184,8 @@ func (p *Process) Go(name string, work func(context.Context) error) {
 	})
 }
 
-// Wait turns ready and stays until ctx ends or a part fails; then it turns
-// unready, drains and closes.
+// Wait makes the process ready, and waits until ctx ends or a part fails. Then it makes the process
+// unready, drains and closes it (graceful shutdown).
 func (p *Process) Wait(ctx context.Context) error {
 	p.ready.Store(true)
 	slog.Info("ready")
@@ -203,11 +203,11 @@ func (p *Process) Wait(ctx context.Context) error {
 	return errors.Join(failure, p.Close())
 }
 
-// Draining reports whether the process is about to close: it answers, and wants no
-// further request.
+// Draining reports whether the process is about to close: it still answers, but clients shall send no
+// further requests.
 func (p *Process) Draining() bool { return p.draining.Load() }
 
-// Close ends the parts in reverse order of their start.
+// Close closes the parts in reverse order of their start.
 func (p *Process) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.Stop)
 	defer cancel()
@@ -236,7 +236,7 @@ func (p *Process) ops() http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		defer cancel()
-		problems := p.unready(ctx)
+		problems := p.failedChecks(ctx)
 		w.Header().Set("Content-Type", "application/json")
 		if len(problems) > 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -246,8 +246,8 @@ func (p *Process) ops() http.Handler {
 	return mux
 }
 
-// unready runs the readiness probe: it returns the checks that failed, by name.
-func (p *Process) unready(ctx context.Context) map[string]string {
+// failedChecks runs the readiness checks, and returns the errors of those that failed, by name.
+func (p *Process) failedChecks(ctx context.Context) map[string]string {
 	problems := map[string]string{}
 	if !p.ready.Load() {
 		problems["process"] = "starting or stopping"

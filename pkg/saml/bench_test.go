@@ -56,7 +56,7 @@ func BenchmarkLogin(b *testing.B) {
 		return err
 	})
 	processorTime(b, "response with two signatures", func() error {
-		_, err := expected.Read(encoded)
+		_, err := expected.VerifyResponse(encoded)
 		return err
 	})
 	processorTime(b, "sign a response twice", func() error {

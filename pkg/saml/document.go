@@ -28,9 +28,9 @@ const (
 	encryptionNamespace = "http://www.w3.org/2001/04/xmlenc#"
 )
 
-// parseDocument reads a message in XML. It refuses what a message never needs and
-// parsers disagree about: a document type, entities (XXE), processing instructions,
-// comments, and an id that stands twice.
+// parseDocument parses the XML of a message. It refuses what no message needs and XML parsers
+// treat differently: a document type, entities (XXE), processing instructions, comments, and
+// duplicate ids.
 func parseDocument(text []byte) (*etree.Element, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("it is not UTF-8")
@@ -90,12 +90,12 @@ func checkTokens(text []byte) error {
 	}
 }
 
-// checkNames refuses an attribute that stands twice, and names that encoding/xml reads
-// otherwise than others do: with a colon too many, or with a local part that begins
-// with what no name begins with. Messages have names in ASCII.
+// checkNames refuses duplicate attributes, and names that encoding/xml reads differently than other
+// parsers: with more than one colon, or with an invalid first character of the local part. The names
+// in messages are ASCII.
 func checkNames(element xml.StartElement) error {
 	isMalformed := func(name xml.Name) bool {
-		return !startsName(name.Local) || strings.Contains(name.Local, ":")
+		return !isNameStart(name.Local) || strings.Contains(name.Local, ":")
 	}
 	if isMalformed(element.Name) {
 		return errors.New("it is not well-formed XML")
@@ -114,13 +114,13 @@ func checkNames(element xml.StartElement) error {
 	return nil
 }
 
-func startsName(text string) bool {
+func isNameStart(text string) bool {
 	return text != "" && (text[0] == '_' || 'a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
 }
 
-// checkElements refuses an id that two elements have, because a signature names what it
-// signs by its id, and a prefix that is not declared, which encoding/xml takes for a
-// namespace (Namespaces in XML 1.0, section 5).
+// checkElements refuses an id that two elements have, because a signature refers to the signed element
+// by its id, and a prefix that is not declared, which encoding/xml takes for a namespace (Namespaces
+// in XML 1.0, section 5).
 func checkElements(element *etree.Element, seen map[string]bool) error {
 	if element.Space != "" && element.NamespaceURI() == "" {
 		return errors.New("it is not well-formed XML")
@@ -145,23 +145,23 @@ func checkElements(element *etree.Element, seen map[string]bool) error {
 	return nil
 }
 
-// is reports whether an element has a name.
-func is(element *etree.Element, namespace, name string) bool {
+// hasName reports whether an element has a name in a namespace.
+func hasName(element *etree.Element, namespace, name string) bool {
 	return element.Tag == name && element.NamespaceURI() == namespace
 }
 
-// childrenOf returns the children of a name.
+// childrenOf returns the child elements with a name.
 func childrenOf(element *etree.Element, namespace, name string) []*etree.Element {
 	var found []*etree.Element
 	for _, child := range element.ChildElements() {
-		if is(child, namespace, name) {
+		if hasName(child, namespace, name) {
 			found = append(found, child)
 		}
 	}
 	return found
 }
 
-// childOf returns the only child of a name, or nil where there is none or several.
+// childOf returns the child element with a name, or nil if there is none or more than one.
 func childOf(element *etree.Element, namespace, name string) *etree.Element {
 	if found := childrenOf(element, namespace, name); len(found) == 1 {
 		return found[0]
@@ -190,7 +190,7 @@ func textOf(element *etree.Element) string {
 	return strings.TrimSpace(text.String())
 }
 
-// decodeBase64 reads Base64 that may be broken into lines.
+// decodeBase64 decodes Base64 with or without line breaks.
 func decodeBase64(text string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 }

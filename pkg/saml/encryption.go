@@ -12,8 +12,8 @@ import (
 	"github.com/crewjam/saml/xmlenc"
 )
 
-// The algorithms of XML Encryption 1.1 that an assertion may be encrypted with. RSA
-// without OAEP is not among them: its errors let others decrypt.
+// The allowed algorithms of XML Encryption 1.1. RSA with PKCS #1 v1.5 is not allowed, because of
+// padding oracle attacks (Bleichenbacher).
 var (
 	keyTransports = map[string]bool{
 		"http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p": true, "http://www.w3.org/2009/xmlenc11#rsa-oaep": true,
@@ -43,8 +43,8 @@ type cipherMode struct {
 
 var errEncrypted = errors.New("the encrypted assertion cannot be decrypted")
 
-// decrypt returns the text of an EncryptedAssertion (SAML 2.0 core, section 2.3.4).
-// Its key stands in it beside the data or within.
+// decrypt returns the XML of an EncryptedAssertion (SAML 2.0 core, section 2.3.4). Its EncryptedKey is
+// beside EncryptedData, or in the KeyInfo of it.
 func decrypt(key *rsa.PrivateKey, encrypted *etree.Element) ([]byte, error) {
 	data := childOf(encrypted, encryptionNamespace, "EncryptedData")
 	if data == nil {
@@ -61,7 +61,7 @@ func decrypt(key *rsa.PrivateKey, encrypted *etree.Element) ([]byte, error) {
 	if !ok {
 		return nil, errEncrypted
 	}
-	contentKey, err := transportedKey(key, transported)
+	contentKey, err := decryptContentKey(key, transported)
 	if err != nil || len(contentKey) != mode.keySize {
 		return nil, errEncrypted
 	}
@@ -72,7 +72,7 @@ func decrypt(key *rsa.PrivateKey, encrypted *etree.Element) ([]byte, error) {
 	return mode.open(contentKey, ciphertext)
 }
 
-// open decrypts with AES; the initialization vector stands first.
+// open decrypts with AES; the ciphertext begins with the initialization vector.
 func (m cipherMode) open(key, ciphertext []byte) ([]byte, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -97,8 +97,8 @@ func (m cipherMode) open(key, ciphertext []byte) ([]byte, error) {
 	return plain[:len(plain)-padding], nil
 }
 
-// transportedKey decrypts the key of the data.
-func transportedKey(key *rsa.PrivateKey, element *etree.Element) ([]byte, error) {
+// decryptContentKey decrypts the key with which the data is encrypted.
+func decryptContentKey(key *rsa.PrivateKey, element *etree.Element) ([]byte, error) {
 	method := childOf(element, encryptionNamespace, "EncryptionMethod")
 	if method == nil || !keyTransports[algorithmOf(element)] {
 		return nil, errEncrypted
@@ -113,7 +113,7 @@ func transportedKey(key *rsa.PrivateKey, element *etree.Element) ([]byte, error)
 	if err == nil {
 		return opened, nil
 	}
-	// Some libraries mask with the hash of DigestMethod, whatever MGF says.
+	// Some libraries use the hash of DigestMethod for the mask too, and ignore MGF.
 	return xmlenc.Decrypt(key, element)
 }
 

@@ -65,7 +65,7 @@ func FuzzResponse(f *testing.F) {
 		KeyPair: func() (KeyPair, error) { return own, nil },
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		login, err := expected.Read(base64.StdEncoding.EncodeToString([]byte(text)))
+		login, err := expected.VerifyResponse(base64.StdEncoding.EncodeToString([]byte(text)))
 		if err == nil && login.NameID != "jo@example.test" {
 			t.Fatalf("%s logs %+v in", text, login)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// certificateYears is how long a certificate is good. Other parties take the key
-// from it and mostly ignore its dates.
+// certificateYears is the validity of a certificate. Most other parties use its key and ignore its
+// dates.
 const certificateYears = 10
 
 // KeyPair signs messages of SAML, and decrypts assertions.
@@ -26,8 +26,8 @@ type KeyPair struct {
 	Key         *rsa.PrivateKey
 }
 
-// ReadKeyPair returns the key pair of a certificate in PEM and an RSA key in PKCS #8.
-// It checks the key, which takes a tenth of a millisecond.
+// ReadKeyPair parses a key pair: a certificate in PEM and an RSA key in PKCS #8. It validates the key,
+// which takes a tenth of a millisecond.
 func ReadKeyPair(certificate string, private secure.Secret) (KeyPair, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey([]byte(private.Reveal()))
 	if err != nil {
@@ -46,9 +46,9 @@ func (p KeyPair) PrivateKey() (secure.Secret, error) {
 	return secure.Secret(private), err
 }
 
-// NewKeyPair makes a key pair whose certificate has the name. It takes some
-// tenths of a second, so no transaction may be open. The key is an RSA one,
-// because the algorithms that sign messages are (docs/interface/directories.md#saml).
+// NewKeyPair generates a key pair with a self-signed certificate for the name. It takes some
+// tenths of a second, so that no transaction may be open. The key is an RSA key, because messages
+// are signed with RSA (docs/interface/directories.md#saml).
 func NewKeyPair(name string, now time.Time) (KeyPair, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -64,7 +64,7 @@ func newKeyPair(key *rsa.PrivateKey, name string, now time.Time) (KeyPair, error
 	}
 	template := x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, SignatureAlgorithm: x509.SHA256WithRSA,
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0), // an hour for clocks that are late
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0), // an hour before, for clocks that are late
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, BasicConstraintsValid: true,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
@@ -82,7 +82,7 @@ func Fingerprint(certificate string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// der returns the bytes behind a certificate in PEM.
+// der returns the DER bytes of a certificate in PEM.
 func der(certificate string) []byte {
 	block, _ := pem.Decode([]byte(certificate))
 	if block == nil {
@@ -91,8 +91,8 @@ func der(certificate string) []byte {
 	return block.Bytes
 }
 
-// CertificateEnd returns until when a certificate in PEM is valid; the zero time for
-// what is none.
+// CertificateEnd returns the expiry of a certificate in PEM; the zero time for an invalid
+// certificate.
 func CertificateEnd(certificate string) time.Time {
 	parsed, err := x509.ParseCertificate(der(field.TrimPEM(certificate)))
 	if err != nil {

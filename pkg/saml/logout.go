@@ -12,9 +12,9 @@ import (
 
 var errNoStatus = errors.New("has no Status with a StatusCode")
 
-// ReadLogoutResponse reads the answer to a LogoutRequest, deflated or not. It returns
-// apierr.SAMLFailed where the identity provider has not ended all of its sessions, and
-// SAMLMalformed for anything that is no answer. It checks no signature.
+// ReadLogoutResponse reads the LogoutResponse to a LogoutRequest (single logout), deflated or not. It
+// returns nil if it reports success, apierr.SAMLFailed if the identity provider has not ended all of
+// its sessions, and SAMLMalformed for any other message. It verifies no signature.
 func ReadLogoutResponse(encoded string) error {
 	refused := func(reason string) error {
 		return apierr.SAMLMalformed.Because("the logout response cannot be used: it %s", reason)
@@ -27,10 +27,10 @@ func ReadLogoutResponse(encoded string) error {
 	if err != nil {
 		return refused("is not XML: " + err.Error())
 	}
-	if !is(root, protocol, "LogoutResponse") {
+	if !hasName(root, protocol, "LogoutResponse") {
 		return refused("is not a LogoutResponse")
 	}
-	reasons, err := failure(root)
+	reasons, err := statusReasons(root)
 	if err != nil {
 		return refused(err.Error())
 	}
@@ -40,9 +40,8 @@ func ReadLogoutResponse(encoded string) error {
 	return nil
 }
 
-// failure returns the codes and the message in the Status of a response; none where it
-// is a success.
-func failure(response *etree.Element) (reasons []string, err error) {
+// statusReasons returns the codes and the message in the Status of a response; none for a success.
+func statusReasons(response *etree.Element) (reasons []string, err error) {
 	status := childOf(response, protocol, "Status")
 	if status == nil {
 		return nil, errNoStatus

@@ -31,7 +31,7 @@ type entityDescriptor struct {
 	IdentityProvider *identityProvider `xml:"md:IDPSSODescriptor"`
 }
 
-// key is a public key of a party, for its signatures or for what others encrypt.
+// key is a public key of a party, for signing or for encryption.
 type key struct {
 	Use         string `xml:"use,attr"`
 	Certificate string `xml:"ds:KeyInfo>ds:X509Data>ds:X509Certificate"`

@@ -17,22 +17,21 @@ import (
 	"github.com/crewjam/saml"
 )
 
-// LoginRequest asks an identity provider to log a user in (SAML 2.0 profiles,
-// section 4.1.4.1).
+// LoginRequest is an AuthnRequest that the service provider sends: it asks an identity provider to
+// log a user in (SAML 2.0 profiles, section 4.1.4.1). request.go reads received AuthnRequests.
 type LoginRequest struct {
 	ID          string // NewMessageID
 	Issuer      string // entity id of the service provider
 	Destination string // of the identity provider
-	ConsumerURL string // where the response goes
+	ConsumerURL string // assertion consumer URL, to which the response is sent
 	ForceAuthn  bool
 	Now         time.Time
 }
 
-// NewMessageID returns an id that no other message has.
+// NewMessageID returns a new random id of a message.
 func NewMessageID() string { return newMessageID() }
 
-// Redirect returns the address that brings the request to the identity provider by
-// HTTP-Redirect.
+// Redirect returns the URL that sends the request to the identity provider by HTTP-Redirect.
 func (r LoginRequest) Redirect(pair KeyPair, algorithm, relayState string) (string, error) {
 	format, create := EmailNameID, true
 	request := saml.AuthnRequest{
@@ -46,8 +45,8 @@ func (r LoginRequest) Redirect(pair KeyPair, algorithm, relayState string) (stri
 	return redirect(r.Destination, request.Element(), pair, algorithm, relayState)
 }
 
-// LogoutRequest is that of single logout (SLO): it informs an identity provider that a user
-// has logged out (SAML 2.0 profiles, section 4.4.4.1).
+// LogoutRequest is the request of single logout (SLO) that the service provider sends: it informs an
+// identity provider that a user has logged out (SAML 2.0 profiles, section 4.4.4.1).
 type LogoutRequest struct {
 	Issuer       string // entity id of the service provider
 	Destination  string // of the identity provider
@@ -57,8 +56,7 @@ type LogoutRequest struct {
 	Now          time.Time
 }
 
-// Redirect returns the address that brings the request to the identity provider by
-// HTTP-Redirect.
+// Redirect returns the URL that sends the request to the identity provider by HTTP-Redirect.
 func (r LogoutRequest) Redirect(pair KeyPair, algorithm, relayState string) (string, error) {
 	until := r.Now.UTC().Add(responseLife)
 	request := saml.LogoutRequest{
@@ -71,10 +69,10 @@ func (r LogoutRequest) Redirect(pair KeyPair, algorithm, relayState string) (str
 	return redirect(r.Destination, request.Element(), pair, algorithm, relayState)
 }
 
-// redirect returns an address with a signed request (SAML 2.0 bindings, section
-// 3.4.4.1).
+// redirect returns the URL of a signed request by the binding HTTP-Redirect (SAML 2.0 bindings,
+// section 3.4.4.1).
 func redirect(destination string, request *etree.Element, pair KeyPair, algorithm, relayState string) (string, error) {
-	text, err := written(request)
+	text, err := marshalCanonical(request)
 	if err != nil {
 		return "", err
 	}
@@ -98,16 +96,16 @@ func redirect(destination string, request *etree.Element, pair KeyPair, algorith
 	return destination + separator + query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature)), nil
 }
 
-// compressors are kept, because each has some 1.2 MB. One of a better level clears most
-// of that for each message.
-var compressors = sync.Pool{New: func() any {
+// compressorPool keeps compressors, because each allocates some 1.2 MB. A better compression level
+// would clear most of that for each message.
+var compressorPool = sync.Pool{New: func() any {
 	w, _ := flate.NewWriter(io.Discard, flate.BestSpeed) // fails for an unknown level alone
 	return w
 }}
 
 func deflate(text []byte) ([]byte, error) {
-	writer, _ := compressors.Get().(*flate.Writer)
-	defer compressors.Put(writer)
+	writer, _ := compressorPool.Get().(*flate.Writer)
+	defer compressorPool.Put(writer)
 	var compressed bytes.Buffer
 	writer.Reset(&compressed)
 	_, err := writer.Write(text)

@@ -22,29 +22,29 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// MaxRequest bounds a request, in bytes, encoded and decompressed.
+// MaxRequest is the largest request in bytes, encoded and also decompressed.
 const MaxRequest = 64 << 10
 
-// maxMessageID bounds the id of a request, in bytes. A response repeats it.
+// maxMessageID is the longest id of a request in bytes; a response repeats it.
 const maxMessageID = 1000
 
-// Request is an authentication request of a service provider (SAML 2.0 core,
-// section 3.4.1).
+// Request is an AuthnRequest that the identity provider has received from a service provider (SAML 2.0
+// core, section 3.4.1).
 type Request struct {
 	ID          string
 	Issuer      string // entity id of the service provider
-	ConsumerURL string // where it wants the response; empty: as registered
+	ConsumerURL string // requested assertion consumer URL; empty: the registered URL
 	IssuedAt    time.Time
 	Destination string // empty: not stated
 	ForceAuthn  bool   // the user must log in now
-	IsPassive   bool   // the user must see nothing
+	IsPassive   bool   // the user must not see a page
 
 	element *etree.Element
 }
 
-// ParseRequest reads a SAMLRequest: Base64 of the XML, which is deflated when it
-// came by HTTP-Redirect and is not when it came by HTTP-POST. Anything else is
-// apierr.Format. It checks no signature.
+// ParseRequest parses a SAMLRequest: Base64 of the XML, which is deflated if it came by HTTP-Redirect
+// and not if it came by HTTP-POST. It returns apierr.Format for anything else. It verifies no
+// signature.
 func ParseRequest(encoded string) (Request, error) {
 	malformed := func(reason string) (Request, error) {
 		return Request{}, apierr.Format.Because("samlRequest %s", reason)
@@ -57,13 +57,13 @@ func ParseRequest(encoded string) (Request, error) {
 	if err != nil {
 		return malformed("is not an AuthnRequest in XML: " + err.Error())
 	}
-	if !is(root, protocol, "AuthnRequest") {
+	if !hasName(root, protocol, "AuthnRequest") {
 		return malformed("is not an AuthnRequest in XML")
 	}
 	return readRequest(root)
 }
 
-// decodeMessage returns the XML behind Base64.
+// decodeMessage decodes Base64 and inflates the XML, if it is deflated.
 func decodeMessage(encoded string) ([]byte, error) {
 	if len(encoded) > MaxRequest {
 		return nil, errors.New("is too large")
@@ -76,7 +76,8 @@ func decodeMessage(encoded string) ([]byte, error) {
 		return message, nil
 	}
 	message, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(message)), MaxRequest+1))
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // some flush the compressor and never close it: no final block
+	// Some programs flush the compressor and do not close it: then the final block is missing.
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.New("is neither XML nor deflated XML")
 	}
 	if len(message) > MaxRequest {
@@ -89,7 +90,7 @@ func readRequest(root *etree.Element) (Request, error) {
 	malformed := func(reason string) (Request, error) {
 		return Request{}, apierr.Format.Because("samlRequest %s", reason)
 	}
-	issued, err := instant(root, "IssueInstant")
+	issued, err := parseTime(root, "IssueInstant")
 	request := Request{
 		ID: root.SelectAttrValue("ID", ""), Issuer: textOf(childOf(root, assertionNamespace, "Issuer")),
 		ConsumerURL: root.SelectAttrValue("AssertionConsumerServiceURL", ""), Destination: root.SelectAttrValue("Destination", ""),
@@ -104,21 +105,20 @@ func readRequest(root *etree.Element) (Request, error) {
 		return malformed("has no IssueInstant")
 	}
 	request.IssuedAt = *issued
-	return request, MessageID("the ID of samlRequest", request.ID)
+	return request, CheckMessageID("the ID of samlRequest", request.ID)
 }
 
-// isTrue reads a boolean of XML Schema, which is false where it is absent.
+// isTrue reports whether a boolean attribute (XML Schema) is true; it is false if it is absent.
 func isTrue(element *etree.Element, name string) bool {
 	value := strings.TrimSpace(element.SelectAttrValue(name, ""))
 	return value == "true" || value == "1"
 }
 
-// IsSigned reports whether the request has a signature in its XML, as one has that
-// came by HTTP-POST.
+// IsSigned reports whether the request has an XML signature, as a request by HTTP-POST may have.
 func (r Request) IsSigned() bool { return hasSignature(r.element) }
 
-// Verify checks the signature in the XML of a request against a certificate in PEM,
-// and returns what the signature covers. Otherwise it returns apierr.Format.
+// Verify verifies the XML signature of a request with a certificate in PEM, and returns the request as
+// the signature covers it. It returns apierr.Format if the signature is not valid.
 func (r Request) Verify(certificate string, allowSHA1 bool, now time.Time) (Request, error) {
 	signed, err := verifier{[]string{certificate}, allowSHA1, now}.verify(r.element)
 	if err != nil {
@@ -127,9 +127,8 @@ func (r Request) Verify(certificate string, allowSHA1 bool, now time.Time) (Requ
 	return readRequest(signed)
 }
 
-// MessageID checks the id of a message, which is an NCName of XML: it is
-// apierr.Format otherwise.
-func MessageID(name, value string) error {
+// CheckMessageID returns apierr.Format if the id of a message is not an NCName of XML, or is too long.
+func CheckMessageID(name, value string) error {
 	for i, r := range value {
 		isLetter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= 0x80
 		isOther := r == '-' || r == '.' || r >= '0' && r <= '9'
@@ -145,12 +144,12 @@ func MessageID(name, value string) error {
 	return nil
 }
 
-// Query is the query string of a request that came by HTTP-Redirect, with its
-// parameters as they were encoded: the signature is of these.
+// Query is the query string of a request that came by HTTP-Redirect. Its parameters stay encoded as
+// they were sent, because the signature covers the encoded text.
 type Query struct{ request, relayState, algorithm, signature *string }
 
-// ParseQuery reads a query string. Other parameters are left alone; one of SAML
-// that comes twice or with an encoded name is apierr.Format, as is a signature
+// ParseQuery parses a query string, and ignores parameters other than those of SAML. It returns
+// apierr.Format for a parameter of SAML that is repeated or whose name is encoded, and for a signature
 // without its algorithm.
 func ParseQuery(query string) (q Query, err error) {
 	parameters := map[string]**string{"SAMLRequest": &q.request, "RelayState": &q.relayState, "SigAlg": &q.algorithm,
@@ -178,15 +177,15 @@ func ParseQuery(query string) (q Query, err error) {
 // IsSigned reports whether the query string has a signature.
 func (q Query) IsSigned() bool { return q.signature != nil }
 
-// signatureHashes are the hashes of the algorithms that sign query strings.
+// signatureHashes are the hash functions of the signature algorithms of query strings.
 var signatureHashes = map[string]crypto.Hash{
 	dsig.RSASHA1SignatureMethod: crypto.SHA1, dsig.RSASHA256SignatureMethod: crypto.SHA256,
 	dsig.RSASHA384SignatureMethod: crypto.SHA384, dsig.RSASHA512SignatureMethod: crypto.SHA512,
 }
 
-// Verify checks the signature of a query string (SAML 2.0 bindings, section
-// 3.4.4.1) against the key of a certificate in PEM, and that what is signed is
-// the request and the relay state. Otherwise it returns apierr.Format.
+// Verify verifies the signature of a query string (SAML 2.0 bindings, section 3.4.4.1) with the key of
+// a certificate in PEM, and that it covers the request and the relay state. It returns
+// apierr.Format if not.
 func (q Query) Verify(request, relayState, certificate string, allowSHA1 bool) error {
 	refused := func(reason string) error { return apierr.Format.Because("queryString: %s", reason) }
 	if q.request == nil || !isSame(q.request, request) || !isSame(q.relayState, relayState) {
@@ -222,8 +221,7 @@ func (q Query) Verify(request, relayState, certificate string, allowSHA1 bool) e
 	return nil
 }
 
-// isSame reports whether a parameter holds the value, which is empty where the
-// parameter is absent.
+// isSame reports whether an encoded parameter has a value; an absent parameter has the value "".
 func isSame(parameter *string, value string) bool {
 	if parameter == nil {
 		return value == ""

@@ -1,8 +1,10 @@
-// Package saml reads and writes the messages of SAML 2.0. The service is a service provider
-// for a directory, and an identity provider for an application.
+// Package saml reads and writes the messages of SAML 2.0. The product is a service provider (SP) for
+// a SAML directory, and an identity provider (IdP) for an application.
 //
-// login.go verifies a response of an identity provider and its assertion, signature.go an XML
-// signature, encryption.go decrypts an assertion. response.go writes what the service issues,
-// request.go and redirect.go read and write requests, logout.go those of single logout.
-// keypair.go and metadata.go are what the other parties are shown.
+// As a service provider, it sends AuthnRequests and LogoutRequests (redirect.go), verifies the
+// response of an identity provider and its assertion (verifyresponse.go: signature, audience, time),
+// with their XML signatures (signature.go), decrypts assertions (encryption.go), and reads
+// LogoutResponses (logout.go). As an identity provider, it reads AuthnRequests (request.go) and
+// issues responses with assertions (issueresponse.go). keypair.go has keys and certificates,
+// metadata.go the metadata, and document.go the XML parser (XXE).
 package saml

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 )
 
-// What a signature in a message may be made with. SHA-1 is for parties that are
-// configured for it.
+// The allowed algorithms of XML signatures. SHA-1 is allowed only for parties that are configured for
+// it.
 var (
 	signatureAlgorithms = []string{
 		dsig.RSASHA256SignatureMethod, dsig.RSASHA384SignatureMethod, dsig.RSASHA512SignatureMethod,
@@ -33,16 +33,15 @@ const (
 	sha1Hash      = "http://www.w3.org/2000/09/xmldsig#sha1"
 )
 
-// verifier checks enveloped signatures (XML Signature, section 8.1; SAML 2.0 core,
-// section 5.4).
+// verifier verifies enveloped XML signatures (XML Signature, section 8.1; SAML 2.0 core, section 5.4).
 type verifier struct {
-	certificates []string // in PEM; each may have signed
+	certificates []string // in PEM; a signature by any of them is valid
 	allowSHA1    bool
 	now          time.Time
 }
 
-// verify returns the element as its signature covers it: what is not signed is not
-// in it. The element must have one signature among its children.
+// verify verifies the signature of an element, which must be its child, and returns the element as the
+// signature covers it: without anything that is not signed.
 func (v verifier) verify(element *etree.Element) (*etree.Element, error) {
 	signature := childOf(element, signatureNamespace, "Signature")
 	if signature == nil {
@@ -62,7 +61,7 @@ func (v verifier) verify(element *etree.Element) (*etree.Element, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The certificate that a message brings says nothing: those of the settings count.
+	// The certificate in the message (KeyInfo) is ignored: only those of the settings are trusted.
 	own := childOf(detached, signatureNamespace, "Signature")
 	for _, info := range childrenOf(own, signatureNamespace, "KeyInfo") {
 		own.RemoveChild(info)
@@ -89,7 +88,7 @@ func (v verifier) verify(element *etree.Element) (*etree.Element, error) {
 	return nil, err
 }
 
-// checkSignature checks the form of a signature before any of it is computed.
+// checkSignature validates the form and the algorithms of a signature before it is verified.
 func (v verifier) checkSignature(element, signature *etree.Element) error {
 	info := childOf(signature, signatureNamespace, "SignedInfo")
 	if info == nil || len(childrenOf(signature, signatureNamespace, "Object")) > 0 {

@@ -79,7 +79,7 @@ func TestSignaturesOfAnotherImplementation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if login, err := p.expects().Read(encode(string(message))); err != nil || !strings.HasPrefix(login.NameID, "jo@") {
+		if login, err := p.expects().VerifyResponse(encode(string(message))); err != nil || !strings.HasPrefix(login.NameID, "jo@") {
 			t.Errorf("it returns %+v, %v: %s", login, err, message)
 		}
 	})

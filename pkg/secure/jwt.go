@@ -9,7 +9,7 @@ import (
 )
 
 // ErrToken is returned for a token that is not a JWT signed with HS256 by the
-// key that its header leads to.
+// key that its header names.
 var ErrToken = errors.New("secure: not a token of ours")
 
 // Claims are the members of a token's payload.
@@ -25,15 +25,14 @@ func SignJWT(header map[string]any, claims Claims, key Secret) (string, error) {
 	return token.SignedString([]byte(key))
 }
 
-// parser knows one spelling of each token: the bits that the last character of
-// a Base64 text leaves over are zero (RFC 4648, section 3.5), so that a token
-// whose last character was changed is another one, and refused.
+// parser accepts one text for each token: it refuses Base64 whose unused bits are not zero
+// (RFC 4648, section 3.5), so that a token whose last character was changed is refused.
 var parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
-// ParseJWT verifies a token with HS256 alone, whatever alg its header asks for (none, or
-// another one: algorithm confusion), and returns its header and claims. key finds the secret by the header and the
-// claims, neither of which is verified at that moment. Times are not checked:
-// the caller checks them, in the order that its errors require.
+// ParseJWT verifies the signature of a JWT and returns its header and claims. It accepts HS256 only,
+// whatever alg the header has, such as none (algorithm confusion). key returns the secret by the
+// header and the claims, neither of which is verified at that moment. Times (exp, nbf) are not
+// validated: the caller does so, in the order of its errors.
 func ParseJWT(text string, key func(header map[string]any, claims Claims) (Secret, error)) (map[string]any, Claims, error) {
 	claims := Claims{}
 	token, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {
@@ -45,7 +44,7 @@ func ParseJWT(text string, key func(header map[string]any, claims Claims) (Secre
 	})
 	if err != nil {
 		if token != nil && errors.Is(err, jwt.ErrTokenUnverifiable) {
-			// The key function failed: its own error says more.
+			// The function key failed: its error is returned too.
 			return nil, nil, errors.Join(ErrToken, err)
 		}
 		return nil, nil, ErrToken
@@ -53,8 +52,8 @@ func ParseJWT(text string, key func(header map[string]any, claims Claims) (Secre
 	return token.Header, claims, nil
 }
 
-// JWTExpiry returns the claim exp of a JWT whose signature the caller knows to be
-// good: it verifies nothing.
+// JWTExpiry returns the claim exp of a JWT. It verifies no signature: the caller must have verified
+// or made the token.
 func JWTExpiry(text Secret) (time.Time, error) {
 	claims := Claims{}
 	if _, _, err := parser.ParseUnverified(text.Reveal(), claims); err != nil {

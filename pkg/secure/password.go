@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -19,41 +18,39 @@ import (
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
-// MaxPassword is how many bytes a password can have. No account has a longer
-// one: 255 characters of four bytes, taken apart into base letters and marks,
-// stay below.
+// MaxPassword is the maximal length of a password in bytes. No account has a longer password: 255
+// characters of four bytes, decomposed into base letters and marks, are shorter.
 const MaxPassword = 4096
 
-// Passwords hashes and verifies passwords in a worker pool with a bounded queue, in
-// which the tenants take turns. What does not fit is refused at once with 503 and
-// Retry-After, so that a flood of logins does not queue without end.
+// Passwords hashes and verifies passwords (pkg/secure/pwhash/argon2id.go) in a worker pool with a
+// bounded queue, in which the tenants take turns (pkg/fairqueue). When the queue is full, a request
+// is refused at once with 503 and Retry-After (load shedding).
 type Passwords struct {
-	cost    pwhash.Cost
-	workers int
-	queue   *fairqueue.Queue
-	share   float64 // of the time that a worker may compute
-	dummy   string
+	cost        pwhash.Cost
+	workers     int
+	queue       *fairqueue.Queue
+	workerShare float64 // share of the time in which a worker may compute
+	dummyHash   string
 
 	waitTime, hashTime metric.Float64Histogram
 }
 
-// NewPasswords makes a pool. workers is how many hashes are computed at once: 0
-// stands for one per processor, and a CPU quota lowers it to its whole number.
-// queue is how many may wait.
+// NewPasswords makes a worker pool. workers is the number of hashes that are computed at a time: 0
+// stands for one per processor. A CPU quota lowers it to the whole number of the quota. queue is
+// the number of requests that may wait.
 func NewPasswords(cost pwhash.Cost, workers, queue int) *Passwords {
-	workers, share := size(workers, runtime.NumCPU(), cpuQuota(os.DirFS("/")))
-	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), share: share, dummy: cost.Dummy()}
-	p.instrument()
+	workers, share := poolSize(workers, runtime.NumCPU(), cpuQuota(os.DirFS("/")))
+	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), workerShare: share, dummyHash: cost.Dummy()}
+	p.registerMetrics()
 	return p
 }
 
-// quotaShare is the part of a CPU quota that hashes may use. A process that uses
-// its quota up is stopped for the rest of each 100 ms, requests and all.
+// quotaShare is the part of a CPU quota that hashes may use. The kernel stops a process that has
+// exhausted its quota for the rest of each 100 ms (CFS throttling), with all its requests.
 const quotaShare = 0.8
 
-// size returns the number of workers, and the share of the time that each may
-// compute.
-func size(configured, processors int, quota float64) (workers int, share float64) {
+// poolSize returns the number of workers, and the share of the time in which each may compute.
+func poolSize(configured, processors int, quota float64) (workers int, share float64) {
 	workers = configured
 	if workers == 0 {
 		workers = processors
@@ -62,72 +59,49 @@ func size(configured, processors int, quota float64) (workers int, share float64
 	return workers, min(1, quotaShare*quota/float64(workers))
 }
 
-var prepare sync.Once
+var prepareOnce sync.Once
 
-// hashesPerGC is how many hashes a worker computes between two garbage collections, which
+// hashesPerGC is the number of hashes that a worker computes between two garbage collections, which
 // free their memory.
 const hashesPerGC = 6
 
-// PrepareProcess makes the pool cheap beside other work. It adds to the runtime of this
-// process as many processors as the pool has workers, so that the kernel shares out the
-// time between hashes and requests, and no request waits until a hash releases its
-// processor: with two processors and two busy workers, the p99 of 500 requests a second
-// fell from 2.4 s to 18 ms. And it has huge pages back the memory of hashes. It has an
-// effect once per process.
+// PrepareProcess reduces how much hashes delay other requests of this process. It raises GOMAXPROCS by
+// the number of workers, so that the kernel shares the processor time between hashes and requests,
+// and no request waits until a hash ends: with two processors and two busy workers, the p99 of 500
+// requests a second fell from 2.4 s to 18 ms. It also asks for huge pages for the memory of
+// hashes. It has an effect once per process.
 func (p *Passwords) PrepareProcess() {
-	prepare.Do(func() {
+	prepareOnce.Do(func() {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + p.workers)
 		adviseHugePages(hashesPerGC * p.workers * int(p.cost.Memory) << 10)
 	})
 }
 
-// instrument makes the metrics of the pool.
-func (p *Passwords) instrument() {
-	meter := otel.Meter("directory")
-	buckets := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
-	var errs [3]error
-	p.waitTime, errs[0] = meter.Float64Histogram("doorward_directory_password_wait_seconds",
-		metric.WithDescription("time that a password waited for a worker"), metric.WithUnit("s"), buckets)
-	p.hashTime, errs[1] = meter.Float64Histogram("doorward_directory_password_hash_seconds",
-		metric.WithDescription("time to compute the hashes of one password"), metric.WithUnit("s"), buckets)
-	_, errs[2] = meter.Int64ObservableGauge("doorward_directory_password_queue_length",
-		metric.WithDescription("passwords that wait for a worker of the hash pool"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(p.queue.Len()))
-			return nil
-		}))
-	for _, err := range errs {
-		if err != nil {
-			otel.Handle(err)
-		}
-	}
-}
-
-// Close waits for the hashes that are being computed. A closed pool accepts no
-// more: a later call waits until its context ends.
+// Close waits for the running hashes. A closed pool computes no further hashes: a later call waits
+// until its context ends.
 func (p *Passwords) Close(ctx context.Context) error { return p.queue.Close(ctx) }
 
-// Hash makes the stored form of a password of a tenant, in the PHC string format.
+// Hash returns the hash of a password of a tenant with argon2id, in the PHC string format.
 func (p *Passwords) Hash(ctx context.Context, tenant id.ID, password Secret) (stored string, err error) {
-	err = p.work(ctx, tenant, func() error {
+	err = p.runInPool(ctx, tenant, func() error {
 		stored = pwhash.Hash(p.cost, []byte(password))
 		return nil
 	})
 	return stored, err
 }
 
-// Verify compares a password with its stored form, one of our own or one that
-// pwhash.ParseImported returned. An empty stored form, and a password that no
-// account can have, cost the work of a hash of our own and never match, so that
-// the time does not show whether an account exists. stale asks the caller to
-// hash the password again, because its form was imported or the cost has changed.
+// Verify compares a password with its stored hash: an argon2id hash of Hash, or an imported hash of
+// pwhash.ParseImported. An empty stored hash, and a password that no account can have, take the
+// time of a hash and never match, so that the response time does not show whether an account
+// exists (user enumeration). stale says that the caller must hash the password again (rehash),
+// because the hash was imported or the cost has changed.
 func (p *Passwords) Verify(ctx context.Context, tenant id.ID, stored string, password Secret) (match, stale bool, err error) {
 	never := stored == "" || len(password) > MaxPassword || strings.ContainsRune(password.Reveal(), 0)
 	if never {
-		stored, password = p.dummy, ""
+		stored, password = p.dummyHash, ""
 	}
 	var cost pwhash.Cost
-	err = p.work(ctx, tenant, func() (err error) {
+	err = p.runInPool(ctx, tenant, func() (err error) {
 		match, cost, err = pwhash.Compare(stored, []byte(password))
 		return err
 	})
@@ -137,16 +111,16 @@ func (p *Passwords) Verify(ctx context.Context, tenant id.ID, stored string, pas
 	return match, match && cost != p.cost, nil
 }
 
-// MatchesAny reports whether the password is behind one of the stored forms. One
+// MatchesAny reports whether the password matches one of the stored hashes (password history). One
 // worker compares all of them, and stops when the context ends.
 func (p *Passwords) MatchesAny(ctx context.Context, tenant id.ID, stored []string, password Secret) (match bool, err error) {
 	if len(stored) == 0 {
 		return false, nil
 	}
-	err = p.work(ctx, tenant, func() (err error) {
+	err = p.runInPool(ctx, tenant, func() (err error) {
 		for i := 0; i < len(stored) && !match && err == nil; i++ {
 			if ctx.Err() != nil {
-				return errEnded()
+				return errRequestEnded()
 			}
 			match, _, err = pwhash.Compare(stored[i], []byte(password))
 		}
@@ -155,10 +129,10 @@ func (p *Passwords) MatchesAny(ctx context.Context, tenant id.ID, stored []strin
 	return match, err
 }
 
-// work computes hashes in a worker of the pool.
-func (p *Passwords) work(ctx context.Context, tenant id.ID, compute func() error) error {
+// runInPool runs compute in a worker of the pool.
+func (p *Passwords) runInPool(ctx context.Context, tenant id.ID, compute func() error) error {
 	asked := time.Now()
-	if err := p.acquire(ctx, tenant); err != nil {
+	if err := p.acquireWorker(ctx, tenant); err != nil {
 		return err
 	}
 	started := time.Now()
@@ -166,26 +140,26 @@ func (p *Passwords) work(ctx context.Context, tenant id.ID, compute func() error
 	defer func() {
 		elapsed := time.Since(started)
 		p.hashTime.Record(ctx, elapsed.Seconds())
-		p.release(tenant, elapsed)
+		p.releaseWorker(tenant, elapsed)
 	}()
 	return compute()
 }
 
-// acquire waits for a worker; apierr.Unavailable without one.
-func (p *Passwords) acquire(ctx context.Context, tenant id.ID) error {
+// acquireWorker waits for a worker. It returns apierr.Unavailable if the queue is full or ctx ends.
+func (p *Passwords) acquireWorker(ctx context.Context, tenant id.ID) error {
 	switch err := p.queue.Acquire(ctx, tenant); {
 	case errors.Is(err, fairqueue.ErrFull):
 		return apierr.Unavailable.Because("too many passwords are being checked at this moment; repeat the request later").After(time.Second)
 	case err != nil:
-		return errEnded()
+		return errRequestEnded()
 	}
 	return nil
 }
 
-// release returns a worker to the pool, under a CPU quota after a pause that keeps it to
-// its share of the time.
-func (p *Passwords) release(tenant id.ID, elapsed time.Duration) {
-	pause := time.Duration(math.Round(float64(elapsed) * (1/p.share - 1)))
+// releaseWorker releases a worker. Under a CPU quota it does so after a pause, so that the worker
+// computes for its share of the time only.
+func (p *Passwords) releaseWorker(tenant id.ID, elapsed time.Duration) {
+	pause := time.Duration(math.Round(float64(elapsed) * (1/p.workerShare - 1)))
 	if pause <= 0 {
 		p.queue.Release(tenant)
 		return
@@ -193,6 +167,6 @@ func (p *Passwords) release(tenant id.ID, elapsed time.Duration) {
 	time.AfterFunc(pause, func() { p.queue.Release(tenant) })
 }
 
-func errEnded() error {
+func errRequestEnded() error {
 	return apierr.Unavailable.Because("the request ended before its password could be checked").After(time.Second)
 }

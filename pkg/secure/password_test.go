@@ -91,13 +91,13 @@ func TestAChangedCostIsStale(t *testing.T) {
 
 func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	p := NewPasswords(cheap, 1, 1)
-	if err := p.acquire(t.Context(), tenant); err != nil { // the only worker is busy
+	if err := p.acquireWorker(t.Context(), tenant); err != nil { // the only worker is busy
 		t.Fatal(err)
 	}
 	waiting, stop := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
-	go func() { waited <- p.acquire(waiting, tenant) }() // the queue is full
-	for p.queue.Len() == 0 {                             // until the goroutine waits
+	go func() { waited <- p.acquireWorker(waiting, tenant) }() // the queue is full
+	for p.queue.Len() == 0 {                                   // until the goroutine waits
 		select {
 		case err := <-waited:
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 	if left := p.queue.Len(); left != 0 {
 		t.Fatalf("%d wait after the only waiter gave up", left)
 	}
-	p.release(tenant, 0)
+	p.releaseWorker(tenant, 0)
 	if _, err := p.Hash(t.Context(), tenant, "Changeme1!"); err != nil {
 		t.Fatalf("after the worker was released: %v", err)
 	}
@@ -124,21 +124,21 @@ func TestAFullQueueIsRefusedAtOnce(t *testing.T) {
 func TestUnderAQuotaAWorkerPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPasswords(cheap, 1, 1)
-		p.share = 0.8
-		if err := p.acquire(t.Context(), tenant); err != nil {
+		p.workerShare = 0.8
+		if err := p.acquireWorker(t.Context(), tenant); err != nil {
 			t.Fatal(err)
 		}
-		p.release(tenant, 20*time.Millisecond)
+		p.releaseWorker(tenant, 20*time.Millisecond)
 		released := time.Now()
-		if err := p.acquire(t.Context(), tenant); err != nil {
+		if err := p.acquireWorker(t.Context(), tenant); err != nil {
 			t.Fatal(err)
 		}
 		if pause := time.Since(released); pause != 5*time.Millisecond {
 			t.Errorf("the worker paused for %s after 20ms of work; want 5ms, a fifth of the time", pause)
 		}
-		p.share = 1
-		p.release(tenant, 20*time.Millisecond)
-		if err := p.acquire(t.Context(), tenant); err != nil || time.Since(released) != 5*time.Millisecond {
+		p.workerShare = 1
+		p.releaseWorker(tenant, 20*time.Millisecond)
+		if err := p.acquireWorker(t.Context(), tenant); err != nil || time.Since(released) != 5*time.Millisecond {
 			t.Errorf("without a quota: %v after %s", err, time.Since(released))
 		}
 	})
@@ -150,7 +150,7 @@ func TestNoMoreHashesThanWorkersAreComputedAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			err := p.work(t.Context(), tenant, func() error {
+			err := p.runInPool(t.Context(), tenant, func() error {
 				if n := now.Add(1); n > most.Load() {
 					most.Store(n)
 				}
@@ -171,7 +171,7 @@ func TestNoMoreHashesThanWorkersAreComputedAtOnce(t *testing.T) {
 
 func TestClosingWaitsForTheWorkers(t *testing.T) {
 	p := NewPasswords(cheap, 1, 1)
-	if err := p.acquire(t.Context(), tenant); err != nil {
+	if err := p.acquireWorker(t.Context(), tenant); err != nil {
 		t.Fatal(err)
 	}
 	over, cancel := context.WithCancel(t.Context())
@@ -179,7 +179,7 @@ func TestClosingWaitsForTheWorkers(t *testing.T) {
 	if err := p.Close(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a busy worker: %v", err)
 	}
-	p.release(tenant, 0)
+	p.releaseWorker(tenant, 0)
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -9,14 +9,14 @@ import (
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const base32Upper = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// Token makes an unguessable text of n characters of base62; 22 characters
-// carry 130 bits.
+// Token returns a random token of n characters of base62 from crypto/rand; 22 characters have 130
+// bits of entropy.
 func Token(n int) Secret { return Secret(random(n, base62)) }
 
-// KeyID makes the id of an API key: 26 upper-case letters and digits.
+// KeyID returns a new id of an API key: 26 upper-case letters and digits.
 func KeyID() string { return random(26, base32Upper) }
 
-// random draws n characters of the alphabet, each equally likely.
+// random returns n random characters of the alphabet, all equally likely.
 func random(n int, alphabet string) string {
 	limit := 256 - 256%len(alphabet)
 	out := make([]byte, 0, n)
@@ -32,15 +32,15 @@ func random(n int, alphabet string) string {
 	return string(out)
 }
 
-// Digest is what is stored of a token: its SHA-256. A token of this package
-// has the entropy of a key, so that no slow hash is needed.
+// Digest returns the SHA-256 of a token, which is stored in place of the token. A random token
+// has so much entropy that no slow hash is needed.
 func Digest(token Secret) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }
 
-// Derive returns a key of 32 bytes for one purpose from a secret that serves
-// others too (HKDF with SHA-256, RFC 5869): neither reveals the other.
+// Derive returns a key of 32 bytes for one purpose, derived from a secret (key derivation, HKDF with
+// SHA-256, RFC 5869). The key reveals neither the secret nor the keys for other purposes.
 func Derive(secret Secret, purpose string) Secret {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, purpose, 32)
 	if err != nil {

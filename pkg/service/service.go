@@ -1,5 +1,5 @@
-// Package service opens what all services have alike: the configuration of the
-// deployment, the master key, the database and the HTTP application.
+// Package service opens what every service needs: the configuration of the deployment, the master
+// key, the database and the HTTP application; and runs its workers.
 package service
 
 import (
@@ -46,7 +46,7 @@ func (c TLS) read() (certificate.Pair, error) {
 	return certificate.Pair{Chain: again.Certificate, Key: again.Key}, err
 }
 
-// Service is a service while its app wires it as a part of a process.
+// Service has what every service needs, while its app wires the service as a part of a process.
 type Service struct {
 	deployment.Common
 	Keyring *secure.Keyring // of the master key
@@ -91,15 +91,15 @@ func (s *Service) Relay(o *outbox.Outbox, cfg outbox.Config) {
 	s.Go("relay", o.Relay(cfg))
 }
 
-// Consume runs the workers that handle the events of other services and forget
-// the ids of those that were handled long ago.
+// Consume runs the worker that handles the events of other services (the Kafka consumer), and the
+// worker that purges the ids of events that were handled long ago.
 func (s *Service) Consume(o *outbox.Outbox, cfg outbox.Config, sources []string, handlers ...events.Handler) {
-	s.Go("memory", o.Forget)
+	s.Go("purge of seen events", o.PurgeSeen)
 	s.Go("consumer", o.Consume(cfg, sources, handlers...))
 }
 
-// Listen serves the application on the address of DOORWARD_LISTEN: a service in a
-// process of its own.
+// Listen serves the application of a service in a process of its own, on the address of
+// DOORWARD_LISTEN, with TLS if DOORWARD_INTERNAL_TLS_CERT is set.
 func Listen(p *run.Process, cfg Config, app *fiber.App) error {
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {

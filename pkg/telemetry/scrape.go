@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// scrapeTimeout bounds the queries of all observable gauges in one scrape together.
-// The SDK runs them one after the other, and Prometheus drops a scrape of more than ten
-// seconds, with the metrics that say why it took so long.
+// scrapeTimeout bounds the database queries of all observable gauges in one scrape together. The
+// SDK runs them one after the other, and Prometheus drops a scrape that takes more than ten
+// seconds, and with it the metrics that tell the reason.
 const scrapeTimeout = 2 * time.Second
 
-// scrapeEnd is when the queries of the scrape under way have to end; nil while none is.
-var scrapeEnd atomic.Pointer[time.Time]
+// scrapeDeadline is when the queries of the running scrape have to end; nil while none runs.
+var scrapeDeadline atomic.Pointer[time.Time]
 
-// scrape gives the queries of a scrape their time.
-func scrape(metrics http.Handler) http.Handler {
+// withScrapeTimeout sets the deadline of the queries of each scrape.
+func withScrapeTimeout(metrics http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(scrapeTimeout)
-		scrapeEnd.Store(&end)
-		defer scrapeEnd.CompareAndSwap(&end, nil) // of several scrapes at once the last one counts
+		scrapeDeadline.Store(&end)
+		defer scrapeDeadline.CompareAndSwap(&end, nil) // of concurrent scrapes the deadline of the last applies
 		metrics.ServeHTTP(w, r)
 	})
 }
 
-// QueryContext returns the context of the query that an observable gauge makes, in no
-// trace. It may take half of the time that the scrape has left, one second at first, so
-// that a table that is locked makes its own metrics be missing, and not the others.
+// QueryContext returns the context of the database query of an observable gauge, which is not
+// traced. The query may take half of the time that the scrape has left, one second at first: when
+// a table is locked, only its own metrics are missing.
 func QueryContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	left := scrapeTimeout
-	if end := scrapeEnd.Load(); end != nil {
+	if end := scrapeDeadline.Load(); end != nil {
 		left = time.Until(*end)
 	}
-	return context.WithTimeout(Quiet(ctx), left/2)
+	return context.WithTimeout(Untraced(ctx), left/2)
 }

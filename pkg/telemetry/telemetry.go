@@ -1,6 +1,6 @@
-// Package telemetry sets up what an operator sees: JSON logs that carry the
-// request and trace ids, OpenTelemetry traces, and Prometheus metrics. The metrics of a
-// service or package are registered by otel.Meter in its metrics.go.
+// Package telemetry sets up what an operator sees: JSON logs with the ids of request and trace,
+// OpenTelemetry traces, and Prometheus metrics. A package registers its own metrics by otel.Meter
+// in its file metrics.go (the LDAP agent in services/agent/status.go).
 package telemetry
 
 import (
@@ -35,14 +35,14 @@ type Config struct {
 	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"address of an OTLP/HTTP collector; traces are recorded when it is set"`
 }
 
-// Telemetry is the observation of one process.
+// Telemetry has the metrics of one process, and ends its logs, traces and metrics.
 type Telemetry struct {
-	Metrics http.Handler // what /metrics serves
+	Metrics http.Handler // serves /metrics
 	close   []func(context.Context) error
 }
 
-// Start sets the log, the tracer and the meter of the process, which the other
-// packages find through slog and otel.
+// Start sets the default logger, tracer provider and meter provider of the process, which the
+// other packages use by slog and otel.
 func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Telemetry, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
@@ -59,7 +59,7 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 		if err != nil {
 			return nil, fmt.Errorf("connect to the collector at %s: %w", cfg.Endpoint, err)
 		}
-		t.Trace(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)))
+		t.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)))
 	}
 
 	registry := prometheus.NewRegistry()
@@ -77,18 +77,18 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	otel.SetMeterProvider(meters)
 	t.close = append(t.close, meters.Shutdown)
 	// Exemplars need OpenMetrics.
-	t.Metrics = scrape(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	t.Metrics = withScrapeTimeout(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	return t, nil
 }
 
-// Trace makes provider the process's recorder of spans. Tests hand one in that
-// keeps them in memory.
-func (t *Telemetry) Trace(provider *sdktrace.TracerProvider) {
+// SetTracerProvider sets the tracer provider of the process, which records its spans. Tests set a
+// provider that keeps the spans in memory.
+func (t *Telemetry) SetTracerProvider(provider *sdktrace.TracerProvider) {
 	otel.SetTracerProvider(provider)
 	t.close = append(t.close, provider.Shutdown)
 }
 
-// Close sends what is still held back.
+// Close sends the spans that are still buffered, and ends the metrics.
 func (t *Telemetry) Close(ctx context.Context) error {
 	var first error
 	for _, closer := range t.close {
@@ -106,21 +106,21 @@ func serviceName(process string) string {
 	return "doorward-" + strings.TrimPrefix(process, "doorward-")
 }
 
-// Recording reports whether spans are recorded at all, so that the hot path
-// pays nothing for tracing that nobody reads.
+// Recording reports whether spans are recorded at all, so that code can skip the work for
+// tracing where it is off.
 func Recording() bool {
 	_, ok := otel.GetTracerProvider().(*sdktrace.TracerProvider)
 	return ok
 }
 
-// Quiet returns a context whose work is in no trace: a worker that polls would
-// otherwise start a trace each time.
-func Quiet(ctx context.Context) context.Context {
+// Untraced returns a context whose spans are not recorded: a worker that polls would otherwise
+// start a trace each time.
+func Untraced(ctx context.Context) context.Context {
 	return trace.ContextWithRemoteSpanContext(ctx,
 		trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
 }
 
-// Span begins a span of the product. While none is recorded, ctx stays as it is.
+// Span begins a span. While no spans are recorded, it returns ctx itself.
 func Span(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !Recording() {
 		return ctx, trace.SpanFromContext(ctx)
@@ -128,19 +128,21 @@ func Span(ctx context.Context, name string, options ...trace.SpanStartOption) (c
 	return otel.Tracer("github.com/doorward/doorward").Start(ctx, name, options...)
 }
 
-// Carry writes the trace of ctx into a carrier; Continue reads it.
-func Carry(ctx context.Context, carrier propagation.TextMapCarrier) {
+// InjectTrace writes the trace context of ctx (traceparent) into a carrier, such as the headers of a
+// request; ExtractTrace reads it.
+func InjectTrace(ctx context.Context, carrier propagation.TextMapCarrier) {
 	otel.GetTextMapPropagator().Inject(ctx, carrier)
 }
 
-// Continue adds to ctx the trace that a carrier holds.
-func Continue(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+// ExtractTrace returns ctx with the trace context (traceparent) of a carrier, so that spans continue
+// that trace.
+func ExtractTrace(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
 	return otel.GetTextMapPropagator().Extract(ctx, carrier)
 }
 
-// Audit writes a line of the audit log (docs/operations.md#audit-log): what kind of
-// action it is, and on whose behalf it was done. No attribute may be a secret or have
-// personal data; ids name what was acted on.
+// Audit writes a line of the audit log (docs/operations.md#audit-log): the kind of the
+// action, its attributes, and the caller on whose behalf it was done. No attribute may be a secret
+// or personal data; resources are named by their ids.
 func Audit(ctx context.Context, kind string, attrs ...slog.Attr) {
 	if !slog.Default().Enabled(ctx, slog.LevelInfo) {
 		return
@@ -156,12 +158,12 @@ func Audit(ctx context.Context, kind string, attrs ...slog.Attr) {
 	slog.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
 }
 
-// Handler writes records as JSON, a line each.
+// Handler returns the log handler of the product: it writes each record as a line of JSON.
 func Handler(log io.Writer, level slog.Leveler) slog.Handler {
 	return handler{slog.NewJSONHandler(log, &slog.HandlerOptions{Level: level})}
 }
 
-// handler adds the tenant and the ids of request and trace of the context to each record.
+// handler adds the tenant, the request id and the trace id of the context to each record.
 type handler struct{ slog.Handler }
 
 func (h handler) Handle(ctx context.Context, r slog.Record) error {

@@ -29,7 +29,7 @@ func TestLogLinesAndExemplarsLeadToATrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = started.Close(context.WithoutCancel(t.Context())) }()
-	started.Trace(sdktrace.NewTracerProvider())
+	started.SetTracerProvider(sdktrace.NewTracerProvider())
 	tenant := id.New(time.Now())
 	ctx, span := telemetry.Span(caller.Into(t.Context(), caller.Caller{Tenant: tenant, RequestID: "r1"}), "work")
 	trace := span.SpanContext().TraceID().String()

@@ -8,8 +8,8 @@ import (
 // release is the version of an image; deploy/docker/build.sh sets it.
 var release string
 
-// Version returns the release that this program is of; where it is none, the commit of
-// the checkout, with "-dirty" behind it where files were changed, or "unknown".
+// Version returns the release of this program. Outside of a release it is the commit of the
+// checkout, with "-dirty" behind it if files were changed, or "unknown".
 var Version = sync.OnceValue(func() string {
 	if release != "" {
 		return release
@@ -21,7 +21,7 @@ var Version = sync.OnceValue(func() string {
 	return versionOf(info)
 })
 
-// versionOf reads a version from what Go writes into a program.
+// versionOf returns the version in the build information that Go writes into a program.
 func versionOf(info *debug.BuildInfo) string {
 	if version := info.Main.Version; version != "" && version != "(devel)" {
 		return version

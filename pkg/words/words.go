@@ -1,5 +1,5 @@
-// Package words makes names that people can read and type: two words of the
-// letters a to z, joined by a hyphen, such as calm-otter.
+// Package words makes human-readable names of two words of the letters a to z, such as calm-otter: the
+// DNS labels of Client APIs.
 package words
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The words are short and kind in any pair.
+// The words are short, and polite in any pair.
 var (
 	adjectives = strings.Fields(`
 		able agile airy amber ample aqua autumn azure balmy bold brave breezy bright brisk broad bronze calm candid careful
@@ -35,8 +35,8 @@ var (
 		wolf wombat wren yak yew zebra`)
 )
 
-// Pair returns two words joined by a hyphen: the same for the same seed. There are
-// 36,400 pairs, so that two seeds may well have the same.
+// Pair returns two words joined by a hyphen, always the same for a seed. There are only 36,400 pairs,
+// so that two seeds may have the same pair.
 func Pair(seed string) string {
 	sum := sha256.Sum256([]byte(seed))
 	pick := func(words []string, at int) string {

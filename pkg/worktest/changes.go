@@ -8,9 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// Changes waits until a feed is certain of all changes, and returns a function that says
-// whether it has reported since that one of the resources has changed, or anything may
-// have.
+// Changes waits until a feed is not Behind, and returns a function that says whether the feed has
+// since reported a change of one of the resources, or a gap.
 func Changes(t testing.TB, ask changefeed.Source) (reported func(of ...id.ID) (changed, gap bool)) {
 	t.Helper()
 	position := changefeed.Position{}

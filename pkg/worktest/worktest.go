@@ -26,11 +26,11 @@ func Start(t testing.TB, work func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// awaitLimit is far more than anything takes that a test waits for.
+// awaitLimit is the timeout of Await; no condition of a test takes so long.
 const awaitLimit = time.Minute
 
-// Await returns when a condition holds, and fails the test when it does not in a
-// minute. The condition is asked again and again, in the goroutine of the test.
+// Await polls a condition until it is true, in the goroutine of the test, and fails the test after
+// awaitLimit.
 func Await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	limit, tick := time.NewTimer(awaitLimit), time.NewTicker(5*time.Millisecond)

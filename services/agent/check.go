@@ -37,7 +37,7 @@ func failureWithReason(reason string) CheckResult {
 // checkPassword checks a password at the directory server: it finds the entry of the account by
 // its id and binds as that entry (LDAP bind, delegated authentication).
 func (s *server) checkPassword(ctx context.Context, c Check) CheckResult {
-	ctx = telemetry.Continue(ctx, propagation.MapCarrier(c.Trace))
+	ctx = telemetry.ExtractTrace(ctx, propagation.MapCarrier(c.Trace))
 	ctx, span := telemetry.Span(ctx, "agent.Check")
 	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

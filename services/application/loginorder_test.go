@@ -54,7 +54,7 @@ func withCountedTrips(t testing.TB, d *applicationtest.Deployment) (*pg.DB, *cou
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return pg.Over(pool), count
+	return pg.FromPool(pool), count
 }
 
 // loginDirectory is a fake of the directory service with the two methods of a login; any other
@@ -109,7 +109,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	db, count := withCountedTrips(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
-		replica := pg.Over(db.Pool)
+		replica := pg.FromPool(db.Pool)
 		replicas[i] = withMembers(d, replica, directory)
 		worktest.Start(t, replica.Listen)
 	}
@@ -187,7 +187,7 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
 	mapping := newMapping(t, d, tenant, shop, directory)
-	replica := pg.Over(d.DB.Pool)
+	replica := pg.FromPool(d.DB.Pool)
 	svc := withMembers(d, replica, directory)
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	replica.OnNotify("hang", func(string) {
@@ -266,7 +266,7 @@ func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
 	db, count := withCountedTrips(t, d)
 	replicas := make([]*application.Service, 2)
 	for i := range replicas {
-		replica := pg.Over(db.Pool)
+		replica := pg.FromPool(db.Pool)
 		data := store.New(replica, d.Clock.Now)
 		worktest.Start(t, replica.Listen)
 		replicas[i] = application.New(data, d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)

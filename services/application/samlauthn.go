@@ -174,7 +174,7 @@ func (in SAMLResponseRequest) check(s *Service) error {
 			return apierr.Required.Because("%s is required; it cannot be null, empty or blank", required.name)
 		}
 	}
-	if err := saml.MessageID("requestId", in.RequestID.Value); err != nil {
+	if err := saml.CheckMessageID("requestId", in.RequestID.Value); err != nil {
 		return err
 	}
 	issued, err := time.Parse(time.RFC3339, string(in.AuthnIssueInstant.Value))

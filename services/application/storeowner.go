@@ -61,7 +61,7 @@ var storeOwners = map[store.OwnerKind]storeOwner{applications.kind: applications
 func (o storeOwner) hrefKind() string { return string(o.kind) }
 
 // findOwner returns an application or an organization, or apierr.NotFound.
-func (s *Service) findOwner(ctx context.Context, kind store.OwnerKind, ref id.Ref) (list.Owner, error) {
+func (s *Service) findOwner(ctx context.Context, kind store.OwnerKind, ref id.Ref) (list.Parent, error) {
 	if kind == store.OrganizationKind {
 		return s.Organization(ctx, ref)
 	}

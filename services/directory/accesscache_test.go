@@ -18,7 +18,7 @@ import (
 // listening returns the store of another process, whose caches are enabled.
 func listening(t *testing.T, db *pg.DB) *store.Store {
 	t.Helper()
-	replica := pg.Over(db.Pool)
+	replica := pg.FromPool(db.Pool)
 	s := store.New(replica, now) // which says what to listen to
 	worktest.Start(t, replica.Listen)
 	return s

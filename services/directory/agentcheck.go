@@ -173,7 +173,7 @@ func (s *Service) checkByAgent(ctx context.Context, found store.Candidate, passw
 	result, end := s.checks.awaitResult(check)
 	defer end()
 	trace := propagation.MapCarrier{} // of the login, for the agent
-	telemetry.Carry(ctx, trace)
+	telemetry.InjectTrace(ctx, trace)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
 			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})

@@ -194,7 +194,7 @@ func (w world) counted(t *testing.T) (*directory.Service, *counter) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return open(t, pg.Over(pool), cheap), count
+	return open(t, pg.FromPool(pool), cheap), count
 }
 
 func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {

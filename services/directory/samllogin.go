@@ -99,7 +99,7 @@ func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (o
 	return out, err
 }
 
-// FinishSAMLLogin verifies a SAML response (pkg/saml/login.go) and returns the account of its
+// FinishSAMLLogin verifies a SAML response (pkg/saml/verifyresponse.go) and returns the account of its
 // user, which it creates at the first login (just-in-time provisioning, provideraccount.go).
 func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAMLLogin) (out directoryapi.SAMLLogin, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
@@ -117,7 +117,7 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	if p.Settings.EntityID != nil {
 		expected.Issuer = *p.Settings.EntityID
 	}
-	login, err := expected.Read(in.Response.Reveal())
+	login, err := expected.VerifyResponse(in.Response.Reveal())
 	if err != nil {
 		return out, err
 	}

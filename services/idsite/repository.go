@@ -110,7 +110,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 
 // Run fetches repositories that are due, until ctx ends. Each fetch is claimed by one replica.
 func (r *Repositories) Run(ctx context.Context) error {
-	ctx = telemetry.Quiet(ctx)
+	ctx = telemetry.Untraced(ctx)
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {

@@ -91,7 +91,7 @@ func (s *Service) enqueueMails(ctx context.Context, e events.Envelope, d store.D
 // comes (idempotent), and wakes a worker.
 func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, deliveries ...store.Delivery) error {
 	now, origin := s.now(), map[string]string{}
-	telemetry.Carry(ctx, propagation.MapCarrier(origin))
+	telemetry.InjectTrace(ctx, propagation.MapCarrier(origin))
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		if seen, err := tx.Seen(ctx, e); seen || err != nil {
 			return err

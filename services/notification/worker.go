@@ -146,7 +146,7 @@ func (s *Service) sendUntilDone(ctx context.Context, c *channel, sender sender, 
 // sendNext leases one due delivery, sends it and records the outcome. It returns false when no
 // delivery is due, and an error when nothing can be sent at present.
 func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due bool, err error) {
-	d, err := s.lease(telemetry.Quiet(ctx), c)
+	d, err := s.lease(telemetry.Untraced(ctx), c)
 	c.lastTenant.Store(d.TenantID)
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil
@@ -156,9 +156,9 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	}
 	c.wakeWorker() // more deliveries may be due than one worker can send
 	ctx = caller.Into(ctx, caller.Caller{Tenant: d.TenantID, RequestID: d.RequestID})
-	defer s.keepLease(telemetry.Quiet(ctx), d)()
+	defer s.keepLease(telemetry.Untraced(ctx), d)()
 
-	ctx, span := telemetry.Span(telemetry.Continue(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
+	ctx, span := telemetry.Span(telemetry.ExtractTrace(ctx, propagation.MapCarrier(d.Trace)), "send "+c.name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("workflow", c.workflow(d))))
 	defer span.End()
 	outcome := s.attempt(ctx, c, sender, d)
@@ -187,7 +187,7 @@ func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err 
 			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skipped()); err != nil {
 				return err
 			}
-			return tx.Enter(ctx, d.TenantID)
+			return tx.PreventMove(ctx, d.TenantID)
 		})
 		if leased == nil {
 			return d, nil

@@ -74,8 +74,8 @@ func newAccessCache(peers Peers, now func() time.Time) *accessCache {
 				return peers.Directory.AccessChanges(ctx, after)
 			},
 		},
-		Forget: func(changed id.Ref) { answers.Forget(accessKey{tenant: changed.Tenant, resource: changed.ID}) },
-		Clear:  answers.Clear,
+		Invalidate:    func(changed id.Ref) { answers.Invalidate(accessKey{tenant: changed.Tenant, resource: changed.ID}) },
+		InvalidateAll: answers.Clear,
 	})}
 }
 

@@ -31,9 +31,9 @@ func newKeyCache[K comparable, V any](name string, now func() time.Time) *cache.
 
 // invalidateKey removes an API key that this process has changed from its caches.
 func (s *Service) invalidateKey(tenant id.ID, keyID string) {
-	s.signingKeys.Forget(tenantKeyID{tenant, keyID})
-	s.keysByID.Forget(keyID)
-	s.administratorKeys.Forget(keyID)
+	s.signingKeys.Invalidate(tenantKeyID{tenant, keyID})
+	s.keysByID.Invalidate(keyID)
+	s.administratorKeys.Invalidate(keyID)
 }
 
 // signingKey returns an API key of the tenant with its secret, at most keyMaxAge old, or

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e/harness"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -124,18 +124,18 @@ func (s *Servers) answers(ctx context.Context, address string) error {
 }
 
 // Redis opens an address as the product does.
-func (s *Servers) Redis(address string) kv.Client {
+func (s *Servers) Redis(address string) redisclient.Client {
 	s.Helper()
 	authority, err := os.ReadFile(s.Authority.CAFile)
 	s.Must(err)
-	client, err := kv.Open(kv.Config{URL: secure.Secret(address), CA: string(authority)})
+	client, err := redisclient.Open(redisclient.Config{URL: secure.Secret(address), CA: string(authority)})
 	s.Must(err)
 	return client
 }
 
 // Arrives waits until a message that is published at an address is received there, as the
 // reports of gateways are.
-func (s *Servers) Arrives(client kv.Client) {
+func (s *Servers) Arrives(client redisclient.Client) {
 	s.Helper()
 	subscription := client.Subscribe(s.Context(), "doorward:gateway:usage")
 	defer subscription.Close()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -27,7 +27,7 @@ func TestRedisWithTLSAndAUser(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	untrusted, err := kv.Open(kv.Config{URL: secure.Secret(address)})
+	untrusted, err := redisclient.Open(redisclient.Config{URL: secure.Secret(address)})
 	s.Must(err)
 	defer untrusted.Close()
 	if err := untrusted.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "unknown authority") {

@@ -18,8 +18,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
-	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/redisclient"
 )
 
 // fault is one kind of fault that is injected (chaos test). draw chooses what breaks and
@@ -269,7 +269,7 @@ func (s *suite) flushRedis(ctx context.Context) error {
 	if err := s.network.each(to("redis"), func(proxy *toxiproxy.Proxy) error { address = proxy.Upstream; return nil }); err != nil {
 		return err
 	}
-	return harness.InRedis(address, func(client kv.Client) error { return client.FlushAll(ctx).Err() })
+	return harness.InRedis(address, func(client redisclient.Client) error { return client.FlushAll(ctx).Err() })
 }
 
 // fullDisk fills the disk of a server. A server that ends because of that is started again,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 )
 
 func stopWell(t *testing.T, daemon interface{ Stop(context.Context) error }) {
@@ -28,7 +28,7 @@ func TestRedisAnswersAndComesBackAtItsAddress(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := InRedis(address, func(client kv.Client) error { return client.Ping(t.Context()).Err() }); err == nil {
+	if err := InRedis(address, func(client redisclient.Client) error { return client.Ping(t.Context()).Err() }); err == nil {
 		t.Fatal("a killed server answers")
 	}
 	if err := server.Start(t.Context()); err != nil {

@@ -1,5 +1,6 @@
 // Package harness starts the product in one of its two deployment modes (also called
-// shapes) from the sources of this repository, for tests and for developers:
+// shapes) from the sources of this repository, with real servers (no testcontainers, no
+// Docker), for tests and for developers:
 //
 //   - StartStandalone runs the whole product as one process (standalone.go).
 //   - StartDistributed runs two gateways, two replicas of each of the six

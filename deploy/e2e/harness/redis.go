@@ -8,7 +8,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -26,15 +26,15 @@ func startRedis(ctx context.Context, config Config) (*Daemon, string, error) {
 		return nil, "", fmt.Errorf("make the folder of Redis: %w", err)
 	}
 	server := NewDaemon("redis", config.path("redis.log"), func(ctx context.Context) error {
-		return InRedis(address, func(client kv.Client) error { return client.Ping(ctx).Err() })
+		return InRedis(address, func(client redisclient.Client) error { return client.Ping(ctx).Err() })
 	}, path, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no")
 	server.dir = config.path("redis")
 	return server, address, server.Start(ctx)
 }
 
 // InRedis calls do with a connection of its own to a server without a password.
-func InRedis(address string, do func(kv.Client) error) error {
-	client, err := kv.Open(kv.Config{URL: secure.Secret("redis://" + address)})
+func InRedis(address string, do func(redisclient.Client) error) error {
+	client, err := redisclient.Open(redisclient.Config{URL: secure.Secret("redis://" + address)})
 	if err != nil {
 		return err
 	}

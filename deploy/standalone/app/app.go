@@ -24,7 +24,7 @@ import (
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
-	"github.com/doorward/doorward/pkg/kv"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	application "github.com/doorward/doorward/services/application/app"
@@ -88,7 +88,7 @@ func FromEnv(source *env.Source) Config {
 	source.Check(new(struct {
 		Database secure.Secret `env:"DATABASE_URL" help:"PostgreSQL, postgres://user:password@host/database"`
 		_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
-		Redis    kv.Config
+		Redis    redisclient.Config
 		Kafka    outbox.Config
 	}))
 	for _, part := range []struct {

@@ -60,7 +60,7 @@ func start(t *testing.T, dir string, environ ...string) *product {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process.Telemetry.Trace(sdktrace.NewTracerProvider(sdktrace.WithSyncer(p.spans)))
+	process.Telemetry.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(p.spans)))
 	var greeting bytes.Buffer
 	if err := runTo(t.Context(), process, cfg, &greeting); err != nil {
 		t.Fatal(errors.Join(err, process.Close()))

@@ -28,7 +28,7 @@ const (
 // first start, and a server certificate (self-signed by that CA) for the host of the base
 // URL whenever there is none that is valid for it. With DOORWARD_TLS_CERT or
 // DOORWARD_TLS_KEY it makes nothing. The gateway loads the certificate:
-// gateway/certificate.go.
+// gateway/domaincertificate.go.
 func (s *standalone) ensureCertificates(baseURL string) error {
 	if s.source.Has("DOORWARD_TLS_CERT") || s.source.Has("DOORWARD_TLS_KEY") {
 		return nil

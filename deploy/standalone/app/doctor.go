@@ -13,8 +13,8 @@ import (
 
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
-	"github.com/doorward/doorward/pkg/kv"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -38,7 +38,7 @@ type doctorConfig struct {
 
 // serversConfig is separate from doctorConfig, because standalone has Redis and Kafka of its own.
 type serversConfig struct {
-	Redis kv.Config
+	Redis redisclient.Config
 	Kafka outbox.Config
 }
 
@@ -137,7 +137,7 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 		d.add(name, "failed", "run doorward migrate", "the schema lacks %s", strings.Join(pending, ", "))
 		return
 	}
-	db, err := pg.OpenAsIs(ctx, schema)
+	db, err := pg.OpenUnmigrated(ctx, schema)
 	if err != nil {
 		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
 		return
@@ -181,8 +181,8 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	}
 }
 
-func (d *doctor) redis(ctx context.Context, cfg kv.Config) {
-	client, err := kv.Open(cfg)
+func (d *doctor) redis(ctx context.Context, cfg redisclient.Config) {
+	client, err := redisclient.Open(cfg)
 	if err == nil {
 		defer func() { _ = client.Close() }()
 		err = client.Ping(ctx).Err()

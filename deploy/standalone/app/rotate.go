@@ -67,7 +67,7 @@ func newSealedSchema[K any](config pg.Config, columns []secure.SealedColumn[K]) 
 	return sealedSchema{
 		config: config, columns: byName,
 		remaining: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) (int64, error) {
-			return reseal.Left(ctx, db, ring, columns...)
+			return reseal.Remaining(ctx, db, ring, columns...)
 		},
 		reseal: func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(int64)) error {
 			return reseal.All(ctx, db, ring, report, columns...)

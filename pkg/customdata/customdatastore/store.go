@@ -1,4 +1,4 @@
-// Package customdatastore keeps customData in the schema of a service.
+// Package customdatastore stores customData in the schema of a service.
 package customdatastore
 
 import (
@@ -23,17 +23,16 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 const empty customdata.Document = "{}"
 
-// Owners is the customData of one kind of owner. Its methods return
-// apierr.NotFound when the tenant has no such owner.
+// Owners reads and changes the customData of one kind of owner, the resource that has it. Its methods
+// return apierr.NotFound if the tenant has no such owner.
 type Owners struct {
 	DB  *pg.DB
 	Now func() time.Time
-	// Table holds the owners in the service's schema, with the columns
-	// tenant_id and created_at, and ID is the column of their id: "id", or
-	// "tenant_id" for tenants.
+	// Table is the table of the owners in the schema of the service, with the columns
+	// tenant_id and created_at. ID is the column of their id: "id", or "tenant_id" for tenants.
 	Table, ID string
-	// Changed, where it is set, runs in the transaction of every change, with
-	// the document as it is then.
+	// Changed, if it is set, is called in the transaction of every change, with the new
+	// document.
 	Changed func(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document) error
 }
 
@@ -69,7 +68,7 @@ func (o Owners) DeleteKey(ctx context.Context, owner id.Ref, key string) error {
 	return o.reduce(ctx, owner, func(d customdata.Document) customdata.Document { return d.Without(key) })
 }
 
-// reduce takes something away from an owner's document, if there is one.
+// reduce replaces the document of an owner by smaller of it, if the owner has a document.
 func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(customdata.Document) customdata.Document) error {
 	_, err := o.change(ctx, owner, func(tx pg.Querier) error {
 		before, err := lock(ctx, tx, owner.Tenant, owner.ID)
@@ -89,8 +88,8 @@ func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(customdat
 	return err
 }
 
-// change runs fn in a transaction during which the owner stays, and returns the
-// time of the owner's creation.
+// change runs fn in a transaction that locks the owner against deletion, and returns the time at which
+// the owner was created.
 func (o Owners) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) error) (created time.Time, err error) {
 	err = o.DB.InTx(ctx, func(tx *pg.Tx) (err error) {
 		created, err = pg.Value[time.Time](ctx, tx,
@@ -139,15 +138,15 @@ func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdat
 	return after, write(ctx, tx, tenant, owner, after, now)
 }
 
-// Remove deletes the customData of owners that the transaction removes. It
-// comes after their rows are locked or gone, so that nobody adds to it any more.
+// Remove deletes the customData of owners that the transaction deletes. It must be called after their
+// rows are locked or deleted, so that no other transaction adds customData.
 func Remove(ctx context.Context, tx pg.Querier, tenant id.ID, owners ...id.ID) error {
 	_, err := pg.Exec(ctx, tx, `DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id = ANY ($2)`, tenant, owners)
 	return err
 }
 
-// lock reads a document that the transaction will change. An owner without one
-// is apierr.NotFound.
+// lock locks and returns the document of an owner (FOR UPDATE). It returns apierr.NotFound if the
+// owner has none.
 func lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (customdata.Document, error) {
 	text, err := pg.Value[string](ctx, tx, `SELECT document FROM custom_data WHERE tenant_id = $1 AND owner_id = $2 FOR UPDATE`, tenant, owner)
 	return customdata.Document(text), err

@@ -21,36 +21,35 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// attempts bounds how many times an event is handled when its handler fails for another reason
-// than that something it needs is unavailable.
-const attempts = 8
+// maxAttempts is how many times an event is tried whose handler fails with another error than
+// apierr.Unavailable.
+const maxAttempts = 8
 
 const (
-	// handlerTimeout bounds one attempt of a handler, so that one which is blocked, by a
-	// lock for example, is logged and retried. One that deletes in batches goes on where
-	// it was.
+	// handlerTimeout bounds one attempt of a handler, so that a handler that is blocked, by a
+	// lock for example, is logged and retried.
 	handlerTimeout = time.Minute
 	// lagInterval is how often the consumer lag (doorward_events_lag) is read from the broker.
 	lagInterval = 15 * time.Second
 )
 
-// Consume handles the events of other services. Replicas of the service are
-// members of one Kafka consumer group (group.go) and share the partitions. The
-// offset of an event is committed after its effect, so that an event is
-// delivered at least once, in the order of its subject; Tx.Seen makes the effect
-// happen once. While something that a handler needs is unavailable
-// (apierr.Unavailable) its event is retried without limit. An event that fails
-// otherwise is tried eight times with a back-off and becomes a dead letter, which
-// is counted, so that it does not hold up those behind it; other partitions do
-// not wait for it. An attempt that takes longer than handlerTimeout has failed. A
-// message without a valid signature is a dead letter at once.
+// Consume returns the worker that handles the events of other services (Kafka consumer). The replicas
+// of the service are members of one consumer group (group.go) and share the partitions. The
+// offset of an event is committed after its effect, so that an event is delivered at least once, in
+// the order of the events of its subject; Tx.Seen makes its effect happen once.
+//
+// An event whose handler fails with apierr.Unavailable is retried without limit. After any other
+// failure it is tried maxAttempts times with back-off (retry.go), and then becomes a dead letter, so
+// that it does not block the events behind it; other partitions do not wait for it. An attempt that
+// takes longer than handlerTimeout has failed. A message without a valid signature becomes a dead
+// letter at once.
 func (o *Outbox) Consume(cfg Config, from []string, handlers ...events.Handler) func(context.Context) error {
 	return func(ctx context.Context) error {
 		signer, err := newSigner(cfg)
 		if err != nil {
 			return err
 		}
-		writer, closeWriter, err := newWriter(cfg)
+		writer, closeWriter, err := newProducer(cfg)
 		if err != nil {
 			return err
 		}
@@ -90,26 +89,26 @@ type consumer struct {
 	topics   []string
 	handlers map[string]events.Handler
 	client   *kafka.Client
-	writer   *kafka.Writer // of dead letters
+	writer   *kafka.Writer // the producer of dead letters
 	consumed metric.Int64Counter
 	dead     metric.Int64Counter
 	lag      metric.Int64Gauge
 
 	assignedMu sync.Mutex
-	assigned   map[*partition]bool // that this process reads
+	assigned   map[*partition]bool // the partitions that this process reads
 }
 
-// allTopics are the topics and those of their dead letters.
+// allTopics returns the topics and the topics of their dead letters.
 func (c *consumer) allTopics() []string {
 	all := make([]string, 0, 2*len(c.topics))
 	for _, topic := range c.topics {
-		all = append(all, topic, deadLetters(topic))
+		all = append(all, topic, deadLetterTopic(topic))
 	}
 	return all
 }
 
-// handle applies one message, or makes it a dead letter. It fails only when neither is
-// possible.
+// handle calls the handler of a message, or makes the message a dead letter. It fails only when
+// neither is possible.
 func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 	if err := c.signer.verify(message); err != nil {
 		return c.deadLetter(ctx, message, "signature", err)
@@ -135,7 +134,7 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 		if errors.As(err, new(events.Malformed)) {
 			return c.deadLetter(ctx, message, "malformed", err)
 		}
-		if !errors.Is(err, apierr.Unavailable) && failures >= attempts {
+		if !errors.Is(err, apierr.Unavailable) && failures >= maxAttempts {
 			return c.deadLetter(ctx, message, "failed", err)
 		}
 		slog.WarnContext(e.Context(ctx), "event handler failed, retrying", "event", e.Type, "id", e.ID.String(),
@@ -146,9 +145,9 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 	}
 }
 
-// call runs the handler once, under a span in the trace of the event's cause, unless
-// the event had its effect or a restore has passed it over (Inspector.Rewind). A
-// panic is an error like another.
+// call runs the handler once, in a span of the trace of the request that caused the event, unless
+// the event is recorded as seen: then it was handled before, or Inspector.Rewind has marked it as
+// skipped. A panic is returned as an error.
 func (c *consumer) call(ctx context.Context, handler events.Handler, e events.Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.group)))
@@ -174,11 +173,10 @@ func (c *consumer) call(ctx context.Context, handler events.Handler, e events.En
 	return handler.Handle(ctx, e)
 }
 
-// deadLetter moves a message to the topic of dead letters as it came, with the
-// group that could not handle it and the error. The reasons are "signature",
-// "malformed" and "failed".
+// deadLetter copies a message unchanged to the topic of dead letters, with the group that could not
+// handle it and the error as headers. reason is "signature", "malformed" or "failed".
 func (c *consumer) deadLetter(ctx context.Context, message kafka.Message, reason string, cause error) error {
-	topic := deadLetters(message.Topic)
+	topic := deadLetterTopic(message.Topic)
 	err := c.writer.WriteMessages(ctx, kafka.Message{
 		Topic: topic, Key: message.Key, Value: message.Value,
 		Headers: append(message.Headers,

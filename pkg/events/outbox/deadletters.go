@@ -15,13 +15,12 @@ import (
 	"github.com/doorward/doorward/pkg/events"
 )
 
-// resolvedGroup is the consumer group whose offsets say up to where dead letters
-// have been dealt with.
+// resolvedGroup is the consumer group whose committed offsets say which dead letters were resolved.
 const resolvedGroup = "doorward.deadletters"
 
-// DeadLetter is a message that a group could not handle.
+// DeadLetter is a message that a consumer group could not handle (dead letter queue, poison message).
 type DeadLetter struct {
-	Topic string    `json:"topic"` // of the event, without ".dead"
+	Topic string    `json:"topic"` // topic of the event, without ".dead"
 	Group string    `json:"group"`
 	Error string    `json:"error"`
 	Event string    `json:"event"` // name of its type; empty where it cannot be read
@@ -31,7 +30,7 @@ type DeadLetter struct {
 	message kafka.Message
 }
 
-// Inspector looks at the topics and groups of a deployment from outside.
+// Inspector reads the topics and consumer groups of a deployment, for the commands of standalone.
 type Inspector struct {
 	cfg    Config
 	client *kafka.Client
@@ -39,13 +38,13 @@ type Inspector struct {
 	close  []func()
 }
 
-// NewInspector connects to Kafka. Close ends it.
+// NewInspector makes the connections to Kafka; Close closes them.
 func NewInspector(cfg Config) (*Inspector, error) {
 	client, closeClient, err := newClient(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	writer, closeWriter, err := newWriter(cfg)
+	writer, closeWriter, err := newProducer(cfg)
 	if err != nil {
 		closeClient()
 		return nil, err
@@ -53,7 +52,7 @@ func NewInspector(cfg Config) (*Inspector, error) {
 	return &Inspector{cfg, client, writer, []func(){closeClient, closeWriter}}, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (i *Inspector) Close() {
 	for _, end := range i.close {
 		end()
@@ -68,7 +67,7 @@ func (i *Inspector) partitionsOf(ctx context.Context, dead bool) (map[string][]i
 	}
 	found := map[string][]int{}
 	for _, topic := range answer.Topics {
-		if !strings.HasPrefix(topic.Name, Topic("")) || strings.HasSuffix(topic.Name, deadLetters("")) != dead {
+		if !strings.HasPrefix(topic.Name, Topic("")) || strings.HasSuffix(topic.Name, deadLetterTopic("")) != dead {
 			continue
 		}
 		for _, p := range topic.Partitions {
@@ -78,12 +77,12 @@ func (i *Inspector) partitionsOf(ctx context.Context, dead bool) (map[string][]i
 	return found, nil
 }
 
-// span is what a partition holds that a group has not committed.
-type span struct{ next, end int64 }
+// offsetRange has the offsets of a partition from next to before end.
+type offsetRange struct{ next, end int64 }
 
-// uncommitted returns what the partitions hold that a group has not committed. Only
-// those count from which it has committed something, but for resolvedGroup all.
-func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]span, error) {
+// uncommitted returns the offsets of the partitions that a group has not committed. It leaves out
+// partitions of which the group has committed no offset, unless the group is resolvedGroup.
+func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]offsetRange, error) {
 	known, err := offsets(ctx, i.client, topics, kafka.FirstOffsetOf, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
@@ -92,19 +91,19 @@ func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[st
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]map[int]span{}
+	found := map[string]map[int]offsetRange{}
 	for topic, partitions := range known {
-		found[topic] = map[int]span{}
+		found[topic] = map[int]offsetRange{}
 		for n, p := range partitions {
 			if offset, reads := committed[topic][n]; reads || group == resolvedGroup {
-				found[topic][n] = span{max(p.FirstOffset, offset), p.LastOffset}
+				found[topic][n] = offsetRange{max(p.FirstOffset, offset), p.LastOffset}
 			}
 		}
 	}
 	return found, nil
 }
 
-// Lag returns how many events the group of a service has still to handle.
+// Lag returns how many events the consumer group of a service has not handled yet.
 func (i *Inspector) Lag(ctx context.Context, service string) (events int64, err error) {
 	topics, err := i.partitionsOf(ctx, false)
 	if err != nil || len(topics) == 0 {
@@ -119,16 +118,19 @@ func (i *Inspector) Lag(ctx context.Context, service string) (events int64, err 
 	return events, err
 }
 
-// DeadLetters returns the dead letters that have not been dealt with.
+// DeadLetters returns the dead letters that are not resolved.
 func (i *Inspector) DeadLetters(ctx context.Context) (list []DeadLetter, err error) {
-	err = i.eachPartition(ctx, func(_ string, _ int, _ span, letters []DeadLetter) error {
+	err = i.eachPartition(ctx, func(_ string, _ int, _ offsetRange, letters []DeadLetter) error {
 		list = append(list, letters...)
 		return nil
 	})
 	return list, err
 }
 
-func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, partition int, s span, letters []DeadLetter) error) error {
+// eachPartition calls do with the unresolved dead letters of each partition.
+func (i *Inspector) eachPartition(
+	ctx context.Context, do func(topic string, partition int, s offsetRange, letters []DeadLetter) error,
+) error {
 	topics, err := i.partitionsOf(ctx, true)
 	if err != nil || len(topics) == 0 {
 		return err
@@ -139,7 +141,7 @@ func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, par
 	}
 	for topic, partitions := range spans {
 		for partition, s := range partitions {
-			letters, err := i.read(ctx, topic, partition, s)
+			letters, err := i.readDeadLetters(ctx, topic, partition, s)
 			if err != nil {
 				return err
 			}
@@ -151,7 +153,7 @@ func (i *Inspector) eachPartition(ctx context.Context, do func(topic string, par
 	return nil
 }
 
-func (i *Inspector) read(ctx context.Context, topic string, partition int, s span) (list []DeadLetter, err error) {
+func (i *Inspector) readDeadLetters(ctx context.Context, topic string, partition int, s offsetRange) (list []DeadLetter, err error) {
 	for next := s.next; next < s.end; {
 		answer, err := i.client.Fetch(ctx, &kafka.FetchRequest{
 			Topic: topic, Partition: partition, Offset: next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
@@ -181,14 +183,14 @@ func (i *Inspector) read(ctx context.Context, topic string, partition int, s spa
 			list, next = append(list, letter), record.Offset+1
 		}
 		if next == before {
-			return list, nil // the rest of the span has been deleted
+			return list, nil // the rest of the range was deleted by the broker
 		}
 	}
 	return list, nil
 }
 
 func deadLetterOf(topic string, record *kafka.Record) (letter DeadLetter, err error) {
-	letter = DeadLetter{Topic: strings.TrimSuffix(topic, deadLetters("")), At: record.Time}
+	letter = DeadLetter{Topic: strings.TrimSuffix(topic, deadLetterTopic("")), At: record.Time}
 	letter.message = kafka.Message{Topic: topic, Headers: record.Headers}
 	if letter.message.Key, err = kafka.ReadAll(record.Key); err != nil {
 		return letter, err
@@ -211,12 +213,12 @@ func deadLetterOf(topic string, record *kafka.Record) (letter DeadLetter, err er
 	return letter, nil
 }
 
-// Resolve takes the chosen dead letters off the list, and with retry sends them to
-// their topic once more, where Tx.Seen keeps the groups that have handled them
-// from a second effect. The others of a partition are written to its end first:
-// when that is cut short, some are there twice, and none is lost.
+// Resolve removes the chosen dead letters from the list, and with retry sends them to their topic
+// again, where Tx.Seen prevents a second effect in the groups that have handled them. The other dead
+// letters of a partition are first written to its end: after an interruption some are there twice,
+// and none is lost. It returns the number of resolved dead letters.
 func (i *Inspector) Resolve(ctx context.Context, retry bool, chosen func(DeadLetter) bool) (n int, err error) {
-	err = i.eachPartition(ctx, func(topic string, partition int, s span, letters []DeadLetter) error {
+	err = i.eachPartition(ctx, func(topic string, partition int, s offsetRange, letters []DeadLetter) error {
 		if !slices.ContainsFunc(letters, chosen) {
 			return nil
 		}

@@ -9,13 +9,13 @@ import (
 
 // SetIntervals makes tests quick: it sets the first delay after a failure and the
 // interval of heartbeats.
-func SetIntervals(delay, heartbeat time.Duration) { firstDelay, heartbeatInterval = delay, heartbeat }
+func SetIntervals(delay, heartbeat time.Duration) { firstBackoff, heartbeatInterval = delay, heartbeat }
 
 // SetTimes sets the deadline of a handler and how often the lag is asked for.
 func (o *Outbox) SetTimes(handler, lag time.Duration) { o.handlerTimeout, o.lagInterval = handler, lag }
 
 // PurgeOnce deletes old entries of the list of seen events.
-func (o *Outbox) PurgeOnce(ctx context.Context) error { return o.purge(ctx) }
+func (o *Outbox) PurgeOnce(ctx context.Context) error { return o.purgeSeenBatches(ctx) }
 
 // Sign returns the header of an envelope that is sent to the topic.
 func Sign(cfg Config, topic string, envelope []byte) kafka.Header {
@@ -23,5 +23,5 @@ func Sign(cfg Config, topic string, envelope []byte) kafka.Header {
 	if err != nil {
 		panic(err)
 	}
-	return s.header(topic, envelope)
+	return s.signatureHeader(topic, envelope)
 }

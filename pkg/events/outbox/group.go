@@ -43,9 +43,9 @@ func hostname() string {
 	return name
 }
 
-// join is a member of the service's consumer group and works on the partitions
-// that it is assigned, until the broker fails or ctx ends. A member that leaves
-// releases its partitions at once.
+// join joins the consumer group of the service and processes the partitions that the group assigns to
+// this member, until the broker fails or ctx ends. Then it leaves the group, which
+// reassigns its partitions at once.
 func (c *consumer) join(ctx context.Context) error {
 	if err := createTopics(ctx, c.client, c.cfg, c.allTopics()...); err != nil {
 		return err
@@ -57,10 +57,10 @@ func (c *consumer) join(ctx context.Context) error {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.group, Brokers: c.cfg.Brokers, Topics: c.topics,
 		Dialer:         dialer,
-		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}, // shares out each topic, the busy ones too
+		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}, // assigns the partitions of each topic evenly
 		SessionTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval, RebalanceTimeout: rebalanceTimeout,
 		WatchPartitionChanges: true, PartitionWatchInterval: partitionWatchInterval,
-		JoinGroupBackoff: firstDelay, StartOffset: kafka.FirstOffset,
+		JoinGroupBackoff: firstBackoff, StartOffset: kafka.FirstOffset,
 	})
 	if err != nil {
 		return err
@@ -84,14 +84,14 @@ func (c *consumer) join(ctx context.Context) error {
 	}
 }
 
-// start works on the partitions of a generation of the group until it ends.
+// start starts processing the partitions that this member is assigned in a generation of the group.
 func (c *consumer) start(ctx context.Context, generation *kafka.Generation) error {
 	for topic, assignments := range generation.Assignments {
 		for _, assignment := range assignments {
 			next := assignment.Offset
 			if next == kafka.FirstOffset {
 				var err error
-				if next, err = c.formerOffset(ctx, topic, assignment.ID); err != nil {
+				if next, err = c.initialOffset(ctx, topic, assignment.ID); err != nil {
 					return err
 				}
 			}
@@ -108,10 +108,10 @@ func (c *consumer) start(ctx context.Context, generation *kafka.Generation) erro
 	return nil
 }
 
-// formerOffset returns where to begin with a partition for which the group has committed no
-// offset: where the release that kept its offsets in the database was, else at the first
-// event.
-func (c *consumer) formerOffset(ctx context.Context, topic string, number int) (int64, error) {
+// initialOffset returns where to begin with a partition for which the group has committed no offset:
+// at the offset in the table read_partitions, where an earlier release kept its offsets, else at
+// the first event.
+func (c *consumer) initialOffset(ctx context.Context, topic string, number int) (int64, error) {
 	offset, err := pg.Value[int64](c.outbox.db.OnMain(ctx), c.outbox.db,
 		`SELECT next_offset FROM read_partitions WHERE topic = $1 AND partition = $2`, topic, number)
 	if errors.Is(err, apierr.NotFound) {
@@ -120,11 +120,11 @@ func (c *consumer) formerOffset(ctx context.Context, topic string, number int) (
 	return offset, err
 }
 
-// removeDeadMembers removes members from the group when their processes have ended on this
-// host without leaving it, so that a process that is killed and started again goes on with its
-// partitions at once instead of after sessionTimeout. It does so once this process waits to
-// join, until it has joined: Kafka removes an empty group first, which takes longer. A member
-// of a running process that was removed by mistake would join again.
+// removeDeadMembers removes members from the group whose processes have ended on this host without
+// leaving the group, so that a process that was killed and started again gets its partitions at once
+// and not after sessionTimeout. It does so while this process waits to join: before, the group might
+// become empty, and Kafka removes an empty group first, which takes longer. A member that was
+// removed by mistake joins again.
 func (c *consumer) removeDeadMembers(ctx context.Context) {
 	for wait(ctx, 50*time.Millisecond) == nil {
 		answer, err := c.client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{c.group}})
@@ -135,7 +135,7 @@ func (c *consumer) removeDeadMembers(ctx context.Context) {
 		var dead []kafka.LeaveGroupRequestMember
 		for _, member := range answer.Groups[0].Members {
 			waiting = waiting || member.ClientID == clientID
-			if isDead(member.ClientID) {
+			if isEndedProcess(member.ClientID) {
 				dead = append(dead, kafka.LeaveGroupRequestMember{ID: member.MemberID})
 			}
 		}
@@ -145,9 +145,9 @@ func (c *consumer) removeDeadMembers(ctx context.Context) {
 	}
 }
 
-// isDead reports whether a client was a process of this host that has ended. In
-// a container that is started again the next process has the same id.
-func isDead(client string) bool {
+// isEndedProcess reports whether a client was a process of this host that has ended. In a container
+// that was restarted, the new process may have the same process id.
+func isEndedProcess(client string) bool {
 	host, rest, _ := strings.Cut(client, "/")
 	id, _, _ := strings.Cut(rest, "/")
 	pid, err := strconv.Atoi(id)

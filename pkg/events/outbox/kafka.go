@@ -31,15 +31,15 @@ type Config struct {
 	Accepted   secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"previous or next internal secret, accepted during a rotation"`
 }
 
-// Topic names where a service's events go; dead letters go to the topic of that
-// name with ".dead" at its end.
+// Topic returns the topic of the events of a service. Their dead letters are in the topic with
+// ".dead" at the end of its name.
 func Topic(service string) string { return "doorward." + service }
 
-// deadLetters names the topic of the dead letters of a topic.
-func deadLetters(topic string) string { return topic + ".dead" }
+// deadLetterTopic returns the topic of the dead letters of a topic.
+func deadLetterTopic(topic string) string { return topic + ".dead" }
 
-// newClient makes a client that knows the brokers and partitions of the topics.
-// closeClient ends its connections.
+// newClient makes a Kafka client with the metadata of the topics. closeClient closes its
+// connections.
 func newClient(cfg Config, topics []string) (client *kafka.Client, closeClient func(), err error) {
 	transport, err := cfg.transport()
 	if err != nil {
@@ -50,8 +50,8 @@ func newClient(cfg Config, topics []string) (client *kafka.Client, closeClient f
 	return client, transport.CloseIdleConnections, nil
 }
 
-// createTopics makes the topics that do not exist. Replication is the broker's
-// default. The client must know the topics' names.
+// createTopics creates the topics that do not exist, with the default replication factor of the
+// broker. The client must have been made for these topics.
 func createTopics(ctx context.Context, client *kafka.Client, cfg Config, topics ...string) error {
 	request := &kafka.CreateTopicsRequest{}
 	for _, topic := range topics {
@@ -69,9 +69,9 @@ func createTopics(ctx context.Context, client *kafka.Client, cfg Config, topics 
 	return awaitTopics(ctx, client, topics)
 }
 
-// awaitTopics waits until the broker lists the partitions of the topics. A new
-// topic is missing for a moment, and a group that is formed in it would be assigned
-// no partitions and, unless their number changes, get none later.
+// awaitTopics waits until the broker lists the partitions of the topics. A new topic is not listed
+// at once, and a consumer group that forms before would be assigned no partitions, also not later
+// unless the number of partitions changes.
 func awaitTopics(ctx context.Context, client *kafka.Client, topics []string) error {
 	for {
 		answer, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
@@ -82,16 +82,16 @@ func awaitTopics(ctx context.Context, client *kafka.Client, topics []string) err
 		if !missing && len(answer.Topics) == len(topics) {
 			return nil
 		}
-		if err := wait(ctx, firstDelay); err != nil {
+		if err := wait(ctx, firstBackoff); err != nil {
 			return err
 		}
 	}
 }
 
-// newWriter makes a writer whose messages are acknowledged by all replicas.
-// Messages of one key go to one partition, so they keep their order. closeWriter
-// ends its connections.
-func newWriter(cfg Config) (writer *kafka.Writer, closeWriter func(), err error) {
+// newProducer makes a Kafka producer (kafka.Writer) with acks=all: all in-sync replicas of the broker
+// acknowledge a message. Messages with the same key go to one partition, so that they keep their
+// order. closeWriter closes its connections.
+func newProducer(cfg Config) (writer *kafka.Writer, closeWriter func(), err error) {
 	transport, err := cfg.transport()
 	if err != nil {
 		return nil, nil, err

@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// watch makes reportLag report the partition until end is called. Then the next member
-// that reads it reports it.
-func (p *partition) watch(ctx context.Context) (end func()) {
+// addToLag adds the partition to those whose consumer lag (doorward_events_lag) reportLag reports,
+// until end is called. Then the next member that reads the partition reports its lag.
+func (p *partition) addToLag(ctx context.Context) (end func()) {
 	c := p.consumer
 	c.assignedMu.Lock()
 	defer c.assignedMu.Unlock()
@@ -24,10 +24,10 @@ func (p *partition) watch(ctx context.Context) (end func()) {
 	}
 }
 
-// recordLag reports how many events of the partition are still to be handled, as far
-// as the broker has said.
+// recordLag reports how many events of the partition are not handled yet, from the last answer of
+// the broker.
 func (p *partition) recordLag(ctx context.Context) {
-	if next := p.next.Load(); next >= 0 { // kafka.FirstOffset until the first event
+	if next := p.next.Load(); next >= 0 { // kafka.FirstOffset until the first fetch
 		p.lag.Record(ctx, max(0, p.end.Load()-next), p.labels())
 	}
 }
@@ -37,17 +37,18 @@ func (p *partition) labels() metric.MeasurementOption {
 		attribute.String("topic", p.topic), attribute.Int("partition", p.number))
 }
 
-// reportLag asks the broker for the ends of the partitions whose handler is busy or
-// blocked, until ctx ends. The ends of the others come with the answers to their fetches.
+// reportLag updates the lag of the partitions of this process whose handler is busy or blocked each
+// lagInterval, until ctx ends. Of the other partitions the answer to the fetch in flight tells the lag.
 func (c *consumer) reportLag(ctx context.Context) {
 	for wait(ctx, c.outbox.lagInterval) == nil {
-		if err := c.updateEnds(ctx); err != nil && ctx.Err() == nil {
+		if err := c.updateLag(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "asking for the ends of partitions failed, retrying", "topic", c.group, "error", err.Error())
 		}
 	}
 }
 
-func (c *consumer) updateEnds(ctx context.Context) error {
+// updateLag requests the first and last offsets of the partitions without a fetch in flight from the broker.
+func (c *consumer) updateLag(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	topics := map[string][]int{}
@@ -66,7 +67,7 @@ func (c *consumer) updateEnds(ctx context.Context) error {
 		return err
 	}
 	c.assignedMu.Lock()
-	defer c.assignedMu.Unlock() // so that a partition which is given up stays at 0
+	defer c.assignedMu.Unlock() // so that the lag of a revoked partition stays 0
 	for p := range c.assigned {
 		if at, known := found[p.topic][p.number]; known {
 			p.end.Store(at.LastOffset)
@@ -76,7 +77,7 @@ func (c *consumer) updateEnds(ctx context.Context) error {
 	return nil
 }
 
-// offsets returns what the brokers answer to requests about each of the partitions.
+// offsets returns the answers of the brokers to offset requests for each of the partitions.
 func offsets(ctx context.Context, client *kafka.Client, topics map[string][]int, requests ...func(partition int) kafka.OffsetRequest) (
 	map[string]map[int]kafka.PartitionOffsets, error,
 ) {

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
-// instruments makes the instruments of a consumer.
+// instruments registers the metrics of a consumer.
 func (c *consumer) instruments() error {
 	meter := otel.Meter(c.outbox.topic)
 	var err, err2, err3 error
@@ -26,16 +26,16 @@ func (c *consumer) instruments() error {
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	for _, reason := range []string{"signature", "malformed", "failed"} { // so that the first one is an increase
+	for _, reason := range []string{"signature", "malformed", "failed"} { // so that the first dead letter is an increase from 0
 		c.dead.Add(context.Background(), 0, metric.WithAttributes(attribute.String("group", c.group), attribute.String("reason", reason)))
 	}
 	return nil
 }
 
-// maxCounted bounds the count of waiting events that a scrape of the metrics costs.
+// maxCounted bounds how many waiting events are counted in a scrape of the metrics.
 const maxCounted = 100_000
 
-// relayInstruments makes the instruments of the relays; end ends those that ask the
+// relayInstruments registers the metrics of the relays; end unregisters the gauges that query the
 // databases.
 func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err error) {
 	meter := otel.Meter(o.topic)
@@ -68,7 +68,7 @@ func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err e
 	return sent, func() { _ = registered.Unregister() }, err // Unregister never fails
 }
 
-// Waiting returns how many events the outbox holds, at most maxCounted of each shard,
+// Waiting returns how many events are in the outbox, at most maxCounted of each shard,
 // and the age of the oldest.
 func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// fetchWait is how long the broker holds a request for messages while there
-	// are none; it answers when the first comes.
+	// fetchWait is how long the broker waits for a message before it answers a fetch request
+	// with none (long polling).
 	fetchWait = 20 * time.Second
-	// commitInterval bounds how many events a process that is killed leaves to be
-	// read again.
+	// commitInterval is how often offsets are committed while events arrive: after a kill, the
+	// events since the last commit are delivered again.
 	commitInterval = 100 * time.Millisecond
 )
 
-// partition is one that the group has assigned to this process for a generation.
+// partition is a partition that the group has assigned to this process, for one generation.
 type partition struct {
 	*consumer
 	generation  *kafka.Generation
 	topic       string
 	number      int
 	next        atomic.Int64 // offset of the next message
-	end         atomic.Int64 // offset behind the last message, as the broker said last
-	fetching    atomic.Bool  // the broker has a request for messages, which it answers once there are some
-	committed   int64        // next, as the broker has it
+	end         atomic.Int64 // offset behind the last message, from the last answer of the broker
+	fetching    atomic.Bool  // whether a fetch request is in flight: its answer tells the end
+	committed   int64        // the last committed offset
 	committedAt time.Time
 }
 
-// process handles the partition's messages until ctx ends. When an offset cannot
-// be committed it ends the generation: another member may have the partition.
+// process handles the messages of the partition until ctx ends. If an offset cannot be committed, it
+// calls end: another member may have the partition.
 func (p *partition) process(ctx context.Context, end func()) {
-	defer p.watch(ctx)()
+	defer p.addToLag(ctx)()
 	defer func() { _ = p.commit() }()
 	retry(ctx, "reading events", p.topic, func(ctx context.Context) error {
 		for {
@@ -64,10 +64,10 @@ func (p *partition) process(ctx context.Context, end func()) {
 	})
 }
 
-// fetch waits a while for messages and returns at most about a megabyte of them.
-// Where the broker does not have the next one, because it has deleted old
-// messages or because the topic was made again and is shorter, reading continues
-// at the first one that it has: Tx.Seen recognises those that were handled.
+// fetch returns the next messages, about a megabyte at most, or none after fetchWait. If the broker
+// does not have the next offset, because it has deleted old messages or the topic was recreated,
+// reading continues at the first message of the broker: Tx.Seen recognises events that were
+// handled before.
 func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err error) {
 	p.fetching.Store(true)
 	defer p.fetching.Store(false)
@@ -99,7 +99,7 @@ func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err er
 		if message.Value, err = kafka.ReadAll(record.Value); err != nil {
 			break
 		}
-		if record.Offset >= next { // a broker sends whole batches
+		if record.Offset >= next { // a broker sends whole batches, which may begin before next
 			messages = append(messages, message)
 		}
 	}
@@ -107,7 +107,8 @@ func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err er
 		return nil, fmt.Errorf("fetch from Kafka: %w", err)
 	}
 	if next == kafka.FirstOffset && len(messages) == 0 {
-		// The partition is empty. By a number, the client need not ask for its first offset before each fetch.
+		// The partition is empty. For a fetch from FirstOffset the client first asks for its number; for this
+		// number it does not.
 		p.next.Store(answer.HighWatermark)
 		p.committed = answer.HighWatermark
 	}

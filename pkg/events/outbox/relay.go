@@ -22,36 +22,36 @@ import (
 
 const (
 	relayBatch = 500
-	// relayPoll, and half of it more, bounds how long an event waits when its process was
-	// killed before it could send it, unless that process is started again or another one
-	// sends an event of its own.
+	// relayPoll is the mean interval at which a relay polls the outbox without being woken. It
+	// bounds, with half of it more, how long an event waits whose process was killed before it sent
+	// the event.
 	relayPoll = 40 * time.Second
-	// A relay that finds another one sending tries again after minBusyDelay, then after
-	// twice as long each time, up to maxBusyDelay.
+	// While another replica is the leader, a relay tries again after minBusyDelay, and then
+	// after twice the delay each time, up to maxBusyDelay.
 	minBusyDelay = 10 * time.Millisecond
 	maxBusyDelay = time.Second
-	// flushTimeout bounds the last attempt of a process that ends.
+	// flushTimeout bounds the flush of a process that stops.
 	flushTimeout = 2 * time.Second
 )
 
-// What ends the transaction of a batch without an effect.
+// The errors that roll back the transaction of a batch that has nothing to do.
 var (
 	errBusy  = errors.New("another relay is sending")
 	errEmpty = errors.New("the outbox is empty")
 )
 
-// Relay moves a service's outbox to Kafka, in its order, and signs what it sends. It sleeps
-// until this process emits an event, and leaves none when it ends. Any number of replicas may
-// run it: one replica at a time sends, including events of the others. An entry is deleted
-// after all replicas of the broker have it; a crash between the two sends it again, under the
-// same event id.
+// Relay returns the worker that sends the events of a service's outbox to Kafka, in their order, and
+// signs them. It sleeps until this process emits an event, and flushes the outbox when it ends. Any
+// number of replicas may run it: one replica at a time, the leader, sends the events of all. A row
+// is deleted after all in-sync replicas of the broker have acknowledged it (acks=all); after a crash
+// between the two, the event is sent again with the same event id.
 func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 	return func(ctx context.Context) error {
 		signer, err := newSigner(cfg)
 		if err != nil {
 			return err
 		}
-		writer, closeWriter, err := newWriter(cfg)
+		writer, closeWriter, err := newProducer(cfg)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 		}
 		defer end()
 		var relays sync.WaitGroup
-		for i, ctx := range o.db.Shards(telemetry.Quiet(ctx)) {
+		for i, ctx := range o.db.Shards(telemetry.Untraced(ctx)) {
 			r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer, sent: sent, wake: o.wake[o.db.ShardNames()[i]]}
 			relays.Go(func() {
 				retry(ctx, "outbox relay", o.topic, r.run)
@@ -74,7 +74,7 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 	}
 }
 
-// relay is that of one shard.
+// relay is the relay of one shard.
 type relay struct {
 	outbox *Outbox
 	cfg    Config
@@ -84,7 +84,7 @@ type relay struct {
 	wake   <-chan struct{}
 }
 
-// run sends until something fails.
+// run sends events until a step fails.
 func (r *relay) run(ctx context.Context) error {
 	if err := r.createTopics(ctx); err != nil {
 		return err
@@ -106,8 +106,8 @@ func (r *relay) run(ctx context.Context) error {
 	}
 }
 
-// flush sends what the process has emitted last, after ctx has ended. Where Kafka is
-// unavailable it stays in the outbox.
+// flush sends the last events of the process, after ctx has ended. While Kafka is unavailable they
+// stay in the outbox.
 func (r *relay) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
@@ -122,9 +122,9 @@ func (r *relay) flush(ctx context.Context) {
 	}
 }
 
-// sleep returns when there may be something in the outbox.
+// sleep waits until there may be events in the outbox.
 func (r *relay) sleep(ctx context.Context) error {
-	poll := time.NewTimer(relayPoll/2 + rand.N(relayPoll)) // not all services and replicas at once
+	poll := time.NewTimer(relayPoll/2 + rand.N(relayPoll)) // jitter: services and replicas poll at different times
 	defer poll.Stop()
 	select {
 	case <-ctx.Done():
@@ -135,11 +135,10 @@ func (r *relay) sleep(ctx context.Context) error {
 	return nil
 }
 
-// createTopics makes the topics that the relay writes to, with a client that is
-// closed afterwards: while it is open it requests the topics' partitions again
-// and again.
+// createTopics creates the topics to which the relay writes. It uses a client of its own, because an
+// open client requests the metadata of its topics again and again.
 func (r *relay) createTopics(ctx context.Context) error {
-	topics := []string{r.outbox.topic, deadLetters(r.outbox.topic)}
+	topics := []string{r.outbox.topic, deadLetterTopic(r.outbox.topic)}
 	client, closeClient, err := newClient(r.cfg, topics)
 	if err != nil {
 		return err
@@ -157,8 +156,8 @@ type entry struct {
 	Envelope []byte
 }
 
-// batch sends the oldest entries and deletes them, unless another relay is doing so:
-// an advisory lock elects the one that sends (leader election).
+// batch sends the oldest entries and deletes them. It returns errBusy if another relay is doing so:
+// an advisory lock elects the relay that sends (leader election).
 func (r *relay) batch(ctx context.Context) error {
 	var entries []entry
 	err := r.outbox.db.InTx(ctx, func(tx *pg.Tx) error {
@@ -194,22 +193,23 @@ func (r *relay) batch(ctx context.Context) error {
 	return err
 }
 
+// send sends entries to Kafka and waits until they are acknowledged.
 func (r *relay) send(ctx context.Context, entries []entry) error {
 	messages := make([]kafka.Message, len(entries))
 	for i, e := range entries {
 		messages[i] = kafka.Message{
-			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.header(e.Topic, e.Envelope)},
+			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.signatureHeader(e.Topic, e.Envelope)},
 		}
 	}
-	defer traced(ctx, entries)()
+	defer startPublishSpans(ctx, entries)()
 	if err := r.writer.WriteMessages(ctx, messages...); err != nil {
 		return fmt.Errorf("send %d events to Kafka: %w", len(messages), err)
 	}
 	return nil
 }
 
-// traced shows the sending in the trace of each request that caused an event.
-func traced(ctx context.Context, entries []entry) (end func()) {
+// startPublishSpans starts a span for each event, in the trace of the request that caused the event.
+func startPublishSpans(ctx context.Context, entries []entry) (end func()) {
 	if !telemetry.Recording() {
 		return func() {}
 	}

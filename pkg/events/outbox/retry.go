@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// firstDelay is the delay after the first failure in a row; each further one
-// doubles it, up to a hundredfold.
-var firstDelay = 100 * time.Millisecond
+// firstBackoff is the delay after the first failure in a row. Each further failure doubles the delay,
+// up to 100 times firstBackoff.
+var firstBackoff = 100 * time.Millisecond
 
 // backoff returns the delay after the n-th failure in a row, counted from 0: exponential
 // backoff with an upper bound.
 func backoff(n int) time.Duration {
-	return min(firstDelay<<min(n, 10), 100*firstDelay)
+	return min(firstBackoff<<min(n, 10), 100*firstBackoff)
 }
 
 // wait waits, or ends early with ctx.
@@ -28,8 +28,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retry runs work again with a back-off whenever it fails, until ctx ends. Work
-// that had lasted for a minute begins a new series of failures.
+// retry runs work, and again with back-off whenever it fails, until ctx ends. After work that ran
+// for a minute or longer the back-off starts again.
 func retry(ctx context.Context, what, topic string, work func(context.Context) error) {
 	for failures := 0; ; failures++ {
 		started := time.Now()

@@ -14,31 +14,31 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// rewindMargin is how far before the time of a restored database the groups begin
-// again: an event may have waited in an outbox, or for its consumer, as long. What
-// a group had handled before it knows by Tx.Seen.
+// rewindMargin is how far before the time of a restored database the groups begin to read again: an
+// event may have waited so long in an outbox, or for its consumer. Tx.Seen recognises the events
+// that a group has handled before.
 const rewindMargin = time.Hour
 
-// Rewind makes the consumer groups fit databases that were restored as they were at
-// a time, by the name of the service that each belongs to. Every group reads the
-// events of the hour before once more, because their effects after that time are
-// gone, and passes over those of later transactions, which are undone. No process
-// of the deployment may run. It returns how many events are read and passed over,
-// summed over the groups. An event is passed over for each service, also for one that
-// has read nothing of its topic: that may be because it has not read it yet.
-func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg.DB) (again, passed int, err error) {
+// Rewind resets the offsets of the consumer groups after the databases were restored to a point in
+// time (point-in-time recovery, restore of a backup). dbs has the database of each service by name.
+// Every group reads the events since rewindMargin before that time again, because their effects
+// after that time are lost, and skips the events of later transactions, because these
+// transactions are lost. No process of the deployment may run. It returns how many events will be
+// read again, and how many are skipped, summed over the groups. An event is skipped for every
+// service, also for one that has committed no offset of its topic: it may not have read it yet.
+func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg.DB) (again, skipped int, err error) {
 	topics, err := i.partitionsOf(ctx, false)
 	if err != nil || len(topics) == 0 {
 		return 0, 0, err
 	}
-	waiting := map[id.ID]bool{} // in a restored outbox: these are sent again and must have their effect
+	waiting := map[id.ID]bool{} // events in the restored outboxes, which are sent again and must not be skipped
 	reading := map[string]*pg.DB{}
 	for service, db := range dbs {
 		exists, err := pg.Value[bool](db.OnMain(ctx), db, `SELECT to_regclass('outbox') IS NOT NULL`)
 		if err != nil {
 			return 0, 0, err
 		}
-		if !exists { // it has no part in events
+		if !exists { // the service has no events
 			continue
 		}
 		reading[service] = db
@@ -53,23 +53,23 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 			return 0, 0, err
 		}
 	}
-	spans, err := i.since(ctx, topics, to.Add(-rewindMargin))
+	spans, err := i.offsetsSince(ctx, topics, to.Add(-rewindMargin))
 	if err != nil {
 		return 0, 0, err
 	}
 	for service, db := range reading {
 		undone := func(e events.Envelope) bool { return e.At.After(to) && !waiting[e.ID] }
 		n, m, err := i.rewindGroup(ctx, Topic(service), db, topics, spans, undone)
-		again, passed = again+n, passed+m
+		again, skipped = again+n, skipped+m
 		if err != nil {
-			return again, passed, fmt.Errorf("%s: %w", service, err)
+			return again, skipped, fmt.Errorf("%s: %w", service, err)
 		}
 	}
-	return again, passed, nil
+	return again, skipped, nil
 }
 
-// since returns what the partitions hold from a time on.
-func (i *Inspector) since(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]span, error) {
+// offsetsSince returns the offsets of the partitions from a time on.
+func (i *Inspector) offsetsSince(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]offsetRange, error) {
 	ends, err := offsets(ctx, i.client, topics, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
@@ -78,14 +78,14 @@ func (i *Inspector) since(ctx context.Context, topics map[string][]int, from tim
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]map[int]span{}
+	found := map[string]map[int]offsetRange{}
 	for topic, partitions := range ends {
-		found[topic] = map[int]span{}
+		found[topic] = map[int]offsetRange{}
 		for n, p := range partitions {
-			found[topic][n] = span{p.LastOffset, p.LastOffset}
+			found[topic][n] = offsetRange{p.LastOffset, p.LastOffset}
 			for offset := range begins[topic][n].Offsets {
 				if offset >= 0 {
-					found[topic][n] = span{offset, p.LastOffset}
+					found[topic][n] = offsetRange{offset, p.LastOffset}
 				}
 			}
 		}
@@ -93,10 +93,12 @@ func (i *Inspector) since(ctx context.Context, topics map[string][]int, from tim
 	return found, nil
 }
 
-// rewindGroup does it for the partitions that a group reads.
+// rewindGroup marks the events as skipped for which undone returns true, by recording them as seen in
+// the database of the group, and commits the offset of the beginning of spans in each partition of
+// which the group has committed a later offset.
 func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, topics map[string][]int,
-	spans map[string]map[int]span, undone func(events.Envelope) bool,
-) (again, passed int, err error) {
+	spans map[string]map[int]offsetRange, undone func(events.Envelope) bool,
+) (again, skipped int, err error) {
 	committed, err := i.committed(ctx, group, topics)
 	if err != nil {
 		return 0, 0, err
@@ -105,12 +107,12 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 	for topic, partitions := range topics {
 		for _, p := range partitions {
 			s := spans[topic][p]
-			// Without an offset the group does not read the partition, or has not read it
-			// yet and will read all of it.
+			// A group without a committed offset does not read the partition, or will read
+			// all of it.
 			offset, hasRead := committed[topic][p]
-			messages, err := i.read(ctx, topic, p, s)
+			messages, err := i.readDeadLetters(ctx, topic, p, s)
 			if err != nil {
-				return again, passed, err
+				return again, skipped, err
 			}
 			for _, m := range messages {
 				var e events.Envelope
@@ -120,10 +122,10 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 					}
 					continue
 				}
-				passed++
+				skipped++
 				if _, err := pg.Exec(e.Context(ctx), db, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, now())
 					ON CONFLICT DO NOTHING`, e.Tenant, e.ID); err != nil {
-					return again, passed, err
+					return again, skipped, err
 				}
 			}
 			if hasRead && s.next < offset {
@@ -132,20 +134,20 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 		}
 	}
 	if len(commits) == 0 {
-		return again, passed, nil
+		return again, skipped, nil
 	}
 	answer, err := i.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: group, GenerationID: -1, Topics: commits})
 	if err != nil {
-		return again, passed, fmt.Errorf("commit offsets: %w", err)
+		return again, skipped, fmt.Errorf("commit offsets: %w", err)
 	}
 	for topic, partitions := range answer.Topics {
 		for _, p := range partitions {
 			if p.Error != nil {
-				return again, passed, fmt.Errorf("commit the offset of %s/%d; do processes of the deployment run?: %w", topic, p.Partition, p.Error)
+				return again, skipped, fmt.Errorf("commit the offset of %s/%d; do processes of the deployment run?: %w", topic, p.Partition, p.Error)
 			}
 		}
 	}
-	return again, passed, nil
+	return again, skipped, nil
 }
 
 // committed returns the offsets that a group has committed, by topic and partition.

@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// mechanism returns how a connection authenticates, nil where the brokers ask for
-// no user.
+// mechanism returns the SASL mechanism by which a connection authenticates, or nil if no user is
+// configured.
 func (cfg Config) mechanism() (sasl.Mechanism, error) {
 	if cfg.Username == "" {
 		return nil, nil
@@ -29,7 +29,7 @@ func (cfg Config) mechanism() (sasl.Mechanism, error) {
 	return nil, fmt.Errorf("KAFKA_SASL_MECHANISM is %q; set PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", cfg.Mechanism)
 }
 
-// tls returns the configuration of encrypted connections, nil where they are not.
+// tls returns the TLS configuration of connections to the brokers, or nil for plain connections.
 func (cfg Config) tls() (*tls.Config, error) {
 	if !cfg.TLS {
 		return nil, nil
@@ -41,7 +41,7 @@ func (cfg Config) tls() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, nil
 }
 
-// transport makes the connections of a client or a writer.
+// transport returns the transport of a client or a producer.
 func (cfg Config) transport() (*kafka.Transport, error) {
 	mechanism, err := cfg.mechanism()
 	if err != nil {
@@ -51,7 +51,7 @@ func (cfg Config) transport() (*kafka.Transport, error) {
 	return &kafka.Transport{SASL: mechanism, TLS: secured}, err
 }
 
-// dialer makes the connections of a member of a consumer group.
+// dialer returns the dialer of a member of a consumer group.
 func (cfg Config) dialer() (*kafka.Dialer, error) {
 	mechanism, err := cfg.mechanism()
 	if err != nil {

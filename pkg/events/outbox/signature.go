@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// signatureHeader is the header of a Kafka message that holds the HMAC-SHA-256
-// of its topic and its envelope in hexadecimal form.
+// signatureHeader is the header of a Kafka message with the HMAC-SHA-256 of its topic and
+// its envelope, in hexadecimal form.
 const signatureHeader = "signature"
 
 var (
@@ -20,10 +20,10 @@ var (
 	errSignature = errors.New("the message has no valid signature: it does not come from a process with this DOORWARD_INTERNAL_SECRET")
 )
 
-// signer signs and verifies messages under a key that is derived from the
-// internal secret. Write access to Kafka alone cannot cause an effect.
+// signer signs and verifies messages with keys that are derived from the internal secret, so that
+// write access to Kafka alone is not enough to publish an event.
 //
-// The first key signs, each verifies.
+// The first key signs, every key verifies.
 type signer [][]byte
 
 func newSigner(cfg Config) (signer, error) {
@@ -37,21 +37,21 @@ func newSigner(cfg Config) (signer, error) {
 	return keys, nil
 }
 
-// signatureOf includes the topic, so that a message is of no use in another one.
-func signatureOf(key []byte, topic string, envelope []byte) []byte {
+// computeSignature returns the HMAC. It includes the topic, so that a message is not valid in another
+// topic.
+func computeSignature(key []byte, topic string, envelope []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(topic + "\x00"))
 	mac.Write(envelope)
 	return mac.Sum(nil)
 }
 
-// header returns the signature of an envelope that is sent to the topic.
-func (s signer) header(topic string, envelope []byte) kafka.Header {
-	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(signatureOf(s[0], topic, envelope)))}
+// signatureHeader returns the header with the signature of an envelope that is sent to a topic.
+func (s signer) signatureHeader(topic string, envelope []byte) kafka.Header {
+	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(computeSignature(s[0], topic, envelope)))}
 }
 
-// verify returns errSignature for a message that no process of the deployment
-// has sent.
+// verify returns errSignature for a message without a valid signature.
 func (s signer) verify(message kafka.Message) error {
 	for _, header := range message.Headers {
 		if header.Key != signatureHeader {
@@ -59,7 +59,7 @@ func (s signer) verify(message kafka.Message) error {
 		}
 		signature, err := hex.DecodeString(string(header.Value))
 		for _, key := range s {
-			if err == nil && hmac.Equal(signature, signatureOf(key, message.Topic, message.Value)) {
+			if err == nil && hmac.Equal(signature, computeSignature(key, message.Topic, message.Value)) {
 				return nil
 			}
 		}

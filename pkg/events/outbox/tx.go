@@ -1,13 +1,14 @@
-// Package outbox takes events from the service that knows of them to the services
-// that act on them. What happened and its event commit together, in the transactional
-// outbox (tx.go). The relay (relay.go) signs it (signature.go) and sends it to Kafka.
-// A consumer (consumer.go), member of a consumer group (group.go), handles it; its
-// effect happens once however often it is delivered. Package events lists the events.
+// Package outbox publishes and consumes events between services (message bus: Kafka). A change
+// and its event are committed in one transaction, in the transactional outbox (tx.go). The relay
+// (relay.go) signs the event (signature.go) and sends it to Kafka (producer: kafka.go). A consumer
+// (consumer.go), a member of a consumer group (group.go), handles it: it is delivered at least once,
+// and has its effect once. Retries are in retry.go, dead letters in deadletters.go, the types of
+// events in package events.
 //
-// Messages that wait in Kafka when DOORWARD_INTERNAL_SECRET is changed at once (not as
-// docs/operations.md#rotation-of-the-internal-secret says), or that a release without
-// signatures has sent, become dead letters: change it, or upgrade, when
-// doorward_events_lag is 0. What waits in an outbox is not affected.
+// Messages become dead letters if they wait in Kafka while DOORWARD_INTERNAL_SECRET is changed at
+// once (not as docs/operations.md#rotation-of-the-internal-secret says), or if a release
+// without signatures has sent them: change the secret, or upgrade, when doorward_events_lag is 0.
+// Events that wait in an outbox are not affected.
 package outbox
 
 import (
@@ -32,15 +33,15 @@ var files embed.FS
 // every service that emits or consumes passes it to pg.Open.
 func Migrations() fs.FS { return pg.Embedded(files) }
 
-// Outbox runs a service's writing transactions. What they emit is committed
+// Outbox runs the transactions of a service that write. The events that they emit are committed
 // with their rows and sent to Kafka afterwards.
 type Outbox struct {
 	db    *pg.DB
 	topic string
 	now   func() time.Time
-	wake  map[string]chan struct{} // of the relays, by shard
+	wake  map[string]chan struct{} // wakes the relay of a shard
 
-	handlerTimeout, lagInterval time.Duration // the constants, which tests shorten
+	handlerTimeout, lagInterval time.Duration // the constants, which tests replace
 }
 
 // New makes the outbox of a service.
@@ -62,8 +63,8 @@ type Tx struct {
 	emitted []events.Envelope
 }
 
-// InTx runs fn in a transaction and commits. What fn emitted is written to the audit
-// log then (docs/operations.md#audit-log), and the relay wakes.
+// InTx runs fn in a transaction and commits it. Then it writes the emitted events to the audit
+// log (docs/operations.md#audit-log), and wakes the relay.
 func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	err := o.db.InTx(ctx, func(inner *pg.Tx) error {
@@ -85,7 +86,8 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return nil
 }
 
-// Emit puts an event into the outbox, with the next query or the commit.
+// Emit publishes an event: it puts the event into the outbox, with the next query or the commit of
+// the transaction. The relay sends it to Kafka after the commit (relay.go).
 func (t *Tx) Emit(ctx context.Context, event events.Event) error {
 	e, err := events.Wrap(ctx, event, t.outbox.now())
 	if err != nil {
@@ -101,9 +103,9 @@ func (t *Tx) Emit(ctx context.Context, event events.Event) error {
 	return nil
 }
 
-// Seen makes a handler idempotent (effectively-once): it records that the event is applied in
-// this transaction, and is true when an earlier delivery was applied. Then there is nothing to
-// do.
+// Seen makes a handler idempotent (deduplication, effectively once): it records that the event is
+// applied in this transaction. It returns true if the event was applied before: then the
+// handler must do nothing.
 func (t *Tx) Seen(ctx context.Context, e events.Envelope) (bool, error) {
 	n, err := pg.Exec(ctx, t, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 		e.Tenant, e.ID, t.outbox.now())

@@ -1,6 +1,6 @@
-// Package listsql reads the page of a collection that a list.Query asks for. It
-// writes SQL from the columns of a list.Spec alone; what a client sent is an
-// argument.
+// Package listsql makes and runs the SQL of a list.Query: filters, search, sort order and pagination.
+// The SQL has only the columns of a list.Spec; what a client sends is always an argument ($1), so
+// that SQL injection is not possible.
 package listsql
 
 import (
@@ -15,11 +15,10 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Select reads a page of a collection. columns and from are SQL of the store:
-// from names the tables and the condition that every resource of the collection
-// meets ("FROM groups g WHERE g.tenant_id = $1 AND …"), args its parameters,
-// and key the id that breaks ties. A collection that may hold millions is read
-// with SelectParts.
+// Select returns a page of a collection. columns and from are SQL of the store: from has the tables
+// and the condition of the collection ("FROM groups g WHERE g.tenant_id = $1 AND …"), args are its
+// arguments, and key is the id that breaks ties of the sort order. SelectParts is for collections
+// that may have millions of resources.
 func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query list.Query, columns, from, key string,
 	args ...any) (list.Page[T], error) {
 	page := list.NewPage[T](query)
@@ -52,28 +51,29 @@ func (b *builder) arg(value any) string {
 	return fmt.Sprintf("$%d", len(b.args))
 }
 
-// where is the conditions of a query, each behind an AND.
+// where returns the conditions of a query, each after an AND.
 func (b *builder) where(query list.Query) string {
 	var sql strings.Builder
 	for _, f := range query.Filters {
 		sql.WriteString(" AND " + b.filter(f))
 	}
 	if query.Q != "" {
-		sql.WriteString(" AND " + b.anywhere(query.Q))
+		sql.WriteString(" AND " + b.anyTextContains(query.Q))
 	}
 	return sql.String()
 }
 
-// anywhere finds a text in any text attribute. Where a collection has none it
-// finds nothing. One without a column is not stored beside the others.
-func (b *builder) anywhere(text string) string {
+// anyTextContains returns the condition of the query q=: any text attribute contains the text (full
+// text search, case-insensitive like ILIKE, by LIKE on the normal form of field.Fold). Without text
+// attributes it is false.
+func (b *builder) anyTextContains(text string) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(b.spec)) {
 		a := b.spec[name]
 		if a.Kind != list.Text || a.NoFind || (a.Column == "" && a.Search == "") {
 			continue
 		}
-		if a.Search != "" { // holds all of them
+		if a.Search != "" { // the column has all text attributes
 			texts = []string{a.Search}
 			break
 		}
@@ -94,22 +94,23 @@ func (b *builder) filter(f list.Filter) string {
 	case list.Integer:
 		return a.Column + " = " + b.arg(f.Text) + "::text::bigint"
 	case list.Time:
-		return "(" + b.during(a.Column, f) + ")"
+		return "(" + b.timeRange(a.Column, f) + ")"
 	case list.Custom:
 		return b.custom(*a.Custom, path, f)
 	}
 	condition := folded(a) + b.match(f)
-	if a.Search != "" && (f.Match == list.Suffix || f.Match == list.Contains) { // its index finds what an ordered one cannot
+	// The trigram index of Search supports a wildcard at the start; a B-tree does not.
+	if a.Search != "" && (f.Match == list.Suffix || f.Match == list.Contains) {
 		condition = a.Search + " LIKE " + b.arg("%"+escape(field.Fold(f.Text))+"%") + " AND " + condition
 	}
 	return condition
 }
 
-// match compares a folded text.
+// match returns the comparison of a folded text.
 func (b *builder) match(f list.Filter) string {
 	folded := escape(field.Fold(f.Text))
 	if folded == "" {
-		return " <> ''" // a * alone: any value
+		return " <> ''" // the filter is * alone: any value
 	}
 	switch f.Match {
 	case list.Prefix:
@@ -122,7 +123,8 @@ func (b *builder) match(f list.Filter) string {
 	return " = " + b.arg(field.Fold(f.Text))
 }
 
-func (b *builder) during(column string, f list.Filter) string {
+// timeRange returns the condition that a column is in the period of a filter.
+func (b *builder) timeRange(column string, f list.Filter) string {
 	conditions := []string{}
 	if !f.From.IsZero() {
 		conditions = append(conditions, column+" >= "+b.arg(f.From))
@@ -133,8 +135,8 @@ func (b *builder) during(column string, f list.Filter) string {
 	return strings.Join(conditions, " AND ")
 }
 
-// custom finds the owners of a value. What a value is decides how it compares
-// with a range (docs/interface/search.md#custom-data).
+// custom returns the condition that a resource has a value of custom data. The type of the stored
+// value decides how it is compared with a range (docs/interface/search.md#custom-data).
 func (b *builder) custom(c list.CustomValues, path string, f list.Filter) string {
 	var either []string
 	switch {
@@ -144,10 +146,10 @@ func (b *builder) custom(c list.CustomValues, path string, f list.Filter) string
 			either = append(either, "v.number = "+b.arg(number)+"::text::numeric")
 		}
 	default:
-		if during := b.during("v.moment", f); during != "" {
+		if during := b.timeRange("v.moment", f); during != "" {
 			either = append(either, during)
 		}
-		if within := b.within("v.number", f.Numbers); within != "" {
+		if within := b.numberRange("v.number", f.Numbers); within != "" {
 			either = append(either, within)
 		}
 	}
@@ -155,33 +157,34 @@ func (b *builder) custom(c list.CustomValues, path string, f list.Filter) string
 		strings.Join(either, ") OR (") + ")))"
 }
 
-func (b *builder) within(column string, r list.NumberRange) string {
+// numberRange returns the condition that a column is in a range of numbers.
+func (b *builder) numberRange(column string, r list.NumberRange) string {
 	conditions := []string{}
 	if r.Least != "" {
-		conditions = append(conditions, column+pick(r.Above, " > ", " >= ")+b.arg(r.Least)+"::text::numeric")
+		conditions = append(conditions, column+choose(r.Above, " > ", " >= ")+b.arg(r.Least)+"::text::numeric")
 	}
 	if r.Most != "" {
-		conditions = append(conditions, column+pick(r.Below, " < ", " <= ")+b.arg(r.Most)+"::text::numeric")
+		conditions = append(conditions, column+choose(r.Below, " < ", " <= ")+b.arg(r.Most)+"::text::numeric")
 	}
 	return strings.Join(conditions, " AND ")
 }
 
-func pick(first bool, a, b string) string {
+func choose(first bool, a, b string) string {
 	if first {
 		return a
 	}
 	return b
 }
 
-// sort is one expression to sort by.
+// sort is an expression of ORDER BY.
 type sort struct{ sql, direction string }
 
-// sorts are the expressions of a query's order. Those of custom data put the
-// resources without the value last, and texts behind numbers.
+// sorts returns the sort expressions of a query. Resources without the value of custom data are last,
+// and texts are behind numbers.
 func (b *builder) sorts(query list.Query) []sort {
 	var all []sort
 	for _, o := range query.Order {
-		direction := pick(o.Descending, " DESC", "")
+		direction := choose(o.Descending, " DESC", "")
 		a, path, _ := b.spec.Find(o.Attribute)
 		if a.Kind != list.Custom {
 			all = append(all, sort{sorted(a), direction})
@@ -195,9 +198,9 @@ func (b *builder) sorts(query list.Query) []sort {
 	return all
 }
 
-// orderBy sorts by the expressions and then by creation: ids grow with time,
-// and they are unique. They run in the direction of the last expression, so that
-// an index over both can be read either way.
+// orderBy returns the ORDER BY of the expressions and then of the id, which is unique and grows with
+// the time of creation. The id is sorted in the direction of the last expression, so that an index
+// on both can be scanned in either direction.
 func orderBy(sorts []sort, key string) string {
 	var parts []string
 	direction := ""
@@ -208,7 +211,7 @@ func orderBy(sorts []sort, key string) string {
 	return " ORDER BY " + strings.Join(append(parts, key+direction), ", ")
 }
 
-// folded is the SQL of the attribute's normal form.
+// folded returns the SQL of the normal form of an attribute.
 func folded(a list.Attribute) string {
 	if a.Folded != "" {
 		return a.Folded
@@ -223,7 +226,7 @@ func sorted(a list.Attribute) string {
 	return a.Column
 }
 
-// escape makes text literal in a LIKE pattern.
+// escape escapes the wildcards of LIKE in a text.
 func escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
 }

@@ -10,37 +10,36 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// Parts is a collection that may hold millions: the rows of one table that lie
-// in disjoint parts, such as the accounts of some directories.
+// Parts is a collection that may have millions of rows: rows of one table in disjoint parts, such as
+// the accounts of several directories.
 //
-// A page without a search is read from the head of each part in the order of an
-// index, and its size from a count that the store maintains, so that both cost
-// the same in a part of a thousand rows as in one of a million. A search reads
-// all that it finds, because the size counts it; so it costs what it finds, not
-// what the part holds.
+// A page without a search is read from the first rows of each part in the order of an index, and its
+// size from counts that the store maintains, so that the time does not depend on the number of rows.
+// A search reads all rows that match, because the size counts them: its time depends on the number
+// of matches.
 type Parts struct {
 	Spec    list.Spec
-	Columns string // of the resource: "a.id, a.username"
+	Columns string // columns of the resource: "a.id, a.username"
 	Table   string // "accounts a"
-	Key     string // the id, which breaks ties: "a.id"
-	Tenant  string // condition that leads from an id to its row, beside the key: "a.tenant_id = $1"
+	Key     string // the id, which breaks ties of the sort order: "a.id"
+	Tenant  string // condition that, with the key, finds the row of an id: "a.tenant_id = $1"
 	Parts   []Part
 	Args    []any
 
-	from  string // FROM of a part's rows, up to its condition; empty: the table
-	found int    // how many rows the query finds
+	from  string // FROM of the rows of a part, up to its condition; empty: the table
+	found int    // number of rows that match the query
 }
 
 // Part is one or more of the disjoint parts.
 type Part struct {
 	Each  string // a row for each part, or empty for one: "unnest($2::uuid[]) AS part (id)"
 	Where string // condition of a row of the part: "a.tenant_id = $1 AND a.directory_id = part.id"
-	// Size is a query for the number of rows of all of them without a search,
-	// which ends with a condition; empty: they are counted.
+	// Size is a query for the maintained count of the rows, to which conditions can be
+	// appended; empty: the rows are counted by count(*).
 	Size string
 }
 
-// SelectParts reads a page.
+// SelectParts returns a page of the collection.
 func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) (list.Page[T], error) {
 	page := list.NewPage[T](query)
 	if len(c.Parts) == 0 {
@@ -61,29 +60,28 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query list.
 // count returns the number of rows of all parts.
 func (c Parts) count(ctx context.Context, db pg.Querier, query list.Query) (int, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	return pg.Value[int](ctx, db, b.size(c, query), b.planned()...)
+	return pg.Value[int](ctx, db, b.size(c, query), b.argsPlannedEach()...)
 }
 
 func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
-	if a, _, _ := c.Spec.Find(first(query)); a.Kind == list.Custom && (!isSearch(query, c.Spec) || c.found > frequent) {
+	if a, _, _ := c.Spec.Find(firstOrder(query)); a.Kind == list.Custom && (!isSearch(query, c.Spec) || c.found > manyMatches) {
 		return selectByValue[T](ctx, db, c, query)
 	}
 	return selectSorted[T](ctx, db, c, query)
 }
 
-// selectSorted reads the items of a page in the order of first and then in that
-// of the query.
+// selectSorted returns the items of a page, sorted by first and then by the order of the query.
 func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query, first ...sort) ([]T, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.planned()...)
+	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.argsPlannedEach()...)
 }
 
-// selectByValue reads the items of a page whose order begins with a value of
-// custom data: first the rows that have it, in the order of its index, and then
-// the others, which are looked at only where the page reaches them.
+// selectByValue returns the items of a page that is sorted by a value of custom data first: the rows
+// that have the value, in the order of its index, and then the other rows, which are read only if
+// the page needs them.
 func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
-	having, lacking := c.divided(first(query))
-	direction := pick(query.Order[0].Descending, " DESC", "")
+	having, lacking := c.splitByCustomData(firstOrder(query))
+	direction := choose(query.Order[0].Descending, " DESC", "")
 	query.Order = query.Order[1:]
 	items, err := selectSorted[T](ctx, db, having, query, sort{"v.number", direction}, sort{"v.text", direction})
 	if err != nil || len(items) == query.Limit {
@@ -100,16 +98,16 @@ func selectByValue[T any](ctx context.Context, db pg.Querier, c Parts, query lis
 	return append(items, others...), err
 }
 
-// first is the attribute that a query sorts by before all others, if any.
-func first(q list.Query) string {
+// firstOrder returns the first attribute of the sort order, or "".
+func firstOrder(q list.Query) string {
 	if len(q.Order) == 0 {
 		return ""
 	}
 	return q.Order[0].Attribute
 }
 
-// divided returns the rows that have a value of custom data and those that do not.
-func (c Parts) divided(attribute string) (having, lacking Parts) {
+// splitByCustomData returns the rows that have a value of custom data, and the rows that do not.
+func (c Parts) splitByCustomData(attribute string) (having, lacking Parts) {
 	a, path, _ := c.Spec.Find(attribute)
 	c.Args = append(slices.Clip(c.Args), path)
 	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + c.Last() + " AND NOT v.element"
@@ -123,14 +121,14 @@ func (c Parts) divided(attribute string) (having, lacking Parts) {
 	return having, lacking
 }
 
-// planned returns the arguments of a statement, which is planned for their values:
-// how many rows a part has and a search finds decides which index serves, and a
-// plan for parts of a common size reads all of a large one.
-func (b *builder) planned() []any { return append([]any{pg.PlanEach}, b.args...) }
+// argsPlannedEach returns the arguments of a statement that PostgreSQL plans for their values
+// (pg.PlanEach): the size of a part and the number of matches decide which index is best, and
+// a generic plan may scan all of a large part.
+func (b *builder) argsPlannedEach() []any { return append([]any{pg.PlanEach}, b.args...) }
 
-// size counts the rows of all parts: by the counts that are maintained where they
-// answer the query, one by one otherwise. Only what a part needs is written, since
-// the database refuses an argument that no part of the statement names.
+// size returns the query for the number of rows of all parts: by maintained counts if they answer the
+// query, else by count(*). It has only the conditions that a part needs, because PostgreSQL refuses
+// arguments that the statement does not use.
 func (b *builder) size(c Parts, query list.Query) string {
 	isMaintained := func(part Part) bool { return part.Size != "" && isCounted(query, b.spec) }
 	counted, where := "", ""
@@ -151,8 +149,8 @@ func (b *builder) size(c Parts, query list.Query) string {
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"
 }
 
-// isCounted reports whether maintained counts answer a query: it searches
-// nothing, or only by attributes that they are kept by.
+// isCounted reports whether maintained counts answer a query: it has no search, and filters only
+// by attributes by which the counts are grouped.
 func isCounted(q list.Query, spec list.Spec) bool {
 	return q.Q == "" && !slices.ContainsFunc(q.Filters, func(f list.Filter) bool {
 		a, _, _ := spec.Find(f.Attribute)
@@ -160,7 +158,7 @@ func isCounted(q list.Query, spec list.Spec) bool {
 	})
 }
 
-// counted is the condition on maintained counts that a query means.
+// counted returns the conditions of a query on the maintained counts.
 func (b *builder) counted(query list.Query) string {
 	var condition strings.Builder
 	for _, f := range query.Filters {
@@ -170,10 +168,10 @@ func (b *builder) counted(query list.Query) string {
 	return condition.String()
 }
 
-// frequent is how many rows a search finds that meets them everywhere.
-const frequent = 10_000
+// manyMatches is the number of matches from which a scan of the sort index finds a page of them soon.
+const manyMatches = 10_000
 
-// page finds the ids of the page by index alone and then reads their rows.
+// page returns the query that finds the ids of the page by an index, and then reads their rows.
 func (b *builder) page(c Parts, query list.Query, sorts []sort) string {
 	where := b.where(query)
 	chosen := "SELECT " + c.Key + " AS id"
@@ -182,11 +180,11 @@ func (b *builder) page(c Parts, query list.Query, sorts []sort) string {
 		chosen += fmt.Sprintf(", %s AS sort_%d", s.sql, i)
 		inner[i], outer[i] = s, sort{fmt.Sprintf("page.sort_%d", i), s.direction}
 	}
-	// A search reads what it finds before it sorts. Otherwise the planner may
-	// hope to meet enough of it on the way along an ordered index, and read all;
-	// but where there is much to meet, it may.
+	// A search first finds all matches and then sorts them: OFFSET 0 is an optimization fence.
+	// Otherwise the planner may scan the sort index for the few matches, and read all rows. With
+	// many matches the scan of the sort index is faster.
 	tail := " OFFSET 0"
-	if !isSearch(query, b.spec) || c.found > frequent {
+	if !isSearch(query, b.spec) || c.found > manyMatches {
 		tail = orderBy(inner, c.Key) + " LIMIT " + b.arg(query.Offset+query.Limit)
 	}
 	var parts []string
@@ -199,7 +197,7 @@ func (b *builder) page(c Parts, query list.Query, sorts []sort) string {
 		" ON " + c.Tenant + " AND " + c.Key + " = page.id" + order
 }
 
-// rows is where the rows of a part come from.
+// rows returns the FROM and WHERE of the rows of a part.
 func (c Parts) rows(part Part, where string) string {
 	if c.from != "" {
 		return " FROM " + c.from + part.Where + where
@@ -207,7 +205,7 @@ func (c Parts) rows(part Part, where string) string {
 	return " FROM " + c.Table + " WHERE " + part.Where + where
 }
 
-// each runs a query for each of the parts.
+// each returns a query that runs query for each of the parts.
 func (p Part) each(query string) string {
 	if p.Each == "" {
 		return "(" + query + ") found"
@@ -215,8 +213,8 @@ func (p Part) each(query string) string {
 	return p.Each + " CROSS JOIN LATERAL (" + query + ") found"
 }
 
-// isSearch reports whether a query looks for text or custom data. A status or a
-// time leaves so much that an ordered index is the better way.
+// isSearch reports whether a query filters by text or custom data. A filter by status or time leaves so
+// many rows that a scan of the sort index is faster.
 func isSearch(q list.Query, spec list.Spec) bool {
 	for _, f := range q.Filters {
 		if a, _, _ := spec.Find(f.Attribute); a.Kind == list.Text || a.Kind == list.Custom {
@@ -226,5 +224,5 @@ func isSearch(q list.Query, spec list.Spec) bool {
 	return q.Q != ""
 }
 
-// Last is how SQL names the last of the arguments.
+// Last returns the placeholder of the last argument in SQL, such as $3.
 func (c Parts) Last() string { return fmt.Sprintf("$%d", len(c.Args)) }

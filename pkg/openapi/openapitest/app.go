@@ -16,12 +16,12 @@ var (
 	aliases       sync.Map // string, by *fiber.App
 )
 
-// Speaks says that an app has another alias than "service".
+// Speaks sets the alias of an app that is not "service".
 func Speaks(app *fiber.App, alias string) { aliases.Store(app, alias) }
 
-// Do sends a request to an app without a deadline, and checks it and its answer
-// against the description of the interface (pkg/openapi). The first request to
-// an app checks that all its routes below /v1 are described.
+// Do sends a request to an app, without a timeout, and validates the request and its answer against the
+// OpenAPI description (pkg/openapi). The first request to an app also checks that all its routes
+// below /v1 are described.
 func Do(t testing.TB, app *fiber.App, request *http.Request) (*http.Response, error) {
 	t.Helper()
 	alias, other := aliases.Load(app)

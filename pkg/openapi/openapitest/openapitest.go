@@ -1,6 +1,6 @@
-// Package openapitest checks requests and their answers against the description
-// of the interface, so that the two cannot drift apart: pkg/rest/resttest does
-// so for the golden tests, deploy/e2e for the whole product.
+// Package openapitest validates requests and answers of tests against the OpenAPI description
+// (pkg/openapi), so that it stays correct (contract tests): pkg/rest/resttest does so in the golden
+// tests, deploy/e2e in the end-to-end tests.
 package openapitest
 
 import (
@@ -32,7 +32,7 @@ type Exchange struct {
 	AnswerBody   []byte
 }
 
-// Checker knows the document of one deployment.
+// Checker validates exchanges against the document of one deployment.
 type Checker struct {
 	mu       sync.Mutex
 	alias    string
@@ -43,16 +43,16 @@ type Checker struct {
 
 const location = "openapi.json"
 
-// All paths below these are described: those of the management API, of the
-// Client API, and of what hosted pages call with a session token, as the gateway
-// forwards it (gateway/hosted.go).
+// The prefixes of the paths that must be described: those of the management API, of the Client API,
+// and of the requests of hosted pages with a session token, as the gateway forwards them
+// (gateway/hosted.go).
 const (
 	managed = "/v1/"
 	clients = "/client/"
 	session = "/session/v1"
 )
 
-// newChecker makes a checker. The address of the deployment does not matter to it.
+// newChecker makes a checker for any base URL.
 func newChecker(alias string) (*Checker, error) {
 	d, err := openapi.New(openapi.Deployment{Base: "https://localhost:8443/v1", Alias: alias})
 	if err != nil {
@@ -77,15 +77,14 @@ func newChecker(alias string) (*Checker, error) {
 
 var checkers sync.Map // func() (*Checker, error), by alias
 
-// For returns the checker of deployments with an alias; "service" is that of
-// one that names none.
+// For returns the checker of deployments with an alias; "service" is the default alias.
 func For(alias string) (*Checker, error) {
 	made, _ := checkers.LoadOrStore(alias, sync.OnceValues(func() (*Checker, error) { return newChecker(alias) }))
 	return made.(func() (*Checker, error))()
 }
 
-// Check returns what is wrong with an exchange: a status, a member or a value
-// that the document does not describe.
+// Check returns an error if an exchange has a status, a member or a value that the document does not
+// describe.
 func (c *Checker) Check(x Exchange) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,20 +128,20 @@ func (c *Checker) Check(x Exchange) error {
 	return nil
 }
 
-// isRedirect reports whether an operation that succeeds answers 302, and nothing else.
+// isRedirect reports whether 302 is the only success of an operation.
 func isRedirect(operation map[string]any) bool {
 	answers, _ := operation["responses"].(map[string]any)
 	return answers["302"] != nil && answers["200"] == nil
 }
 
-// Describes reports whether the document has an operation, whatever the
-// parameters of its path are called (":id" or "{id}").
+// Describes reports whether the document has an operation, with any names of the path
+// parameters (":id" or "{id}").
 func (c *Checker) Describes(method, path string) bool {
 	return c.at("paths", c.find(path), strings.ToLower(method)) != nil
 }
 
-// find returns the path of the document that a path of a URL is one of; one
-// without placeholders where there are two.
+// find returns the path of the document that matches the path of a URL; if several match, the path with
+// the fewest placeholders.
 func (c *Checker) find(path string) string {
 	wanted := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	best, bestFixed := "", -1
@@ -166,7 +165,7 @@ func (c *Checker) find(path string) string {
 	return best
 }
 
-// at returns the object at a place of the document, nil for none.
+// at returns the object at a position of the document, or nil.
 func (c *Checker) at(place ...string) map[string]any {
 	at := c.document
 	for _, name := range place {
@@ -188,11 +187,10 @@ func (c *Checker) schema(place ...string) (*jsonschema.Schema, error) {
 	return c.compiler.Compile(location + "#" + pointer.String())
 }
 
-// request checks the body of a request that succeeded. What the interface takes
-// besides what is described passes: null, numbers and booleans as text, words in
-// any letter case, some datetimes as numbers, and the read-only members of the
-// resource. A form may have described fields alone, although the interface ignores
-// others.
+// request validates the body of a request that succeeded. It also accepts what the API accepts without
+// describing it: null, numbers and booleans as text, enum values in any letter case, some datetimes as
+// numbers, and the read-only members of the resource. A form must have described fields only,
+// although the API ignores others.
 func (c *Checker) request(x Exchange, operation []string) error {
 	content := slices.Concat(operation, []string{"requestBody", "content"})
 	isForm := c.at(slices.Concat(content, []string{formType})...) != nil && !bytes.HasPrefix(bytes.TrimSpace(x.RequestBody), []byte("{"))
@@ -227,9 +225,9 @@ func (c *Checker) request(x Exchange, operation []string) error {
 
 const formType = "application/x-www-form-urlencoded"
 
-// formFields reads a form as an object of texts. Fields without a value count as
-// absent (docs/interface/oauth.md#endpoints), and the neutral names of grants are
-// taken beside those of the alias (docs/interface/conventions.md#the-alias).
+// formFields returns a form as an object of texts. Fields without a value count as absent
+// (docs/interface/oauth.md#endpoints), and grant types are accepted with the word service too
+// (docs/interface/conventions.md#the-alias).
 func (c *Checker) formFields(form []byte, described map[string]any) (any, error) {
 	values, err := url.ParseQuery(string(form))
 	if err != nil {
@@ -250,14 +248,14 @@ func (c *Checker) formFields(form []byte, described map[string]any) (any, error)
 	return fields, nil
 }
 
-// answerMembers names the members of the answer, at its top level.
+// answerMembers returns the top-level members of the answer.
 func (c *Checker) answerMembers(operation []string, status int) map[string]any {
 	response := c.at(slices.Concat(operation, []string{"responses", strconv.Itoa(status), "content", "application/json", "schema"})...)
 	members, _ := response["properties"].(map[string]any)
 	return members
 }
 
-// accepted reports whether the interface takes what a schema refuses.
+// accepted reports whether the API accepts a value that a schema refuses.
 func accepted(failure *jsonschema.ValidationError, body any, answer map[string]any) bool {
 	switch failure.ErrorKind.(type) {
 	case *kind.OneOf, *kind.AnyOf:
@@ -267,7 +265,7 @@ func accepted(failure *jsonschema.ValidationError, body any, answer map[string]a
 		return !slices.ContainsFunc(failure.Causes, func(cause *jsonschema.ValidationError) bool { return !accepted(cause, body, answer) })
 	}
 	if inner, ok := at(body, failure.InstanceLocation).(map[string]any); ok && inner["href"] != nil && len(failure.InstanceLocation) > 0 {
-		return true // a link, or what it leads to, that is sent back
+		return true // a link, or an expanded resource, that is sent back
 	}
 	switch reason := failure.ErrorKind.(type) {
 	case *kind.Type:
@@ -285,7 +283,7 @@ func accepted(failure *jsonschema.ValidationError, body any, answer map[string]a
 	return false
 }
 
-// inMilliseconds is the datetime that is taken as a number, too
+// inMilliseconds is the datetime that is also accepted as a number
 // (docs/interface/applications.md#saml-identity-provider).
 var inMilliseconds = []string{"authnIssueInstant"}
 
@@ -306,15 +304,15 @@ func at(body any, place []string) any {
 	return body
 }
 
-// options are queries that belong to other operations and are ignored on a
-// list (docs/interface/search.md#filters).
+// options are query parameters of other operations, which are ignored on a collection
+// (docs/interface/search.md#filters).
 var options = []string{
 	"createDirectory", "registrationWorkflowEnabled", "passwordFormat", "challenge", "encryptSecret", "encryptionKeySize",
 	"encryptionKeyIterations", "encryptionKeySalt", "accountStore", "propertyId",
 }
 
-// query checks the names in the query of a list, where an unknown one is an
-// attribute to search by.
+// query checks the names in the query of a collection, where an unknown name would be an attribute to
+// filter by.
 func (c *Checker) query(target *url.URL, operation map[string]any) error {
 	known := map[string]bool{}
 	parameters, _ := operation["parameters"].([]any)
@@ -336,7 +334,7 @@ func (c *Checker) query(target *url.URL, operation map[string]any) error {
 	return nil
 }
 
-// answer checks status, headers and body.
+// answer validates status, headers and body of an answer.
 func (c *Checker) answer(x Exchange, operation []string) error {
 	place := slices.Concat(operation, []string{"responses", strconv.Itoa(x.Status)})
 	response := c.at(place...)
@@ -378,7 +376,7 @@ func (c *Checker) answer(x Exchange, operation []string) error {
 	return explain(schema.Validate(body), x.AnswerBody)
 }
 
-// explain lists the members and values that a schema refuses, one a line.
+// explain returns an error with the members and values that a schema refuses, one per line.
 func explain(err error, body []byte) error {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {

@@ -1,14 +1,14 @@
-// Package pgtest makes each test a database of its own on a real PostgreSQL.
+// Package pgtest makes a database for each test on a real PostgreSQL server, which it starts itself (no
+// testcontainers, no Docker).
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
 //	db := pgtest.Open(t, store.Config)
 //
 // A test binary starts one private server when its first test asks for a
-// database, runs the migrations once into a template, and copies that for every
-// test. Where TEST_DATABASE_URL is set, a role that may create databases on that
-// server, it is used instead. server.go has the server's life, and package
-// private the server.
+// database, runs the migrations once in a template database, and copies the template for every test.
+// If TEST_DATABASE_URL is set, that server is used instead; its role must be allowed to create
+// databases. server.go starts and stops the server (package private).
 package pgtest
 
 import (
@@ -29,25 +29,24 @@ import (
 // stepTimeout bounds every single step, so that a test fails instead of hanging.
 const stepTimeout = time.Minute
 
-// Migrate brings the empty database at the url to the schema under test. It
-// closes its connections before it returns.
+// Migrate migrates the empty database at the url to the schema of the test. It must close its
+// connections before it returns.
 type Migrate func(ctx context.Context, url string) error
 
-// New returns the address of a database that only this test uses and that is
-// dropped when it ends. Tests that hand in the same function share its one run;
-// so it must be a plain function, not one that captures different values each
-// time. With nil the database is empty.
+// New returns the address of a database for this test only, which is dropped when the test ends. The
+// migrations run once for all tests that pass the same function, so that migrate must not be a
+// closure with values of the test. With nil the database is empty.
 func New(t testing.TB, migrate Migrate) string {
 	t.Helper()
 	return create(t, migrate, migrate)
 }
 
-// create copies the template of key, a function, which migrate makes.
+// create copies the template database of key, a function; migrate makes the template.
 func create(t testing.TB, key any, migrate Migrate) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	s, err := running(ctx)
+	s, err := ensureServer(ctx)
 	if err != nil {
 		t.Fatalf("start PostgreSQL for tests: %v", err)
 	}
@@ -69,9 +68,8 @@ func create(t testing.TB, key any, migrate Migrate) string {
 	return s.url(name)
 }
 
-// Open opens a database of New, with the tables that the configuration makes.
-// Tests that hand in the same function share one run of its migrations; so it
-// must be a plain function.
+// Open opens a database of New with the migrations of a configuration. The migrations run once for
+// all tests that pass the same function, so that config must not be a closure.
 func Open(t testing.TB, config func(url secure.Secret) pg.Config) *pg.DB {
 	t.Helper()
 	url := create(t, config, func(ctx context.Context, url string) error {
@@ -82,7 +80,7 @@ func Open(t testing.TB, config func(url secure.Secret) pg.Config) *pg.DB {
 		return err
 	})
 	made := config(secure.Secret(url))
-	made.Migrations = nil // its template has them
+	made.Migrations = nil // the template has their tables
 	tenants := &tenantTracer{known: map[string]bool{}}
 	made.Tracer = tenants
 	db, err := pg.Open(t.Context(), made)
@@ -98,22 +96,22 @@ func Open(t testing.TB, config func(url secure.Secret) pg.Config) *pg.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenants.watch(tables)
+	tenants.setTables(tables)
 	return db
 }
 
-// URL is the address of a database of Open.
+// URL returns the address of a database of Open.
 func URL(db *pg.DB) string { return db.Config().ConnString() }
 
-// CutConnections ends all connections to the test's database, in the middle of
-// whatever they do, as a crash of the database would. New ones are welcome.
+// CutConnections closes all connections to the database of the test, also in the middle of a statement,
+// as a crash of PostgreSQL would. New connections are accepted.
 func CutConnections(t testing.TB, url string) {
 	t.Helper()
-	administer(t, func(ctx context.Context, s *server) error { return s.cut(ctx, nameIn(t, url)) })
+	administer(t, func(ctx context.Context, s *server) error { return s.terminateConnections(ctx, nameIn(t, url)) })
 }
 
-// Outage makes the test's database unreachable, cutting its connections, until
-// end is called. Tests beside it notice nothing.
+// Outage makes the database of the test unreachable and closes its connections, until end is called.
+// Other tests are not affected.
 func Outage(t testing.TB, url string) (end func()) {
 	t.Helper()
 	name := nameIn(t, url)
@@ -121,7 +119,7 @@ func Outage(t testing.TB, url string) (end func()) {
 		if err := s.exec(ctx, `ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`); err != nil {
 			return err
 		}
-		return s.cut(ctx, name)
+		return s.terminateConnections(ctx, name)
 	})
 	return func() {
 		t.Helper()
@@ -135,7 +133,7 @@ func administer(t testing.TB, do func(context.Context, *server) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	s, err := running(ctx)
+	s, err := ensureServer(ctx)
 	if err == nil {
 		err = do(ctx, s)
 	}
@@ -156,14 +154,13 @@ func nameIn(t testing.TB, url string) string {
 	return config.Database
 }
 
-// prefix marks what this package may drop. The rest of a name is random, because
-// test binaries share the server of TEST_DATABASE_URL.
+// prefix is the prefix of the databases of this package, which it may drop. The rest of a name is
+// random, because test binaries share the server of TEST_DATABASE_URL.
 const prefix = "doorward_test_"
 
 func newName() string { return prefix + strings.ToLower(rand.Text()[:16]) }
 
-// template returns the name of the database of a key, and migrates it the first
-// time.
+// template returns the name of the template database of a key, and makes it at the first call.
 func (s *server) template(ctx context.Context, key uintptr, migrate Migrate) (string, error) {
 	if migrate == nil {
 		return "template1", nil
@@ -180,11 +177,11 @@ func (s *server) template(ctx context.Context, key uintptr, migrate Migrate) (st
 	if err := migrate(ctx, s.url(name)); err != nil {
 		return "", err
 	}
-	// A template is copied only while nobody is in it.
+	// A template can be copied only while it has no connections.
 	if err := s.exec(ctx, `ALTER DATABASE `+name+` ALLOW_CONNECTIONS false`); err != nil {
 		return "", err
 	}
-	if err := s.cut(ctx, name); err != nil {
+	if err := s.terminateConnections(ctx, name); err != nil {
 		return "", fmt.Errorf("close the template: %w", err)
 	}
 	s.templates[key] = name

@@ -19,14 +19,14 @@ import (
 	"github.com/doorward/doorward/pkg/pg/private"
 )
 
-// server is what the test binary has its databases on.
+// server is the PostgreSQL server of the test binary.
 type server struct {
-	address *url.URL        // of the database to administer from
-	private *private.Server // nil: somebody else's server
+	address *url.URL        // address of the database for administration
+	private *private.Server // nil: the server of TEST_DATABASE_URL
 	dir     string
 
-	// strategy is how a template is copied: file by file, which takes a third of
-	// the time where nothing waits for the disk. Older versions know no other way.
+	// strategy is the STRATEGY of CREATE DATABASE by which a template is copied: file_copy
+	// takes a third of the time without fsync. Older versions have no other.
 	strategy string
 
 	administering sync.Mutex
@@ -41,9 +41,9 @@ var (
 	current  *server
 )
 
-// Main runs the package's tests, stops the server if one was started, and exits.
-// A binary that is killed, or has no Main, loses its server with its process, and
-// the next binary clears away the files.
+// Main runs the tests of the package, stops the server if one was started, and exits. If the test
+// binary is killed, or does not call Main, its server stops with the process, and the next test
+// binary deletes the files.
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := stop(); err != nil {
@@ -53,8 +53,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// running returns the server and starts it the first time.
-func running(ctx context.Context) (*server, error) {
+// ensureServer returns the server, and starts it at the first call.
+func ensureServer(ctx context.Context) (*server, error) {
 	starting.Lock()
 	defer starting.Unlock()
 	if current != nil {
@@ -105,9 +105,9 @@ func stop() error {
 	s := current
 	current = nil
 	if s.private == nil {
-		return errors.Join(s.dropTemplates(ctx), s.leave(ctx))
+		return errors.Join(s.dropTemplates(ctx), s.closeAdmin(ctx))
 	}
-	return errors.Join(s.leave(ctx), s.private.Stop(ctx), private.Remove(ctx, s.dir))
+	return errors.Join(s.closeAdmin(ctx), s.private.Stop(ctx), private.Remove(ctx, s.dir))
 }
 
 func (s *server) dropTemplates(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (s *server) dropTemplates(ctx context.Context) error {
 	return failed
 }
 
-func (s *server) leave(ctx context.Context) error {
+func (s *server) closeAdmin(ctx context.Context) error {
 	s.administering.Lock()
 	defer s.administering.Unlock()
 	if s.admin == nil {
@@ -141,8 +141,8 @@ func (s *server) exec(ctx context.Context, sql string) error {
 	})
 }
 
-// cut ends the connections that a database has now, and returns when they are gone.
-func (s *server) cut(ctx context.Context, database string) error {
+// terminateConnections closes the present connections to a database, and waits until they are closed.
+func (s *server) terminateConnections(ctx context.Context, database string) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	return s.administer(ctx, func(admin *pgx.Conn) error {
@@ -173,13 +173,12 @@ func (s *server) administer(ctx context.Context, do func(*pgx.Conn) error) error
 // folderPrefix marks the clusters of test binaries.
 const folderPrefix = "doorward-test-"
 
-// staleAge is the age at which a cluster that nobody has locked was left behind:
-// a living binary locks its own at once.
+// staleAge is the age from which a cluster that is not locked is taken for stale: a running test
+// binary locks its cluster at once.
 const staleAge = time.Minute
 
-// clearStale removes the clusters of binaries that were killed. Others may be
-// writing in the same folder, so it touches only what is this user's, and what
-// cannot be removed now is the next binary's to try.
+// clearStale removes the clusters of test binaries that were killed. It ignores clusters of other users,
+// and clusters that cannot be removed: the next test binary tries again.
 func clearStale(ctx context.Context) {
 	left, _ := filepath.Glob(filepath.Join(private.Scratch(), folderPrefix+"*")) // the only error is a bad pattern
 	for _, dir := range left {

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// acrossTenants are what a statement of the product has that may touch tables of
-// tenants without naming one, each with its reason.
-var acrossTenants = []struct {
+// allowedAcrossTenants are the patterns of statements that may use tables with a tenant_id without a
+// condition on it, each with its reason.
+var allowedAcrossTenants = []struct {
 	pattern *regexp.Regexp
 	reason  string
 }{
@@ -38,39 +38,38 @@ var acrossTenants = []struct {
 var (
 	blanks = regexp.MustCompile(`\s+`)
 	// columns of a new row, a comparison, a comparison of tuples, a join by USING.
-	names = regexp.MustCompile(`(?i)INSERT INTO \w+( AS \w+)? \([^)]*\btenant_id\b` +
+	tenantCondition = regexp.MustCompile(`(?i)INSERT INTO \w+( AS \w+)? \([^)]*\btenant_id\b` +
 		`|\btenant_id(::\w+)? ?(=|<>|IN\b|IS\b)|= ?\w*\.?tenant_id\b` +
 		`|\((\w+\.)?tenant_id\b[^()]*\) ?(=|<|>|IN\b)|USING \(tenant_id\b|ON CONFLICT \(tenant_id\b`)
 )
 
-// tenantTracer proves tenant isolation in SQL: it notes the statements of the product
-// that touch a table with a tenant_id and do not compare it. Statements that a test
-// runs itself are free.
+// tenantTracer checks tenant isolation in SQL: it records the statements of the product that use a
+// table with a tenant_id and have no condition on it. It ignores the statements of the tests themselves.
 type tenantTracer struct {
-	tables *regexp.Regexp // that have a tenant_id; nil for none
+	tables *regexp.Regexp // tables with a tenant_id; nil for none
 
 	mu       sync.Mutex
 	known    map[string]bool
 	unscoped []string
 }
 
-// watch names the tables that have a tenant_id.
-func (t *tenantTracer) watch(tables []string) {
+// setTables sets the tables with a tenant_id.
+func (t *tenantTracer) setTables(tables []string) {
 	if len(tables) > 0 {
 		t.tables = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|TABLE|,) (ONLY )?(` + strings.Join(tables, "|") + `)\b`)
 	}
 }
 
-// scoped reports whether a statement may run.
-func (t *tenantTracer) scoped(sql string) bool {
+// isScoped reports whether a statement has a condition on tenant_id, or needs none.
+func (t *tenantTracer) isScoped(sql string) bool {
 	if t.tables == nil {
 		return true
 	}
 	sql = blanks.ReplaceAllString(sql, " ")
-	if !t.tables.MatchString(sql) || names.MatchString(sql) {
+	if !t.tables.MatchString(sql) || tenantCondition.MatchString(sql) {
 		return true
 	}
-	for _, allowed := range acrossTenants {
+	for _, allowed := range allowedAcrossTenants {
 		if allowed.pattern.MatchString(sql) {
 			return true
 		}
@@ -84,7 +83,7 @@ func (t *tenantTracer) check(sql string) {
 	if t.known[sql] {
 		return
 	}
-	if t.scoped(sql) {
+	if t.isScoped(sql) {
 		t.known[sql] = true
 	} else if !isOfTest() {
 		t.known[sql] = true
@@ -109,7 +108,7 @@ func isOfTest() bool {
 	}
 }
 
-// report fails the test for each statement that was noted.
+// report fails the test for each recorded statement.
 func (t *tenantTracer) report(tb testing.TB) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

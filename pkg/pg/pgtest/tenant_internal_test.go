@@ -4,7 +4,7 @@ import "testing"
 
 func TestAStatementOfATenantsTableComparesTheTenant(t *testing.T) {
 	tracer := &tenantTracer{known: map[string]bool{}}
-	tracer.watch([]string{"accounts", "groups"})
+	tracer.setTables([]string{"accounts", "groups"})
 	for sql, want := range map[string]bool{
 		`SELECT a.tenant_id, a.id FROM accounts a WHERE a.id = $1`:                                  false,
 		`SELECT a.tenant_id, a.id FROM accounts a WHERE a.tenant_id = $1 AND a.id = $2`:             true,
@@ -22,7 +22,7 @@ func TestAStatementOfATenantsTableComparesTheTenant(t *testing.T) {
 		`DELETE FROM accounts WHERE id IN (SELECT id FROM accounts WHERE removed_at < $1 LIMIT $2)`: true, // a purge
 		`SELECT id FROM accounts WHERE removed_at < $2 LIMIT $1`:                                    false,
 	} {
-		if got := tracer.scoped(sql); got != want {
+		if got := tracer.isScoped(sql); got != want {
 			t.Errorf("%s: %t, want %t", sql, got, want)
 		}
 	}

@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// account is the user that runs the server. PostgreSQL refuses to be run by
-// root, so there it is another one than ours.
+// account is the user that runs the server. PostgreSQL refuses to run as root, so that it is another
+// user if this process is root.
 type account struct {
 	name     string
 	uid, gid uint32
-	other    bool // not the user of this process
+	other    bool // another user than that of this process
 }
 
 func asRoot() bool { return os.Geteuid() == 0 }
 
-// ourAccount is the account for a new cluster. As root it prefers the one that
-// PostgreSQL's package brings, because other services also run as nobody.
+// ourAccount returns the account for a new cluster. If this process is root, it prefers postgres, the
+// user of PostgreSQL's package, because other programs also run as nobody.
 func ourAccount() (account, error) {
 	if !asRoot() {
 		return account{name: "this user", uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil
@@ -45,8 +45,8 @@ func ourAccount() (account, error) {
 		"neither the account postgres nor nobody to run it: start as an ordinary user")
 }
 
-// ownerOf is the account of a cluster that is there already: as root its owner,
-// so that root can go on with what an ordinary user has begun.
+// ownerOf returns the account of an existing cluster. If this process is root, it is the owner of the
+// cluster, so that root can run a cluster that another user has created.
 func ownerOf(info os.FileInfo) (account, error) {
 	uid, gid := owner(info)
 	if !asRoot() {
@@ -74,8 +74,8 @@ func owner(info os.FileInfo) (uid, gid uint32) {
 	return stat.Uid, stat.Gid
 }
 
-// blockedAt returns the first folder on the way to the path, itself included,
-// that the account may not pass through; empty if it reaches the path.
+// blockedAt returns the first folder of a path, including the last, that the account has no
+// permission to enter; empty if the account can access the path.
 func (a account) blockedAt(path string) (string, error) {
 	if !a.other {
 		return "", nil
@@ -101,7 +101,7 @@ func (a account) blockedAt(path string) (string, error) {
 	return "", nil
 }
 
-// canRun explains what would otherwise be a bare "permission denied".
+// canRun returns an error that names the folder if the account cannot access the programs.
 func (a account) canRun(bin string) error {
 	resolved, err := filepath.EvalSymlinks(bin)
 	if err != nil {

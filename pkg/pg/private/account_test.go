@@ -40,7 +40,7 @@ func TestDataFolderBehindAClosedOne(t *testing.T) {
 			t.Errorf("%s is still there", server.Location())
 		}
 	})
-	if filepath.Dir(server.Location()) != elsewhere {
+	if filepath.Dir(server.Location()) != fallbackFolder {
 		t.Errorf("root's cluster lies in %s", server.Location())
 	}
 	if target, err := os.Readlink(dir); err != nil || target != server.Location() {
@@ -69,7 +69,7 @@ func TestDataFolderBehindAClosedOne(t *testing.T) {
 	})
 	t.Run("a cluster that is gone is not replaced in silence", func(t *testing.T) {
 		lost := filepath.Join(home(t), "postgres")
-		if err := os.Symlink(filepath.Join(elsewhere, "nowhere"), lost); err != nil {
+		if err := os.Symlink(filepath.Join(fallbackFolder, "nowhere"), lost); err != nil {
 			t.Fatal(err)
 		}
 		_, err := Start(deadline(t), Config{Dir: lost})
@@ -89,7 +89,7 @@ func TestDataFolderBehindAClosedOne(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if filepath.Dir(third.Location()) != elsewhere {
+		if filepath.Dir(third.Location()) != fallbackFolder {
 			t.Errorf("the cluster lies in %s", third.Location())
 		}
 	})
@@ -127,7 +127,7 @@ func TestOtherAccount(t *testing.T) {
 		command := exec.Command(program, "-test.timeout=5m",
 			"-test.run=Cluster$|Closed|Killed|LongPath|OtherAccount")
 		command.Dir = "/"
-		command.SysProcAttr = attributes(credential, syscall.SIGKILL)
+		command.SysProcAttr = processAttributes(credential, syscall.SIGKILL)
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

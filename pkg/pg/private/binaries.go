@@ -11,12 +11,11 @@ import (
 	"strconv"
 )
 
-// oldest is the first major version that has all we use: DROP DATABASE … WITH
-// (FORCE) came with it.
-const oldest = 13
+// minMajorVersion is the oldest supported major version: DROP DATABASE … WITH (FORCE) needs it.
+const minMajorVersion = 13
 
-// folders hold the binaries that distributions keep off the PATH, one folder
-// for each major version.
+// folders are where distributions install the binaries outside of the PATH, one folder for each
+// major version.
 var folders = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -24,24 +23,24 @@ var folders = []string{
 	"/usr/local/opt/postgresql*/bin",
 }
 
-// ErrNotFound is returned when the machine has no PostgreSQL server that will do.
+// ErrNotFound is returned when the machine has no supported PostgreSQL server.
 var ErrNotFound = fmt.Errorf("no PostgreSQL server of version %d or newer found on the PATH or in the usual folders; "+
-	"install one with `make setup` (or: apt-get install postgresql)", oldest)
+	"install one with `make setup` (or: apt-get install postgresql)", minMajorVersion)
 
 type binaries struct {
 	dir   string
 	major int
 }
 
-// Find returns the folder of initdb and postgres: the setting if there is one,
-// else the PATH's, else the newest in the folders of the known distributions.
+// Find returns the folder of initdb and postgres: the setting if it is not empty, else that in the
+// PATH, else the newest in folders.
 func Find(setting string) (bin string, err error) { return binariesFor(setting, 0) }
 
-// binariesFor returns what Find does, but of the wanted major version unless
-// that is 0, because a cluster can be run only by the version that made it.
+// binariesFor is Find for a major version, unless that is 0: a cluster can be run only by the major
+// version that created it.
 func binariesFor(setting string, wanted int) (string, error) {
 	if setting != "" {
-		found, err := inspect(setting, nil)
+		found, err := inspectBinaries(setting, nil)
 		if err != nil {
 			return "", fmt.Errorf("the folder of PostgreSQL's programs is set to %s: %w", setting, err)
 		}
@@ -66,13 +65,13 @@ func binariesFor(setting string, wanted int) (string, error) {
 		"install it with: apt-get install postgresql-%d", wanted, wanted)
 }
 
-// installed lists what the machine has, the PATH's first, then the newest first.
+// installed returns the binaries of the machine: those in the PATH first, then the newest first.
 func installed() []binaries {
 	var all []binaries
 	for _, pattern := range folders {
 		dirs, _ := filepath.Glob(pattern) // the only error is a bad pattern
 		for _, dir := range dirs {
-			if found, err := inspect(dir, versionedFolder.FindStringSubmatch(dir)); err == nil {
+			if found, err := inspectBinaries(dir, versionedFolder.FindStringSubmatch(dir)); err == nil {
 				all = append(all, found)
 			}
 		}
@@ -82,7 +81,7 @@ func installed() []binaries {
 		if resolved, err := filepath.EvalSymlinks(program); err == nil {
 			program = resolved
 		}
-		if found, err := inspect(filepath.Dir(program), nil); err == nil {
+		if found, err := inspectBinaries(filepath.Dir(program), nil); err == nil {
 			all = slices.Insert(all, 0, found)
 		}
 	}
@@ -94,10 +93,10 @@ var (
 	versionedFolder = regexp.MustCompile(`(?:postgresql[/@]|pgsql-)(\d+)`)
 )
 
-// inspect returns the version of the programs in a folder, or why they will not
-// do. It asks initdb, which takes a third of a warm start, unless the folder's
-// name prints.
-func inspect(dir string, printed []string) (binaries, error) {
+// inspectBinaries returns the version of the programs in a folder, or an error if they cannot be used. It
+// runs initdb --version, which takes a third of the time of a start, unless printed, the match of
+// the version in the name of the folder, has it.
+func inspectBinaries(dir string, printed []string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return binaries{}, err
@@ -123,8 +122,8 @@ func inspect(dir string, printed []string) (binaries, error) {
 	if err != nil {
 		return binaries{}, errors.New("initdb does not print its version")
 	}
-	if major < oldest {
-		return binaries{}, fmt.Errorf("PostgreSQL %d is too old: %d or newer is needed", major, oldest)
+	if major < minMajorVersion {
+		return binaries{}, fmt.Errorf("PostgreSQL %d is too old: %d or newer is needed", major, minMajorVersion)
 	}
 	return binaries{dir: dir, major: major}, nil
 }

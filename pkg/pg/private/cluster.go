@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// letters are the locales tried for telling letters from other characters. Text
-// is sorted by code point whatever the locale, so that an index outlives a new
-// C library; but with C alone a trigram index would not see a letter beyond ASCII.
-var letters = []string{"C.UTF-8", "en_US.UTF-8", "C"}
+// locales are tried in order as the locale of character classification (LC_CTYPE). The collation is
+// always C, so that indexes stay valid after an update of the C library; but with LC_CTYPE C a trigram
+// index would not recognise letters outside of ASCII.
+var locales = []string{"C.UTF-8", "en_US.UTF-8", "C"}
 
-// version is the major version that made the cluster; 0 if there is none.
+// version returns the major version of PostgreSQL that created the cluster; 0 if there is none.
 func (l location) version() int {
 	text, err := os.ReadFile(filepath.Join(l.data(), "PG_VERSION"))
 	if err != nil {
@@ -29,12 +29,12 @@ func (l location) version() int {
 	return major
 }
 
-// initialize makes the cluster unless it is there. It gets its name only when it
-// is complete: a launcher killed on the way leaves nothing that looks like one.
+// initialize creates the cluster unless it exists. The folder gets the name data only when it is
+// complete, so that an interrupted creation leaves no incomplete cluster under that name.
 func (l location) initialize(ctx context.Context, bin string, durable bool) error {
 	abandoned, _ := filepath.Glob(filepath.Join(l.dir, "data.new-*")) // the only error is a bad pattern
 	for _, dir := range abandoned {
-		_ = os.RemoveAll(dir) // if a dying initdb still writes there: at the next start
+		_ = os.RemoveAll(dir) // fails while an initdb that is being killed still writes there; the next start removes it
 	}
 	if _, err := os.Stat(l.data()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -59,9 +59,10 @@ func (l location) initialize(ctx context.Context, bin string, durable bool) erro
 	return syncFolder(l.dir)
 }
 
+// initdb runs initdb with the first of the locales that the machine has.
 func (l location) initdb(ctx context.Context, bin, dir string, durable bool) error {
 	var err error
-	for _, locale := range letters {
+	for _, locale := range locales {
 		arguments := []string{
 			"--pgdata=" + dir, "--username=" + Role, "--encoding=UTF8", "--locale=C", "--lc-ctype=" + locale,
 			"--auth-local=trust", "--auth-host=reject", "--data-checksums",
@@ -92,8 +93,8 @@ func syncFolder(dir string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// settings are given at each start, so that a cluster made by an older release
-// runs as this one means it. They suit a small machine.
+// settings returns the settings of postgresql.conf for a small machine. They are passed at each start,
+// so that they apply to a cluster of an earlier release too.
 func settings(cfg Config, sockets string) []string {
 	durable := map[bool]string{true: "on", false: "off"}[cfg.Durable]
 	return []string{
@@ -103,20 +104,19 @@ func settings(cfg Config, sockets string) []string {
 		"unix_socket_permissions=0700",
 		"max_connections=" + strconv.Itoa(cmp.Or(cfg.MaxConnections, 100)),
 		"shared_buffers=64MB",
-		// Containers often have a small /dev/shm, which parallel queries would fill.
+		// Containers often have a small /dev/shm, which parallel queries would fill up.
 		"max_parallel_workers_per_gather=0",
 		"jit=off",
-		// Tables begin empty and may fill within minutes: plans made for empty ones
-		// are not kept for long.
+		// New tables may grow within minutes: statistics must be updated soon.
 		"autovacuum_naptime=10s",
-		// Nothing replicates from here.
+		// There is no replication.
 		"wal_level=minimal",
 		"max_wal_senders=0",
 		"fsync=" + durable,
 		"full_page_writes=" + durable,
 		"timezone=UTC",
-		// The log keeps to the server itself: the client of a failing statement learns
-		// of it, and its details may name people.
+		// The log has no statements: the client gets the error of a statement that fails,
+		// and its details may be personal data.
 		"logging_collector=off",
 		"log_destination=stderr",
 		"log_min_messages=log",
@@ -127,7 +127,7 @@ func settings(cfg Config, sockets string) []string {
 	}
 }
 
-// lockFile returns the lines of the file in which a postmaster describes itself.
+// lockFile returns the lines of postmaster.pid, the lock file of the postmaster.
 func (l location) lockFile() []string {
 	text, err := os.ReadFile(filepath.Join(l.data(), "postmaster.pid"))
 	if err != nil {
@@ -136,25 +136,25 @@ func (l location) lockFile() []string {
 	return strings.Split(string(text), "\n")
 }
 
-// evict waits for the server of a launcher that died, after telling it to stop,
-// and then removes its lock file. PostgreSQL itself would go by the process id in
-// that file, which after a restart of a container or machine may be anyone's.
-// The caller holds the lock, so no living launcher has a server here.
-func (l location) evict(ctx context.Context) error {
+// stopOrphanedServer stops a server whose parent process has died, waits until it has ended, and removes
+// its lock file. PostgreSQL itself would trust the process id in that file, which may be that of
+// another process after a restart of the container or machine. The caller holds the lock of the
+// cluster, so that no running process has a server here.
+func (l location) stopOrphanedServer(ctx context.Context) error {
 	lines := l.lockFile()
 	if lines == nil {
 		return nil
 	}
-	leader, _ := strconv.Atoi(lines[0])
+	postmasterPID, _ := strconv.Atoi(lines[0])
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	began, sent := time.Now(), syscall.Signal(0)
-	for left := residents(l.data(), leader); len(left) > 0; left = residents(l.data(), leader) {
+	for left := serverProcesses(l.data(), postmasterPID); len(left) > 0; left = serverProcesses(l.data(), postmasterPID) {
 		signal := syscall.SIGINT
-		if slices.Contains(left, leader) {
-			left = []int{leader}
+		if slices.Contains(left, postmasterPID) {
+			left = []int{postmasterPID}
 		} else {
-			signal = syscall.SIGQUIT // orphans of a killed postmaster, which would do the same
+			signal = syscall.SIGQUIT // backends of a killed postmaster
 		}
 		if time.Since(began) > stopTimeout {
 			signal = syscall.SIGQUIT
@@ -171,6 +171,6 @@ func (l location) evict(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-	// After an orderly end it is gone.
+	// After an orderly shutdown the file does not exist.
 	return os.RemoveAll(filepath.Join(l.data(), "postmaster.pid"))
 }

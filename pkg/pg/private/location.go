@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// elsewhere holds the clusters whose data folder the server's account cannot
-// reach: root's home, for one, is closed to everybody else.
-const elsewhere = "/var/lib/doorward"
+// fallbackFolder has the clusters whose data folder the account of the server cannot access: the home
+// of root, for example, is closed to other users.
+const fallbackFolder = "/var/lib/doorward"
 
-// port names the socket; nothing listens on a network.
+// port is a part of the name of the socket; the server does not listen on a network.
 const port = "5432"
 
-// Scratch returns a folder for clusters that may be lost with the machine: in
-// memory where there is plenty, since most of a first start is writing files.
+// Scratch returns a folder for temporary clusters: in memory if enough is free, because most of the
+// first start of a cluster is writing files.
 func Scratch() string {
-	const memory, plenty = "/dev/shm", 2 << 30
+	const memory, enough = "/dev/shm", 2 << 30
 	var volume syscall.Statfs_t
-	if err := syscall.Statfs(memory, &volume); err == nil && uint64(volume.Bavail)*uint64(volume.Bsize) > plenty {
+	if err := syscall.Statfs(memory, &volume); err == nil && uint64(volume.Bavail)*uint64(volume.Bsize) > enough {
 		return memory
 	}
 	return os.TempDir()
@@ -34,14 +34,14 @@ func Scratch() string {
 
 // location is the folder of one cluster and the account that runs it. It holds
 //
-//	data/          the cluster, complete since the moment it has this name
-//	data.new-*     a cluster in the making, worthless if the making was cut short
-//	run            the socket's folder, or a link to it
-//	lock           locked by the process that runs the cluster, and its id
-//	postgres.log   unless the log goes elsewhere
+//	data/          the cluster, which gets this name when it is complete
+//	data.new-*     a cluster that is being created, or whose creation was interrupted
+//	run            the folder of the socket, or a link to it
+//	lock           locked by the process that runs the cluster, with its process id
+//	postgres.log   the log, unless Config.Log is set
 //
-// Under root the folder itself stays root's, and data and run are the
-// account's, so that the account can plant no link for root to follow.
+// If this process is root, the folder itself is owned by root, and data and run by the account, so
+// that the account cannot make a link which root would follow.
 type location struct {
 	dir     string // absolute, without links
 	account account
@@ -49,14 +49,14 @@ type location struct {
 
 func (l location) data() string { return filepath.Join(l.dir, "data") }
 
-// locate finds or makes the folder for a cluster whose home is Dir.
+// locate returns the location of the cluster of Config.Dir, and creates its folder if necessary.
 func locate(dir string) (location, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return location{}, err
 	}
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return create(dir)
+		return createLocation(dir)
 	}
 	resolved, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -67,10 +67,10 @@ func locate(dir string) (location, error) {
 	if err != nil {
 		return location{}, fmt.Errorf("PostgreSQL's folder: %w", err)
 	}
-	return existing(dir, resolved)
+	return existingLocation(dir, resolved)
 }
 
-func existing(dir, resolved string) (location, error) {
+func existingLocation(dir, resolved string) (location, error) {
 	info, err := os.Stat(filepath.Join(resolved, "data"))
 	if errors.Is(err, os.ErrNotExist) {
 		info, err = os.Stat(resolved)
@@ -86,7 +86,7 @@ func existing(dir, resolved string) (location, error) {
 		return location{}, fmt.Errorf("the cluster in %s: %w", resolved, err)
 	}
 	if uid, _ := owner(info); asRoot() && uid == 0 {
-		// Root made this folder and no cluster in it yet.
+		// Root has created this folder, without a cluster yet.
 		if err := os.Chmod(resolved, 0o711); err != nil {
 			return location{}, err
 		}
@@ -98,16 +98,16 @@ func existing(dir, resolved string) (location, error) {
 	if at == "" {
 		return location{dir: resolved, account: account}, nil
 	}
-	// An empty folder may be replaced by a link; os.Remove refuses any other.
+	// An empty folder may be replaced by a link; os.Remove fails for any other folder.
 	if dir == resolved && os.Remove(dir) == nil {
-		return create(dir)
+		return createLocation(dir)
 	}
 	return location{}, fmt.Errorf("the account %s, which runs PostgreSQL, cannot reach %s: %s is closed to it", account.name, resolved, at)
 }
 
-// create makes the folder, or a link in its place to one that the account can
-// reach. Missing parents are made so that it can reach those.
-func create(dir string) (location, error) {
+// createLocation creates the folder, or in its place a link to a folder that the account can access.
+// It creates missing parents so that the account can access them.
+func createLocation(dir string) (location, error) {
 	account, err := ourAccount()
 	if err != nil {
 		return location{}, err
@@ -129,10 +129,10 @@ func create(dir string) (location, error) {
 	}
 	resolved := filepath.Join(parent, filepath.Base(dir))
 	if at != "" {
-		if err := errors.Join(os.MkdirAll(elsewhere, 0o711), os.Chmod(elsewhere, 0o711)); err != nil {
+		if err := errors.Join(os.MkdirAll(fallbackFolder, 0o711), os.Chmod(fallbackFolder, 0o711)); err != nil {
 			return location{}, err
 		}
-		resolved = filepath.Join(elsewhere, strings.ToLower(rand.Text()[:16]))
+		resolved = filepath.Join(fallbackFolder, strings.ToLower(rand.Text()[:16]))
 	}
 	if err := os.Mkdir(resolved, mode); err != nil && !errors.Is(err, os.ErrExist) {
 		return location{}, err
@@ -143,7 +143,7 @@ func create(dir string) (location, error) {
 	if at != "" {
 		if err := os.Symlink(resolved, dir); err != nil {
 			err = errors.Join(err, os.Remove(resolved))
-			if errors.Is(err, os.ErrExist) { // another launcher was faster
+			if errors.Is(err, os.ErrExist) { // another process was faster
 				return locate(dir)
 			}
 			return location{}, err
@@ -152,8 +152,7 @@ func create(dir string) (location, error) {
 	return location{dir: resolved, account: account}, nil
 }
 
-// open opens a file of the launcher's in the folder, creating it for the account that
-// owns the folder.
+// open opens or creates a file of this process in the folder, owned by the owner of the folder.
 func (l location) open(name string, flag int) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(l.dir, name), flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -172,8 +171,8 @@ func (l location) open(name string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// lock makes this process the only one that runs the cluster, until the file is
-// closed or the process dies.
+// lock takes the file lock of the cluster: no other process can run the cluster until unlock, or until
+// this process dies. It returns ErrRunning if another process runs the cluster.
 func (l location) lock(ctx context.Context) (*os.File, error) {
 	file, err := l.open("lock", os.O_RDWR)
 	if err != nil {
@@ -190,8 +189,8 @@ func (l location) lock(ctx context.Context) (*os.File, error) {
 			_ = file.Close()
 			return nil, fmt.Errorf("PostgreSQL in %s is %w, pid %d", l.dir, ErrRunning, pid)
 		}
-		// A child that was being born when the holder was killed has the lock
-		// for another moment, or the new holder is about to write its id.
+		// A child process that was being started when the holder was killed still has the
+		// lock for a moment, or the new holder has not written its process id yet.
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(fmt.Errorf("lock the cluster in %s: %w", l.dir, context.Cause(ctx)), file.Close())
@@ -210,15 +209,14 @@ func (l location) lock(ctx context.Context) (*os.File, error) {
 	return file, nil
 }
 
-// unlock says so, because a child that is just being born may hold the file open
-// beyond a mere close.
+// unlock releases the lock explicitly, because a child process that is being started may still have
+// the file open after it is closed here.
 func unlock(file *os.File) {
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 	_ = file.Close()
 }
 
-// openLog appends to the log, but begins it again once it is large: the server
-// writes a few lines at each start and stop.
+// openLog opens the log for appending, and truncates it if it is larger than 1 MiB.
 func (l location) openLog() (*os.File, error) {
 	file, err := l.open("postgres.log", os.O_WRONLY|os.O_APPEND)
 	if err != nil {
@@ -230,16 +228,16 @@ func (l location) openLog() (*os.File, error) {
 	return file, nil
 }
 
-// socketFolder makes an empty 0700 folder for the server's socket: here, or,
-// where a socket's path would be too long or the file system has no sockets, in
-// the folder for temporary files, with a link to it so that it is found again.
+// socketFolder creates an empty folder with the mode 0700 for the socket of the server: run, or, if the
+// path of the socket would be too long or the file system supports no sockets, a folder for
+// temporary files, with the link run to it.
 func (l location) socketFolder() (string, error) {
-	l.dropSocketFolder()
+	l.removeSocketFolder()
 	run := filepath.Join(l.dir, "run")
 	if err := os.Mkdir(run, 0o700); err != nil {
 		return "", err
 	}
-	if takesSocket(run) {
+	if supportsSocket(run) {
 		return run, l.account.chown(run)
 	}
 	if err := os.Remove(run); err != nil {
@@ -256,7 +254,7 @@ func (l location) socketFolder() (string, error) {
 			refused = append(refused, err)
 			continue
 		}
-		if !takesSocket(short) {
+		if !supportsSocket(short) {
 			refused = append(refused, fmt.Errorf("%s takes no socket", parent), os.Remove(short))
 			continue
 		}
@@ -268,9 +266,9 @@ func (l location) socketFolder() (string, error) {
 	return "", fmt.Errorf("found no folder for the server's socket: %w", errors.Join(refused...))
 }
 
-// dropSocketFolder removes what socketFolder made, now or in an earlier life.
-// What remains after an error is replaced or reported at the next start.
-func (l location) dropSocketFolder() {
+// removeSocketFolder removes the folder and the link of socketFolder, also those of an earlier start.
+// It ignores errors: the next start removes the rest, or reports the error.
+func (l location) removeSocketFolder() {
 	run := filepath.Join(l.dir, "run")
 	short, err := os.Readlink(run)
 	if err == nil && strings.HasPrefix(filepath.Base(short), "doorward-") {
@@ -283,8 +281,9 @@ func (l location) dropSocketFolder() {
 	_ = os.RemoveAll(run)
 }
 
-// takesSocket finds out by trying, with a name as long as the server's.
-func takesSocket(dir string) bool {
+// supportsSocket reports whether a socket can be created in a folder, with a name as long as that of the
+// server.
+func supportsSocket(dir string) bool {
 	listener, err := net.Listen("unix", filepath.Join(dir, ".s.PGTRY."+port))
 	if err != nil {
 		return false

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// postmaster is the server's first process, the parent of all others.
+// postmaster is the main process of the server, the parent of all its processes.
 type postmaster struct {
 	command *exec.Cmd
-	log     *lastWords
+	log     *outputTail
 }
 
-// postmaster starts the server on a data folder. On Linux it ends when this
-// process dies, in the orderly way, however this process dies.
+// postmaster starts the server on a data folder. On Linux it gets SIGINT (fast shutdown) when this
+// process dies, even if this process is killed.
 func (a account) postmaster(bin, data string, settings []string, log io.Writer) (*postmaster, error) {
 	arguments := []string{"-D", data}
 	for _, setting := range settings {
@@ -30,12 +30,12 @@ func (a account) postmaster(bin, data string, settings []string, log io.Writer) 
 	}
 	p := &postmaster{
 		command: a.command(context.Background(), filepath.Join(bin, "postgres"), data, arguments, syscall.SIGINT),
-		log:     &lastWords{to: log},
+		log:     &outputTail{to: log},
 	}
 	p.command.Stdout, p.command.Stderr = p.log, p.log
-	// A backend that outlives a killed postmaster holds the log open for a moment.
+	// A backend of a killed postmaster has the log open for another moment.
 	p.command.WaitDelay = time.Second
-	if err := start(p.command); err != nil {
+	if err := startProcess(p.command); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -43,10 +43,10 @@ func (a account) postmaster(bin, data string, settings []string, log io.Writer) 
 
 func (p *postmaster) pid() int { return p.command.Process.Pid }
 
-// signal is harmless once the process has ended.
+// signal sends a signal; it does nothing after the process has ended.
 func (p *postmaster) signal(signal os.Signal) { _ = p.command.Process.Signal(signal) }
 
-// wait returns how the process ended, never nil, with the end of its log.
+// wait waits until the process ends. It returns how it ended, with the end of its log, and never nil.
 func (p *postmaster) wait() error {
 	err := p.command.Wait()
 	if err == nil {
@@ -55,14 +55,14 @@ func (p *postmaster) wait() error {
 	return fmt.Errorf("%w\n%s", err, p.log)
 }
 
-// run runs a program of PostgreSQL's to its end and returns what it said, which
-// is also in the error. It dies with this process.
+// run runs a program of PostgreSQL to its end and returns its output, which is also in the error. On
+// Linux the program is killed when this process dies.
 func (a account) run(ctx context.Context, program, dir string, arguments []string) (string, error) {
-	said := &lastWords{to: io.Discard}
+	said := &outputTail{to: io.Discard}
 	command := a.command(ctx, program, dir, arguments, syscall.SIGKILL)
 	command.Stdout, command.Stderr = said, said
 	command.WaitDelay = time.Second
-	err := start(command)
+	err := startProcess(command)
 	if err == nil {
 		err = command.Wait()
 	}
@@ -72,9 +72,9 @@ func (a account) run(ctx context.Context, program, dir string, arguments []strin
 	return said.String(), nil
 }
 
-// command is a program run by the account, in a folder that the account can
-// enter. It is out of reach of the terminal's Ctrl-C, which is the launcher's to
-// handle, and sees nothing of our environment, where secrets may be.
+// command returns a command that runs a program as the account, in a folder that the account can
+// enter. It does not get the Ctrl-C of the terminal, which this process handles, nor the environment
+// of this process, which may have secrets.
 func (a account) command(ctx context.Context, program, dir string, arguments []string, death syscall.Signal) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = dir
@@ -82,13 +82,13 @@ func (a account) command(ctx context.Context, program, dir string, arguments []s
 	if libraries, set := os.LookupEnv("LD_LIBRARY_PATH"); set {
 		command.Env = append(command.Env, "LD_LIBRARY_PATH="+libraries)
 	}
-	command.SysProcAttr = attributes(a.credential(), death)
+	command.SysProcAttr = processAttributes(a.credential(), death)
 	return command
 }
 
-// starter is a goroutine that keeps its thread for ever: Linux sends the signal
-// of a parent's death when the thread that started the child ends.
-var starter = sync.OnceValue(func() chan<- func() {
+// processStarter is a goroutine that starts processes and is locked to its thread for ever: Linux sends
+// the signal of the parent's death (Pdeathsig) when the thread that has started the child ends.
+var processStarter = sync.OnceValue(func() chan<- func() {
 	starts := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -99,35 +99,35 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return starts
 })
 
-func start(command *exec.Cmd) error {
+func startProcess(command *exec.Cmd) error {
 	result := make(chan error)
-	starter() <- func() { result <- command.Start() }
+	processStarter() <- func() { result <- command.Start() }
 	return <-result
 }
 
-// lastWords passes output on and keeps its end for the error that reports how a
+// outputTail writes output to a writer, and keeps the end of it for the error that reports how a
 // program ended.
-type lastWords struct {
-	mu  sync.Mutex
-	to  io.Writer
-	end []byte
+type outputTail struct {
+	mu   sync.Mutex
+	to   io.Writer
+	tail []byte
 }
 
-const wordsKept = 2000
+const maxTail = 2000
 
-func (w *lastWords) Write(p []byte) (int, error) {
+func (w *outputTail) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.end = append(w.end, p...)
-	if len(w.end) > wordsKept {
-		w.end = bytes.Clone(w.end[len(w.end)-wordsKept:])
+	w.tail = append(w.tail, p...)
+	if len(w.tail) > maxTail {
+		w.tail = bytes.Clone(w.tail[len(w.tail)-maxTail:])
 	}
 	_, _ = w.to.Write(p) // the server goes on when its log is on a full disk
 	return len(p), nil
 }
 
-func (w *lastWords) String() string {
+func (w *outputTail) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return strings.TrimSpace(string(w.end))
+	return strings.TrimSpace(string(w.tail))
 }

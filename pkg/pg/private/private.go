@@ -1,14 +1,12 @@
-// Package private runs a PostgreSQL server of our own as a child process, from
-// the binaries found on the machine: for standalone, which needs a database
-// without asking for one, and for tests (see pgtest).
+// Package private runs a private (embedded) PostgreSQL server as a child process, from the binaries
+// found on the machine: for standalone, and for tests (package pgtest).
 //
-// The server listens on a unix socket in a folder that only its account can
-// enter, and nowhere else, so it needs no password. It ends with the process
-// that started it, also when that process is killed, and a cluster survives the
-// sudden death of either at any moment, its own making included.
+// The server listens only on a unix socket, in a folder that only its account can enter, so that it
+// needs no password. It stops when the process that started it ends, also when that is killed. The
+// data survives a kill of either process at any moment, also while the cluster is being created.
 //
-// Read on in location.go (where a cluster lies), account.go (the user that runs it),
-// cluster.go (how it is made and tuned) and postmaster.go (the child process).
+// location.go has the folder of a cluster, account.go the user that runs it, cluster.go its creation
+// (initdb) and settings, and postmaster.go the child process.
 package private
 
 import (
@@ -28,8 +26,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Role is the superuser that owns everything in the cluster, and Database the
-// database that Start creates for it.
+// Role is the superuser of the cluster, and Database the database that Start creates.
 const (
 	Role     = "doorward"
 	Database = "doorward"
@@ -39,14 +36,14 @@ const (
 // runs the cluster.
 var ErrRunning = errors.New("already running")
 
-// stopTimeout is how long a server may take to end at once.
+// stopTimeout is how long a server may take for an immediate shutdown.
 const stopTimeout = 10 * time.Second
 
-// Config says where the cluster lies and how it is run.
+// Config describes a cluster and its server.
 type Config struct {
-	Dir            string    // the cluster's home, created when missing; a link is followed
-	Bin            string    // folder of initdb and postgres; empty: the newest found, or the one that made the cluster
-	Durable        bool      // whether a commit survives a crash of the machine; tests do without
+	Dir            string    // folder of the cluster, created if it does not exist; a symbolic link is followed
+	Bin            string    // folder of initdb and postgres; empty: the newest on the machine, or the version that created the cluster
+	Durable        bool      // fsync: a commit survives a crash of the machine; false for tests
 	MaxConnections int       // 0 means 100
 	Log            io.Writer // the server's log; nil: the file postgres.log in Dir
 }
@@ -63,9 +60,8 @@ type Server struct {
 	err      error // set before done is closed
 }
 
-// Start makes the cluster if there is none, starts its server, and returns once
-// the database Database answers. The context bounds the starting, not the
-// server's life.
+// Start creates the cluster if there is none, starts its server, and returns when the database
+// Database answers. The context bounds the start only; the server runs on when it ends.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	at, err := locate(cfg.Dir)
 	if err != nil {
@@ -76,7 +72,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{location: at, lock: lock, done: make(chan struct{})}
-	if err := s.launch(ctx, cfg); err != nil {
+	if err := s.startServer(ctx, cfg); err != nil {
 		s.release()
 		return nil, fmt.Errorf("PostgreSQL in %s: %w", at.dir, err)
 	}
@@ -89,7 +85,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) launch(ctx context.Context, cfg Config) error {
+func (s *Server) startServer(ctx context.Context, cfg Config) error {
 	bin, err := binariesFor(cfg.Bin, s.location.version())
 	if err != nil {
 		return err
@@ -97,7 +93,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err := s.location.account.canRun(bin); err != nil {
 		return err
 	}
-	if err := s.location.evict(ctx); err != nil {
+	if err := s.location.stopOrphanedServer(ctx); err != nil {
 		return err
 	}
 	if err := s.location.initialize(ctx, bin, cfg.Durable); err != nil {
@@ -126,8 +122,8 @@ func address(sockets, database string) string {
 	return at.String()
 }
 
-// Running returns the address of the database Database of the server that another
-// process of the same account, or of any if we are root, runs in a folder.
+// Running returns the address of the database Database of the server that another process runs in a
+// folder: a process of the same account, or of any account if this process is root.
 func Running(dir string) (url string, err error) {
 	sockets, err := filepath.EvalSymlinks(filepath.Join(dir, "run"))
 	if err == nil {
@@ -139,15 +135,15 @@ func Running(dir string) (url string, err error) {
 	return address(sockets, Database), nil
 }
 
-// Location is the folder that really holds the cluster, which is not Config.Dir
-// where the server's account cannot reach that.
+// Location returns the folder of the cluster, which is not Config.Dir if the account of the server
+// cannot access that.
 func (s *Server) Location() string { return s.location.dir }
 
-// Done is closed when the server has ended, for whatever reason.
+// Done is closed when the server has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is nil while the server runs and after a Stop; otherwise it says how the
-// server ended, with the end of its log.
+// Err returns nil while the server runs and after Stop; otherwise how the server ended, with the end
+// of its log.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:
@@ -157,9 +153,9 @@ func (s *Server) Err() error {
 	}
 }
 
-// Stop ends the server: connections are cut, transactions rolled back, and the
-// data written out. When the context ends first it is cut off, which costs a
-// recovery at the next start, and the error says so. Stopping twice is harmless.
+// Stop stops the server (fast shutdown): it closes connections, rolls back transactions and writes the
+// data out. If the context ends first, it kills the server and returns an error; then the next start
+// needs a recovery. It may be called twice.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
 	s.process.signal(syscall.SIGINT)
@@ -187,17 +183,17 @@ func (s *Server) watch() {
 	close(s.done)
 }
 
-// release leaves the cluster to the next launcher.
+// release releases the lock of the cluster.
 func (s *Server) release() {
-	s.location.dropSocketFolder()
+	s.location.removeSocketFolder()
 	if s.log != nil {
 		_ = s.log.Close()
 	}
 	unlock(s.lock)
 }
 
-// awaitReady waits for the server's own word that it takes connections, so that
-// a long recovery is waited for and a refusal is reported at once.
+// awaitReady waits until the server reports in its lock file that it accepts connections, so that it
+// waits for a long recovery, and returns an error at once if the server ends.
 func (s *Server) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -216,7 +212,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// ready reads the status line that the postmaster keeps in its lock file.
+// ready reads the status line of the postmaster in its lock file.
 func (s *Server) ready() bool {
 	lines := s.location.lockFile()
 	return len(lines) >= 8 && lines[0] == strconv.Itoa(s.process.pid()) && strings.TrimSpace(lines[7]) == "ready"
@@ -237,8 +233,7 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 	return err
 }
 
-// Remove deletes a cluster that nobody runs, wherever it lies, and Dir with it.
-// It returns ErrRunning if somebody does.
+// Remove deletes a cluster, and Dir with it. It returns ErrRunning if a process runs the cluster.
 func Remove(ctx context.Context, dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -252,10 +247,10 @@ func Remove(ctx context.Context, dir string) error {
 		return err
 	}
 	defer unlock(lock)
-	if err := at.evict(ctx); err != nil {
+	if err := at.stopOrphanedServer(ctx); err != nil {
 		return err
 	}
-	at.dropSocketFolder()
+	at.removeSocketFolder()
 	if err := os.RemoveAll(at.dir); err != nil {
 		return err
 	}

@@ -269,13 +269,13 @@ func TestKilledPostmaster(t *testing.T) {
 	// After a restart of a container the id in the lock files may be anyone's,
 	// also a process of the server's own account.
 	stranger := exec.Command("cat")
-	stranger.SysProcAttr = attributes(server.location.account.credential(), syscall.SIGKILL)
+	stranger.SysProcAttr = processAttributes(server.location.account.credential(), syscall.SIGKILL)
 	stranger.Dir = "/"
 	hold, err := stranger.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := start(stranger); err != nil {
+	if err := startProcess(stranger); err != nil {
 		t.Fatal(err)
 	}
 	lockFile := filepath.Join(server.location.data(), "postmaster.pid")

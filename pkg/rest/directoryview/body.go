@@ -15,9 +15,9 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 )
 
-// CreateAccount makes an account in the resource of the path and answers 201. Where the
-// body has a login at a provider, it answers with the account of that: 201 for a new
-// one, 200 otherwise.
+// CreateAccount creates an account in the resource of the path and answers 201. Where the body
+// has a social login (providerData), it answers with the account of the provider's user:
+// 201 for a new account, 200 otherwise.
 func (v Views) CreateAccount(
 	create func(context.Context, id.Ref, directoryapi.CreateAccount) (directoryapi.Account, error),
 	provide func(context.Context, id.Ref, directoryapi.SocialLogin) (directoryapi.ProviderAccountResult, error),
@@ -49,8 +49,8 @@ func (v Views) CreateAccount(
 	}
 }
 
-// readNewAccount reads what the body and the query say of a new account. social is the
-// login at a provider in its place, if the body has one.
+// readNewAccount parses the body and the query that create an account. social is the social
+// login, if the body has one; else it is nil.
 func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
 	var body struct {
 		directoryapi.NewAccount
@@ -71,7 +71,7 @@ func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAc
 			return in, nil, err
 		}
 	}
-	if err := given(c, "registrationWorkflowEnabled", "passwordFormat"); err != nil {
+	if err := checkRepeated(c, "registrationWorkflowEnabled", "passwordFormat"); err != nil {
 		return in, nil, err
 	}
 	if in.Workflow, err = rest.Flag(c, "registrationWorkflowEnabled", true); err != nil {
@@ -87,9 +87,10 @@ func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAc
 	return in, social, nil
 }
 
-// given refuses the options of a query that have several values. One that is repeated
-// with the same value counts once (docs/interface/search.md#filters).
-func given(c *fiber.Ctx, options ...string) error {
+// checkRepeated returns apierr.ParameterRepeated for an option of the query that has several
+// values. An option that is repeated with the same value counts once
+// (docs/interface/search.md#filters).
+func checkRepeated(c *fiber.Ctx, options ...string) error {
 	for _, option := range options {
 		values := c.Context().QueryArgs().PeekMulti(option)
 		if slices.ContainsFunc(values, func(value []byte) bool { return !bytes.Equal(value, values[0]) }) {

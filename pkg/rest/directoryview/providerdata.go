@@ -10,9 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// providerData is the member of that name in a body that creates an account: a
-// social login, or the link of a representation that is sent back, which says
-// nothing.
+// providerData is the member providerData of a body that creates an account: a social login, or
+// the link of a representation that a client sends back, which is ignored.
 type providerData struct {
 	ProviderID        field.Text                       `json:"providerId"`
 	AccessToken       field.Of[secure.Secret]          `json:"accessToken"`
@@ -24,7 +23,7 @@ type providerData struct {
 	isLink bool
 }
 
-// UnmarshalJSON reads the members, and refuses others.
+// UnmarshalJSON decodes the members, and refuses unknown members.
 func (d *providerData) UnmarshalJSON(data []byte) error {
 	var link map[string]json.RawMessage
 	if err := json.Unmarshal(data, &link); err == nil {
@@ -36,7 +35,7 @@ func (d *providerData) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(d), nil)
 }
 
-// ReadProviderData reads the login of a member providerData.
+// ReadProviderData decodes and validates the social login of a member providerData.
 func ReadProviderData(data []byte) (*directoryapi.SocialLogin, error) {
 	var d providerData
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -57,7 +56,7 @@ const (
 	maxRedirectURI = 2000
 )
 
-// login reads and checks the members.
+// login validates the members.
 func (d providerData) login() (*directoryapi.SocialLogin, error) {
 	provider, err := field.Required(d.ProviderID, "providerData.providerId", maxProviderID)
 	if err != nil {

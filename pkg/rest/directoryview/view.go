@@ -1,5 +1,5 @@
-// Package directoryview has what the directory and the application services
-// share of HTTP: the representations of accounts and groups, and the body that
+// Package directoryview has what the REST APIs of the directory service and of the application
+// service have in common: the representations of accounts and groups, and the body that
 // creates an account.
 package directoryview
 
@@ -55,14 +55,14 @@ type AccountView struct {
 	Factors                href.Link  `json:"factors"`
 }
 
-// Views renders what the two services share; the views of each embed it.
+// Views renders accounts and groups; the views of both services embed it.
 type Views struct {
 	Base  href.Base
 	Alias alias.Alias
 }
 
 // ProviderID returns a providerId as clients of this deployment know it: that of cloud
-// directories is the alias, unless the alias is the neutral word (docs/interface/conventions.md#the-alias).
+// directories is the alias of the deployment, if it has one (docs/interface/conventions.md#the-alias).
 func (v Views) ProviderID(providerID string) string {
 	if providerID == directoryapi.Native && v.Alias != alias.Neutral {
 		return string(v.Alias)

@@ -1,12 +1,13 @@
-// Package resttest calls a service's HTTP application in tests, as the
-// gateway would, and compares answers with golden files.
+// Package resttest sends requests to the HTTP application of a service in tests, as the gateway does,
+// and compares the answers with golden files.
 //
 //	client := resttest.New(t, app, signer, caller.Caller{Tenant: tenant})
 //	client.Post("/v1/directories", `{"name":"Staff"}`).Want(201).Golden("directory_created")
 //
-// A golden file holds status, Location and body. Ids, times, tokens, certificates,
+// A golden file has the status, the Location and the body. Ids, times, tokens, certificates,
 // their fingerprints and the two words of a Client API's domain differ from run to run
-// and are written as <id 1>, <time>, <token>, <certificate>, <fingerprint>, <label>. Rewrite the files with: go test ./... -update
+// and are replaced by <id 1>, <time>, <token>, <certificate>, <fingerprint>, <label>. Rewrite the
+// files with: go test ./... -update
 package resttest
 
 import (
@@ -39,7 +40,7 @@ type Client struct {
 	signer *caller.Signer
 	from   caller.Caller
 	header http.Header
-	times  bool // golden files hold times as they are
+	times  bool // golden files have times unchanged
 }
 
 // New makes a client.
@@ -47,8 +48,8 @@ func New(t testing.TB, app *fiber.App, signer *caller.Signer, from caller.Caller
 	return &Client{t: t, app: app, signer: signer, from: from}
 }
 
-// WithTimes returns a client whose golden files hold times as they are, for a
-// service whose clock the test moves.
+// WithTimes returns a client whose golden files have times unchanged, for a service with a fake
+// clock.
 func (c *Client) WithTimes() *Client {
 	other := *c
 	other.times = true
@@ -72,7 +73,7 @@ func (c *Client) With(name, value string) *Client {
 	return &other
 }
 
-// Answer is what came back.
+// Answer is the answer to a request.
 type Answer struct {
 	t      testing.TB
 	what   string

@@ -19,9 +19,9 @@ import (
 	"github.com/doorward/doorward/pkg/alias"
 )
 
-// The limits of an imported hash. Each login attempt costs its work and keeps a
-// worker from the logins of all others: at these limits it takes about a second,
-// some 25 times a hash of the default cost. bcrypt is rarely used above 12.
+// The limits of an imported hash. Each login attempt computes the hash and occupies a worker of the
+// pool: at these limits it takes about a second, some 25 times a hash of DefaultCost. A bcrypt
+// cost above 12 is rare.
 const (
 	minBcryptCost = 4
 	maxBcryptCost = 14
@@ -31,59 +31,58 @@ const (
 
 const neutralPrefix = "$service2$"
 
-// ParseImported reads a password hash in the modular crypt format
-// (docs/interface/accounts.md#password-hashes): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated hash as
-// $service2$, where the deployment's alias may stand for the word service. It
-// returns the form to store, or an error that says why it is no such hash or costs
-// too much. Imported hashes are compared with the bytes of a password as they are
-// sent: no exporter is known to have normalised them.
+// ParseImported validates a password hash in the modular crypt format that is imported
+// (docs/interface/accounts.md#password-hashes): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated
+// hash as $service2$, where the deployment's alias may stand for the word service. It returns the
+// text to store, or an error for an invalid hash or one that takes too long. Imported hashes are
+// compared with the bytes of a password as they are sent, without Unicode normalisation.
 func ParseImported(text string, word alias.Alias) (stored string, err error) {
 	text = word.Neutral(text, neutralPrefix)
 	_, err = parseImported(text)
 	return text, err
 }
 
-func parseImported(text string) (form, error) {
+func parseImported(text string) (storedHash, error) {
 	switch {
 	case len(text) > maxImported:
-		return form{}, fmt.Errorf("it has more than %d characters", maxImported)
+		return storedHash{}, fmt.Errorf("it has more than %d characters", maxImported)
 	case strings.HasPrefix(text, neutralPrefix):
 		return parseIterated(strings.TrimPrefix(text, neutralPrefix))
 	case len(text) > 4 && text[:2] == "$2" && strings.Contains("abxy", text[2:3]) && text[3] == '$':
 		return parseBcrypt(text[4:], text[2] == 'x')
 	}
-	return form{}, fmt.Errorf("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
+	return storedHash{}, fmt.Errorf("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
 }
 
-// iterated are the hash functions of $service2$ by their names.
-var iterated = map[string]func() hash.Hash{
+// iteratedAlgorithms are the hash functions of $service2$ by their names.
+var iteratedAlgorithms = map[string]func() hash.Hash{
 	"MD5": md5.New, "SHA-1": sha1.New, "SHA-256": sha256.New, "SHA-384": sha512.New384, "SHA-512": sha512.New,
 }
 
-// parseIterated reads ALGORITHM$ITERATIONS$SALT$HASH. The salt stands before
-// the password, in the first iteration only.
-func parseIterated(text string) (form, error) {
+// parseIterated parses ALGORITHM$ITERATIONS$SALT$HASH. The first iteration hashes the salt and the
+// password, each further one the result of the iteration before.
+func parseIterated(text string) (storedHash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 4 {
-		return form{}, fmt.Errorf("after its prefix stand an algorithm, iterations, a salt and a hash, parted by $")
+		return storedHash{}, fmt.Errorf("after its prefix stand an algorithm, iterations, a salt and a hash, parted by $")
 	}
-	digest, known := iterated[parts[0]]
+	digest, known := iteratedAlgorithms[parts[0]]
 	if !known {
-		return form{}, fmt.Errorf("its algorithm is none of MD5, SHA-1, SHA-256, SHA-384 and SHA-512")
+		return storedHash{}, fmt.Errorf("its algorithm is none of MD5, SHA-1, SHA-256, SHA-384 and SHA-512")
 	}
 	iterations, err := strconv.ParseUint(parts[1], 10, 32)
 	if err != nil || iterations < 1 || iterations > maxIterations {
-		return form{}, fmt.Errorf("its iterations are not a number from 1 to %d", maxIterations)
+		return storedHash{}, fmt.Errorf("its iterations are not a number from 1 to %d", maxIterations)
 	}
-	salt, err := standard(parts[2])
+	salt, err := decodeStandardBase64(parts[2])
 	if err != nil {
-		return form{}, fmt.Errorf("its salt is not Base64")
+		return storedHash{}, fmt.Errorf("its salt is not Base64")
 	}
-	want, err := standard(parts[3])
+	want, err := decodeStandardBase64(parts[3])
 	if err != nil || len(want) != digest().Size() {
-		return form{}, fmt.Errorf("its hash is not the Base64 of the %d bytes of %s", digest().Size(), parts[0])
+		return storedHash{}, fmt.Errorf("its hash is not the Base64 of the %d bytes of %s", digest().Size(), parts[0])
 	}
-	return form{matches: func(password []byte) bool {
+	return storedHash{matches: func(password []byte) bool {
 		h := digest()
 		h.Write(salt)
 		h.Write(password)
@@ -97,34 +96,34 @@ func parseIterated(text string) (form, error) {
 	}}, nil
 }
 
-// standard reads padded Base64 of the standard alphabet, without line breaks.
-func standard(text string) ([]byte, error) {
+// decodeStandardBase64 decodes padded Base64 of the standard alphabet, without line breaks.
+func decodeStandardBase64(text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, base64.CorruptInputError(0)
 	}
 	return base64.StdEncoding.Strict().DecodeString(text)
 }
 
-// bcrypt64 is bcrypt's own Base64. Some writers leave stray bits in the last
-// character; they are passed over, as bcrypt does.
+// bcrypt64 is the Base64 of bcrypt. Unused bits in the last character, which some programs do not
+// clear, are ignored, as bcrypt does.
 var bcrypt64 = base64.NewEncoding("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789").WithPadding(base64.NoPadding)
 
-// parseBcrypt reads COST$ and the salt and hash, of 22 and 31 characters.
-func parseBcrypt(text string, signExtended bool) (form, error) {
+// parseBcrypt parses COST$ and the salt and hash, of 22 and 31 characters.
+func parseBcrypt(text string, signExtended bool) (storedHash, error) {
 	if len(text) != 3+22+31 || text[2] != '$' {
-		return form{}, fmt.Errorf("a bcrypt hash has two digits of cost, $, and 53 characters of salt and hash")
+		return storedHash{}, fmt.Errorf("a bcrypt hash has two digits of cost, $, and 53 characters of salt and hash")
 	}
 	cost, err := strconv.ParseUint(text[:2], 10, 8)
 	if err != nil || cost < minBcryptCost || cost > maxBcryptCost {
-		return form{}, fmt.Errorf("its bcrypt cost is not a number from %02d to %d", minBcryptCost, maxBcryptCost)
+		return storedHash{}, fmt.Errorf("its bcrypt cost is not a number from %02d to %d", minBcryptCost, maxBcryptCost)
 	}
 	salt, badSalt := bcrypt64.DecodeString(text[3:25])
 	hash, badHash := bcrypt64.DecodeString(text[25:])
 	if badSalt != nil || badHash != nil || len(salt) != 16 || len(hash) != 23 {
-		return form{}, fmt.Errorf("its salt and hash are not in bcrypt's Base64")
+		return storedHash{}, fmt.Errorf("its salt and hash are not in bcrypt's Base64")
 	}
 	stored := []byte("$2b$" + text[:3] + bcrypt64.EncodeToString(salt) + bcrypt64.EncodeToString(hash))
-	return form{matches: func(password []byte) bool {
+	return storedHash{matches: func(password []byte) bool {
 		if signExtended {
 			password = signExtendedKey(password)
 		}
@@ -132,10 +131,9 @@ func parseBcrypt(text string, signExtended bool) (form, error) {
 	}}, nil
 }
 
-// signExtendedKey returns the key that $2x$ makes of a password: it keeps the
-// fault of crypt_blowfish before 1.1, which took bytes as signed, so that one of
-// 0x80 and above sets all bits before it in its word. The key fills the 18 words
-// that the key schedule takes, so that bcrypt computes with it as it is.
+// signExtendedKey returns the key of a password for $2x$, with the bug of crypt_blowfish before 1.1:
+// it read bytes as signed, so that a byte of 0x80 and above sets all bits before it in its
+// word. The key has all 18 words of the key schedule, so that bcrypt uses it without changes.
 func signExtendedKey(password []byte) []byte {
 	ring := append(slices.Clone(password), 0)
 	key := make([]byte, 0, 18*4)

@@ -1,5 +1,5 @@
-// Package metrictest reads the metrics of a test's process: it is the meter provider of
-// every test that imports it.
+// Package metrictest reads the metrics of the process in tests. It sets the meter provider of every
+// test that imports it.
 package metrictest
 
 import (
@@ -16,8 +16,8 @@ var reader = func() *sdkmetric.ManualReader {
 	return reader
 }()
 
-// Find returns the metrics of a name, one for each meter that has it. An error is that of
-// the gauges that could not be observed; the others are returned beside it.
+// Find returns the metrics with a name, one for each meter that has it. It also returns the error of
+// gauges that could not be observed.
 func Find(ctx context.Context, name string) (found []metricdata.Metrics, err error) {
 	var all metricdata.ResourceMetrics
 	err = reader.Collect(ctx, &all)

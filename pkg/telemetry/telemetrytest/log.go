@@ -17,7 +17,7 @@ type Log struct {
 	text bytes.Buffer
 }
 
-// NewLog takes the log of the process over. The test may not run beside another that does.
+// NewLog replaces the log of the process until the test ends. Tests with it must not run in parallel.
 func NewLog(t testing.TB) *Log {
 	t.Helper()
 	l, former := &Log{}, slog.Default()
@@ -33,8 +33,7 @@ func (l *Log) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
-// Audited returns the lines of the audit log of one kind, without what is the same in
-// all: time, level, message and kind.
+// Audited returns the lines of the audit log of one kind, without time, level, message and kind.
 func (l *Log) Audited(t testing.TB, kind string) (lines []map[string]any) {
 	t.Helper()
 	l.mu.Lock()

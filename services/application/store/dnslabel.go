@@ -70,7 +70,7 @@ func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applic
 	if err == nil && a.DNSLabel == label || err != nil && !errors.Is(err, apierr.NotFound) {
 		return a, err
 	}
-	s.labels.Forget(label) // another application has the label, or none
+	s.labels.Invalidate(label) // another application has the label, or none
 	return s.applicationByDNSLabel(ctx, label)
 }
 

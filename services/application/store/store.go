@@ -51,7 +51,7 @@ const loginOrderCacheSize = 50_000
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "application", now),
-		loginOrders: pg.NewCacheWithin(db, pg.RecentBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
+		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
 			loginOrderRow.dependsOn),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
 		// An application has the ids of its default mappings, so that its cache entry is
@@ -81,7 +81,7 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 // this process. Other processes are notified by triggers of the tables.
 func (tx *Tx) invalidateLoginOrders(tenant id.ID, owners ...id.ID) {
 	for _, owner := range owners {
-		tx.store.loginOrders.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})
-		tx.store.applications.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: owner})
+		tx.store.loginOrders.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: owner})
+		tx.store.applications.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: owner})
 	}
 }

@@ -45,7 +45,7 @@ type Store struct {
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "directory", now),
-		access:     pg.NewCacheWithin(db, pg.RecentBounds(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
+		access:     pg.NewCacheWithin(db, pg.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
 		accessFeed: pg.NewFeed(db, accessChannel),
 	}
 }
@@ -69,5 +69,5 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 // invalidateAccess invalidates the cached Access of an account, or of the accounts of a directory,
 // when the transaction commits.
 func (tx *Tx) invalidateAccess(tenant, of id.ID) {
-	tx.access.ForgetAfter(tx, id.Ref{Tenant: tenant, ID: of})
+	tx.access.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: of})
 }

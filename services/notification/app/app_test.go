@@ -155,7 +155,7 @@ func (w *world) open(exporter *tracetest.InMemoryExporter) (*run.Process, *app.A
 		w.t.Fatal(err)
 	}
 	if exporter != nil {
-		p.Telemetry.Trace(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+		p.Telemetry.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
 	}
 	a, err := app.Open(w.t.Context(), p, own, app.Peers{Directory: peer{}, Application: struct{ applicationapi.API }{}})
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *Store) CachedPolicy(ctx context.Context, tenant, application id.ID) (Po
 
 // InvalidatePolicy removes a policy that this process has changed from the cache.
 func (s *Store) InvalidatePolicy(tenant, application id.ID) {
-	s.policies.Forget(id.Ref{Tenant: tenant, ID: application})
+	s.policies.Invalidate(id.Ref{Tenant: tenant, ID: application})
 }
 
 // LockPolicy reads and locks a policy that the transaction will change. Where none is stored

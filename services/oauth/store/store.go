@@ -51,11 +51,11 @@ const policyCacheSize = 1 << 15
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	tokens := func(name string, kind TokenKind) *pg.Cache[Token] {
-		return pg.NewCacheWithin[Token](db, pg.RecentBounds(tokenCacheSize), name, "oauth.tokens", kind.selectByID(), nil)
+		return pg.NewCacheWithin[Token](db, pg.FreshBounds(tokenCacheSize), name, "oauth.tokens", kind.selectByID(), nil)
 	}
 	return &Store{
 		Databases: db, db: db, outbox: outbox.New(db, "oauth", now),
-		policies:   pg.NewCacheWithin[Policy](db, pg.RecentBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
+		policies:   pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens:     map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
@@ -80,5 +80,5 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 
 // invalidateToken removes a token from the cache when the transaction commits.
 func (tx *Tx) invalidateToken(kind TokenKind, tenant, token id.ID) {
-	tx.tokens[kind].ForgetAfter(tx, id.Ref{Tenant: tenant, ID: token})
+	tx.tokens[kind].InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: token})
 }

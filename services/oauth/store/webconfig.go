@@ -57,7 +57,7 @@ func (s *Store) CachedWebConfig(ctx context.Context, tenant, application id.ID) 
 
 // InvalidateWebConfig removes a web config that this process has changed from the cache.
 func (s *Store) InvalidateWebConfig(tenant, application id.ID) {
-	s.webConfigs.Forget(id.Ref{Tenant: tenant, ID: application})
+	s.webConfigs.Invalidate(id.Ref{Tenant: tenant, ID: application})
 }
 
 // LockWebConfig reads and locks a web config that the transaction will change. Where none is

@@ -1,5 +1,5 @@
-// Command generate writes the methods of pkg/client, and the document from which
-// oapi-codegen makes its types.
+// Command generate generates the methods of pkg/client, and the document from which oapi-codegen
+// generates its types.
 package main
 
 import (

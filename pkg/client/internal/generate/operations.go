@@ -12,14 +12,13 @@ import (
 	"github.com/doorward/doorward/pkg/openapi"
 )
 
-// omitted operations are for browsers and agents, or answer no JSON.
+// omitted are operations for browsers and LDAP agents, and operations without JSON answers.
 var omitted = []string{"startSamlLogin", "consumeSamlResponse", "listAgentChecks", "answerAgentCheck", "downloadAgent", "getCertificate"}
 
-// redirected operations answer with the address of a resource, to which the HTTP
-// client goes.
+// redirected are operations that answer with a redirect to a resource, which the HTTP client follows.
 var redirected = map[string]string{"getCurrentTenant": "Tenant", "validateToken": "AccessToken"}
 
-// described is what of the document the methods are made from.
+// described is the part of the document from which the methods are generated.
 type described struct {
 	Paths map[string]map[string]struct {
 		Summary     string
@@ -73,7 +72,7 @@ func (c *Client) {{.Name}}(ctx context.Context{{range .Args}}, {{.}} string{{end
 	{{- end}}
 {{end}}`))
 
-// operations writes a method for every operation of the management API.
+// operations returns the source of a method for every operation of the management API.
 func operations(document *openapi.Document) ([]byte, error) {
 	text, err := document.JSON()
 	if err != nil {
@@ -127,7 +126,7 @@ func operations(document *openapi.Document) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// name is the type of a schema, of several the first.
+// name returns the type of a schema; of several alternatives it is the first.
 func name(c content) string {
 	at := c.Schema.Ref
 	if choices := slices.Concat(c.Schema.AnyOf, c.Schema.OneOf); len(choices) > 0 {

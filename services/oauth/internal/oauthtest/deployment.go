@@ -86,7 +86,7 @@ func Open(t testing.TB) *Deployment {
 func (d *Deployment) Replica(t testing.TB) *oauth.Service {
 	t.Helper()
 	replica := *d
-	replica.DB = pg.Over(d.DB.Pool)
+	replica.DB = pg.FromPool(d.DB.Pool)
 	replica.Store = store.New(replica.DB, d.Clock.Now)
 	worktest.Start(t, replica.DB.Listen)
 	return replica.WithMasterKey(t, d.Master)

@@ -1,0 +1,28 @@
+package changefeed
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// registerMetrics registers the metric of the age of the last poll.
+func (f *Follower) registerMetrics() {
+	name := attribute.String("follower", f.cfg.Name)
+	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",
+		metric.WithDescription("time since a service last knew all changes of what it keeps of others: 0 before its first use"),
+		metric.WithUnit("s"),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			age := time.Duration(0)
+			if !f.currentAt.IsZero() {
+				age = f.cfg.Now().Sub(f.currentAt)
+			}
+			o.Observe(age.Seconds(), metric.WithAttributes(name))
+			return nil
+		}))
+}

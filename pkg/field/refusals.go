@@ -1,0 +1,103 @@
+package field
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/pkg/apierr"
+)
+
+// First returns the error that a client gets if several members of a body are invalid: a missing
+// required member first, then an invalid value, then any other error
+// (docs/interface/errors.md#statuses). Among errors of the same kind it is the first in order; the
+// error of a missing member names all missing members. It returns nil if all refusals are nil.
+func First(refusals ...error) error {
+	var first error
+	var required []error
+	best := 3
+	for _, err := range refusals {
+		if err == nil {
+			continue
+		}
+		rank := 2
+		switch {
+		case errors.Is(err, apierr.Required):
+			rank = 0
+			required = append(required, err)
+		case errors.Is(err, apierr.Invalid), errors.Is(err, apierr.Unsupported):
+			rank = 1
+		}
+		if rank < best {
+			first, best = err, rank
+		}
+	}
+	if len(required) > 1 {
+		return apierr.From(first).Because("%s", reasons(required))
+	}
+	return first
+}
+
+// reasons joins the different reasons of refusals.
+func reasons(refusals []error) string {
+	var all []string
+	for _, err := range refusals {
+		reason := strings.TrimSuffix(strings.TrimSuffix(apierr.From(err).Reason, notBlank), notNull)
+		for part := range strings.SplitSeq(reason, "; ") {
+			if !slices.Contains(all, part) {
+				all = append(all, part)
+			}
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// Refusals collects the errors of the members of a body.
+type Refusals []error
+
+// Add adds an error; nil adds nothing to the result of First.
+func (r *Refusals) Add(err error) { *r = append(*r, err) }
+
+// Optional sets to by field.Optional, if the body has the member. Null clears it.
+func (r *Refusals) Optional(to **string, in Text, name string, most int) {
+	if in.Present {
+		var err error
+		*to, err = Optional(in, name, most)
+		r.Add(err)
+	}
+}
+
+// Required sets to by field.Required, if the body has the member or the resource is new.
+func (r *Refusals) Required(to *string, in Text, name string, most int, isNew bool) {
+	if in.Present || isNew {
+		var err error
+		*to, err = Required(in, name, most)
+		r.Add(err)
+	}
+}
+
+// Verbatim sets to by field.Verbatim, if the body has the member or the resource is new.
+func (r *Refusals) Verbatim(to *string, in Text, name string, most int, isNew bool) {
+	if in.Present || isNew {
+		var err error
+		*to, err = Verbatim(in, name, most)
+		r.Add(err)
+	}
+}
+
+// Enum sets to by field.Enum; it stays unchanged if the body has no such member.
+func (r *Refusals) Enum(to *string, in Text, name string, words ...string) {
+	var err error
+	*to, err = Enum(in, name, *to, words...)
+	r.Add(err)
+}
+
+// Whole sets to by field.Whole; it stays unchanged if the body has no such member.
+func (r *Refusals) Whole(to *int, in Int, name string, least, most int) {
+	var err error
+	*to, err = Whole(in, name, *to, least, most)
+	r.Add(err)
+}
+
+// First returns the error that the client gets, or nil: see the function First.
+func (r Refusals) First() error { return First(r...) }

@@ -1,0 +1,50 @@
+package pg
+
+import (
+	"sync/atomic"
+
+	"github.com/doorward/doorward/pkg/changefeed"
+)
+
+// Feed reports the changes that PostgreSQL notifies of on a channel to other services which cache
+// answers of this service (pkg/changefeed).
+type Feed struct {
+	db        *DB
+	log       *changefeed.Log
+	listening atomic.Bool // the notifications of all shards arrive
+}
+
+// NewFeed makes the feed of a channel, whose notifications are those of a Cache. It must be called
+// before Listen.
+func NewFeed(db *DB, channelName string) *Feed {
+	f := &Feed{db: db, log: changefeed.NewLog()}
+	db.register(channelName, f.enable, f.append)
+	return f
+}
+
+// enable resets the log, because changes may have been missed.
+func (f *Feed) enable(on bool) {
+	f.listening.Store(on)
+	f.log.Reset()
+}
+
+func (f *Feed) append(payload string) {
+	if changed, named := parseChanged(payload); named {
+		f.log.Append(changed)
+	} else {
+		f.log.Reset()
+	}
+}
+
+// After returns the changes since a position: all that were committed more than maxStaleness ago. It
+// returns Behind if PostgreSQL has not confirmed that.
+func (f *Feed) After(position changefeed.Position) changefeed.Page {
+	behind := false
+	for _, shard := range f.db.allShards() {
+		behind = !shard.listener.isCurrent(maxStaleness) || behind // each shard is checked, so that its connection is pinged
+	}
+	if behind || !f.listening.Load() {
+		return changefeed.Page{Behind: true}
+	}
+	return f.log.After(position)
+}

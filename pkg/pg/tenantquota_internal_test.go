@@ -1,0 +1,87 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
+)
+
+func tenantContext(ctx context.Context) context.Context {
+	return caller.Into(ctx, caller.Caller{Tenant: id.New(time.Now())})
+}
+
+func TestATenantLeavesAQuarterOfThePoolToOthers(t *testing.T) {
+	for connections, want := range map[int32]int{1: 1, 2: 1, 3: 2, 4: 3, 8: 6, 20: 15} {
+		if s := newTenantQuota(connections); s.limit != want {
+			t.Errorf("of %d connections a tenant may use %d, want %d", connections, s.limit, want)
+		}
+	}
+}
+
+func TestQueriesOfATenantWaitForItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenantQuota(2)
+		noisy, quiet := tenantContext(t.Context()), tenantContext(t.Context())
+		first, _ := s.acquire(noisy)
+		var order []int
+		for n := range 3 {
+			go func() {
+				tenant, err := s.acquire(noisy)
+				if err != nil {
+					t.Error(err)
+				}
+				order = append(order, n)
+				s.release(tenant)
+			}()
+			synctest.Wait()
+		}
+		for _, ctx := range []context.Context{quiet, t.Context(), t.Context()} { // none waits
+			tenant, err := s.acquire(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.release(tenant)
+		}
+		if len(order) != 0 {
+			t.Fatalf("%v did not wait", order)
+		}
+		s.release(first)
+		synctest.Wait()
+		if len(order) != 3 || order[0] != 0 || order[1] != 1 || order[2] != 2 {
+			t.Errorf("the order was %v", order)
+		}
+		if len(s.used) != 1 || len(s.waiting) != 0 {
+			t.Errorf("%d tenants use connections and %d wait at the end, want 1 and 0", len(s.used), len(s.waiting))
+		}
+	})
+}
+
+func TestAWaitForAShareEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenantQuota(2)
+		ctx := tenantContext(t.Context())
+		first, _ := s.acquire(ctx)
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if _, err := s.acquire(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the wait ended with %v", err)
+		}
+		if waited := s.waitTime(); waited != time.Second {
+			t.Errorf("a wait of a second counts as %s", waited)
+		}
+		// A connection that is handed over as the wait ends goes to the next.
+		turn := make(chan struct{})
+		s.waiting[first] = append(s.waiting[first], turn)
+		s.release(first)
+		<-turn
+		s.abandon(first, turn)
+		if len(s.used) != 0 || len(s.waiting) != 0 {
+			t.Errorf("%d tenants use connections and %d wait at the end, want none", len(s.used), len(s.waiting))
+		}
+	})
+}
