@@ -109,24 +109,58 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// file is a path of the project in the text of a page.
-var file = regexp.MustCompile("`((?:\\.ci|compose|deploy|docs|gateway|pkg|services)[A-Za-z0-9_./-]*\\.[a-z]+)`")
+// file is a path of the project in the text of a page, with the names that are said to be in it.
+var file = regexp.MustCompile("`((?:\\.ci|compose|deploy|docs|gateway|pkg|services)[A-Za-z0-9_./-]*\\.[a-z]+)`" +
+	"(?: \\(((?:`[A-Za-z]+`(?:, )?)+)\\))?")
 
-// Every file that a page of docs names is there.
+var name = regexp.MustCompile("[A-Za-z]+")
+
+// Every file that a page of docs names is there, and has what is named behind it: "`file` (`name`)".
 func TestEveryFileOfThePagesExists(t *testing.T) {
 	named := 0
-	for _, page := range []string{"architecture.md", "flows.md", "howto.md"} {
+	for _, page := range []string{"architecture.md", "flows.md", "howto.md", "where-is.md"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", page))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, found := range file.FindAllStringSubmatch(string(text), -1) {
 			named++
-			if _, err := os.Stat(filepath.Join(root, found[1])); err != nil {
+			content, err := os.ReadFile(filepath.Join(root, found[1]))
+			if err != nil {
 				t.Errorf("docs/%s names %s, which is not there", page, found[1])
+				continue
+			}
+			for _, word := range name.FindAllString(found[2], -1) {
+				if !regexp.MustCompile(`\b` + word + `\b`).Match(content) {
+					t.Errorf("docs/%s says that %s has %s, which is not there", page, found[1], word)
+				}
 			}
 		}
 	}
+	if named < 200 {
+		t.Errorf("only %d files were found", named)
+	}
+}
+
+var pathOfGo = regexp.MustCompile(`\b(?:deploy|gateway|pkg|services)/[a-z0-9_/]+\.go\b`)
+
+// Every file that a comment names with its path is there.
+func TestEveryFileOfTheCommentsExists(t *testing.T) {
+	named := 0
+	walk(t, func(path, text string) {
+		for line := range strings.Lines(text) {
+			_, comment, is := strings.Cut(line, "//")
+			if !is {
+				continue
+			}
+			for _, found := range pathOfGo.FindAllString(comment, -1) {
+				named++
+				if _, err := os.Stat(filepath.Join(root, found)); err != nil {
+					t.Errorf("%s names %s, which is not there", path, found)
+				}
+			}
+		}
+	}, ".go")
 	if named < 40 {
 		t.Errorf("only %d files were found", named)
 	}
