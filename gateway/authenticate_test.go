@@ -239,7 +239,7 @@ func TestWithoutTheOAuthServiceNobodyComesIn(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if away {
-			return oauthapi.Key{}, apierr.Unavailable.After(time.Second)
+			return oauthapi.Key{}, apierr.Unavailable.WithRetryAfter(time.Second)
 		}
 		return s.keys.lookUp(in)
 	})

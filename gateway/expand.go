@@ -225,7 +225,7 @@ func (g *Gateway) fetch(ctx context.Context, signedCaller, address string) (*fas
 	case err == nil && status == fiber.StatusOK && isJSON(response) && len(response.Body()) > 0:
 		return response, nil
 	case err == nil && status == fiber.StatusServiceUnavailable:
-		err = apierr.Unavailable.After(time.Second)
+		err = apierr.Unavailable.WithRetryAfter(time.Second)
 	case err == nil && status >= 500:
 		err = fmt.Errorf("expand %s: the %s service answered %d", r.pattern, strings.Join(r.owners, " or "), status)
 	}

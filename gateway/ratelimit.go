@@ -102,7 +102,7 @@ func (l *limitError) Unwrap() error { return l.cause }
 func tooMany(kind byte, limit Limit) *limitError {
 	reason := limitNames[kind] + "_limit"
 	return &limitError{
-		cause:  apierr.TooMany.Because("too many requests are in flight; repeat the request when others have ended").After(time.Second),
+		cause:  apierr.TooMany.Because("too many requests are in flight; repeat the request when others have ended").WithRetryAfter(time.Second),
 		reason: reason,
 		policy: fmt.Sprintf(`"%s";q=%d;qu="concurrent-requests"`, reason, limit.InFlight),
 		state:  fmt.Sprintf(`"%s";r=0;t=1`, reason),
@@ -115,7 +115,7 @@ func tooFast(kind byte, limit Limit, wait time.Duration) *limitError {
 	seconds := int((wait + time.Second - 1) / time.Second)
 	cause := apierr.TooMany.Because("%d requests in a second are too many; repeat the request later", limit.PerSecond)
 	return &limitError{
-		cause:  cause.After(time.Duration(seconds) * time.Second),
+		cause:  cause.WithRetryAfter(time.Duration(seconds) * time.Second),
 		reason: reason,
 		policy: fmt.Sprintf(`"%s";q=%d;w=1`, reason, limit.PerSecond),
 		state:  fmt.Sprintf(`"%s";r=0;t=%d`, reason, seconds),

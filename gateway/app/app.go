@@ -29,7 +29,7 @@ type App struct {
 
 // Open wires the gateway as a part of a process. It serves nothing yet.
 func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oauthapi.API) (*App, error) {
-	common, err := cfg.Service.Open()
+	common, err := cfg.Service.Validate()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (a *App) Serve(p *run.Process, listener net.Listener) {
 
 // Run is the gateway as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	common, err := cfg.Service.Open()
+	common, err := cfg.Service.Validate()
 	if err != nil {
 		return err
 	}

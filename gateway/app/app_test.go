@@ -49,7 +49,7 @@ func (oauth) Authenticate(_ context.Context, in oauthapi.Authenticate) (oauthapi
 // listen runs an application of a service on a port of its own.
 func listen(t *testing.T, name string, mount func(*fiber.App)) (address string) {
 	t.Helper()
-	common, err := deployment.Config{BaseURL: "https://localhost/v1", Alias: "service", InternalSecret: secret}.Open()
+	common, err := deployment.Config{BaseURL: "https://localhost/v1", Alias: "service", InternalSecret: secret}.Validate()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,15 +82,15 @@ func (e *Error) With(name string, value any) *Error {
 	return &c
 }
 
-// After returns the error with RetryAfter, the time that the client should wait.
-func (e *Error) After(wait time.Duration) *Error {
+// WithRetryAfter returns the error with RetryAfter, the time that the client should wait.
+func (e *Error) WithRetryAfter(wait time.Duration) *Error {
 	c := *e
 	c.RetryAfter = wait
 	return &c
 }
 
-// At returns the error with Location, the URL of the resource with which the request conflicts.
-func (e *Error) At(location string) *Error {
+// WithLocation returns the error with Location, the URL of the resource with which the request conflicts.
+func (e *Error) WithLocation(location string) *Error {
 	c := *e
 	c.Location = location
 	return &c

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnErrorKeepsItsIdentityThroughWrappingAndJSON(t *testing.T) {
-	err := fmt.Errorf("load: %w", Exists.Because("the name %q is taken", "Staff").Saying("Taken.").With("accountLink", "x").After(time.Second))
+	err := fmt.Errorf("load: %w", Exists.Because("the name %q is taken", "Staff").Saying("Taken.").With("accountLink", "x").WithRetryAfter(time.Second))
 	if !errors.Is(err, Exists) || errors.Is(err, NotFound) {
 		t.Fatalf("errors.Is fails on %v", err)
 	}

@@ -30,9 +30,9 @@ type Resource struct {
 	ModifiedAt time.Time
 }
 
-// Owners reads and changes the customData of one kind of owner. Its methods return apierr.NotFound if
+// Store reads and changes the customData of one kind of owner. Its methods return apierr.NotFound if
 // the tenant has no such owner.
-type Owners interface {
+type Store interface {
 	// Read returns the customData of an owner.
 	Read(ctx context.Context, owner id.Ref) (Resource, error)
 	// Merge adds the members of in to an owner's customData, or replaces them, and
@@ -57,7 +57,7 @@ const empty Document = "{}"
 
 // Change is the member customData of a body that creates or updates the owner.
 // Absent and null change nothing; an object is merged.
-type Change = field.Of[Document]
+type Change = field.Nullable[Document]
 
 // IsEmpty reports whether the document has no key.
 func (d Document) IsEmpty() bool { return len(d) <= len(empty) }

@@ -44,8 +44,8 @@ type Common struct {
 	Now    func() time.Time
 }
 
-// Open validates the configuration.
-func (c Config) Open() (Common, error) {
+// Validate checks the configuration and returns what is made of it.
+func (c Config) Validate() (Common, error) {
 	address, err := url.Parse(c.BaseURL)
 	if err != nil || address.Scheme != "https" || address.Host == "" || strings.TrimSuffix(address.Path, "/") != "/v1" {
 		return Common{}, errors.New("DOORWARD_BASE_URL must have the form https://host[:port]/v1")
@@ -78,21 +78,21 @@ func (c Config) Open() (Common, error) {
 	}, nil
 }
 
-// Dial makes the peers of a service (the services that it calls). Err returns its first error.
-type Dial struct {
+// Peers makes the peers of a service (the services that it calls). Err returns its first error.
+type Peers struct {
 	signer *caller.Signer
 	err    error
 }
 
-// Dial returns a Dial. If the configuration is invalid, Err returns its error.
-func (c Config) Dial() *Dial {
-	common, err := c.Open()
-	return &Dial{signer: common.Signer, err: err}
+// Peers returns the maker of the peers of a service. If the configuration is invalid, Err returns its error.
+func (c Config) Peers() *Peers {
+	common, err := c.Validate()
+	return &Peers{signer: common.Signer, err: err}
 }
 
 // Peer returns the peer whose replicas have these addresses, the value of the
 // variable DOORWARD_<NAME>_URL.
-func (d *Dial) Peer(name string, addresses []string) rpc.Peer {
+func (d *Peers) Peer(name string, addresses []string) rpc.Peer {
 	upstream, err := rpc.NewUpstream(name, addresses)
 	if err != nil && d.err == nil {
 		d.err = fmt.Errorf("%s: %w", AddressVariable(name), err)
@@ -101,7 +101,7 @@ func (d *Dial) Peer(name string, addresses []string) rpc.Peer {
 }
 
 // Err returns why a peer cannot be called, nil if all can.
-func (d *Dial) Err() error { return d.err }
+func (d *Peers) Err() error { return d.err }
 
 // AddressVariable returns the name of the variable that holds a service's addresses.
 func AddressVariable(service string) string { return "DOORWARD_" + strings.ToUpper(service) + "_URL" }

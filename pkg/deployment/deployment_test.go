@@ -14,7 +14,7 @@ func TestTheInternalSecretIsRotatedOneProcessAfterAnother(t *testing.T) {
 	t.Parallel()
 	first, second := secure.Secret(strings.Repeat("a", 32)), secure.Secret(strings.Repeat("b", 32))
 	open := func(secret, accepted secure.Secret) Common {
-		common, err := Config{BaseURL: "https://localhost/v1", Alias: "service", InternalSecret: secret, AcceptedSecret: accepted}.Open()
+		common, err := Config{BaseURL: "https://localhost/v1", Alias: "service", InternalSecret: secret, AcceptedSecret: accepted}.Validate()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestTheInternalSecretIsRotatedOneProcessAfterAnother(t *testing.T) {
 	}
 	for _, short := range []Config{{InternalSecret: "short"}, {InternalSecret: first, AcceptedSecret: "short"}} {
 		short.BaseURL, short.Alias = "https://localhost/v1", "service"
-		if _, err := short.Open(); err == nil || !strings.Contains(err.Error(), "32 characters") {
+		if _, err := short.Validate(); err == nil || !strings.Contains(err.Error(), "32 characters") {
 			t.Errorf("a short secret is reported as %v", err)
 		}
 	}

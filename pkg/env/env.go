@@ -60,9 +60,9 @@ func New(environ []string) *Source {
 	return s
 }
 
-// Set sets a variable that the environment does not set: standalone sets the addresses of the
+// SetDefault sets a variable that the environment does not set: standalone sets the addresses of the
 // servers that it has started.
-func (s *Source) Set(name, value string) {
+func (s *Source) SetDefault(name, value string) {
 	if _, given := s.values[name]; !given {
 		if _, given := s.values[name+"_FILE"]; !given {
 			s.values[name] = value
@@ -73,9 +73,9 @@ func (s *Source) Set(name, value string) {
 // Group begins a group of variables, which --help shows under its title.
 func (s *Source) Group(title string) { s.group = title }
 
-// Provide sets the text that the help shows as the default of a variable which the process
+// DescribeDefault sets the text that the help shows as the default of a variable which the process
 // provides itself.
-func (s *Source) Provide(name, what string) { s.provided[name] = what }
+func (s *Source) DescribeDefault(name, what string) { s.provided[name] = what }
 
 // Unused declares variables that have no effect on this process; the help does not show them.
 func (s *Source) Unused(names ...string) {

@@ -99,9 +99,9 @@ func TestProblemsAreToldAtOnceAndSayWhatToChange(t *testing.T) {
 
 func TestSetYieldsToTheEnvironment(t *testing.T) {
 	source := New([]string{"URL=given", "DOORWARD_LEVEL_FILE=/x"})
-	source.Set("URL", "mine")
-	source.Set("DOORWARD_LEVEL", "mine")
-	source.Set("DOORWARD_WAIT", "1s")
+	source.SetDefault("URL", "mine")
+	source.SetDefault("DOORWARD_LEVEL", "mine")
+	source.SetDefault("DOORWARD_WAIT", "1s")
 	if source.values["URL"] != "given" || source.values["DOORWARD_LEVEL"] != "" || source.values["DOORWARD_WAIT"] != "1s" {
 		t.Fatalf("values %v", source.values)
 	}
@@ -131,7 +131,7 @@ func TestHelpListsEveryVariable(t *testing.T) {
 func TestHelpShowsWhatTheProcessProvides(t *testing.T) {
 	source := New(nil)
 	source.Group("Data")
-	source.Provide("URL", "a private database")
+	source.DescribeDefault("URL", "a private database")
 	source.Unused("DOORWARD_HOSTS")
 	source.Declare(&struct {
 		URL   string   `env:"OWN_URL,URL" required:"true" help:"where the"`

@@ -140,23 +140,23 @@ type ChallengeCreated struct {
 // About names the account.
 func (e ChallengeCreated) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// TextStatus is the state of a text message.
-type TextStatus string
+// SMSStatus is the state of a text message.
+type SMSStatus string
 
 // The states of a text message, in their order.
 const (
-	TextAccepted   TextStatus = "TAKEN"     // by the provider, or its answer was lost
-	TextDelivered  TextStatus = "DELIVERED" // to the phone
-	TextFailed     TextStatus = "REFUSED"   // the provider could not deliver it, or refused it
-	TextUnsendable TextStatus = "BROKEN"    // it could not be sent, for a reason of this deployment
+	SMSAccepted   SMSStatus = "TAKEN"     // by the provider, or its answer was lost
+	SMSDelivered  SMSStatus = "DELIVERED" // to the phone
+	SMSFailed     SMSStatus = "REFUSED"   // the provider could not deliver it, or refused it
+	SMSUnsendable SMSStatus = "BROKEN"    // it could not be sent, for a reason of this deployment
 )
 
 // TextReported says that the text message of a challenge has reached a state.
 type TextReported struct {
-	Tenant    id.ID      `json:"tenant"`
-	Account   id.ID      `json:"account"`
-	Challenge id.ID      `json:"challenge"`
-	Status    TextStatus `json:"news"`
+	Tenant    id.ID     `json:"tenant"`
+	Account   id.ID     `json:"account"`
+	Challenge id.ID     `json:"challenge"`
+	Status    SMSStatus `json:"news"`
 }
 
 // About names the account.

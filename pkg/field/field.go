@@ -22,9 +22,9 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 )
 
-// Of is a member of a body. If it is absent, Present is false; if it is null, Present and Null
+// Nullable is a member of a body. If it is absent, Present is false; if it is null, Present and Null
 // are true; otherwise Value is the value that was sent.
-type Of[T any] struct {
+type Nullable[T any] struct {
 	Present bool
 	Null    bool
 	Value   T
@@ -32,27 +32,27 @@ type Of[T any] struct {
 
 type (
 	// Text is a member that holds a text.
-	Text = Of[string]
+	Text = Nullable[string]
 	// Bool is a member that is true or false.
-	Bool = Of[bool]
+	Bool = Nullable[bool]
 	// Int is a member that holds a whole number.
-	Int = Of[int]
+	Int = Nullable[int]
 	// Link is a member that is a link to another resource.
-	Link = Of[href.Link]
+	Link = Nullable[href.Link]
 	// Object is a member that is an object, as it was sent.
-	Object = Of[json.RawMessage]
+	Object = Nullable[json.RawMessage]
 	// List is a member that holds texts.
-	List = Of[[]string]
+	List = Nullable[[]string]
 )
 
 // Some is a member that was sent with a value.
-func Some[T any](v T) Of[T] { return Of[T]{Present: true, Value: v} }
+func Some[T any](v T) Nullable[T] { return Nullable[T]{Present: true, Value: v} }
 
 // Given reports whether the member was sent with a value other than null.
-func (f Of[T]) Given() bool { return f.Present && !f.Null }
+func (f Nullable[T]) Given() bool { return f.Present && !f.Null }
 
 // Or returns the value, or fallback for an absent or null member.
-func (f Of[T]) Or(fallback T) T {
+func (f Nullable[T]) Or(fallback T) T {
 	if f.Given() {
 		return f.Value
 	}
@@ -60,10 +60,10 @@ func (f Of[T]) Or(fallback T) T {
 }
 
 // IsZero lets encoding/json leave out an absent member (omitzero).
-func (f Of[T]) IsZero() bool { return !f.Present }
+func (f Nullable[T]) IsZero() bool { return !f.Present }
 
 // MarshalJSON writes the value, so that a body can travel between services.
-func (f Of[T]) MarshalJSON() ([]byte, error) {
+func (f Nullable[T]) MarshalJSON() ([]byte, error) {
 	if !f.Given() {
 		return []byte("null"), nil
 	}
@@ -71,8 +71,8 @@ func (f Of[T]) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the member of a body.
-func (f *Of[T]) UnmarshalJSON(data []byte) error {
-	*f = Of[T]{Present: true}
+func (f *Nullable[T]) UnmarshalJSON(data []byte) error {
+	*f = Nullable[T]{Present: true}
 	if string(data) == "null" {
 		f.Null = true
 		return nil

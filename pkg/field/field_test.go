@@ -131,8 +131,8 @@ func TestDecodeSaysWhatAValueMustBe(t *testing.T) {
 		Words []string `json:"words"`
 	}
 	var in struct {
-		Part  Of[part]   `json:"part"`
-		Parts Of[[]part] `json:"parts"`
+		Part  Nullable[part]   `json:"part"`
+		Parts Nullable[[]part] `json:"parts"`
 	}
 	for body, want := range map[string]string{
 		`{"part":"x"}`:           "part must be an object",

@@ -92,8 +92,8 @@ func (r *Refusals) Enum(to *string, in Text, name string, words ...string) {
 	r.Add(err)
 }
 
-// Whole sets to by field.Whole; it stays unchanged if the body has no such member.
-func (r *Refusals) Whole(to *int, in Int, name string, least, most int) {
+// Int sets to by field.Int; it stays unchanged if the body has no such member.
+func (r *Refusals) Int(to *int, in Int, name string, least, most int) {
 	var err error
 	*to, err = Whole(in, name, *to, least, most)
 	r.Add(err)

@@ -128,9 +128,9 @@ type Query struct {
 	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
 }
 
-// Of returns the query with the times of the parent resource of the collection (a tenant, a
+// WithParentTimes returns the query with the times of the parent resource of the collection (a tenant, a
 // directory, an account), which are the times of the page.
-func (q Query) Of(createdAt, modifiedAt time.Time) Query {
+func (q Query) WithParentTimes(createdAt, modifiedAt time.Time) Query {
 	q.CreatedAt, q.ModifiedAt = createdAt, modifiedAt
 	return q
 }
@@ -150,7 +150,7 @@ func PageOf[P Parent, T any](
 	if err != nil {
 		return Page[T]{}, err
 	}
-	return list(ctx, of, query.Of(parent.Times()))
+	return list(ctx, of, query.WithParentTimes(parent.Times()))
 }
 
 // Filter restricts one attribute.

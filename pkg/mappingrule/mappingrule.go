@@ -53,7 +53,7 @@ type Rule struct {
 
 // Change is the body that replaces all rules.
 type Change struct {
-	Items field.Of[[]NewRule] `json:"items"`
+	Items field.Nullable[[]NewRule] `json:"items"`
 }
 
 // UnmarshalJSON decodes the items of the rules in the body of a provider, and ignores other members

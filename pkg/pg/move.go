@@ -26,9 +26,9 @@ const (
 	deleteBatch      = 10_000
 )
 
-// RequestsEnd exceeds the longest request. Until it has passed after a move, a request may
+// MaxRequestDuration exceeds the longest request. Until it has passed after a move, a request may
 // still read the rows in the former shard.
-const RequestsEnd = 20 * time.Second
+const MaxRequestDuration = 20 * time.Second
 
 // Moved is the result of a move.
 type Moved struct {
@@ -47,7 +47,7 @@ var (
 // Move moves the rows of a tenant to another shard (tenant migration) while the tenant is used: reads
 // go on, transactions wait. It can be killed at any time, and then must be run again: to the same
 // shard, or back to the former shard. report is called before each step. The rows that are left in
-// the former shard must be deleted by DeleteStaleRows, not earlier than RequestsEnd after the move.
+// the former shard must be deleted by DeleteStaleRows, not earlier than MaxRequestDuration after the move.
 func (db *DB) Move(ctx context.Context, tenant id.ID, to string, report func(step string)) (moved Moved, err error) {
 	target := db.shardNamed(to)
 	if target == nil {

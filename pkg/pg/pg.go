@@ -30,13 +30,13 @@ import (
 
 // Config describes the database of a service.
 type Config struct {
-	URL        secure.Secret        // connection string, as libpq reads it
-	Shards     secure.Secret        // further databases for tenants: name=connection string, separated by blanks
-	Schema     string               // the service's name
-	MaxConns   int32                // maximal number of connections of the pool; 0 means 8
-	Migrations []fs.FS              // numbered SQL files of goose
-	Extensions []string             // extensions of PostgreSQL that the migrations need
-	Placements map[string]Placement // by table
+	URL        secure.Secret             // connection string, as libpq reads it
+	Shards     secure.Secret             // further databases for tenants: name=connection string, separated by blanks
+	Schema     string                    // the service's name
+	MaxConns   int32                     // maximal number of connections of the pool; 0 means 8
+	Migrations []fs.FS                   // numbered SQL files of goose
+	Extensions []string                  // extensions of PostgreSQL that the migrations need
+	Placements map[string]TablePlacement // by table
 
 	Tracer pgx.QueryTracer // nil: traces queries as spans, while spans are recorded
 }
@@ -49,7 +49,7 @@ type DB struct {
 	*pgxpool.Pool
 	direct      *pgx.ConnConfig // for connections outside of the pool, which have a session of their own
 	schema      string
-	tables      map[string]Placement
+	tables      map[string]TablePlacement
 	channelsMu  sync.Mutex
 	channels    []*channel // the channels of notifications of the caches
 	listener    *listener
@@ -59,7 +59,7 @@ type DB struct {
 
 	shard      string // name of the shard; empty if there is only one
 	shards     []*DB  // of the main shard: all shards, itself first; nil if there is only one
-	placements *Cache[placement]
+	placements *Cache[tenantShard]
 }
 
 // Open migrates the service's schema in each of its databases and connects to them.
@@ -75,8 +75,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-// OpenUnmigrated is Open without migrations, and without making the role.
-func OpenUnmigrated(ctx context.Context, cfg Config) (*DB, error) {
+// OpenWithoutMigrating is Open without migrations, and without making the role.
+func OpenWithoutMigrating(ctx context.Context, cfg Config) (*DB, error) {
 	return openAll(ctx, cfg, openUnmigrated)
 }
 
@@ -287,7 +287,7 @@ func unavailable(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		reason = "the request took longer than it may; repeat it later"
 	}
-	return fmt.Errorf("%w (%w)", apierr.Unavailable.Because("%s", reason).After(time.Second), err)
+	return fmt.Errorf("%w (%w)", apierr.Unavailable.Because("%s", reason).WithRetryAfter(time.Second), err)
 }
 
 // isClosed reports whether an error is one of the driver's untyped errors for a closed connection.

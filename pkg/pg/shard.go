@@ -32,15 +32,15 @@ const Main = "main"
 //go:embed migrations/*.sql
 var shardFiles embed.FS
 
-// Placement says which shards have the rows of a table with a tenant_id. The rows of tables
+// TablePlacement says which shards have the rows of a table with a tenant_id. The rows of tables
 // without a placement are in the shard of their tenant.
-type Placement int
+type TablePlacement int
 
 // Placements of tables.
 const (
-	OnMain  Placement = iota + 1 // in the main shard: names by which a tenant is found, written by Claim and Release
-	OnBoth                       // in the shard of the tenant, and the rows from before a move also in the main shard
-	Derived                      // in the shard of the tenant, written by triggers of other tables
+	OnMain  TablePlacement = iota + 1 // in the main shard: names by which a tenant is found, written by Claim and Release
+	OnBoth                            // in the shard of the tenant, and the rows from before a move also in the main shard
+	Derived                           // in the shard of the tenant, written by triggers of other tables
 )
 
 type shardConfig struct {
@@ -75,7 +75,7 @@ func (db *DB) openShards(ctx context.Context, cfg Config, open func(context.Cont
 	}
 	if len(list) > 0 {
 		db.shard, db.shards = Main, []*DB{db}
-		db.placements = NewCacheWithin[placement](db, FreshBounds(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
+		db.placements = NewCacheWithin[tenantShard](db, FreshBounds(placementCacheSize), "pg."+cfg.Schema+".shards", db.placementChannel(),
 			placementQuery, nil)
 	}
 	for _, further := range list {
@@ -247,8 +247,8 @@ const (
 // errNoRoute is the error of a query whose context names no shard.
 var errNoRoute = errors.New("pg: a query names neither its tenant (caller.WithTenant) nor a database (OnMain, Shards)")
 
-// placement is a row of tenant_shards. A tenant that was never moved has no row.
-type placement struct{ Shard string }
+// tenantShard is a row of tenant_shards. A tenant that was never moved has no row.
+type tenantShard struct{ Shard string }
 
 func (db *DB) placementChannel() string { return db.schema + ".tenant_shards" }
 
@@ -296,7 +296,7 @@ const (
 
 // errWritesBlocked is the error of a transaction that has waited longer than blockedTimeout.
 var errWritesBlocked = apierr.Unavailable.
-	Because("the tenant is being moved to another database; repeat the request later").After(time.Second)
+	Because("the tenant is being moved to another database; repeat the request later").WithRetryAfter(time.Second)
 
 // areWritesBlocked reports whether err says that writes of the tenant are blocked in this
 // shard.
@@ -390,10 +390,10 @@ func (tx *Tx) PreventMove(ctx context.Context, tenant id.ID) error {
 const preventMoveSQL = `SELECT enter_tenant($1)`
 
 // tablePlacements returns a copy of the placements, with those of the tables of this package.
-func tablePlacements(of map[string]Placement) map[string]Placement {
+func tablePlacements(of map[string]TablePlacement) map[string]TablePlacement {
 	tables := maps.Clone(of)
 	if tables == nil {
-		tables = map[string]Placement{}
+		tables = map[string]TablePlacement{}
 	}
 	tables["tenant_shards"], tables["closed_tenants"] = OnMain, OnMain
 	return tables

@@ -53,7 +53,7 @@ type row = note
 func shardedConfig(url, shards string) pg.Config {
 	return pg.Config{
 		URL: secure.Secret(url), Shards: secure.Secret(shards), Schema: "notes", Migrations: []fs.FS{shardedNotes},
-		Placements: map[string]pg.Placement{"names": pg.OnMain, "owners": pg.OnBoth, "copies": pg.Derived},
+		Placements: map[string]pg.TablePlacement{"names": pg.OnMain, "owners": pg.OnBoth, "copies": pg.Derived},
 	}
 }
 

@@ -35,9 +35,9 @@ func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge fu
 	}
 }
 
-// EveryUnmetered is Every for other periodic work than a purge: the metric
+// Periodically is Every for other periodic work than a purge: the metric
 // doorward_purge_age_seconds does not include it.
-func EveryUnmetered(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
+func Periodically(pause time.Duration, failure string, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return repeat(ctx, pause, nil, failure, work) }
 }
 

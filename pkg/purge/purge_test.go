@@ -51,8 +51,8 @@ func TestTheAgeIsThatOfThePurges(t *testing.T) {
 	}{
 		"a purge":               {purge.Every(time.Hour, "it failed", done), 0, 90 * time.Minute},
 		"a purge that fails":    {purge.Every(time.Hour, "it failed", away), 20 * time.Hour, 20 * time.Hour},
-		"other work":            {purge.EveryUnmetered(48*time.Hour, "it failed", done), 0, 0},
-		"other work that fails": {purge.EveryUnmetered(time.Hour, "it failed", away), 0, 0},
+		"other work":            {purge.Periodically(48*time.Hour, "it failed", done), 0, 0},
+		"other work that fails": {purge.Periodically(time.Hour, "it failed", away), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ func app() *fiber.App {
 	app.Get("/v1/fails", func(*fiber.Ctx) error { return errors.New("password=hunter2 in a query") })
 	app.Get("/v1/panics", func(*fiber.Ctx) error { panic("a secret detail") })
 	app.Get("/v1/gone", func(*fiber.Ctx) error { return apierr.NotFound })
-	app.Get("/v1/waits", func(*fiber.Ctx) error { return apierr.Unavailable.After(1500 * time.Millisecond) })
+	app.Get("/v1/waits", func(*fiber.Ctx) error { return apierr.Unavailable.WithRetryAfter(1500 * time.Millisecond) })
 	app.Get("/v1/things/:id", func(c *fiber.Ctx) error {
 		if _, err := rest.ID(c, "id"); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 // CustomData adds the endpoints of the customData of one kind of parent resource, the owner
 // (docs/interface/custom-data.md#endpoints). kind is the collection of the owners, such as
 // "applications".
-func CustomData(router fiber.Router, kind string, owners customdata.Owners) {
+func CustomData(router fiber.Router, kind string, owners customdata.Store) {
 	h := customDataHandlers{kind, owners}
 	path := "/" + kind + "/:id/customData"
 	router.Get(path, h.read)
@@ -28,7 +28,7 @@ func CustomData(router fiber.Router, kind string, owners customdata.Owners) {
 
 type customDataHandlers struct {
 	kind   string
-	owners customdata.Owners
+	owners customdata.Store
 }
 
 func (h customDataHandlers) read(c *fiber.Ctx) error {
@@ -61,7 +61,7 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 		return err
 	}
 	if c.UserContext().Err() != nil { // parsing took longer than requestTimeout
-		return apierr.Unavailable.Because("the request took too long to read; send it again").After(time.Second)
+		return apierr.Unavailable.Because("the request took too long to read; send it again").WithRetryAfter(time.Second)
 	}
 	r, err := h.owners.Merge(c.UserContext(), owner, in)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestACallCarriesItsCallerAndItsAnswer(t *testing.T) {
 
 func TestAnErrorOfTheCatalogueCrossesTheWire(t *testing.T) {
 	address, _ := replica(t, func(context.Context, question) (reply, error) {
-		return reply{}, apierr.WrongPassword.Because("the password is wrong").With("error", "invalid_request").At("https://localhost/v1/accounts/1")
+		return reply{}, apierr.WrongPassword.Because("the password is wrong").With("error", "invalid_request").WithLocation("https://localhost/v1/accounts/1")
 	})
 	_, err := ask(t.Context(), t, peerOf(t, address), "")
 	refusal := apierr.From(err)

@@ -131,7 +131,7 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 		}
 	}
 	return fmt.Errorf("%w (%s: %w)", apierr.Unavailable.Because("the %s service does not answer; repeat the request later",
-		u.Name).After(time.Second), u.Name, err)
+		u.Name).WithRetryAfter(time.Second), u.Name, err)
 }
 
 // pickReplica returns the replica with the fewest requests in flight. If all replicas are down, it

@@ -60,7 +60,7 @@ type Service struct {
 // Open checks the configuration, opens the database and makes the HTTP application.
 // The service has the name of its schema.
 func Open(ctx context.Context, p *run.Process, cfg Config, database pg.Config) (*Service, error) {
-	common, err := cfg.Open()
+	common, err := cfg.Validate()
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ const maxDependedOrganizations = 32
 // store (docs/interface/errors.md#failed-validation).
 func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
 	readOrder := s.store.CachedLoginOrder
-	if in.Keep {
+	if in.WithDependencies {
 		readOrder = s.store.LoginOrder
 	}
 	order, err := readOrder(ctx, in.Tenant, in.Application)
@@ -35,7 +35,8 @@ func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess
 	}
 	found, err := s.checkAccessInOrder(ctx, in, order)
 	access := applicationapi.Access{Account: found.Account}
-	if organizations := order.Organizations(); err == nil && in.Keep && found.Direct && len(organizations) <= maxDependedOrganizations {
+	organizations := order.Organizations()
+	if err == nil && in.WithDependencies && found.Direct && len(organizations) <= maxDependedOrganizations {
 		access.DependsOn = append(organizations, in.Application, found.ID, found.DirectoryID)
 	}
 	return access, err
@@ -103,18 +104,18 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	return access.Account, err
 }
 
-// Reaches reports whether an account is in an account store of the application, whatever the
+// HasAccount reports whether an account is in an account store of the application, whatever the
 // status of the account, the store and the application.
-func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
+func (s *Service) HasAccount(ctx context.Context, in applicationapi.HasAccountRequest) (applicationapi.HasAccountAnswer, error) {
 	order, err := s.store.LoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
-		return applicationapi.Reached{}, err
+		return applicationapi.HasAccountAnswer{}, err
 	}
 	storesOfAccount, err := s.directories.StoresOf(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
 	if errors.Is(err, apierr.NotFound) {
-		return applicationapi.Reached{}, nil
+		return applicationapi.HasAccountAnswer{}, nil
 	}
 	stores := order.Stores()
 	isMapped := func(store directoryapi.Store) bool { return slices.Contains(stores, store) }
-	return applicationapi.Reached{Reached: slices.ContainsFunc(storesOfAccount.Stores, isMapped)}, err
+	return applicationapi.HasAccountAnswer{Reached: slices.ContainsFunc(storesOfAccount.Stores, isMapped)}, err
 }

@@ -58,9 +58,9 @@ func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (ap
 
 // ApplicationData returns the values of keys of an application's customData, or
 // apierr.NotFound.
-func (s *Service) ApplicationData(ctx context.Context, in applicationapi.DataOf) (applicationapi.Data, error) {
+func (s *Service) ApplicationData(ctx context.Context, in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
 	data, err := s.CustomData(store.ApplicationKind).Read(ctx, in.Ref)
-	return applicationapi.Data{Values: data.Document.Printed(in.Keys)}, err
+	return applicationapi.CustomDataValues{Values: data.Document.Printed(in.Keys)}, err
 }
 
 // ListApplications returns a page of the applications of a tenant. Any tenant but the caller's
@@ -103,7 +103,7 @@ func (s *Service) ListAccountApplications(
 	for i, accountStore := range of.Stores {
 		stores[i] = accountStore.ID
 	}
-	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateApplication creates an application from a client's body, with a directory as its

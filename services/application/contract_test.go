@@ -132,6 +132,6 @@ func attempt(where directoryapi.StoreName) application.LoginAttempt {
 	return in
 }
 
-func link(kind string, v id.ID) field.Of[href.Link] {
+func link(kind string, v id.ID) field.Nullable[href.Link] {
 	return field.Some(applicationtest.Base.Link(kind, v))
 }

@@ -20,22 +20,22 @@ func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.D
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))
 }
 
-// LoginStores returns the directories in which a login name is looked up, in the order of
+// LoginDirectories returns the directories in which a login name is looked up, in the order of
 // login, and, unless the request is Brief, the directory of the default account store.
-func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
+func (s *Service) LoginDirectories(ctx context.Context, in applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
 	application, where := refOf(in), storeName(in)
 	order, err := s.store.CachedLoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
-		return applicationapi.LoginStores{}, err
+		return applicationapi.LoginDirectories{}, err
 	}
-	out := applicationapi.LoginStores{Status: order.Status, HasOrganizations: slices.ContainsFunc(order.Mapped,
+	out := applicationapi.LoginDirectories{Status: order.Status, HasOrganizations: slices.ContainsFunc(order.Mapped,
 		func(mapped store.MappedStore) bool { return !mapped.OrganizationID.IsZero() })}
 	order, err = s.narrowIfEnabled(ctx, application, order, where)
 	if errors.Is(err, apierr.NoStores) || errors.Is(err, apierr.OrgNoStores) {
 		return out, nil
 	}
 	if err != nil {
-		return applicationapi.LoginStores{}, err
+		return applicationapi.LoginDirectories{}, err
 	}
 	out.Organization = order.NamedOrganization
 	for _, mapped := range order.Mapped {
@@ -69,7 +69,7 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 // Register creates an account for a user without an API key (self-service registration on the
 // hosted pages and the Client API).
 func (s *Service) Register(ctx context.Context, in applicationapi.Register) (directoryapi.Account, error) {
-	application, where := refOf(in.Where), storeName(in.Where)
+	application, where := refOf(in.LoginTarget), storeName(in.LoginTarget)
 	if err := s.checkApplicationEnabled(ctx, application); err != nil {
 		return directoryapi.Account{}, err
 	}
@@ -99,14 +99,15 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 // RequestVerification sends another verification mail, for a user without an API key.
 func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
 	return directoryapi.Empty{}, s.SendVerificationMail(
-		ctx, refOf(in.Where), NewVerification{Login: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.Where)), Anonymous: true},
+		ctx, refOf(in.LoginTarget),
+		NewVerification{Login: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.LoginTarget)), Anonymous: true},
 	)
 }
 
 // RequestReset sends a password reset mail (forgot password), for a user without an API key.
 func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
-	_, err := s.CreatePasswordReset(ctx, refOf(in.Where), NewPasswordReset{
-		Email: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.Where)), Anonymous: true,
+	_, err := s.CreatePasswordReset(ctx, refOf(in.LoginTarget), NewPasswordReset{
+		Email: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.LoginTarget)), Anonymous: true,
 	})
 	return directoryapi.Empty{}, err
 }
@@ -131,15 +132,17 @@ func (s *Service) AccountApplications(ctx context.Context, account directoryapi.
 }
 
 // refOf returns the reference to the application.
-func refOf(in applicationapi.Where) id.Ref { return id.Ref{Tenant: in.Tenant, ID: in.Application} }
+func refOf(in applicationapi.LoginTarget) id.Ref {
+	return id.Ref{Tenant: in.Tenant, ID: in.Application}
+}
 
-func storeName(in applicationapi.Where) directoryapi.StoreName {
+func storeName(in applicationapi.LoginTarget) directoryapi.StoreName {
 	return directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}
 }
 
-func optionalStoreName(where directoryapi.StoreName) field.Of[directoryapi.StoreName] {
+func optionalStoreName(where directoryapi.StoreName) field.Nullable[directoryapi.StoreName] {
 	if where == (directoryapi.StoreName{}) {
-		return field.Of[directoryapi.StoreName]{}
+		return field.Nullable[directoryapi.StoreName]{}
 	}
 	return field.Some(where)
 }

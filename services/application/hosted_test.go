@@ -20,12 +20,12 @@ func TestARegistrationCannotSetItsOwnStatus(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Cloud")
 	followLinks(t, d, tenant, shop, directory)
-	anywhere := applicationapi.Where{Tenant: tenant, Application: shop}
+	anywhere := applicationapi.LoginTarget{Tenant: tenant, Application: shop}
 	named := anywhere
 	named.AccountStore = applicationtest.Base.Link("directories", directory)
-	for name, where := range map[string]applicationapi.Where{"anywhere": anywhere, "named": named} {
+	for name, where := range map[string]applicationapi.LoginTarget{"anywhere": anywhere, "named": named} {
 		t.Run(name, func(t *testing.T) {
-			got, err := d.Service.Register(t.Context(), applicationapi.Register{Where: where, Account: directoryapi.NewAccount{
+			got, err := d.Service.Register(t.Context(), applicationapi.Register{LoginTarget: where, Account: directoryapi.NewAccount{
 				Email: field.Some(name + "@example.test"), Password: field.Some(applicationtest.Password),
 				Status: field.Some(directoryapi.Disabled), EmailVerificationStatus: field.Some(directoryapi.Verified),
 			}})
@@ -45,8 +45,8 @@ func TestLoginStoresLeaveOutTheDefaultOfABriefRequest(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Cloud")
 	followLinks(t, d, tenant, shop, directory)
-	where := applicationapi.Where{Tenant: tenant, Application: shop}
-	full, err := d.Service.LoginStores(t.Context(), where)
+	where := applicationapi.LoginTarget{Tenant: tenant, Application: shop}
+	full, err := d.Service.LoginDirectories(t.Context(), where)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestLoginStoresLeaveOutTheDefaultOfABriefRequest(t *testing.T) {
 		t.Errorf("the stores are %+v, want the directory %s alone, as the default", full, directory)
 	}
 	where.Brief = true
-	brief, err := d.Service.LoginStores(t.Context(), where)
+	brief, err := d.Service.LoginDirectories(t.Context(), where)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := id.Ref{Tenant: tenant, ID: shop}
-	login := applicationapi.LoginName{Where: applicationapi.Where{Tenant: tenant, Application: shop}, Login: made.Email}
+	login := applicationapi.LoginName{LoginTarget: applicationapi.LoginTarget{Tenant: tenant, Application: shop}, Login: made.Email}
 	tokens := map[string]bool{} // of verification mails
 	asked := func(err error) {
 		t.Helper()

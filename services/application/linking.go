@@ -49,7 +49,7 @@ func reasonLinksIgnored(linking store.LinkingRules, in directoryapi.Authenticate
 func (s *Service) findLinkedAccount(
 	ctx context.Context, linking store.LinkingRules, account directoryapi.Account, dryRun bool,
 ) (directoryapi.LinkedAccount, error) {
-	linked, err := s.directories.LinkedAccount(ctx, directoryapi.LinkAccount{
+	linked, err := s.directories.LinkedAccount(ctx, directoryapi.LinkedAccountRequest{
 		Tenant: account.TenantID, Account: account.ID, Store: linking.Default, DryRun: dryRun,
 		ByEmail: linking.ByEmail && !linking.DefaultDisabled, Provision: linking.Provision && !linking.DefaultDisabled,
 	})

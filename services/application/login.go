@@ -18,9 +18,9 @@ import (
 
 // LoginAttempt is the body of a login attempt, which logs an account in by its password.
 type LoginAttempt struct {
-	Type         field.Text                       `json:"type"`
-	Value        field.Of[secure.Secret]          `json:"value"` // Base64 of <login>:<password>
-	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
+	Type         field.Text                             `json:"type"`
+	Value        field.Nullable[secure.Secret]          `json:"value"` // Base64 of <login>:<password>
+	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
 }
 
 // credentials are the parsed body of a login attempt.
@@ -180,10 +180,11 @@ func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteL
 // directory is an enabled account store of an enabled application. Its access need not be
 // checked again then.
 func accountInMappedDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a directoryapi.Account, ok bool) {
-	if in.Read == nil || in.Read.ID != in.Account || order.Status != directoryapi.Enabled {
+	if in.FreshAccount == nil || in.FreshAccount.ID != in.Account || order.Status != directoryapi.Enabled {
 		return a, false
 	}
-	return *in.Read, slices.Contains(order.EnabledStores(), directoryapi.Store{Kind: directoryapi.Directories, ID: in.Read.DirectoryID})
+	directory := directoryapi.Store{Kind: directoryapi.Directories, ID: in.FreshAccount.DirectoryID}
+	return *in.FreshAccount, slices.Contains(order.EnabledStores(), directory)
 }
 
 // checkStoreEnabled refuses an account all of whose account stores are mapped through disabled

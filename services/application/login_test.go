@@ -37,11 +37,11 @@ func TestTheValueOfALoginAttempt(t *testing.T) {
 		})
 	}
 	for what, c := range map[string]struct {
-		value field.Of[secure.Secret]
+		value field.Nullable[secure.Secret]
 		want  error
 	}{
-		"absent":         {field.Of[secure.Secret]{}, apierr.Required},
-		"null":           {field.Of[secure.Secret]{Present: true, Null: true}, apierr.Required},
+		"absent":         {field.Nullable[secure.Secret]{}, apierr.Required},
+		"null":           {field.Nullable[secure.Secret]{Present: true, Null: true}, apierr.Required},
 		"empty":          {field.Some(secure.Secret("")), apierr.Required},
 		"no Base64":      {field.Some(secure.Secret("%%%")), apierr.Format},
 		"half Base64":    {field.Some(secure.Secret("am86c2VjcmV0=")), apierr.Format},
@@ -101,7 +101,7 @@ func FuzzLoginValue(f *testing.F) {
 }
 
 // readValue reads the value of a login attempt.
-func readValue(value field.Of[secure.Secret]) (login string, password secure.Secret, err error) {
+func readValue(value field.Nullable[secure.Secret]) (login string, password secure.Secret, err error) {
 	c, err := LoginAttempt{Type: field.Some("basic"), Value: value}.parse()
 	return c.login, c.password, err
 }

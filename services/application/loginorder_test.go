@@ -70,7 +70,7 @@ func (o *loginDirectory) Authenticate(_ context.Context, in directoryapi.Authent
 	return o.answer(in), nil
 }
 
-func (o *loginDirectory) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
+func (o *loginDirectory) LinkedAccount(_ context.Context, in directoryapi.LinkedAccountRequest) (directoryapi.LinkedAccount, error) {
 	o.asked++
 	return directoryapi.LinkedAccount{Account: directoryapi.Account{ID: in.Store.ID}, Outcome: directoryapi.Followed}, nil
 }
@@ -156,7 +156,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		}
 		granted := access(elsewhere) == nil
 		kept, _ := elsewhere.CheckAccess(t.Context(), applicationapi.CheckAccess{
-			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Keep: true})
+			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, WithDependencies: true})
 		if granted != (len(kept.DependsOn) > 0) {
 			t.Errorf("before %s the answer depends on %v", c.what, kept.DependsOn)
 		}
@@ -198,7 +198,7 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 	defer close(hang)
 	check := func(keep bool) error {
 		_, err := svc.CheckAccess(t.Context(), applicationapi.CheckAccess{
-			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Recent: !keep, Keep: keep})
+			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Recent: !keep, WithDependencies: keep})
 		return err
 	}
 	_ = worktest.Changes(t, svc.AccessChanges)
@@ -225,7 +225,7 @@ func TestAnAnswerOfAnApplicationWithManyOrganizationsMayNotBeKept(t *testing.T) 
 	svc := withMembers(d, d.DB, directory)
 	for n := range 34 {
 		access, err := svc.CheckAccess(t.Context(), applicationapi.CheckAccess{
-			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, Keep: true})
+			Tenant: tenant, Application: shop, Account: d.NewID(), Brief: true, WithDependencies: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func TestAnAccountThatWasJustReadIsNotReadAgain(t *testing.T) {
 	svc := application.New(store.New(d.DB, d.Clock.Now), &loginDirectory{}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	account := directoryapi.Account{TenantID: tenant, ID: d.NewID(), DirectoryID: directory, Email: "jo@example.test"}
 	in, err := svc.CompleteLogin(t.Context(), applicationapi.CompleteLogin{
-		Tenant: tenant, Application: shop, Account: account.ID, AccountStore: applicationtest.Base.Link("directories", directory), Read: &account,
+		Tenant: tenant, Application: shop, Account: account.ID, AccountStore: applicationtest.Base.Link("directories", directory), FreshAccount: &account,
 	})
 	if err != nil || in.Account.Email != account.Email {
 		t.Errorf("%q logs in, %v", in.Account.Email, err)

@@ -63,7 +63,7 @@ func (s *Service) DirectoryMappingLister(kind store.OwnerKind) func(context.Cont
 		if err != nil {
 			return list.Page[store.Mapping]{}, err
 		}
-		return s.store.StoreMappings(ctx, kind, directory, query.Of(owner.CreatedAt, owner.ModifiedAt))
+		return s.store.StoreMappings(ctx, kind, directory, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *Service) ListGroupMappings(ctx context.Context, group id.Ref, query lis
 	if err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateMapping maps an account store to an application

@@ -16,9 +16,9 @@ const maxLogin = 255
 
 // NewPasswordReset is the body that requests a password reset (forgot password).
 type NewPasswordReset struct {
-	Email        field.Text                       `json:"email"` // or user name
-	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
-	Anonymous    bool                             `json:"-"` // whether the caller has no API key
+	Email        field.Text                             `json:"email"` // or user name
+	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
+	Anonymous    bool                                   `json:"-"` // whether the caller has no API key
 }
 
 // NewPassword is the body that consumes a password reset token.
@@ -50,7 +50,7 @@ func (s *Service) CreatePasswordReset(
 // verification mail is looked up. It returns none, and no error, for a disabled application, a
 // disabled organization, and one without account stores.
 func (s *Service) loginStoresOf(
-	ctx context.Context, application directoryapi.Ref, in field.Of[directoryapi.StoreName],
+	ctx context.Context, application directoryapi.Ref, in field.Nullable[directoryapi.StoreName],
 ) ([]directoryapi.Store, error) {
 	where, err := directoryapi.ReadStoreName(in, "accountStore")
 	if err != nil {

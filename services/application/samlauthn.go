@@ -142,10 +142,10 @@ func (s *Service) checkNotInFuture(name string, at time.Time) error {
 // SAMLResponseRequest is the body that requests the response to an AuthnRequest that was
 // verified.
 type SAMLResponseRequest struct {
-	Account           field.Link        `json:"account"`
-	ServiceProvider   field.Link        `json:"serviceProvider"`
-	RequestID         field.Text        `json:"requestId"`
-	AuthnIssueInstant field.Of[Instant] `json:"authnIssueInstant"`
+	Account           field.Link              `json:"account"`
+	ServiceProvider   field.Link              `json:"serviceProvider"`
+	RequestID         field.Text              `json:"requestId"`
+	AuthnIssueInstant field.Nullable[Instant] `json:"authnIssueInstant"`
 }
 
 // Instant is a time of a body: a datetime, or a number of milliseconds since 1970, which is

@@ -104,7 +104,8 @@ func (s *Service) acquireKeyPairSlot(ctx context.Context) (release func(), err e
 	case s.keyPairSlot <- struct{}{}:
 		return func() { <-s.keyPairSlot }, nil
 	case <-ctx.Done():
-		return nil, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").After(time.Second)
+		return nil, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").
+			WithRetryAfter(time.Second)
 	}
 }
 
@@ -152,7 +153,7 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 		switch {
 		case p.SignatureAlgorithm == was: // unchanged, or changed by a concurrent request
 		case changed.Certificate == former:
-			return apierr.Unavailable.Because("signatureAlgorithm was changed at the same moment; repeat the request").After(time.Second)
+			return apierr.Unavailable.Because("signatureAlgorithm was changed at the same moment; repeat the request").WithRetryAfter(time.Second)
 		default:
 			p.CertificateID, p.Certificate, p.PrivateKeySealed = changed.CertificateID, changed.Certificate, changed.PrivateKeySealed
 		}

@@ -21,9 +21,9 @@ const relayStateType = "assertion"
 // NewRelayState is the body that requests a default relay state. Members that it leaves out are
 // decided at the login.
 type NewRelayState struct {
-	CallbackURI  field.Text                       `json:"callbackUri"`
-	Organization field.Of[directoryapi.StoreName] `json:"organization"`
-	State        field.Text                       `json:"state"`
+	CallbackURI  field.Text                             `json:"callbackUri"`
+	Organization field.Nullable[directoryapi.StoreName] `json:"organization"`
+	State        field.Text                             `json:"state"`
 }
 
 // CreateDefaultRelayState creates the RelayState that an external identity provider sends with
@@ -103,7 +103,9 @@ func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRela
 // namedOrganization returns the organization of a body, or apierr.Reference where the tenant
 // has no such organization. It need not be mapped to the application: that is checked at the
 // login.
-func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.Of[directoryapi.StoreName]) (store.Organization, error) {
+func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.Nullable[directoryapi.StoreName]) (
+	store.Organization, error,
+) {
 	where, err := directoryapi.ReadStoreName(in, "organization")
 	if err != nil {
 		return store.Organization{}, err

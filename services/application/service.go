@@ -63,6 +63,6 @@ var _ applicationapi.Contract = (*Service)(nil)
 func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }
 
 // CustomData returns the customData of applications or of organizations.
-func (s *Service) CustomData(kind store.OwnerKind) customdata.Owners {
+func (s *Service) CustomData(kind store.OwnerKind) customdata.Store {
 	return s.store.CustomData(kind, s.now)
 }

@@ -78,7 +78,7 @@ func (s *Service) accountStoresOf(
 	if err != nil {
 		return nil, query, err
 	}
-	query = query.Of(owner.Times())
+	query = query.WithParentTimes(owner.Times())
 	if kind == store.OrganizationKind {
 		stores, err := s.store.OrganizationStores(ctx, ref.Tenant, ref.ID)
 		return stores, query, err

@@ -93,7 +93,7 @@ func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.Log
 func (s *Service) tooMany(ctx context.Context, result string, until time.Time) error {
 	s.countLogin(ctx, result)
 	return apierr.TooMany.Because("%s; the next is accepted after %s", limitReasons[result], until.UTC().Format(time.RFC3339)).
-		Saying("Too many logins have failed. Please try again later.").After(until.Sub(s.now()))
+		Saying("Too many logins have failed. Please try again later.").WithRetryAfter(until.Sub(s.now()))
 }
 
 // limitResult returns the result, for the metrics, of a login that the counter with a key

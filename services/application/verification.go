@@ -11,10 +11,10 @@ import (
 
 // NewVerification is the body that requests another verification mail.
 type NewVerification struct {
-	Login            field.Text                       `json:"login"` // user name or email
-	AccountStore     field.Of[directoryapi.StoreName] `json:"accountStore"`
-	AccountStoreHref field.Text                       `json:"account_store"` // the href of accountStore; an alternative to it
-	Anonymous        bool                             `json:"-"`             // whether the caller has no API key
+	Login            field.Text                             `json:"login"` // user name or email
+	AccountStore     field.Nullable[directoryapi.StoreName] `json:"accountStore"`
+	AccountStoreHref field.Text                             `json:"account_store"` // the href of accountStore; an alternative to it
+	Anonymous        bool                                   `json:"-"`             // whether the caller has no API key
 }
 
 // SendVerificationMail sends another verification mail to the account of a login name (email

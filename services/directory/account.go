@@ -82,7 +82,8 @@ func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Q
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query.Of(parent.CreatedAt, parent.ModifiedAt)))
+	query = query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt)
+	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query))
 }
 
 // GroupAccounts returns a page of the members of a group.
@@ -91,7 +92,8 @@ func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query.Of(parent.CreatedAt, parent.ModifiedAt)))
+	query = query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt)
+	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query))
 }
 
 // CreateAccountIn creates an account in a directory from the body of a client.

@@ -108,7 +108,8 @@ func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, li
 	for _, link := range links {
 		if link.OtherID == partner[link.AccountID] {
 			existing := s.base.Link("accountLinks", link.LinkID)
-			return apierr.AlreadyLinked.Because("the accounts are linked by %q", existing.Href).At(existing.Href).With("accountLink", existing)
+			return apierr.AlreadyLinked.Because("the accounts are linked by %q", existing.Href).
+				WithLocation(existing.Href).With("accountLink", existing)
 		}
 	}
 	for _, link := range links {

@@ -28,7 +28,7 @@ const (
 
 // NewAgent is the agent inside of a new directory, or the body that changes one.
 type NewAgent struct {
-	Config field.Of[NewAgentConfig] `json:"config"`
+	Config field.Nullable[NewAgentConfig] `json:"config"`
 }
 
 // UnmarshalJSON reads an agent inside of a provider.
@@ -46,17 +46,17 @@ func (in *NewAgent) UnmarshalJSON(data []byte) error {
 
 // NewAgentConfig is the configuration of an agent, or a part of it.
 type NewAgentConfig struct {
-	DirectoryHost        field.Text                 `json:"directoryHost"`
-	DirectoryPort        field.Int                  `json:"directoryPort"`
-	SSLRequired          field.Bool                 `json:"sslRequired"`
-	AgentUserDN          field.Text                 `json:"agentUserDn"`
-	AgentUserDNPassword  field.Text                 `json:"agentUserDnPassword"`
-	BaseDN               field.Text                 `json:"baseDn"`
-	PollInterval         field.Int                  `json:"pollInterval"`
-	ReferralMode         field.Text                 `json:"referralMode"`
-	IgnoreReferralIssues field.Bool                 `json:"ignoreReferralIssues"`
-	AccountConfig        field.Of[NewAgentAccounts] `json:"accountConfig"`
-	GroupConfig          field.Of[NewAgentGroups]   `json:"groupConfig"`
+	DirectoryHost        field.Text                       `json:"directoryHost"`
+	DirectoryPort        field.Int                        `json:"directoryPort"`
+	SSLRequired          field.Bool                       `json:"sslRequired"`
+	AgentUserDN          field.Text                       `json:"agentUserDn"`
+	AgentUserDNPassword  field.Text                       `json:"agentUserDnPassword"`
+	BaseDN               field.Text                       `json:"baseDn"`
+	PollInterval         field.Int                        `json:"pollInterval"`
+	ReferralMode         field.Text                       `json:"referralMode"`
+	IgnoreReferralIssues field.Bool                       `json:"ignoreReferralIssues"`
+	AccountConfig        field.Nullable[NewAgentAccounts] `json:"accountConfig"`
+	GroupConfig          field.Nullable[NewAgentGroups]   `json:"groupConfig"`
 }
 
 // UnmarshalJSON reads a configuration inside of an agent.
@@ -102,7 +102,7 @@ func (in *NewAgentGroups) UnmarshalJSON(data []byte) error {
 }
 
 // newAgent makes the agent of a new directory, without storing it.
-func (s *Service) newAgent(p store.Provider, in field.Of[NewAgent]) (*store.Agent, error) {
+func (s *Service) newAgent(p store.Provider, in field.Nullable[NewAgent]) (*store.Agent, error) {
 	if !in.Given() {
 		return nil, apierr.Required.Because("agent is required for the provider %q", p.ProviderID)
 	}
@@ -116,7 +116,7 @@ func (s *Service) newAgent(p store.Provider, in field.Of[NewAgent]) (*store.Agen
 // configure writes the members of a configuration into an agent and validates them
 // (docs/interface/directories.md#ldap-and-active-directory). The configuration of a new agent must
 // be complete.
-func (s *Service) configure(a *store.Agent, config field.Of[NewAgentConfig], isNew bool) error {
+func (s *Service) configure(a *store.Agent, config field.Nullable[NewAgentConfig], isNew bool) error {
 	var refused field.Refusals
 	in, to := config.Value, &a.Config
 	accounts, groups := in.AccountConfig.Value, in.GroupConfig.Value
@@ -246,7 +246,7 @@ func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Qu
 	if err != nil {
 		return list.Page[store.Agent]{}, err
 	}
-	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.Of(parent.CreatedAt, parent.ModifiedAt))
+	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // UpdateAgent changes the members of the configuration that the body names. The status of the

@@ -27,12 +27,12 @@ const (
 // Sync is a page of the accounts and groups of an LDAP or Active Directory server, sent by an
 // agent (docs/interface/connectors.md#synchronization).
 type Sync struct {
-	SyncID          field.Text              `json:"syncId"`
-	Accounts        field.Of[[]SyncAccount] `json:"accounts"`
-	Groups          field.Of[[]SyncGroup]   `json:"groups"`
-	DeletedAccounts field.Of[[]string]      `json:"deletedAccounts"`
-	DeletedGroups   field.Of[[]string]      `json:"deletedGroups"`
-	Complete        field.Bool              `json:"complete"`
+	SyncID          field.Text                    `json:"syncId"`
+	Accounts        field.Nullable[[]SyncAccount] `json:"accounts"`
+	Groups          field.Nullable[[]SyncGroup]   `json:"groups"`
+	DeletedAccounts field.Nullable[[]string]      `json:"deletedAccounts"`
+	DeletedGroups   field.Nullable[[]string]      `json:"deletedGroups"`
+	Complete        field.Bool                    `json:"complete"`
 }
 
 // SyncAccount is an account of a directory server.
@@ -55,10 +55,10 @@ func (in *SyncAccount) UnmarshalJSON(data []byte) error {
 
 // SyncGroup is a group of a directory server with all its members.
 type SyncGroup struct {
-	ExternalID  field.Text         `json:"externalId,omitzero"`
-	Name        field.Text         `json:"name,omitzero"`
-	Description field.Text         `json:"description,omitzero"`
-	Members     field.Of[[]string] `json:"members,omitzero"`
+	ExternalID  field.Text               `json:"externalId,omitzero"`
+	Name        field.Text               `json:"name,omitzero"`
+	Description field.Text               `json:"description,omitzero"`
+	Members     field.Nullable[[]string] `json:"members,omitzero"`
 }
 
 // UnmarshalJSON reads a group of a page.

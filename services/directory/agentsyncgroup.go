@@ -129,7 +129,7 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.Group, known store.MirroredGroup, in SyncGroup,
 	number int64) error {
 	members := slices.Compact(slices.Sorted(slices.Values(in.Members.Value)))
-	in.Members = field.Of[[]string]{}
+	in.Members = field.Nullable[[]string]{}
 	text, err := json.Marshal(in)
 	if err != nil {
 		return err

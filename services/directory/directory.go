@@ -23,11 +23,11 @@ const (
 
 // NewDirectory is the body that creates or changes a directory.
 type NewDirectory struct {
-	Name        field.Text            `json:"name"`
-	Description field.Text            `json:"description"`
-	Status      field.Text            `json:"status"`
-	Provider    field.Of[NewProvider] `json:"provider"` // an update may only repeat the provider that the directory has
-	CustomData  customdata.Change     `json:"customData"`
+	Name        field.Text                  `json:"name"`
+	Description field.Text                  `json:"description"`
+	Status      field.Text                  `json:"status"`
+	Provider    field.Nullable[NewProvider] `json:"provider"` // an update may only repeat the provider that the directory has
+	CustomData  customdata.Change           `json:"customData"`
 }
 
 // apply writes the members of a body into a directory and validates them. A new directory needs a

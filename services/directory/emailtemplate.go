@@ -66,7 +66,8 @@ func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context
 		if err != nil {
 			return list.Page[directoryapi.EmailTemplate]{}, err
 		}
-		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query.Of(parent.CreatedAt, parent.ModifiedAt))
+		query = query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt)
+		page, err := s.store.ListTemplates(ctx, directory.Tenant, directory.ID, workflow, query)
 		for i := range page.Items {
 			page.Items[i] = s.withDefaults(page.Items[i])
 		}

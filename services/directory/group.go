@@ -29,7 +29,7 @@ func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query l
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.Of(parent.CreatedAt, parent.ModifiedAt))
+	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // AccountGroups returns a page of the groups that an account is a member of.

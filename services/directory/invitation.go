@@ -51,7 +51,7 @@ func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invi
 	now := s.now()
 	mailed, err := s.insertSignUp(ctx, store.SignUp{TenantID: at.Tenant, AccountID: id.New(now), Email: email})
 	if err == nil && !mailed {
-		err = apierr.TooMany.Because("too many mails were sent to this address lately; try again in an hour").After(signUpWindow)
+		err = apierr.TooMany.Because("too many mails were sent to this address lately; try again in an hour").WithRetryAfter(signUpWindow)
 	}
 	return Invitation{at.Tenant, email, now, now.Add(s.cfg.VerificationTTL)}, err
 }

@@ -49,7 +49,7 @@ func (p linkPlan) withAccount(account directoryapi.Account, outcome directoryapi
 // or the one of the default account store that it is linked to
 // (docs/interface/account-linking.md#outcome-at-login). The policy that allows linking is in
 // services/application/linking.go.
-func (s *Service) LinkedAccount(ctx context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
+func (s *Service) LinkedAccount(ctx context.Context, in directoryapi.LinkedAccountRequest) (directoryapi.LinkedAccount, error) {
 	p, err := s.resolveLink(ctx, in)
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.NoSuchAccount.Because("the account is not there any more")
@@ -64,7 +64,7 @@ func (s *Service) LinkedAccount(ctx context.Context, in directoryapi.LinkAccount
 // resolveLink plans without locks, as most logins follow an existing link; a plan that creates
 // something is checked again under locks. Where concurrent logins were first, it retries and finds
 // what they have created.
-func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkAccount) (linkPlan, error) {
+func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkedAccountRequest) (linkPlan, error) {
 	for attempt := 1; ; attempt++ {
 		candidate, err := s.store.LinkCandidate(ctx, in.Tenant, in.Account, in.Store)
 		if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkAccount) 
 
 // planLink decides which account logs in. It returns an error where that account may not log in
 // (7101, 7102, 7105, 7106).
-func planLink(in directoryapi.LinkAccount, a store.LinkCandidate) (linkPlan, error) {
+func planLink(in directoryapi.LinkedAccountRequest, a store.LinkCandidate) (linkPlan, error) {
 	p := decideLink(in, a)
 	if p.outcome == directoryapi.Unchanged || p.outcome == directoryapi.Provisioned {
 		return p, nil
@@ -121,7 +121,7 @@ func (s *Service) checkLinkConflicts(p linkPlan, links []store.DirectedLink) lin
 // decideLink decides about the account linking of a login across directories (link user) by the
 // table of docs/interface/account-linking.md#outcome-at-login. For a disabled account store
 // nothing is created; an existing link is followed.
-func decideLink(in directoryapi.LinkAccount, a store.LinkCandidate) linkPlan {
+func decideLink(in directoryapi.LinkedAccountRequest, a store.LinkCandidate) linkPlan {
 	p := linkPlan{candidate: a}
 	switch {
 	case a.TargetID.IsZero():
@@ -200,7 +200,7 @@ func (s *Service) checkCopy(ctx context.Context, p linkPlan) (linkPlan, error) {
 
 // createLink creates the link and, where the plan has one, the copy, in one transaction. Of
 // concurrent logins of one account the first creates them, and the others follow the link.
-func (s *Service) createLink(ctx context.Context, in directoryapi.LinkAccount, before linkPlan) (p linkPlan, err error) {
+func (s *Service) createLink(ctx context.Context, in directoryapi.LinkedAccountRequest, before linkPlan) (p linkPlan, err error) {
 	now := s.now()
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if p, err = s.replanUnderLock(ctx, tx, in, before); err != nil || !p.createsLink() {
@@ -222,7 +222,9 @@ func (s *Service) createLink(ctx context.Context, in directoryapi.LinkAccount, b
 
 // replanUnderLock locks the accounts of a plan and decides again: no other transaction can link
 // them before this one ends.
-func (s *Service) replanUnderLock(ctx context.Context, tx *store.Tx, in directoryapi.LinkAccount, before linkPlan) (linkPlan, error) {
+func (s *Service) replanUnderLock(ctx context.Context, tx *store.Tx, in directoryapi.LinkedAccountRequest, before linkPlan) (
+	linkPlan, error,
+) {
 	ends := []id.ID{in.Account}
 	if before.outcome == directoryapi.Linked {
 		ends = append(ends, before.account.ID)

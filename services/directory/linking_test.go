@@ -31,7 +31,7 @@ func (w world) home(t *testing.T, name string) directoryapi.Store {
 // that has to tell the same, and returns the outcome.
 func (w world) links(t *testing.T, home directoryapi.Store) directoryapi.LinkOutcome {
 	t.Helper()
-	in := directoryapi.LinkAccount{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true, DryRun: true}
+	in := directoryapi.LinkedAccountRequest{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true, DryRun: true}
 	dry, err := w.LinkedAccount(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {
 			return err
 		}},
 		"a link that is there": {2, func([]directoryapi.Store) error {
-			_, err := svc.LinkedAccount(t.Context(), directoryapi.LinkAccount{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true})
+			_, err := svc.LinkedAccount(t.Context(), directoryapi.LinkedAccountRequest{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true})
 			return err
 		}},
 		"the directories of a sign-in page": {1, func(stores []directoryapi.Store) error {

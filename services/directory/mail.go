@@ -75,7 +75,7 @@ func (s *Service) isWorkflowEnabled(ctx context.Context, tenant, directory id.ID
 
 // macroValues returns the values of those keys of an owner's customData that macros of a text
 // name. The document is not read where no macro names a key of it.
-func macroValues(ctx context.Context, data customdata.Owners, owner id.Ref, text, prefix string) (map[string]string, error) {
+func macroValues(ctx context.Context, data customdata.Store, owner id.Ref, text, prefix string) (map[string]string, error) {
 	keys := macro.Keys(text, prefix)
 	if len(keys) == 0 {
 		return nil, nil

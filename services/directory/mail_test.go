@@ -26,7 +26,7 @@ func (w world) emitted(t *testing.T) []string {
 	return types
 }
 
-func (w world) merge(t *testing.T, data customdata.Owners, owner id.ID, text string) {
+func (w world) merge(t *testing.T, data customdata.Store, owner id.ID, text string) {
 	t.Helper()
 	document, err := customdata.Parse([]byte(text))
 	if err != nil {

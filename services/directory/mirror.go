@@ -23,7 +23,7 @@ type mirrorResources struct {
 // newMirrorResources validates the provider of a new directory and makes the resources that belong
 // to it, without storing them. It returns nil for a cloud directory: one without a provider, or
 // with only a link to one, as clients send it that post what they have read.
-func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Of[NewProvider]) (*mirrorResources, error) {
+func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Nullable[NewProvider]) (*mirrorResources, error) {
 	if !in.Given() || (in.Value.Href.Present && !in.Value.ProviderID.Present) {
 		return nil, nil
 	}

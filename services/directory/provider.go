@@ -19,34 +19,34 @@ import (
 // NewProvider is the body that creates or changes the provider of a directory. It has the members
 // of all types; providerTypes (providertype.go) says which type has which.
 type NewProvider struct {
-	Href                           field.Text                   `json:"href"`
-	ProviderID                     field.Text                   `json:"providerId"`
-	ProviderType                   field.Text                   `json:"providerType"`
-	ClientID                       field.Text                   `json:"clientId"`
-	ClientSecret                   field.Text                   `json:"clientSecret"`
-	Scope                          field.List                   `json:"scope"`
-	Scopes                         field.List                   `json:"scopes"` // another name of scope
-	RedirectURI                    field.Text                   `json:"redirectUri"`
-	RedirectURL                    field.Text                   `json:"redirectURL"` // another name of redirectUri
-	HD                             field.Text                   `json:"hd"`
-	Display                        field.Text                   `json:"display"`
-	AccessType                     field.Text                   `json:"accessType"`
-	AuthorizationEndpoint          field.Text                   `json:"authorizationEndpoint"`
-	TokenEndpoint                  field.Text                   `json:"tokenEndpoint"`
-	ResourceEndpoint               field.Text                   `json:"resourceEndpoint"`
-	DiscoveryURL                   field.Text                   `json:"discoveryUrl"`
-	IDField                        field.Text                   `json:"idField"`
-	AccessTokenType                field.Text                   `json:"accessTokenType"`
-	SSOLoginURL                    field.Text                   `json:"ssoLoginUrl"`
-	SSOLogoutURL                   field.Text                   `json:"ssoLogoutUrl"`
-	EncodedX509SigningCert         field.Text                   `json:"encodedX509SigningCert"`
-	EncodedX509SigningCertNext     field.Text                   `json:"encodedX509SigningCertNext"`
-	RequestSignatureAlgorithm      field.Text                   `json:"requestSignatureAlgorithm"`
-	ForceAuthn                     field.Bool                   `json:"forceAuthn"`
-	EntityID                       field.Text                   `json:"entityId"`
-	Agent                          field.Of[NewAgent]           `json:"agent"`
-	UserInfoMappingRules           field.Of[mappingrule.Change] `json:"userInfoMappingRules"`
-	AttributeStatementMappingRules field.Of[mappingrule.Change] `json:"attributeStatementMappingRules"`
+	Href                           field.Text                         `json:"href"`
+	ProviderID                     field.Text                         `json:"providerId"`
+	ProviderType                   field.Text                         `json:"providerType"`
+	ClientID                       field.Text                         `json:"clientId"`
+	ClientSecret                   field.Text                         `json:"clientSecret"`
+	Scope                          field.List                         `json:"scope"`
+	Scopes                         field.List                         `json:"scopes"` // another name of scope
+	RedirectURI                    field.Text                         `json:"redirectUri"`
+	RedirectURL                    field.Text                         `json:"redirectURL"` // another name of redirectUri
+	HD                             field.Text                         `json:"hd"`
+	Display                        field.Text                         `json:"display"`
+	AccessType                     field.Text                         `json:"accessType"`
+	AuthorizationEndpoint          field.Text                         `json:"authorizationEndpoint"`
+	TokenEndpoint                  field.Text                         `json:"tokenEndpoint"`
+	ResourceEndpoint               field.Text                         `json:"resourceEndpoint"`
+	DiscoveryURL                   field.Text                         `json:"discoveryUrl"`
+	IDField                        field.Text                         `json:"idField"`
+	AccessTokenType                field.Text                         `json:"accessTokenType"`
+	SSOLoginURL                    field.Text                         `json:"ssoLoginUrl"`
+	SSOLogoutURL                   field.Text                         `json:"ssoLogoutUrl"`
+	EncodedX509SigningCert         field.Text                         `json:"encodedX509SigningCert"`
+	EncodedX509SigningCertNext     field.Text                         `json:"encodedX509SigningCertNext"`
+	RequestSignatureAlgorithm      field.Text                         `json:"requestSignatureAlgorithm"`
+	ForceAuthn                     field.Bool                         `json:"forceAuthn"`
+	EntityID                       field.Text                         `json:"entityId"`
+	Agent                          field.Nullable[NewAgent]           `json:"agent"`
+	UserInfoMappingRules           field.Nullable[mappingrule.Change] `json:"userInfoMappingRules"`
+	AttributeStatementMappingRules field.Nullable[mappingrule.Change] `json:"attributeStatementMappingRules"`
 }
 
 // UnmarshalJSON reads a provider inside of a directory.

@@ -25,7 +25,7 @@ const (
 // WatchSAMLCertificates is the worker that warns of signing certificates of identity providers
 // before they expire: then the logins of their directories fail.
 func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
-	return purge.EveryUnmetered(certificateCheck, "check of SAML certificates failed, retrying", func(ctx context.Context) error {
+	return purge.Periodically(certificateCheck, "check of SAML certificates failed, retrying", func(ctx context.Context) error {
 		_, _, err := s.checkSAMLCertificates(ctx)
 		return err
 	})(ctx)

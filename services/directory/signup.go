@@ -64,7 +64,7 @@ func (s *Service) insertSignUp(ctx context.Context, signUp store.SignUp) (mailed
 		case err != nil:
 			return err
 		case signUp.AddressHash != "" && ofAddress >= maxSignUpsOfAddress:
-			return apierr.TooMany.Because("too many sign-ups came from this network; try again in an hour").After(signUpWindow)
+			return apierr.TooMany.Because("too many sign-ups came from this network; try again in an hour").WithRetryAfter(signUpWindow)
 		case ofEmail >= maxSignUpsOfEmail:
 			return nil
 		}

@@ -38,14 +38,14 @@ type StrengthChange struct {
 func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in StrengthChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
 		var refused field.Refusals
-		refused.Whole(&p.MinLength, in.MinLength, "minLength", 1, maxPassword)
-		refused.Whole(&p.MaxLength, in.MaxLength, "maxLength", 1, maxPassword)
-		refused.Whole(&p.MinLowerCase, in.MinLowerCase, "minLowerCase", 0, maxPassword)
-		refused.Whole(&p.MinUpperCase, in.MinUpperCase, "minUpperCase", 0, maxPassword)
-		refused.Whole(&p.MinNumeric, in.MinNumeric, "minNumeric", 0, maxPassword)
-		refused.Whole(&p.MinSymbol, in.MinSymbol, "minSymbol", 0, maxPassword)
-		refused.Whole(&p.MinDiacritic, in.MinDiacritic, "minDiacritic", 0, maxPassword)
-		refused.Whole(&p.PreventReuse, in.PreventReuse, "preventReuse", 0, maxPreventReuse)
+		refused.Int(&p.MinLength, in.MinLength, "minLength", 1, maxPassword)
+		refused.Int(&p.MaxLength, in.MaxLength, "maxLength", 1, maxPassword)
+		refused.Int(&p.MinLowerCase, in.MinLowerCase, "minLowerCase", 0, maxPassword)
+		refused.Int(&p.MinUpperCase, in.MinUpperCase, "minUpperCase", 0, maxPassword)
+		refused.Int(&p.MinNumeric, in.MinNumeric, "minNumeric", 0, maxPassword)
+		refused.Int(&p.MinSymbol, in.MinSymbol, "minSymbol", 0, maxPassword)
+		refused.Int(&p.MinDiacritic, in.MinDiacritic, "minDiacritic", 0, maxPassword)
+		refused.Int(&p.PreventReuse, in.PreventReuse, "preventReuse", 0, maxPreventReuse)
 		if err := refused.First(); err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string
 	if in.Organization != "" && in.NameKey != "" {
 		return "", apierr.Invalid.Because("of organization_href and organization_name_key one can be given")
 	}
-	where := applicationapi.Where{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(in.NameKey)}
+	where := applicationapi.LoginTarget{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(in.NameKey)}
 	if in.Organization != "" {
 		if ref, ok := c.svc.cfg.Base.Parse(in.Organization); !ok || ref.Kind != "organizations" {
 			return "", apierr.Reference.Because("organization_href is not the href of an organization")

@@ -60,8 +60,8 @@ func (c *ClientAPI) AllowsOrigin(origin, self string) bool {
 type AccountStoreParam struct{ AccountStore, NameKey string }
 
 // accountStore is the account store that a request names, in the application.
-func (c *ClientAPI) accountStore(at AccountStoreParam) applicationapi.Where {
-	where := applicationapi.Where{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(at.NameKey)}
+func (c *ClientAPI) accountStore(at AccountStoreParam) applicationapi.LoginTarget {
+	where := applicationapi.LoginTarget{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(at.NameKey)}
 	if where.NameKey == "" {
 		where.AccountStore = href.Link{Href: at.AccountStore}
 	}
@@ -80,8 +80,8 @@ func (c *ClientAPI) isWorkflowEnabled(ctx context.Context, set *bool, mail func(
 
 // registrationRules returns what the default account store requires of a new account, or nil where
 // nobody can register.
-func (c *ClientAPI) registrationRules(ctx context.Context, where applicationapi.Where) (*directoryapi.RegistrationRules, error) {
-	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
+func (c *ClientAPI) registrationRules(ctx context.Context, where applicationapi.LoginTarget) (*directoryapi.RegistrationRules, error) {
+	stores, err := c.svc.peers.Application.LoginDirectories(ctx, where)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ type LoginModel struct {
 // Model returns what a sign-in or registration form shows, for the account store that at names.
 func (c *ClientAPI) Model(ctx context.Context, at AccountStoreParam) (m LoginModel, err error) {
 	where := c.accountStore(at)
-	stores, err := c.svc.peers.Application.LoginStores(ctx, where)
+	stores, err := c.svc.peers.Application.LoginDirectories(ctx, where)
 	if err != nil {
 		return m, err
 	}
@@ -147,7 +147,7 @@ func (c *ClientAPI) Model(ctx context.Context, at AccountStoreParam) (m LoginMod
 func (c *ClientAPI) Register(
 	ctx context.Context, in directoryapi.NewAccount, at AccountStoreParam,
 ) (directoryapi.Account, error) {
-	return c.svc.peers.Application.Register(ctx, applicationapi.Register{Where: c.accountStore(at), Account: in})
+	return c.svc.peers.Application.Register(ctx, applicationapi.Register{LoginTarget: c.accountStore(at), Account: in})
 }
 
 // LogIn verifies a login name and a password and issues tokens, by the password grant.
@@ -238,7 +238,7 @@ func (c *ClientAPI) Me(ctx context.Context, account directoryapi.Account) (me Me
 // the same whether the account exists or not (enumeration.go).
 func (c *ClientAPI) RequestPasswordReset(ctx context.Context, login string, at AccountStoreParam) error {
 	return hideAccountExistence(ctx, func() error {
-		_, err := c.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: c.accountStore(at), Login: login})
+		_, err := c.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{LoginTarget: c.accountStore(at), Login: login})
 		return err
 	})
 }
@@ -247,7 +247,7 @@ func (c *ClientAPI) RequestPasswordReset(ctx context.Context, login string, at A
 // the account exists or not.
 func (c *ClientAPI) SendVerification(ctx context.Context, login string, at AccountStoreParam) error {
 	return hideAccountExistence(ctx, func() error {
-		_, err := c.svc.peers.Application.RequestVerification(ctx, applicationapi.LoginName{Where: c.accountStore(at), Login: login})
+		_, err := c.svc.peers.Application.RequestVerification(ctx, applicationapi.LoginName{LoginTarget: c.accountStore(at), Login: login})
 		return err
 	})
 }

@@ -21,7 +21,7 @@ func (p *PageAPI) RequestPasswordReset(ctx context.Context, application id.ID, l
 		return err
 	}
 	return hideAccountExistence(ctx, func() error {
-		_, err := p.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: p.accountStore(at), Login: login})
+		_, err := p.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{LoginTarget: p.accountStore(at), Login: login})
 		return err
 	})
 }
@@ -30,8 +30,10 @@ func (p *PageAPI) RequestPasswordReset(ctx context.Context, application id.ID, l
 // the directory verifies email addresses, the answer is that of any registration, and the owner
 // of the account gets a password reset mail. Otherwise a new user would be logged in at once, so
 // that nothing can be hidden: mailOwnerOfTakenEmail returns the refusal.
-func (s *Service) mailOwnerOfTakenEmail(ctx context.Context, where applicationapi.Where, email string, refusal error) (PageResult, error) {
-	stores, err := s.peers.Application.LoginStores(ctx, where)
+func (s *Service) mailOwnerOfTakenEmail(ctx context.Context, where applicationapi.LoginTarget, email string, refusal error) (
+	PageResult, error,
+) {
+	stores, err := s.peers.Application.LoginDirectories(ctx, where)
 	if err != nil || stores.Default.IsZero() {
 		return PageResult{}, errors.Join(refusal, err)
 	}
@@ -42,7 +44,7 @@ func (s *Service) mailOwnerOfTakenEmail(ctx context.Context, where applicationap
 	if !rules.VerificationEmail {
 		return PageResult{}, refusal
 	}
-	if _, err := s.peers.Application.RequestReset(ctx, applicationapi.LoginName{Where: where, Login: email}); apierr.From(err) != nil &&
+	if _, err := s.peers.Application.RequestReset(ctx, applicationapi.LoginName{LoginTarget: where, Login: email}); apierr.From(err) != nil &&
 		apierr.From(err).Status >= 500 {
 		return PageResult{}, err
 	}

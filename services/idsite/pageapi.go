@@ -182,7 +182,7 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 var errWrongLogin = apierr.WrongPassword.Because("the user name, the email or the password is wrong")
 
 // accountStore is the account store that a body names, else the one that the request names.
-func (p *PageAPI) accountStore(at directoryapi.StoreName) applicationapi.Where {
+func (p *PageAPI) accountStore(at directoryapi.StoreName) applicationapi.LoginTarget {
 	where := accountStoreOf(p.flow)
 	if at != (directoryapi.StoreName{}) {
 		where.NameKey, where.AccountStore = strings.ToLower(at.NameKey), href.Link{Href: at.Href}

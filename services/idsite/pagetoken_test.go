@@ -30,8 +30,8 @@ func tokenService(t testing.TB) *Service {
 // anyOrganization has an organization of every nameKey.
 type anyOrganization struct{ applicationapi.Contract }
 
-func (anyOrganization) LoginStores(_ context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
-	return applicationapi.LoginStores{Organization: id.New(testNow), NameKey: in.NameKey}, nil
+func (anyOrganization) LoginDirectories(_ context.Context, in applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
+	return applicationapi.LoginDirectories{Organization: id.New(testNow), NameKey: in.NameKey}, nil
 }
 
 // wantPlain checks the claims of a session token that has text in every place

@@ -42,7 +42,7 @@ func (p *PageAPI) register(
 		return PageResult{}, errStoreNotAllowed
 	}
 	where := p.accountStore(named)
-	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{Where: where, Account: in})
+	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{LoginTarget: where, Account: in})
 	if errors.Is(err, apierr.Exists) {
 		return p.svc.mailOwnerOfTakenEmail(ctx, where, in.Email.Or(""), err)
 	}

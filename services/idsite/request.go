@@ -250,8 +250,8 @@ func (r request) pagePath() string {
 }
 
 // accountStore is the account store that the claims onk or ash name.
-func (r request) accountStore() applicationapi.Where {
-	where := applicationapi.Where{Tenant: r.tenant, Application: r.application.ID, NameKey: strings.ToLower(r.stringClaim("onk"))}
+func (r request) accountStore() applicationapi.LoginTarget {
+	where := applicationapi.LoginTarget{Tenant: r.tenant, Application: r.application.ID, NameKey: strings.ToLower(r.stringClaim("onk"))}
 	if where.NameKey == "" {
 		where.AccountStore.Href = r.stringClaim("ash")
 	}
@@ -261,14 +261,14 @@ func (r request) accountStore() applicationapi.Where {
 // loginStores returns the account stores of a login, in the order of login, without the default
 // store. It returns an error where the request names an organization that does not exist, is
 // disabled or is not mapped to the application.
-func (s *Service) loginStores(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
+func (s *Service) loginStores(ctx context.Context, where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
 	where.Brief = true
 	return s.loginStoresWithDefault(ctx, where)
 }
 
 // loginStoresWithDefault is loginStores with the default account store for new accounts.
-func (s *Service) loginStoresWithDefault(ctx context.Context, where applicationapi.Where) (applicationapi.LoginStores, error) {
-	stores, err := s.peers.Application.LoginStores(ctx, where)
+func (s *Service) loginStoresWithDefault(ctx context.Context, where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
+	stores, err := s.peers.Application.LoginDirectories(ctx, where)
 	if where.NameKey == "" {
 		return stores, err
 	}

@@ -109,7 +109,7 @@ func chooseCallback(a applicationapi.Application, requested string) (string, err
 
 // samlDirectory returns the SAML directory of a login: that of the named account store, or the
 // first SAML directory in the order of login.
-func (s *Service) samlDirectory(ctx context.Context, where applicationapi.Where, named string) (id.ID, error) {
+func (s *Service) samlDirectory(ctx context.Context, where applicationapi.LoginTarget, named string) (id.ID, error) {
 	stores, err := s.loginStores(ctx, where)
 	if err != nil {
 		return id.ID{}, err
@@ -294,7 +294,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from samlCall
 	where := accountStoreOf(f)
 	admitted, err := s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: login.Account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
-		Read: &login.Account,
+		FreshAccount: &login.Account,
 	})
 	if err != nil {
 		return "", err

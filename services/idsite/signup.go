@@ -80,7 +80,7 @@ func (s *Service) createTenant(ctx context.Context, seed string, named func(stri
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
 	// The key is created last, so that a key that works has a complete tenant.
-	key.Tenant, key.Account, key.WasMade = tenant.ID, named("owner"), site.KeyMade
+	key.Tenant, key.Account, key.MustExist = tenant.ID, named("owner"), site.KeyMade
 	_, err = s.peers.OAuth.EnsureKey(ctx, key)
 	switch {
 	case site.KeyMade && errors.Is(err, apierr.NotFound):

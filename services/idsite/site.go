@@ -75,7 +75,7 @@ func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query
 	if err != nil {
 		return list.Page[store.Site]{}, err
 	}
-	return s.store.ListSites(ctx, tenant.Tenant, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.ListSites(ctx, tenant.Tenant, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // UpdateSite changes what the body names (docs/interface/id-site.md#settings). It returns

@@ -150,8 +150,8 @@ func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
 }
 
 // accountStoreOf is the account store that the request of a flow names.
-func accountStoreOf(f store.Flow) applicationapi.Where {
-	where := applicationapi.Where{Tenant: f.TenantID, Application: f.ApplicationID, NameKey: f.NameKey}
+func accountStoreOf(f store.Flow) applicationapi.LoginTarget {
+	where := applicationapi.LoginTarget{Tenant: f.TenantID, Application: f.ApplicationID, NameKey: f.NameKey}
 	where.AccountStore.Href = f.AccountStore
 	return where
 }

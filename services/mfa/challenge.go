@@ -28,7 +28,7 @@ func (s *Service) FactorChallenges(ctx context.Context, factor id.Ref, query lis
 	if err != nil {
 		return list.Page[store.Challenge]{}, err
 	}
-	return s.store.FactorChallenges(ctx, factor.Tenant, factor.ID, s.now(), query.Of(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.FactorChallenges(ctx, factor.Tenant, factor.ID, s.now(), query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // NewChallenge is the body that creates a challenge: the message of an SMS factor, or a

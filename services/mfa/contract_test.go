@@ -29,7 +29,7 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 		},
 		Phone: func(t *testing.T, tenant, account id.ID, number string) {
 			factor := enrolFactor(t, d, id.Ref{Tenant: tenant, ID: account}, mfa.NewFactor{
-				Type: field.Some("SMS"), Phone: field.Of[mfa.FactorPhone]{Present: true,
+				Type: field.Some("SMS"), Phone: field.Nullable[mfa.FactorPhone]{Present: true,
 					Value: mfa.FactorPhone{PhoneBody: mfa.PhoneBody{Number: field.Some(number)}}}, WithChallenge: true,
 			})
 			answer(t, d, tenant, factor.ChallengeID, d.Code(mfatest.Base.To("challenges", factor.ChallengeID)))

@@ -43,11 +43,11 @@ func (s *Service) withAuthenticatorFields(f store.Factor, err error) (store.Fact
 // NewFactor is the body that creates a factor of either type.
 type NewFactor struct {
 	FactorChange
-	Type          field.Text             `json:"type"`
-	Phone         field.Of[FactorPhone]  `json:"phone"`
-	Challenge     field.Of[NewChallenge] `json:"challenge"`
-	WithChallenge bool                   `json:"-"` // the query asks for a challenge
-	ByUser        bool                   `json:"-"` // the user enrolls the factor, not the tenant with its API key
+	Type          field.Text                   `json:"type"`
+	Phone         field.Nullable[FactorPhone]  `json:"phone"`
+	Challenge     field.Nullable[NewChallenge] `json:"challenge"`
+	WithChallenge bool                         `json:"-"` // the query asks for a challenge
+	ByUser        bool                         `json:"-"` // the user enrolls the factor, not the tenant with its API key
 }
 
 // FactorChange is the body that updates a factor.

@@ -22,8 +22,8 @@ func (s *Service) Handlers() []events.Handler {
 }
 
 // smsStates maps the states of a text message in events to those of this service.
-var smsStates = map[events.TextStatus]SMSState{
-	events.TextAccepted: SMSAccepted, events.TextDelivered: SMSDelivered, events.TextFailed: SMSFailed, events.TextUnsendable: SMSUnsendable,
+var smsStates = map[events.SMSStatus]SMSState{
+	events.SMSAccepted: SMSAccepted, events.SMSDelivered: SMSDelivered, events.SMSFailed: SMSFailed, events.SMSUnsendable: SMSUnsendable,
 }
 
 // smsReported sets the state of the challenge whose text message is reported. It is

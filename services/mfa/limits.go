@@ -62,7 +62,7 @@ func (s *Service) checkAttemptLimits(ctx context.Context, tx *store.Tx, f store.
 		if count.Count >= limit.max {
 			return apierr.ChallengeFailures.Because("%d codes were wrong; the next is accepted after %s", count.Count,
 				count.EndsAt.UTC().Format(time.RFC3339)).
-				Saying("Too many wrong codes. Please try again later.").After(count.EndsAt.Sub(now))
+				Saying("Too many wrong codes. Please try again later.").WithRetryAfter(count.EndsAt.Sub(now))
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ func (s *Service) countMessage(ctx context.Context, tx *store.Tx, phone store.Ph
 		}
 		if count.Count > limit.max {
 			return apierr.TooMany.Because("the limit of %d messages %s within an hour is reached", limit.max, limit.name).
-				After(count.EndsAt.Sub(now))
+				WithRetryAfter(count.EndsAt.Sub(now))
 		}
 	}
 	return nil

@@ -260,7 +260,7 @@ func TestSMSReportedSetsTheStateOfAChallenge(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	factor := d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"sms","phone":{"number":"8883915282"}}`).Want(201).Href()
-	tell := func(challenge id.ID, news events.TextStatus) {
+	tell := func(challenge id.ID, news events.SMSStatus) {
 		t.Helper()
 		event := events.TextReported{Tenant: d.Tenant, Account: d.Jo.ID, Challenge: challenge, Status: news}
 		if err := d.Service.SMSReported(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, event); err != nil {
@@ -268,14 +268,14 @@ func TestSMSReportedSetsTheStateOfAChallenge(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		news []events.TextStatus
+		news []events.SMSStatus
 		want string
 	}{
-		{[]events.TextStatus{events.TextAccepted}, store.WaitingForProvider},
-		{[]events.TextStatus{events.TextAccepted, events.TextDelivered, events.TextDelivered, events.TextFailed}, store.WaitingForValidation},
-		{[]events.TextStatus{events.TextAccepted, events.TextFailed, events.TextDelivered}, store.Undelivered},
-		{[]events.TextStatus{events.TextUnsendable, events.TextAccepted}, store.Error},
-		{[]events.TextStatus{"NEWER THAN THIS RELEASE"}, store.Created},
+		{[]events.SMSStatus{events.SMSAccepted}, store.WaitingForProvider},
+		{[]events.SMSStatus{events.SMSAccepted, events.SMSDelivered, events.SMSDelivered, events.SMSFailed}, store.WaitingForValidation},
+		{[]events.SMSStatus{events.SMSAccepted, events.SMSFailed, events.SMSDelivered}, store.Undelivered},
+		{[]events.SMSStatus{events.SMSUnsendable, events.SMSAccepted}, store.Error},
+		{[]events.SMSStatus{"NEWER THAN THIS RELEASE"}, store.Created},
 	} {
 		challenge := d.Post(factor+"/challenges", "").Want(201).Href()
 		for _, news := range c.news {
@@ -285,5 +285,5 @@ func TestSMSReportedSetsTheStateOfAChallenge(t *testing.T) {
 			t.Errorf("after %v the challenge is %s, want %s", c.news, got, c.want)
 		}
 	}
-	tell(id.New(d.Now()), events.TextAccepted) // of a challenge that is gone
+	tell(id.New(d.Now()), events.SMSAccepted) // of a challenge that is gone
 }

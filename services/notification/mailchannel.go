@@ -149,7 +149,7 @@ func (s *Service) addApplication(ctx context.Context, content *mailContent) erro
 	if len(keys) == 0 {
 		return nil
 	}
-	data, err := s.peers.Application.ApplicationData(ctx, applicationapi.DataOf{Ref: at, Keys: keys})
+	data, err := s.peers.Application.ApplicationData(ctx, applicationapi.CustomDataRequest{Ref: at, Keys: keys})
 	content.applicationData = data.Values
 	return err
 }

@@ -62,7 +62,7 @@ type office struct {
 	mu       sync.Mutex
 	answer   func(directoryapi.MailOf) (directoryapi.Mail, error)
 	question applicationAnswer
-	data     func(applicationapi.DataOf) (applicationapi.Data, error)
+	data     func(applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error)
 }
 
 type applicationAnswer func(directoryapi.Ref) (applicationapi.Application, error)
@@ -163,7 +163,7 @@ func (a applicationOf) Application(_ context.Context, in directoryapi.Ref) (appl
 	return question(in)
 }
 
-func (a applicationOf) ApplicationData(_ context.Context, in applicationapi.DataOf) (applicationapi.Data, error) {
+func (a applicationOf) ApplicationData(_ context.Context, in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
 	return a.o.data(in)
 }
 

@@ -147,7 +147,7 @@ func (x *exchange) awaitState(state string) row {
 }
 
 // news are the states that the mfa service gets, in order.
-func (x *exchange) news(event events.ChallengeCreated) (news []events.TextStatus) {
+func (x *exchange) news(event events.ChallengeCreated) (news []events.SMSStatus) {
 	x.t.Helper()
 	envelopes, err := pg.Values[[]byte](x.t.Context(), x.db, `SELECT envelope FROM outbox ORDER BY seq`)
 	if err != nil {
@@ -170,7 +170,7 @@ func (x *exchange) news(event events.ChallengeCreated) (news []events.TextStatus
 	return news
 }
 
-func (x *exchange) reported(event events.ChallengeCreated, want ...events.TextStatus) {
+func (x *exchange) reported(event events.ChallengeCreated, want ...events.SMSStatus) {
 	x.t.Helper()
 	if got := x.news(event); !reflect.DeepEqual(got, want) {
 		x.t.Errorf("the mfa service gets %v, want %v", got, want)
@@ -182,11 +182,11 @@ func TestAnSMSGoesToTheProvider(t *testing.T) {
 		from, field string
 		receipts    bool
 		state       string
-		news        []events.TextStatus
+		news        []events.SMSStatus
 	}{
-		"that sends receipts":    {"+15005550006", "From", true, store.Sent, []events.TextStatus{events.TextAccepted}},
-		"by a messaging service": {"MG0123", "MessagingServiceSid", true, store.Sent, []events.TextStatus{events.TextAccepted}},
-		"that sends none":        {"Doorward", "From", false, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
+		"that sends receipts":    {"+15005550006", "From", true, store.Sent, []events.SMSStatus{events.SMSAccepted}},
+		"by a messaging service": {"MG0123", "MessagingServiceSid", true, store.Sent, []events.SMSStatus{events.SMSAccepted}},
+		"that sends none":        {"Doorward", "From", false, store.Delivered, []events.SMSStatus{events.SMSAccepted, events.SMSDelivered}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t, func(cfg *notification.Config) { cfg.SMSProvider.From, cfg.SMSProvider.Receipts = c.from, c.receipts })
@@ -217,15 +217,15 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 		body   string
 		state  string
 		says   string
-		news   []events.TextStatus
+		news   []events.SMSStatus
 	}{
-		"refused":                           {400, refused, store.Failed, "the provider answered 400 with the code 21211", []events.TextStatus{events.TextAccepted, events.TextFailed}},
-		"refused in words":                  {422, code + number, store.Failed, "the provider answered 422", []events.TextStatus{events.TextAccepted, events.TextFailed}},
-		"a wrong token":                     {401, refused, store.Broken, "the provider answered 401", []events.TextStatus{events.TextUnsendable}},
-		"no such account":                   {404, "", store.Broken, "the provider answered 404", []events.TextStatus{events.TextUnsendable}},
-		"a redirect":                        {307, "", store.Broken, "the provider answered 307", []events.TextStatus{events.TextUnsendable}},
-		"no answer":                         {smstest.Drop, "", store.Lost, "there is no answer of the provider", []events.TextStatus{events.TextAccepted}},
-		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.TextStatus{events.TextAccepted}},
+		"refused":                           {400, refused, store.Failed, "the provider answered 400 with the code 21211", []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
+		"refused in words":                  {422, code + number, store.Failed, "the provider answered 422", []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
+		"a wrong token":                     {401, refused, store.Broken, "the provider answered 401", []events.SMSStatus{events.SMSUnsendable}},
+		"no such account":                   {404, "", store.Broken, "the provider answered 404", []events.SMSStatus{events.SMSUnsendable}},
+		"a redirect":                        {307, "", store.Broken, "the provider answered 307", []events.SMSStatus{events.SMSUnsendable}},
+		"no answer":                         {smstest.Drop, "", store.Lost, "there is no answer of the provider", []events.SMSStatus{events.SMSAccepted}},
+		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.SMSStatus{events.SMSAccepted}},
 		"too many":                          {429, refused, store.Unsent, "unavailable at present: the provider answered 429", nil},
 		"a fault":                           {500, refused, store.Unsent, "the provider is busy: the provider answered 500", nil},
 		"overload":                          {503, "", store.Unsent, "the provider is busy: the provider answered 503", nil},
@@ -252,7 +252,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 			x.provider.Answers(nil)
 			x.turn(10 * time.Second)
 			x.awaitState(store.Sent)
-			x.reported(event, events.TextAccepted)
+			x.reported(event, events.SMSAccepted)
 		})
 	}
 }
@@ -316,7 +316,7 @@ func TestAnSMSThatCannotBeSentIsReported(t *testing.T) {
 			broken(x)
 			x.run(x.service)
 			x.awaitState(store.Broken)
-			x.reported(event, events.TextUnsendable)
+			x.reported(event, events.SMSUnsendable)
 			if len(x.provider.Asked()) != 0 {
 				t.Error("it was sent")
 			}
@@ -338,7 +338,7 @@ func TestAnSMSIsSentOnceWhenItsProcessDies(t *testing.T) {
 	if r := x.awaitState(store.Lost); !r.Erased || len(x.provider.Asked()) != 0 {
 		t.Errorf("the text is %+v, the provider was asked %d times", r, len(x.provider.Asked()))
 	}
-	x.reported(event, events.TextAccepted)
+	x.reported(event, events.SMSAccepted)
 }
 
 func TestReplicasSendEachSMSOnce(t *testing.T) {
@@ -384,15 +384,15 @@ func TestReceiptsReportTheDeliveryOfAnSMS(t *testing.T) {
 	for name, c := range map[string]struct {
 		statuses []string
 		state    string
-		news     []events.TextStatus
+		news     []events.SMSStatus
 	}{
-		"on its way":               {[]string{"queued", "sending", "sent"}, store.Sent, []events.TextStatus{events.TextAccepted}},
-		"arrived":                  {[]string{"sent", "delivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
-		"lost on its way":          {[]string{"undelivered"}, store.Failed, []events.TextStatus{events.TextAccepted, events.TextFailed}},
-		"never sent":               {[]string{"failed"}, store.Failed, []events.TextStatus{events.TextAccepted, events.TextFailed}},
-		"reported twice":           {[]string{"delivered", "delivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
-		"reported out of order":    {[]string{"delivered", "sent", "undelivered"}, store.Delivered, []events.TextStatus{events.TextAccepted, events.TextDelivered}},
-		"what nobody has heard of": {[]string{"teleported", ""}, store.Sent, []events.TextStatus{events.TextAccepted}},
+		"on its way":               {[]string{"queued", "sending", "sent"}, store.Sent, []events.SMSStatus{events.SMSAccepted}},
+		"arrived":                  {[]string{"sent", "delivered"}, store.Delivered, []events.SMSStatus{events.SMSAccepted, events.SMSDelivered}},
+		"lost on its way":          {[]string{"undelivered"}, store.Failed, []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
+		"never sent":               {[]string{"failed"}, store.Failed, []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
+		"reported twice":           {[]string{"delivered", "delivered"}, store.Delivered, []events.SMSStatus{events.SMSAccepted, events.SMSDelivered}},
+		"reported out of order":    {[]string{"delivered", "sent", "undelivered"}, store.Delivered, []events.SMSStatus{events.SMSAccepted, events.SMSDelivered}},
+		"what nobody has heard of": {[]string{"teleported", ""}, store.Sent, []events.SMSStatus{events.SMSAccepted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t)
@@ -429,7 +429,7 @@ func TestAReceiptThatComesBeforeTheAnswerCounts(t *testing.T) {
 	event := x.order()
 	x.run(x.service)
 	x.awaitState(store.Delivered)
-	x.reported(event, events.TextAccepted, events.TextDelivered)
+	x.reported(event, events.SMSAccepted, events.SMSDelivered)
 }
 
 func TestAReceiptAfterALostAnswerCounts(t *testing.T) {
@@ -442,7 +442,7 @@ func TestAReceiptAfterALostAnswerCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.awaitState(store.Delivered)
-	x.reported(event, events.TextAccepted, events.TextDelivered)
+	x.reported(event, events.SMSAccepted, events.SMSDelivered)
 }
 
 func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
@@ -477,7 +477,7 @@ func TestAReceiptThatTheProviderHasNotSignedChangesNothing(t *testing.T) {
 		t.Errorf("without a provider a receipt returns %v", err)
 	}
 	x.awaitState(store.Sent)
-	x.reported(event, events.TextAccepted)
+	x.reported(event, events.SMSAccepted)
 }
 
 // The example of the provider's documentation of its signatures.

@@ -105,12 +105,12 @@ func (c *smsSender) abort() { c.provider.close() }
 
 // smsStatuses are what the event TextReported reports to the mfa service, by the final state
 // of a text message.
-var smsStatuses = map[string][]events.TextStatus{
-	store.Sent:      {events.TextAccepted},
-	store.Lost:      {events.TextAccepted}, // the provider has probably accepted the message; a receipt may follow
-	store.Delivered: {events.TextAccepted, events.TextDelivered},
-	store.Failed:    {events.TextAccepted, events.TextFailed},
-	store.Broken:    {events.TextUnsendable},
+var smsStatuses = map[string][]events.SMSStatus{
+	store.Sent:      {events.SMSAccepted},
+	store.Lost:      {events.SMSAccepted}, // the provider has probably accepted the message; a receipt may follow
+	store.Delivered: {events.SMSAccepted, events.SMSDelivered},
+	store.Failed:    {events.SMSAccepted, events.SMSFailed},
+	store.Broken:    {events.SMSUnsendable},
 }
 
 // reportSMS emits what the mfa service has to know of a text message, in the transaction that
@@ -125,7 +125,7 @@ func reportSMS(ctx context.Context, tx *store.Tx, d store.Delivery) error {
 }
 
 // smsReported is the event that reports the state of a text message to the mfa service.
-func smsReported(d store.Delivery, status events.TextStatus) events.TextReported {
+func smsReported(d store.Delivery, status events.SMSStatus) events.TextReported {
 	return events.TextReported{Tenant: d.TenantID, Account: d.AccountID, Challenge: d.ChallengeID, Status: status}
 }
 

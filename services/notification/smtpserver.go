@@ -179,7 +179,7 @@ func (s *Service) apply(in SMTPServerBody, v *store.SMTPServer, isNew bool) (err
 	if !in.Port.Present && isNew {
 		refused.Add(apierr.Required.Because("port is required"))
 	}
-	refused.Whole(&v.Port, in.Port, "port", 1, maxPort)
+	refused.Int(&v.Port, in.Port, "port", 1, maxPort)
 	if in.SecurityProtocol.Present {
 		v.SecurityProtocol, err = readSecurity(in.SecurityProtocol)
 		refused.Add(err)

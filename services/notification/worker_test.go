@@ -185,11 +185,11 @@ func TestTheApplicationIsAskedForTheDataThatIsNamed(t *testing.T) {
 		l.Template.TextBody = "[$!{application.customData.plan}][${application.customData.none}][$!{account.customData.own}]"
 		return l.Mail, nil
 	})
-	o.data = func(in applicationapi.DataOf) (applicationapi.Data, error) {
+	o.data = func(in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
 		if !slices.Equal(in.Keys, []string{"plan", "none"}) || in.Tenant != o.tenant || in.ID != o.application {
 			t.Errorf("the application was asked for %+v", in)
 		}
-		return applicationapi.Data{Values: map[string]string{"plan": "gold"}}, nil
+		return applicationapi.CustomDataValues{Values: map[string]string{"plan": "gold"}}, nil
 	}
 	s := o.service()
 	o.run(s)

@@ -93,12 +93,12 @@ func (v *accessCache) check(ctx context.Context, request applicationapi.CheckAcc
 	}
 	// An answer is cached from its second use on. An answer that may be cached (Keep) is read
 	// from the databases, which costs more than one from the caches of the services (Recent).
-	request.Keep = current && !found.requestedAt.IsZero() && v.now().Sub(found.notCacheable) >= confirmedAccessMaxAge
-	request.Recent = !request.Keep
+	request.WithDependencies = current && !found.requestedAt.IsZero() && v.now().Sub(found.notCacheable) >= confirmedAccessMaxAge
+	request.Recent = !request.WithDependencies
 	answer, err := v.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
 		answer.requestedAt = v.now()
 		answer.Access, err = v.application.CheckAccess(ctx, request)
-		if answer.notCacheable = found.notCacheable; request.Keep && len(answer.DependsOn) == 0 {
+		if answer.notCacheable = found.notCacheable; request.WithDependencies && len(answer.DependsOn) == 0 {
 			answer.notCacheable = answer.requestedAt
 		}
 		return answer, err

@@ -65,7 +65,7 @@ func (s *Service) ListAPIKeys(ctx context.Context, tenant, account id.ID, query 
 	if err != nil {
 		return list.Page[store.APIKey]{}, err
 	}
-	page, err := s.store.ListAPIKeys(ctx, tenant, account, query.Of(owner.CreatedAt, owner.ModifiedAt))
+	page, err := s.store.ListAPIKeys(ctx, tenant, account, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
 		if page.Items[i], err = s.unsealSecret(page.Items[i], err); err != nil {
 			return page, err
@@ -87,7 +87,7 @@ func (s *Service) ListApplicationAPIKeys(
 	if err != nil {
 		return list.Page[store.APIKey]{}, err
 	}
-	page := list.NewPage[store.APIKey](query.Of(app.CreatedAt, app.ModifiedAt))
+	page := list.NewPage[store.APIKey](query.WithParentTimes(app.CreatedAt, app.ModifiedAt))
 	wanted := list.Filter{}
 	if len(query.Filters) > 0 {
 		wanted = query.Filters[0]
@@ -105,7 +105,8 @@ func (s *Service) ListApplicationAPIKeys(
 	if err != nil {
 		return page, err
 	}
-	found, err := s.peers.Application.Reaches(ctx, applicationapi.Reaches{Tenant: tenant, Application: application, Account: k.AccountID})
+	request := applicationapi.HasAccountRequest{Tenant: tenant, Application: application, Account: k.AccountID}
+	found, err := s.peers.Application.HasAccount(ctx, request)
 	if err != nil || !found.Reached || app.Status != directoryapi.Enabled {
 		return page, err
 	}
@@ -173,7 +174,7 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 	if in.Secret == "" {
 		return oauthapi.Key{}, apierr.Required.Because("the secret of an API key cannot be empty")
 	}
-	if !in.WasMade {
+	if !in.MustExist {
 		k := newAPIKey(s.ring, s.now(), in)
 		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertAPIKey(ctx, k) })
 		if !errors.Is(err, apierr.Exists) {
@@ -181,7 +182,7 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 		}
 	}
 	own, err := s.APIKey(ctx, in.Tenant, in.ID)
-	if in.WasMade && errors.Is(err, apierr.NotFound) {
+	if in.MustExist && errors.Is(err, apierr.NotFound) {
 		return oauthapi.Key{}, apierr.NotFound.Because("the API key %q was deleted", in.ID)
 	}
 	if err != nil && !errors.Is(err, apierr.NotFound) {

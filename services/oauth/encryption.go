@@ -50,7 +50,7 @@ func (d keyDerivations) deriveKey(ctx context.Context, password secure.Secret, e
 	ctx, cancel := context.WithTimeout(ctx, derivationTimeout)
 	defer cancel()
 	if d.iterations.Acquire(ctx, int64(e.Iterations)) != nil {
-		return nil, apierr.Unavailable.Because("too many keys are being derived; repeat the request later").After(time.Second)
+		return nil, apierr.Unavailable.Because("too many keys are being derived; repeat the request later").WithRetryAfter(time.Second)
 	}
 	defer d.iterations.Release(int64(e.Iterations))
 	return pbkdf2.Key(sha1.New, password.Reveal(), e.Salt, e.Iterations, e.Bits/8)

@@ -57,7 +57,7 @@ func (g *groupCommit[Row]) add(ctx context.Context, row Row) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return apierr.Unavailable.Because("the request took longer than it may; repeat it later").After(time.Second)
+		return apierr.Unavailable.Because("the request took longer than it may; repeat it later").WithRetryAfter(time.Second)
 	}
 }
 

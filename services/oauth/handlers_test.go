@@ -184,7 +184,7 @@ func TestANewPasswordEndsTheTokensOfTheFormerOne(t *testing.T) {
 	keep := d.Site
 	keep.Application = d.NewApplication(d.Tenant, d.Directory)
 	if _, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: keep.Application},
-		oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Of[bool]{Present: true}}); err != nil {
+		oauth.PolicyChange{RevokeTokensOnPasswordChange: field.Nullable[bool]{Present: true}}); err != nil {
 		t.Fatal(err)
 	}
 	foreign := d.NewSite(t)

@@ -334,7 +334,7 @@ func (s *Service) ListTokens(
 		application = ref.ID
 	}
 	query.Filters = nil
-	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query.Of(owner.CreatedAt, owner.ModifiedAt))
+	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, s.now(), query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 	for i := range page.Items {
 		if page.Items[i], err = s.withJWT(page.Items[i], err); err != nil {
 			return page, err

@@ -32,17 +32,17 @@ type WebConfig struct {
 
 // WebConfigChange is the body that updates a web config.
 type WebConfigChange struct {
-	DNSLabel       field.Text                `json:"dnsLabel"`
-	Status         field.Text                `json:"status"`
-	OAuth2         field.Of[EndpointsChange] `json:"oauth2"`
-	Register       field.Of[EndpointsChange] `json:"register"`
-	Login          field.Of[EndpointsChange] `json:"login"`
-	VerifyEmail    field.Of[EndpointsChange] `json:"verifyEmail"`
-	ForgotPassword field.Of[EndpointsChange] `json:"forgotPassword"`
-	ChangePassword field.Of[EndpointsChange] `json:"changePassword"`
-	Me             field.Of[MeChange]        `json:"me"`
-	MFA            field.Of[MFAChange]       `json:"mfa"`
-	SigningAPIKey  field.Link                `json:"signingApiKey"`
+	DNSLabel       field.Text                      `json:"dnsLabel"`
+	Status         field.Text                      `json:"status"`
+	OAuth2         field.Nullable[EndpointsChange] `json:"oauth2"`
+	Register       field.Nullable[EndpointsChange] `json:"register"`
+	Login          field.Nullable[EndpointsChange] `json:"login"`
+	VerifyEmail    field.Nullable[EndpointsChange] `json:"verifyEmail"`
+	ForgotPassword field.Nullable[EndpointsChange] `json:"forgotPassword"`
+	ChangePassword field.Nullable[EndpointsChange] `json:"changePassword"`
+	Me             field.Nullable[MeChange]        `json:"me"`
+	MFA            field.Nullable[MFAChange]       `json:"mfa"`
+	SigningAPIKey  field.Link                      `json:"signingApiKey"`
 }
 
 // EndpointsChange turns endpoints on or off.
@@ -58,8 +58,8 @@ func (in *EndpointsChange) UnmarshalJSON(data []byte) error {
 
 // MeChange changes the endpoint me. Expand names some of MeExpansions.
 type MeChange struct {
-	Enabled field.Bool                      `json:"enabled"`
-	Expand  field.Of[map[string]field.Bool] `json:"expand"`
+	Enabled field.Bool                            `json:"enabled"`
+	Expand  field.Nullable[map[string]field.Bool] `json:"expand"`
 }
 
 // UnmarshalJSON reads the members, and refuses others.
@@ -229,14 +229,14 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 	refused.Enum(&c.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	for _, endpoints := range []struct {
 		name string
-		in   field.Of[EndpointsChange]
+		in   field.Nullable[EndpointsChange]
 		on   *bool
 	}{{"oauth2", in.OAuth2, &c.OAuth2}, {"register", in.Register, &c.Register}, {"login", in.Login, &c.Login}} {
 		refused.Add(applyMember(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"))
 	}
 	for _, endpoints := range []struct {
 		name string
-		in   field.Of[EndpointsChange]
+		in   field.Nullable[EndpointsChange]
 		on   **bool
 	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword},
 		{"changePassword", in.ChangePassword, &c.ChangePassword}} {
@@ -252,7 +252,7 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 
 // applyMember writes the member of an object into a value. Neither the object nor the member
 // may be null.
-func applyMember[Object, T any](value *T, of field.Of[Object], member field.Of[T], object, name string) error {
+func applyMember[Object, T any](value *T, of field.Nullable[Object], member field.Nullable[T], object, name string) error {
 	if of.Null || member.Null {
 		return apierr.Required.Because("%s.%s cannot be null", object, name)
 	}
@@ -262,7 +262,7 @@ func applyMember[Object, T any](value *T, of field.Of[Object], member field.Of[T
 
 // applyOptionalSwitch is applyMember for a member that may be null: the endpoint is then
 // enabled as the default directory of the application says.
-func applyOptionalSwitch(on **bool, in field.Of[EndpointsChange], object string) error {
+func applyOptionalSwitch(on **bool, in field.Nullable[EndpointsChange], object string) error {
 	switch enabled := in.Value.Enabled; {
 	case in.Null:
 		return apierr.Required.Because("%s cannot be null; its member enabled can", object)

@@ -68,14 +68,14 @@ func FromEnv(source *env.Source) Config {
 		"KAFKA_SASL_MECHANISM":          "that of the private broker",
 		"REDIS_URL":                     "a private server in this process, with a password that is new at every start",
 	} {
-		source.Provide(name, what)
+		source.DescribeDefault(name, what)
 	}
 	for name, value := range map[string]string{
 		"DOORWARD_LISTEN": "localhost:8443", "DOORWARD_OPS_LISTEN": "localhost:0, a free port", "DOORWARD_LOG_LEVEL": "warn",
 		"DOORWARD_SIGN_UP": "true",
 	} {
-		source.Provide(name, value)
-		source.Set(name, strings.TrimSuffix(value, ", a free port"))
+		source.DescribeDefault(name, value)
+		source.SetDefault(name, strings.TrimSuffix(value, ", a free port"))
 	}
 	source.Unused("DOORWARD_MAILBOX_URL", "DOORWARD_INTERNAL_TLS_CERT", "DOORWARD_INTERNAL_TLS_KEY")
 	for _, name := range deployment.Services {
@@ -176,7 +176,7 @@ func listen(source *env.Source) (net.Listener, error) {
 		return nil, err
 	}
 	address := "https://" + net.JoinHostPort(host, port)
-	source.Set("DOORWARD_BASE_URL", strings.TrimSuffix(address, ":443")+"/v1")
+	source.SetDefault("DOORWARD_BASE_URL", strings.TrimSuffix(address, ":443")+"/v1")
 	return listener, nil
 }
 
@@ -191,14 +191,14 @@ func (s *standalone) startServers(ctx context.Context, cfg Config) error {
 		if err != nil {
 			return err
 		}
-		s.source.Set("DATABASE_URL", url)
+		s.source.SetDefault("DATABASE_URL", url)
 	}
 	if !s.source.Has("REDIS_URL") {
 		url, err := startRedis(s.process, secure.Token(passwordLength))
 		if err != nil {
 			return err
 		}
-		s.source.Set("REDIS_URL", url)
+		s.source.SetDefault("REDIS_URL", url)
 	}
 	if !s.source.Has("KAFKA_BROKERS") {
 		password := secure.Token(passwordLength)
@@ -219,10 +219,10 @@ func (s *standalone) startServers(ctx context.Context, cfg Config) error {
 			return err
 		}
 		s.mailbox = pages
-		s.source.Set("DOORWARD_SMTP_URL", addresses.smtp)
+		s.source.SetDefault("DOORWARD_SMTP_URL", addresses.smtp)
 		if !s.source.Has("DOORWARD_SMS_PROVIDER") {
-			s.source.Set("DOORWARD_SMS_PROVIDER", "mailbox")
-			s.source.Set("DOORWARD_SMS_MAILBOX_URL", addresses.texts)
+			s.source.SetDefault("DOORWARD_SMS_PROVIDER", "mailbox")
+			s.source.SetDefault("DOORWARD_SMS_MAILBOX_URL", addresses.texts)
 		}
 	}
 	return nil

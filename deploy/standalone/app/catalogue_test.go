@@ -28,7 +28,7 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	url := pgtest.New(t, migrated)
 	unused, keys := maps.Clone(keysOfTheDeployment), 0
 	for _, schema := range allInOneDatabase(url).configs() {
-		db, err := pg.OpenUnmigrated(t.Context(), schema)
+		db, err := pg.OpenWithoutMigrating(t.Context(), schema)
 		if err != nil {
 			t.Fatal(err)
 		}

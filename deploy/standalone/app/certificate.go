@@ -94,8 +94,8 @@ func (s *standalone) ensureCertificates(baseURL string) error {
 			return err
 		}
 	}
-	s.source.Set("DOORWARD_TLS_CERT_FILE", s.folder.join("server.pem"))
-	s.source.Set("DOORWARD_TLS_KEY_FILE", s.folder.join("server-key.pem"))
+	s.source.SetDefault("DOORWARD_TLS_CERT_FILE", s.folder.join("server.pem"))
+	s.source.SetDefault("DOORWARD_TLS_KEY_FILE", s.folder.join("server-key.pem"))
 	return nil
 }
 

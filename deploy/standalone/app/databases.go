@@ -84,8 +84,8 @@ func resolveDatabase(ctx context.Context, source *env.Source) (stop func() error
 		url = server.URL(private.Database)
 		stop = func() error { return server.Stop(context.WithoutCancel(ctx)) }
 	}
-	source.Set("DATABASE_URL", url)
-	source.Set("DOORWARD_MASTER_KEY", secrets.Master)
-	source.Set("DOORWARD_INTERNAL_SECRET", secrets.Internal)
+	source.SetDefault("DATABASE_URL", url)
+	source.SetDefault("DOORWARD_MASTER_KEY", secrets.Master)
+	source.SetDefault("DOORWARD_INTERNAL_SECRET", secrets.Internal)
 	return stop, nil
 }

@@ -41,7 +41,7 @@ func deadLettersAreResolved(p *product) {
 		URL secure.Secret `env:"DATABASE_URL"`
 	}
 	p.source.Load(&cfg)
-	db, err := pg.OpenUnmigrated(p.Context(), pg.Config{URL: cfg.URL, Schema: "directory"})
+	db, err := pg.OpenWithoutMigrating(p.Context(), pg.Config{URL: cfg.URL, Schema: "directory"})
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 		d.add(name, "failed", "run doorward migrate", "the schema lacks %s", strings.Join(pending, ", "))
 		return
 	}
-	db, err := pg.OpenUnmigrated(ctx, schema)
+	db, err := pg.OpenWithoutMigrating(ctx, schema)
 	if err != nil {
 		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
 		return

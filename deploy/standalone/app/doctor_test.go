@@ -75,7 +75,7 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 // allow changes a setting of the database.
 func allow(t *testing.T, url, change string) {
 	t.Helper()
-	db, err := pg.OpenUnmigrated(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "none"})
+	db, err := pg.OpenWithoutMigrating(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func allow(t *testing.T, url, change string) {
 // objects counts the schemas and the tables of a database.
 func objects(t *testing.T, url string) int {
 	t.Helper()
-	db, err := pg.OpenUnmigrated(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "none"})
+	db, err := pg.OpenWithoutMigrating(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}

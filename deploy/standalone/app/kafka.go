@@ -31,10 +31,10 @@ type broker struct {
 
 // setVariables makes the broker the Kafka of the source.
 func (b broker) setVariables(source *env.Source) {
-	source.Set("KAFKA_BROKERS", b.Address)
-	source.Set("KAFKA_USERNAME", kafkaUsername)
-	source.Set("KAFKA_PASSWORD", b.Password)
-	source.Set("KAFKA_SASL_MECHANISM", kafkaMechanism)
+	source.SetDefault("KAFKA_BROKERS", b.Address)
+	source.SetDefault("KAFKA_USERNAME", kafkaUsername)
+	source.SetDefault("KAFKA_PASSWORD", b.Password)
+	source.SetDefault("KAFKA_SASL_MECHANISM", kafkaMechanism)
 }
 
 // resolveBroker sets the variables KAFKA_… of the source: unless the environment names

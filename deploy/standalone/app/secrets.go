@@ -34,8 +34,8 @@ func (s *standalone) loadSecrets() error {
 			return err
 		}
 	}
-	s.source.Set("DOORWARD_INTERNAL_SECRET", secrets.Internal)
-	s.source.Set("DOORWARD_MASTER_KEY", secrets.Master)
+	s.source.SetDefault("DOORWARD_INTERNAL_SECRET", secrets.Internal)
+	s.source.SetDefault("DOORWARD_MASTER_KEY", secrets.Master)
 
 	var base struct {
 		URL string `env:"DOORWARD_BASE_URL" help:"public address of the management API with its version"`
@@ -54,8 +54,8 @@ func (s *standalone) loadSecrets() error {
 			return err
 		}
 	}
-	s.source.Set("DOORWARD_BOOTSTRAP_KEY_ID", s.key.ID)
-	s.source.Set("DOORWARD_BOOTSTRAP_KEY_SECRET", s.key.Secret)
+	s.source.SetDefault("DOORWARD_BOOTSTRAP_KEY_ID", s.key.ID)
+	s.source.SetDefault("DOORWARD_BOOTSTRAP_KEY_SECRET", s.key.Secret)
 	return s.ensureCertificates(base.URL)
 }
 

@@ -44,11 +44,11 @@ func MoveTenant(ctx context.Context, source *env.Source, tenantKey, to string, o
 		stale = stale || has
 	}
 	if stale {
-		_, _ = fmt.Fprintf(out, "waiting %s for requests that read the former rows\n", pg.RequestsEnd)
+		_, _ = fmt.Fprintf(out, "waiting %s for requests that read the former rows\n", pg.MaxRequestDuration)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w; run the command again to delete the former rows", ctx.Err())
-		case <-time.After(pg.RequestsEnd):
+		case <-time.After(pg.MaxRequestDuration):
 		}
 		for _, schema := range d.schemas {
 			if err := d.dbs[schema.config.Schema].DeleteStaleRows(ctx, tenant); err != nil {

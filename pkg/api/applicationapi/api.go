@@ -36,7 +36,7 @@ type API interface {
 
 	// ApplicationData returns values of an application's customData by their keys, as texts, or
 	// apierr.NotFound.
-	ApplicationData(context.Context, DataOf) (Data, error)
+	ApplicationData(context.Context, CustomDataRequest) (CustomDataValues, error)
 
 	// Login logs an account in by its password. The login name is looked up in the application's
 	// account stores in their order, with each organization replaced by its account stores. It
@@ -75,11 +75,11 @@ type API interface {
 	// CheckAccess does, and NotFound for a tenant without a built-in application.
 	Administrator(context.Context, directoryapi.Ref) (directoryapi.Account, error)
 
-	// Reaches reports whether an account is in an account store of the application, whatever the
+	// HasAccount reports whether an account is in an account store of the application, whatever the
 	// status of the account, the application, the store and an organization between them. It
 	// returns apierr.NotFound for the application; an account that does not exist is in no
 	// store.
-	Reaches(context.Context, Reaches) (Reached, error)
+	HasAccount(context.Context, HasAccountRequest) (HasAccountAnswer, error)
 
 	// ProviderLogin logs in the user of a social or OAuth provider (social login), in a directory
 	// of that provider that is an account store of the application. It returns apierr.NotFound
@@ -131,14 +131,14 @@ type SetDNSLabel struct {
 	Label       string `json:"label"`
 }
 
-// DataOf is the request for values of an application's customData.
-type DataOf struct {
+// CustomDataRequest is the request for values of an application's customData.
+type CustomDataRequest struct {
 	directoryapi.Ref
 	Keys []string `json:"keys"`
 }
 
-// Data has values of customData by their keys, without those that are no text, such as objects.
-type Data struct {
+// CustomDataValues has values of customData by their keys, without those that are no text, such as objects.
+type CustomDataValues struct {
 	Values map[string]string `json:"values"`
 }
 
@@ -182,10 +182,10 @@ type CompleteLogin struct {
 	// AccountStore and NameKey restrict the login as those of Login do.
 	AccountStore href.Link `json:"accountStore,omitzero"`
 	NameKey      string    `json:"nameKey,omitempty"`
-	// Read is the account as the directory service has just read it, enabled and in an
+	// FreshAccount is the account as the directory service has just read it, enabled and in an
 	// enabled directory. Where that directory is an account store of the login, the
 	// account is not read again. It may be nil.
-	Read *directoryapi.Account `json:"read,omitempty"`
+	FreshAccount *directoryapi.Account `json:"read,omitempty"`
 }
 
 // LoggedIn is the account that logged in.
@@ -205,9 +205,9 @@ type CheckAccess struct {
 	// Brief and Recent are those of directoryapi.CheckAccess.
 	Brief  bool `json:"brief,omitempty"`
 	Recent bool `json:"recent,omitempty"`
-	// Keep, with Brief and without Recent, asks for DependsOn, so that the caller can cache the
+	// WithDependencies, with Brief and without Recent, asks for DependsOn, so that the caller can cache the
 	// answer. The answer itself then comes from no cache.
-	Keep bool `json:"keep,omitempty"`
+	WithDependencies bool `json:"keep,omitempty"`
 }
 
 // Access is an account that may act through an application.
@@ -219,15 +219,15 @@ type Access struct {
 	DependsOn []id.ID `json:"dependsOn,omitempty"`
 }
 
-// Reaches is the request of API.Reaches.
-type Reaches struct {
+// HasAccountRequest is the request of API.HasAccount.
+type HasAccountRequest struct {
 	Tenant      id.ID `json:"tenant"`
 	Application id.ID `json:"application"`
 	Account     id.ID `json:"account"`
 }
 
-// Reached is the answer of API.Reaches.
-type Reached struct {
+// HasAccountAnswer is the answer of API.HasAccount.
+type HasAccountAnswer struct {
 	Reached bool `json:"reached"`
 }
 

@@ -35,8 +35,8 @@ func (c client) SetDNSLabel(ctx context.Context, in SetDNSLabel) (Application, e
 	return rpc.Call[SetDNSLabel, Application](ctx, c.Peer, "application.SetDNSLabel", in)
 }
 
-func (c client) ApplicationData(ctx context.Context, in DataOf) (Data, error) {
-	return rpc.Call[DataOf, Data](ctx, c.Peer, "application.ApplicationData", in)
+func (c client) ApplicationData(ctx context.Context, in CustomDataRequest) (CustomDataValues, error) {
+	return rpc.Call[CustomDataRequest, CustomDataValues](ctx, c.Peer, "application.ApplicationData", in)
 }
 
 func (c client) Login(ctx context.Context, in Login) (LoggedIn, error) {
@@ -62,8 +62,8 @@ func (c client) Administrator(ctx context.Context, in directoryapi.Ref) (directo
 	return rpc.Call[directoryapi.Ref, directoryapi.Account](ctx, c.Peer, "application.Administrator", in)
 }
 
-func (c client) Reaches(ctx context.Context, in Reaches) (Reached, error) {
-	return rpc.Call[Reaches, Reached](ctx, c.Peer, "application.Reaches", in)
+func (c client) HasAccount(ctx context.Context, in HasAccountRequest) (HasAccountAnswer, error) {
+	return rpc.Call[HasAccountRequest, HasAccountAnswer](ctx, c.Peer, "application.Reaches", in)
 }
 
 func (c client) ProviderLogin(ctx context.Context, in ProviderLogin) (ProviderLoggedIn, error) {
@@ -74,8 +74,8 @@ func (c client) ApplicationByDNSLabel(ctx context.Context, in DNSLabel) (Applica
 	return rpc.Call[DNSLabel, Application](ctx, c.Peer, "application.ApplicationByDNSLabel", in)
 }
 
-func (c client) LoginStores(ctx context.Context, in Where) (LoginStores, error) {
-	return rpc.Call[Where, LoginStores](ctx, c.Peer, "application.LoginStores", in)
+func (c client) LoginDirectories(ctx context.Context, in LoginTarget) (LoginDirectories, error) {
+	return rpc.Call[LoginTarget, LoginDirectories](ctx, c.Peer, "application.LoginStores", in)
 }
 
 func (c client) Register(ctx context.Context, in Register) (directoryapi.Account, error) {
@@ -130,10 +130,10 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "application.Standing", api.CheckAccess)
 	rpc.Serve(router, "application.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "application.Administrator", api.Administrator)
-	rpc.Serve(router, "application.Reaches", api.Reaches)
+	rpc.Serve(router, "application.Reaches", api.HasAccount)
 	rpc.Serve(router, "application.ProviderLogin", api.ProviderLogin)
 	rpc.Serve(router, "application.ApplicationByDNSLabel", api.ApplicationByDNSLabel)
-	rpc.Serve(router, "application.LoginStores", api.LoginStores)
+	rpc.Serve(router, "application.LoginStores", api.LoginDirectories)
 	rpc.Serve(router, "application.Register", api.Register)
 	rpc.Serve(router, "application.RequestVerification", api.RequestVerification)
 	rpc.Serve(router, "application.RequestReset", api.RequestReset)

@@ -16,11 +16,11 @@ type Hosted interface {
 	// apierr.NotFound.
 	ApplicationByDNSLabel(context.Context, DNSLabel) (Application, error)
 
-	// LoginStores returns the directories in which a login name is looked up, in the order of
+	// LoginDirectories returns the directories in which a login name is looked up, in the order of
 	// login, and the default account store. It returns apierr.NotFound for the application, and
 	// Reference, NotMapped or OrganizationDisabled for the account store of Where. For an
 	// application without account stores it returns no directories, and no error.
-	LoginStores(context.Context, Where) (LoginStores, error)
+	LoginDirectories(context.Context, LoginTarget) (LoginDirectories, error)
 
 	// Register creates an account (self-service registration) in the default account store of
 	// the application, or in the account store that Where names. The status and the
@@ -59,9 +59,9 @@ type DNSLabel struct {
 	Label string `json:"label"` // in any letter case
 }
 
-// Where names an application, and may name one of its account stores by AccountStore or by
+// LoginTarget names an application, and may name one of its account stores by AccountStore or by
 // NameKey, not by both.
-type Where struct {
+type LoginTarget struct {
 	Tenant       id.ID     `json:"tenant"`
 	Application  id.ID     `json:"application"`
 	AccountStore href.Link `json:"accountStore,omitzero"` // a directory, group or organization
@@ -69,8 +69,8 @@ type Where struct {
 	Brief        bool      `json:"brief,omitempty"`       // LoginStores leaves out Default, which costs another query
 }
 
-// LoginStores is the answer of Hosted.LoginStores.
-type LoginStores struct {
+// LoginDirectories is the answer of Hosted.LoginDirectories.
+type LoginDirectories struct {
 	Status      string  `json:"status"`      // of the application; a disabled application has no Directories
 	Directories []id.ID `json:"directories"` // mapped directories in the order of login, each once
 	// Default is the directory in which a registration creates the account; zero: there is no
@@ -85,13 +85,13 @@ type LoginStores struct {
 
 // Register is the request to create an account.
 type Register struct {
-	Where
+	LoginTarget
 	Account directoryapi.NewAccount `json:"account"`
 }
 
 // LoginName names an account by its user name or email.
 type LoginName struct {
-	Where
+	LoginTarget
 	Login string `json:"login"`
 }
 

@@ -77,7 +77,7 @@ type API interface {
 	// all return the same account. It returns apierr.NoSuchAccount for an account that was deleted,
 	// and AccountDisabled, AccountUnverified, GroupDisabled or DirectoryDisabled where the account
 	// that would log in may not; then nothing is created.
-	LinkedAccount(context.Context, LinkAccount) (LinkedAccount, error)
+	LinkedAccount(context.Context, LinkedAccountRequest) (LinkedAccount, error)
 
 	// ExplainLogin reports what Authenticate would do with a login, whatever the password. It checks
 	// no password and changes nothing.
@@ -350,8 +350,8 @@ type Authenticated struct {
 	Store   Store   `json:"store"`
 }
 
-// LinkAccount is the request of API.LinkedAccount.
-type LinkAccount struct {
+// LinkedAccountRequest is the request of API.LinkedAccount.
+type LinkedAccountRequest struct {
 	Tenant  id.ID `json:"tenant"`
 	Account id.ID `json:"account"` // that has authenticated
 	Store   Store `json:"store"`   // default account store of the application of the login

@@ -52,8 +52,8 @@ func (c client) Authenticate(ctx context.Context, in Authenticate) (Authenticate
 	return rpc.Call[Authenticate, Authenticated](ctx, c.Peer, "directory.Authenticate", in)
 }
 
-func (c client) LinkedAccount(ctx context.Context, in LinkAccount) (LinkedAccount, error) {
-	return rpc.Call[LinkAccount, LinkedAccount](ctx, c.Peer, "directory.LinkedAccount", in)
+func (c client) LinkedAccount(ctx context.Context, in LinkedAccountRequest) (LinkedAccount, error) {
+	return rpc.Call[LinkedAccountRequest, LinkedAccount](ctx, c.Peer, "directory.LinkedAccount", in)
 }
 
 func (c client) ExplainLogin(ctx context.Context, in ExplainLogin) (ExplainedLogin, error) {

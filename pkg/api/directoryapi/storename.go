@@ -13,7 +13,7 @@ type StoreName struct {
 
 // ReadStoreName reads a member of a body that names an account store. It returns the zero name
 // where the member is absent or null, and apierr.WrongType for an object without href and nameKey.
-func ReadStoreName(in field.Of[StoreName], name string) (StoreName, error) {
+func ReadStoreName(in field.Nullable[StoreName], name string) (StoreName, error) {
 	where := in.Or(StoreName{})
 	if in.Given() && where == (StoreName{}) {
 		return where, apierr.WrongType.Because(`%s must be an object of the form {"href": "…"} or {"nameKey": "…"}`, name)

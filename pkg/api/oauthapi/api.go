@@ -29,7 +29,7 @@ type API interface {
 
 	// EnsureKey creates an API key with a given id and secret. It is idempotent: a key with the
 	// same id, secret and account is returned, another secret or account is apierr.Exists. With
-	// WasMade a missing key is not created, but apierr.NotFound.
+	// MustExist a missing key is not created, but apierr.NotFound.
 	EnsureKey(context.Context, EnsureKey) (Key, error)
 }
 
@@ -68,9 +68,9 @@ type ManagementKey struct {
 
 // EnsureKey is the request to create an API key.
 type EnsureKey struct {
-	Tenant  id.ID         `json:"tenant"`
-	Account id.ID         `json:"account"`
-	ID      string        `json:"id"`
-	Secret  secure.Secret `json:"secret"`
-	WasMade bool          `json:"wasMade,omitempty"` // the key was created before: do not create it again
+	Tenant    id.ID         `json:"tenant"`
+	Account   id.ID         `json:"account"`
+	ID        string        `json:"id"`
+	Secret    secure.Secret `json:"secret"`
+	MustExist bool          `json:"wasMade,omitempty"` // the key was created before: do not create it again
 }

@@ -54,8 +54,8 @@ func (v Views) CreateAccount(
 func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
 	var body struct {
 		directoryapi.NewAccount
-		ProviderData field.Of[providerData] `json:"providerData"`
-		AccountStore field.Link             `json:"accountStore"`
+		ProviderData field.Nullable[providerData] `json:"providerData"`
+		AccountStore field.Link                   `json:"accountStore"`
 	}
 	if err := rest.Body[AccountView](c, &body); err != nil {
 		return in, nil, err

@@ -13,12 +13,12 @@ import (
 // providerData is the member providerData of a body that creates an account: a social login, or
 // the link of a representation that a client sends back, which is ignored.
 type providerData struct {
-	ProviderID        field.Text                       `json:"providerId"`
-	AccessToken       field.Of[secure.Secret]          `json:"accessToken"`
-	AccessTokenSecret field.Of[secure.Secret]          `json:"accessTokenSecret"`
-	Code              field.Of[secure.Secret]          `json:"code"`
-	RedirectURI       field.Text                       `json:"redirectUri"`
-	AccountStore      field.Of[directoryapi.StoreName] `json:"accountStore"`
+	ProviderID        field.Text                             `json:"providerId"`
+	AccessToken       field.Nullable[secure.Secret]          `json:"accessToken"`
+	AccessTokenSecret field.Nullable[secure.Secret]          `json:"accessTokenSecret"`
+	Code              field.Nullable[secure.Secret]          `json:"code"`
+	RedirectURI       field.Text                             `json:"redirectUri"`
+	AccountStore      field.Nullable[directoryapi.StoreName] `json:"accountStore"`
 
 	isLink bool
 }

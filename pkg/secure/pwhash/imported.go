@@ -29,7 +29,7 @@ const (
 	maxImported   = 512 // characters
 )
 
-const neutralPrefix = "$service2$"
+const iteratedPrefix = "$service2$"
 
 // ParseImported validates a password hash in the modular crypt format that is imported
 // (docs/interface/accounts.md#password-hashes): bcrypt as $2a$, $2b$, $2x$ or $2y$, or an iterated
@@ -37,7 +37,7 @@ const neutralPrefix = "$service2$"
 // text to store, or an error for an invalid hash or one that takes too long. Imported hashes are
 // compared with the bytes of a password as they are sent, without Unicode normalisation.
 func ParseImported(text string, word alias.Alias) (stored string, err error) {
-	text = word.Neutral(text, neutralPrefix)
+	text = word.Neutral(text, iteratedPrefix)
 	_, err = parseImported(text)
 	return text, err
 }
@@ -46,12 +46,12 @@ func parseImported(text string) (storedHash, error) {
 	switch {
 	case len(text) > maxImported:
 		return storedHash{}, fmt.Errorf("it has more than %d characters", maxImported)
-	case strings.HasPrefix(text, neutralPrefix):
-		return parseIterated(strings.TrimPrefix(text, neutralPrefix))
+	case strings.HasPrefix(text, iteratedPrefix):
+		return parseIterated(strings.TrimPrefix(text, iteratedPrefix))
 	case len(text) > 4 && text[:2] == "$2" && strings.Contains("abxy", text[2:3]) && text[3] == '$':
 		return parseBcrypt(text[4:], text[2] == 'x')
 	}
-	return storedHash{}, fmt.Errorf("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", neutralPrefix)
+	return storedHash{}, fmt.Errorf("it begins with none of $2a$, $2b$, $2x$, $2y$ and %s", iteratedPrefix)
 }
 
 // iteratedAlgorithms are the hash functions of $service2$ by their names.

@@ -46,8 +46,8 @@ type MappedStore struct {
 	NameKey            string // of the organization
 	OrganizationStatus string
 	// IsDefault is the flag isDefaultAccountStore of the mapping to the application,
-	// IsDefaultWithin that of the mapping to the organization.
-	IsDefault, IsDefaultWithin bool
+	// IsDefaultOfOrganization that of the mapping to the organization.
+	IsDefault, IsDefaultOfOrganization bool
 
 	OrganizationLinking, OrganizationByEmail, OrganizationProvision bool
 }
@@ -114,7 +114,7 @@ func (r LoginOrder) ForOrganization() LoginOrder {
 		LinkingSwitches: LinkingSwitches{
 			Enabled: of.OrganizationLinking, ByEmail: of.OrganizationByEmail, Provision: of.OrganizationProvision,
 		},
-		Default: r.defaultStore(func(m MappedStore) bool { return m.IsDefaultWithin }),
+		Default: r.defaultStore(func(m MappedStore) bool { return m.IsDefaultOfOrganization }),
 	}
 	r.Linking.DefaultDisabled = !r.hasEnabledStore(r.Linking.Default)
 	return r
@@ -131,7 +131,7 @@ func (r LoginOrder) defaultStore(isDefault func(MappedStore) bool) directoryapi.
 // isDefault reports whether the store is the default account store of the application, or that
 // of the organization that is the application's default account store.
 func (m MappedStore) isDefault() bool {
-	return m.IsDefault && (m.OrganizationID.IsZero() || m.IsDefaultWithin)
+	return m.IsDefault && (m.OrganizationID.IsZero() || m.IsDefaultOfOrganization)
 }
 
 // loginOrderRow is a row of loginOrderQuery: an application with one of its account stores.

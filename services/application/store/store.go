@@ -28,7 +28,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
-		Placements: map[string]pg.Placement{"dns_label_routes": pg.OnMain},
+		Placements: map[string]pg.TablePlacement{"dns_label_routes": pg.OnMain},
 	}
 }
 

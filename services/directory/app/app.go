@@ -28,7 +28,7 @@ type App struct {
 
 // Open wires the service as a part of a process.
 func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
-	common, err := cfg.Service.Open()
+	common, err := cfg.Service.Validate()
 	if err != nil {
 		return nil, err
 	}

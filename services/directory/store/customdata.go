@@ -16,7 +16,7 @@ import (
 // CustomData is the customData of the resources of this service. Accounts and groups can be
 // searched by theirs.
 type CustomData struct {
-	Tenants, Directories, Groups, Accounts customdata.Owners
+	Tenants, Directories, Groups, Accounts customdata.Store
 }
 
 // CustomData returns the customData of the resources of this service.

@@ -28,7 +28,7 @@ func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), customdatastore.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
-		Placements: map[string]pg.Placement{"tenants": pg.OnBoth, "login_names": pg.Derived, "sign_ups": pg.OnMain},
+		Placements: map[string]pg.TablePlacement{"tenants": pg.OnBoth, "login_names": pg.Derived, "sign_ups": pg.OnMain},
 	}
 }
 

@@ -95,7 +95,7 @@ func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Dial()
+	dial := cfg.Service.Peers()
 	peers := Peers{
 		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Peers.Directory)),
 		Application: applicationapi.Client(dial.Peer("application", cfg.Peers.Application)),

@@ -163,7 +163,7 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 	throttled := false
 	c.peers.OAuth.Break("ClientToken", fault.Before, func() error {
 		if throttled {
-			return apierr.TooMany.Because("too many logins have failed").After(7 * time.Second)
+			return apierr.TooMany.Because("too many logins have failed").WithRetryAfter(7 * time.Second)
 		}
 		return nil
 	})

@@ -207,10 +207,10 @@ func readIDAndJSON[In any](c *fiber.Ctx) (at id.ID, in In, err error) {
 }
 
 type loginBody struct {
-	Type         field.Text                       `json:"type"`
-	Value        field.Of[secure.Secret]          `json:"value"`
-	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
-	ProviderData field.Of[json.RawMessage]        `json:"providerData"`
+	Type         field.Text                             `json:"type"`
+	Value        field.Nullable[secure.Secret]          `json:"value"`
+	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
+	ProviderData field.Nullable[json.RawMessage]        `json:"providerData"`
 }
 
 func (h *handlers) pageLogin(c *fiber.Ctx) error {
@@ -265,8 +265,8 @@ func (h *handlers) pageProviderLogin(c *fiber.Ctx, kind string, at id.ID, data j
 
 type registerBody struct {
 	directoryapi.NewAccount
-	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
-	ProviderData field.Of[json.RawMessage]        `json:"providerData"`
+	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
+	ProviderData field.Nullable[json.RawMessage]        `json:"providerData"`
 }
 
 func (h *handlers) pageRegister(c *fiber.Ctx) error {
@@ -298,8 +298,8 @@ func (h *handlers) pageRegister(c *fiber.Ctx) error {
 }
 
 type forgotBody struct {
-	Email        field.Text                       `json:"email"`
-	AccountStore field.Of[directoryapi.StoreName] `json:"accountStore"`
+	Email        field.Text                             `json:"email"`
+	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
 }
 
 func (h *handlers) pageForgotPassword(c *fiber.Ctx) error {
@@ -407,10 +407,10 @@ func (h *handlers) pageFactors(c *fiber.Ctx) error {
 }
 
 type factorBody struct {
-	Type        field.Text          `json:"type"`
-	Phone       field.Of[phoneBody] `json:"phone"`
-	AccountName field.Text          `json:"accountName"`
-	Issuer      field.Text          `json:"issuer"`
+	Type        field.Text                `json:"type"`
+	Phone       field.Nullable[phoneBody] `json:"phone"`
+	AccountName field.Text                `json:"accountName"`
+	Issuer      field.Text                `json:"issuer"`
 }
 
 type phoneBody struct {

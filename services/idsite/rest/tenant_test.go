@@ -24,9 +24,9 @@ func (a *tenants) Login(ctx context.Context, in applicationapi.Login) (applicati
 	return a.API.Login(ctx, in)
 }
 
-func (a *tenants) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
+func (a *tenants) LoginDirectories(ctx context.Context, in applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
 	a.asked = append(a.asked, caller.From(ctx).Tenant)
-	return a.Hosted.LoginStores(ctx, in)
+	return a.Hosted.LoginDirectories(ctx, in)
 }
 
 func (a *tenants) note(peers *idsite.Peers) {

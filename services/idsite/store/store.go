@@ -20,7 +20,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "idsite", Migrations: []fs.FS{Migrations()}, Placements: map[string]pg.Placement{"id_site_domains": pg.OnMain},
+		URL: url, Schema: "idsite", Migrations: []fs.FS{Migrations()}, Placements: map[string]pg.TablePlacement{"id_site_domains": pg.OnMain},
 	}
 }
 

@@ -53,7 +53,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 // Run is the service as a process of its own, whose peer is in another.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Dial()
+	dial := cfg.Service.Peers()
 	peers := Peers{
 		Directory: directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 	}

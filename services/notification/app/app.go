@@ -27,7 +27,7 @@ type App struct {
 
 // Open wires the service as a part of a process.
 func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
-	common, err := cfg.Service.Open()
+	common, err := cfg.Service.Validate()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 // Run is the service as a process of its own.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Dial()
+	dial := cfg.Service.Peers()
 	peers := Peers{
 		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),

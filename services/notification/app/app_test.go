@@ -317,7 +317,7 @@ func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(news events.TextStatus) {
+	want := func(news events.SMSStatus) {
 		t.Helper()
 		select {
 		case got := <-reported:
@@ -328,7 +328,7 @@ func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 			t.Fatalf("the news %s did not come", news)
 		}
 	}
-	want(events.TextAccepted)
+	want(events.SMSAccepted)
 	asked := provider.Asked()
 	if len(asked) != 1 || asked[0].Get("Body") != "Code 493817" || asked[0].Get("To") != "+18883910959" {
 		t.Fatalf("the provider was asked %v", asked)
@@ -362,7 +362,7 @@ func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 			t.Errorf("the receipt returns %d", got)
 		}
 	}
-	want(events.TextDelivered)
+	want(events.SMSDelivered)
 	for _, span := range exporter.GetSpans() {
 		if text := fmt.Sprint(span.Name, span.Attributes, span.Status, span.Events); strings.Contains(text, "493817") || strings.Contains(text, "8883910959") {
 			t.Errorf("a span tells %s", text)

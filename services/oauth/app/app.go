@@ -53,7 +53,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 // Run opens the service as a process of its own, whose peers are other processes.
 func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Dial()
+	dial := cfg.Service.Peers()
 	peers := Peers{
 		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
 		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),

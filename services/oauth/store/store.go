@@ -25,7 +25,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), Migrations()},
-		Placements: map[string]pg.Placement{"api_key_routes": pg.OnMain},
+		Placements: map[string]pg.TablePlacement{"api_key_routes": pg.OnMain},
 	}
 }
 

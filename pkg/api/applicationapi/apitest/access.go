@@ -38,7 +38,8 @@ func reaches(t *testing.T, s Subject) {
 		{"an account of another tenant", shop, other.owner, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			answer, err := s.API.Reaches(t.Context(), applicationapi.Reaches{Tenant: n.id, Application: c.application, Account: c.account})
+			in := applicationapi.HasAccountRequest{Tenant: n.id, Application: c.application, Account: c.account}
+			answer, err := s.API.HasAccount(t.Context(), in)
 			refuse(answer, err)(t, nil)
 			equal(t, "reached", answer.Reached, c.want)
 		})
@@ -46,7 +47,8 @@ func reaches(t *testing.T, s Subject) {
 	for what, application := range map[string]id.ID{"an application that never was": newID(),
 		"an application of another tenant": other.signUp.Application} {
 		t.Run(what, func(t *testing.T) {
-			refuse(s.API.Reaches(t.Context(), applicationapi.Reaches{Tenant: n.id, Application: application, Account: enabled}))(t, apierr.NotFound)
+			in := applicationapi.HasAccountRequest{Tenant: n.id, Application: application, Account: enabled}
+			refuse(s.API.HasAccount(t.Context(), in))(t, apierr.NotFound)
 		})
 	}
 }
@@ -99,7 +101,7 @@ func accessChecks(t *testing.T, s Subject) {
 	}
 
 	kept, err := s.API.CheckAccess(t.Context(), applicationapi.CheckAccess{
-		Tenant: n.id, Application: shop, Account: enabled, Brief: true, Keep: true})
+		Tenant: n.id, Application: shop, Account: enabled, Brief: true, WithDependencies: true})
 	refuse(kept, err)(t, nil)
 	for what, resource := range map[string]id.ID{"application": shop, "account": enabled, "directory": open} {
 		equal(t, "that an answer that may be kept depends on the "+what, slices.Contains(kept.DependsOn, resource), true)

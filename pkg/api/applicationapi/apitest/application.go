@@ -28,8 +28,8 @@ func applications(t *testing.T, s Subject) {
 		}
 	})
 	t.Run("its data is given by its keys", func(t *testing.T) {
-		of := func(at directoryapi.Ref, keys ...string) applicationapi.DataOf {
-			return applicationapi.DataOf{Ref: at, Keys: keys}
+		of := func(at directoryapi.Ref, keys ...string) applicationapi.CustomDataRequest {
+			return applicationapi.CustomDataRequest{Ref: at, Keys: keys}
 		}
 		at := n.ref(s.NewApplication(t, n.id))
 		equal(t, "the number of values of one without data", len(must(s.API.ApplicationData(t.Context(), of(at, "plan")))(t).Values), 0)

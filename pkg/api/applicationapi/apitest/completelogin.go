@@ -54,12 +54,12 @@ func completedLogins(t *testing.T, s Subject) {
 			in, err := s.API.CompleteLogin(t.Context(), request)
 			refuse(in, err)(t, c.want)
 			if directory, ok := map[id.ID]id.ID{jo: first, stranger: unmapped}[c.account]; ok {
-				request.Read = &directoryapi.Account{
+				request.FreshAccount = &directoryapi.Account{
 					TenantID: n.id, ID: c.account, DirectoryID: directory, Status: directoryapi.Enabled, Email: "jo@example.test",
 				}
 				refuse(s.API.CompleteLogin(t.Context(), request))(t, c.want)
 			} else {
-				request.Read = &directoryapi.Account{TenantID: n.id, ID: jo, DirectoryID: first, Status: directoryapi.Enabled} // another one
+				request.FreshAccount = &directoryapi.Account{TenantID: n.id, ID: jo, DirectoryID: first, Status: directoryapi.Enabled} // another one
 				refuse(s.API.CompleteLogin(t.Context(), request))(t, c.want)
 			}
 			if c.want == nil {

@@ -19,7 +19,7 @@ func hostedLogins(t *testing.T, s Subject) {
 	shop, bare := s.NewApplication(t, n.id), s.NewApplication(t, n.id)
 	s.Map(t, n.id, shop, second)
 	s.FollowLinks(t, n.id, shop, first) // makes it the default store
-	where := applicationapi.Where{Tenant: n.id, Application: shop}
+	where := applicationapi.LoginTarget{Tenant: n.id, Application: shop}
 
 	t.Run("an application is found by its label in any letter case", func(t *testing.T) {
 		label := must(s.API.Application(t.Context(), n.ref(shop)))(t).DNSLabel
@@ -30,27 +30,27 @@ func hostedLogins(t *testing.T, s Subject) {
 		}
 	})
 	t.Run("the stores of a login are in its order", func(t *testing.T) {
-		found := must(s.API.LoginStores(t.Context(), where))(t)
+		found := must(s.API.LoginDirectories(t.Context(), where))(t)
 		if !slices.Equal(found.Directories, []id.ID{second, first}) || found.Default != first || found.Status != directoryapi.Enabled {
 			t.Errorf("the stores are %+v", found)
 		}
-		empty := must(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: n.id, Application: bare}))(t)
+		empty := must(s.API.LoginDirectories(t.Context(), applicationapi.LoginTarget{Tenant: n.id, Application: bare}))(t)
 		if len(empty.Directories) != 0 || !empty.Default.IsZero() {
 			t.Errorf("an application without stores has %+v", empty)
 		}
 		s.Map(t, n.id, bare, n.directory(t, "Third"))
 		s.Disable(t, n.ref(bare))
-		disabled := must(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: n.id, Application: bare}))(t)
+		disabled := must(s.API.LoginDirectories(t.Context(), applicationapi.LoginTarget{Tenant: n.id, Application: bare}))(t)
 		if disabled.Status != directoryapi.Disabled || len(disabled.Directories) != 0 || !disabled.Default.IsZero() {
 			t.Errorf("a disabled application has %+v", disabled)
 		}
 		named := where
 		named.NameKey = "nobody"
-		refuse(s.API.LoginStores(t.Context(), named))(t, apierr.Reference)
-		refuse(s.API.LoginStores(t.Context(), applicationapi.Where{Tenant: other.id, Application: shop}))(t, apierr.NotFound)
+		refuse(s.API.LoginDirectories(t.Context(), named))(t, apierr.Reference)
+		refuse(s.API.LoginDirectories(t.Context(), applicationapi.LoginTarget{Tenant: other.id, Application: shop}))(t, apierr.NotFound)
 	})
 	t.Run("a registration is in the default store", func(t *testing.T) {
-		in := applicationapi.Register{Where: where, Account: directoryapi.NewAccount{
+		in := applicationapi.Register{LoginTarget: where, Account: directoryapi.NewAccount{
 			Email: field.Some("new@example.test"), GivenName: field.Some("Jo"), Surname: field.Some("Doe"),
 			Password: field.Some(directorysuite.Password), Status: field.Some(directoryapi.Disabled),
 		}}
@@ -69,7 +69,7 @@ func hostedLogins(t *testing.T, s Subject) {
 	})
 	t.Run("a mail is for a login of the application", func(t *testing.T) {
 		name := func(login string) applicationapi.LoginName {
-			return applicationapi.LoginName{Where: where, Login: login}
+			return applicationapi.LoginName{LoginTarget: where, Login: login}
 		}
 		must(s.API.RequestReset(t.Context(), name("new@example.test")))(t)
 		refuse(s.API.RequestReset(t.Context(), name("nobody@example.test")))(t, apierr.NoSuchResource)
@@ -78,7 +78,7 @@ func hostedLogins(t *testing.T, s Subject) {
 	})
 	t.Run("a browser is anonymous", func(t *testing.T) {
 		for range directoryapi.MaxAnonymousMails + 3 {
-			must(s.API.RequestReset(t.Context(), applicationapi.LoginName{Where: where, Login: "new@example.test"}))(t)
+			must(s.API.RequestReset(t.Context(), applicationapi.LoginName{LoginTarget: where, Login: "new@example.test"}))(t)
 		}
 		in := directoryapi.RequestReset{
 			Tenant: n.id, Application: shop, Login: "new@example.test", Anonymous: true,

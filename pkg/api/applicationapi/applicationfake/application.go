@@ -196,12 +196,12 @@ func readLabel(text string) (string, error) {
 }
 
 // ApplicationData returns values of an application's customData.
-func (s *Service) ApplicationData(_ context.Context, in applicationapi.DataOf) (applicationapi.Data, error) {
-	return call(s, "ApplicationData", func() (applicationapi.Data, error) {
+func (s *Service) ApplicationData(_ context.Context, in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
+	return call(s, "ApplicationData", func() (applicationapi.CustomDataValues, error) {
 		a, err := s.find(in.Ref)
 		if err != nil {
-			return applicationapi.Data{}, err
+			return applicationapi.CustomDataValues{}, err
 		}
-		return applicationapi.Data{Values: a.data.Printed(in.Keys)}, nil
+		return applicationapi.CustomDataValues{Values: a.data.Printed(in.Keys)}, nil
 	})
 }

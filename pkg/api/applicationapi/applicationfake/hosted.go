@@ -26,7 +26,7 @@ func (s *Service) ApplicationByDNSLabel(_ context.Context, in applicationapi.DNS
 }
 
 // findStores returns the application of a Where, and the account stores that the Where names.
-func (s *Service) findStores(ctx context.Context, in applicationapi.Where) (*application, loginStores, error) {
+func (s *Service) findStores(ctx context.Context, in applicationapi.LoginTarget) (*application, loginStores, error) {
 	a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 	if err != nil {
 		return nil, loginStores{}, err
@@ -35,10 +35,10 @@ func (s *Service) findStores(ctx context.Context, in applicationapi.Where) (*app
 	return a, where, err
 }
 
-// LoginStores returns the directories in which a login name is looked up. Organizations have no
+// LoginDirectories returns the directories in which a login name is looked up. Organizations have no
 // default account store.
-func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (applicationapi.LoginStores, error) {
-	return call(s, "LoginStores", func() (out applicationapi.LoginStores, err error) {
+func (s *Service) LoginDirectories(ctx context.Context, in applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
+	return call(s, "LoginStores", func() (out applicationapi.LoginDirectories, err error) {
 		a, where, err := s.findStores(ctx, in)
 		if a != nil {
 			out.Status = a.Status
@@ -48,7 +48,7 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 			return out, nil
 		}
 		if err != nil {
-			return applicationapi.LoginStores{}, err
+			return applicationapi.LoginDirectories{}, err
 		}
 		out.Organization = where.organization
 		if o, ok := s.organizations[directoryapi.Ref{Tenant: in.Tenant, ID: where.organization}]; ok {
@@ -68,7 +68,7 @@ func (s *Service) LoginStores(ctx context.Context, in applicationapi.Where) (app
 // Register creates an account in the default account store, or in the directory that is named.
 func (s *Service) Register(ctx context.Context, in applicationapi.Register) (directoryapi.Account, error) {
 	return call(s, "Register", func() (directoryapi.Account, error) {
-		a, where, err := s.findStores(ctx, in.Where)
+		a, where, err := s.findStores(ctx, in.LoginTarget)
 		if err != nil {
 			return directoryapi.Account{}, err
 		}
@@ -89,7 +89,7 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 // RequestVerification requests another verification mail.
 func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
 	return call(s, "RequestVerification", func() (directoryapi.Empty, error) {
-		_, where, err := s.findStores(ctx, in.Where)
+		_, where, err := s.findStores(ctx, in.LoginTarget)
 		if err != nil {
 			return directoryapi.Empty{}, err
 		}
@@ -102,7 +102,7 @@ func (s *Service) RequestVerification(ctx context.Context, in applicationapi.Log
 // RequestReset requests a password reset mail.
 func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
 	return call(s, "RequestReset", func() (directoryapi.Empty, error) {
-		_, where, err := s.findStores(ctx, in.Where)
+		_, where, err := s.findStores(ctx, in.LoginTarget)
 		if err == nil {
 			_, err = s.directories.RequestReset(ctx, directoryapi.RequestReset{
 				Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login, Anonymous: true,

@@ -47,7 +47,7 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 		}
 		from := attempt{in.Tenant, field.Fold(in.Login), caller.From(ctx).Address}
 		if from.address.IsValid() && s.failures[from] >= maxFailures {
-			return applicationapi.LoggedIn{}, apierr.TooMany.After(time.Minute)
+			return applicationapi.LoggedIn{}, apierr.TooMany.WithRetryAfter(time.Minute)
 		}
 		found, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
 			Tenant: in.Tenant, Stores: where.stores, Login: in.Login, Password: in.Password,
@@ -96,7 +96,7 @@ func (s *Service) followLinks(
 		return out, nil
 	}
 	to, err := s.directories.LinkedAccount(
-		ctx, directoryapi.LinkAccount{Tenant: a.TenantID, Account: in.Account.ID, Store: a.defaultStore},
+		ctx, directoryapi.LinkedAccountRequest{Tenant: a.TenantID, Account: in.Account.ID, Store: a.defaultStore},
 	)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
@@ -183,7 +183,7 @@ func (s *Service) expandOrganizations(a *application, in []directoryapi.Store) (
 // CheckAccess returns an account that may act through an application.
 func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
 	return call(s, "CheckAccess", func() (applicationapi.Access, error) {
-		if in.Keep && (in.Recent || !in.Brief) {
+		if in.WithDependencies && (in.Recent || !in.Brief) {
 			panic("an answer that is to be kept must be brief, and must not come from a cache")
 		}
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
@@ -192,7 +192,7 @@ func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess
 		}
 		found, err := s.checkAccess(ctx, a, in)
 		access := applicationapi.Access{Account: found.Account}
-		if in.Keep && found.Direct {
+		if in.WithDependencies && found.Direct {
 			access.DependsOn = []id.ID{in.Application, found.ID, found.DirectoryID}
 			for _, store := range a.stores {
 				if store.Kind == organizations {
@@ -246,9 +246,9 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 	})
 }
 
-// Reaches reports whether an account is in an account store of an application.
-func (s *Service) Reaches(ctx context.Context, in applicationapi.Reaches) (applicationapi.Reached, error) {
-	return call(s, "Reaches", func() (out applicationapi.Reached, err error) {
+// HasAccount reports whether an account is in an account store of an application.
+func (s *Service) HasAccount(ctx context.Context, in applicationapi.HasAccountRequest) (applicationapi.HasAccountAnswer, error) {
+	return call(s, "Reaches", func() (out applicationapi.HasAccountAnswer, err error) {
 		a, err := s.find(directoryapi.Ref{Tenant: in.Tenant, ID: in.Application})
 		if err != nil {
 			return out, err

@@ -21,7 +21,7 @@ func explainedLogins(t *testing.T, s Subject) {
 	shut := n.account(t, closed, "shut@example.test")
 	s.DisableDirectory(t, n.ref(closed))
 	s.DisableGroup(t, n.ref(idle))
-	copied := must(s.API.LinkedAccount(t.Context(), directoryapi.LinkAccount{
+	copied := must(s.API.LinkedAccount(t.Context(), directoryapi.LinkedAccountRequest{
 		Tenant: n.id, Account: jo.ID, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: n.administrators}, Provision: true,
 	}))(t).Account
 

@@ -46,8 +46,8 @@ func (h *defaultStore) verified(
 }
 
 // request is a login for which a policy allows links by email and provisioning, or not.
-func (h *defaultStore) request(account id.ID, byEmail, provision bool) directoryapi.LinkAccount {
-	return directoryapi.LinkAccount{Tenant: h.id, Account: account, Store: h.store, ByEmail: byEmail, Provision: provision}
+func (h *defaultStore) request(account id.ID, byEmail, provision bool) directoryapi.LinkedAccountRequest {
+	return directoryapi.LinkedAccountRequest{Tenant: h.id, Account: account, Store: h.store, ByEmail: byEmail, Provision: provision}
 }
 
 // loginOf lets an account log in.

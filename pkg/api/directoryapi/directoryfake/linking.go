@@ -21,7 +21,7 @@ type link struct {
 const maxLinks = 10
 
 // LinkedAccount returns the account that logs in.
-func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkAccount) (directoryapi.LinkedAccount, error) {
+func (d *Service) LinkedAccount(_ context.Context, in directoryapi.LinkedAccountRequest) (directoryapi.LinkedAccount, error) {
 	return call(d, "LinkedAccount", func() (directoryapi.LinkedAccount, error) {
 		from := d.findAccount(in.Tenant, in.Account)
 		if from == nil {
@@ -119,7 +119,7 @@ func (d *Service) allowLogin(to *account, store directoryapi.Store, outcome dire
 
 // linkByEmail links an account to the account of the same email.
 func (d *Service) linkByEmail(
-	in directoryapi.LinkAccount, from, to *account, itself directoryapi.LinkedAccount,
+	in directoryapi.LinkedAccountRequest, from, to *account, itself directoryapi.LinkedAccount,
 ) (directoryapi.LinkedAccount, error) {
 	out, err := d.allowLogin(to, in.Store, directoryapi.Linked)
 	if err == nil && (len(d.linksOf(to)) >= maxLinks || d.linkedIn(to, from.DirectoryID) != nil) {
@@ -132,7 +132,7 @@ func (d *Service) linkByEmail(
 }
 
 // provision creates a copy of an account and links it.
-func (d *Service) provision(in directoryapi.LinkAccount, from *account, directory id.ID) directoryapi.LinkedAccount {
+func (d *Service) provision(in directoryapi.LinkedAccountRequest, from *account, directory id.ID) directoryapi.LinkedAccount {
 	a := &account{Account: from.Account}
 	a.ID, a.DirectoryID, a.Status, a.PasswordModifiedAt, a.Owner = id.ID{}, directory, directoryapi.Enabled, nil, false
 	a.VerificationToken, a.CreatedAt, a.ModifiedAt = "", d.now(), d.now()

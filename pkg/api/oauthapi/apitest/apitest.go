@@ -114,7 +114,7 @@ func ensure(t *testing.T, s Surroundings) {
 
 	t.Run("not again, when it was made before", func(t *testing.T) {
 		before := in
-		before.WasMade = true
+		before.MustExist = true
 		if key, err := s.API.EnsureKey(t.Context(), before); err != nil || !same(key, first) {
 			t.Errorf("it returns %+v, %v", key, err)
 		}

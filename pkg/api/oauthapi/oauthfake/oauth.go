@@ -67,7 +67,7 @@ func (s *Service) EnsureKey(_ context.Context, in oauthapi.EnsureKey) (oauthapi.
 			return oauthapi.Key{}, apierr.Required
 		}
 		k, ok := s.keys[in.ID]
-		if !ok && in.WasMade {
+		if !ok && in.MustExist {
 			return oauthapi.Key{}, apierr.NotFound
 		}
 		if !ok {
