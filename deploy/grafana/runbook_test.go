@@ -42,7 +42,7 @@ func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 	if !strings.Contains(messages.String(), `c.name+" "+result`) {
 		t.Error("the messages about deliveries are other ones")
 	}
-	for _, kind := range []string{"mail", "text"} {
+	for _, kind := range []string{"mail", "SMS"} {
 		if !strings.Contains(messages.String(), `name: "`+kind+`"`) {
 			t.Errorf("no delivery is of the kind %s", kind)
 		}

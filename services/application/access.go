@@ -35,9 +35,10 @@ func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess
 	}
 	found, err := s.checkAccessInOrder(ctx, in, order)
 	access := applicationapi.Access{Account: found.Account}
-	organizations := order.Organizations()
-	if err == nil && in.WithDependencies && found.Direct && len(organizations) <= maxDependedOrganizations {
-		access.DependsOn = append(organizations, in.Application, found.ID, found.DirectoryID)
+	if err == nil && in.WithDependencies && found.Direct {
+		if organizations := order.Organizations(); len(organizations) <= maxDependedOrganizations {
+			access.DependsOn = append(organizations, in.Application, found.ID, found.DirectoryID)
+		}
 	}
 	return access, err
 }
