@@ -227,7 +227,7 @@ func (g *Gateway) fetch(ctx context.Context, signedCaller, address string) (*fas
 	case err == nil && status == fiber.StatusServiceUnavailable:
 		err = apierr.Unavailable.WithRetryAfter(time.Second)
 	case err == nil && status >= 500:
-		err = fmt.Errorf("expand %s: the %s service answered %d", r.pattern, strings.Join(r.owners, " or "), status)
+		err = fmt.Errorf("expand %s: the %s service answered %d", r.pattern, strings.Join(r.services, " or "), status)
 	}
 	fasthttp.ReleaseResponse(response)
 	return nil, err

@@ -90,8 +90,8 @@ func copyHeader(from, to *fasthttp.RequestHeader, name string) {
 }
 
 // callService completes a request to a service and reads the answer. Where a path has
-// several owners, an owner that answers 404 does not have the resource and has changed nothing:
-// the request is sent to the next owner. Each searches the resources of the caller's tenant.
+// several services, one that answers 404 does not have the resource and has changed nothing:
+// the request is sent to the next. Each searches the resources of the caller's tenant.
 func (g *Gateway) callService(ctx context.Context, r *route, method string, target []byte, signedCaller string, request *fasthttp.Request,
 	response *fasthttp.Response) error {
 	h := &request.Header

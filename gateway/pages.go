@@ -37,10 +37,10 @@ var pagePolicy = func() string {
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
-// page is the handler of a route whose owner is the gateway.
+// page is the handler of a route of the gateway itself.
 type page func(*Gateway, *requestContext) error
 
-// ownPages are the handlers of the routes whose owner is the gateway, by path, without those of
+// ownPages are the handlers of the routes of the gateway itself, by path, without those of
 // openapi.go.
 func ownPages() map[string]page {
 	return map[string]page{"/": (*Gateway).startPage, "/errors": (*Gateway).errorsPage, "/errors/:code": (*Gateway).errorPage}

@@ -12,7 +12,7 @@ import (
 // forwarded to the service.
 type gatewayParameters struct {
 	method    string // value of _method: the method that a POST stands for
-	expand    string // value of expand, decoded
+	expand    string // value of expand, decoded; parsed by parseExpand (expand.go)
 	rawExpand []byte // expand=value, as the client sent it
 }
 
@@ -56,6 +56,8 @@ func splitQuery(dst, query []byte) ([]byte, gatewayParameters, error) {
 	return dst, own, nil
 }
 
+// gatewayParameterNames are the names of the gatewayParameters: expand is for expand.go, _method for
+// method.go.
 var gatewayParameterNames = [2]string{"expand", "_method"}
 
 // gatewayParameterIndex returns the index of a parameter's name in gatewayParameterNames, or -1.

@@ -48,9 +48,9 @@ type route struct {
 	access     access
 	endUsers   bool            // logs an end user in: such requests have a rate limit of their own
 	agentKeys  bool            // accepts the API keys of the LDAP agent that the path names
-	owners     []string        // services; a request is sent to one after the other until one does not answer 404
-	upstreams  []*rpc.Upstream // where the services of owners are
-	page       page            // a page of the gateway itself, in place of owners
+	services   []string        // names; a request is sent to one after the other until one does not answer 404
+	upstreams  []*rpc.Upstream // where the services are
+	page       page            // a page of the gateway itself, in place of services
 	collection bool            // a GET returns a page of items
 	expandable []expandable    // links of the answer that can be expanded
 }
@@ -84,7 +84,7 @@ var parsedRoutes = sync.OnceValue(func() []route {
 		kind, collection := strings.CutPrefix(line[4], "[")
 		resource, known := links[strings.TrimSuffix(kind, "]")]
 		r := route{
-			access: accessByName[line[1]], endUsers: line[1] == "user", agentKeys: line[1] == "agent", owners: strings.Split(line[3], "|"),
+			access: accessByName[line[1]], endUsers: line[1] == "user", agentKeys: line[1] == "agent", services: strings.Split(line[3], "|"),
 			collection: collection, expandable: resource,
 		}
 		if r.access == 0 || !known && !collection && kind != "-" {
@@ -97,7 +97,7 @@ var parsedRoutes = sync.OnceValue(func() []route {
 		for _, pattern := range expandBraces(line[2]) {
 			r.pattern = pattern
 			if line[3] == "gateway" {
-				if r.owners, r.page = nil, pages[pattern]; r.page == nil {
+				if r.services, r.page = nil, pages[pattern]; r.page == nil {
 					panic("routes.go: the gateway has no page " + pattern)
 				}
 			}
@@ -153,16 +153,16 @@ type node struct {
 	route     *route           // the route of the pattern that ends here
 }
 
-// newRouter returns a router of the routes whose owners are deployed.
+// newRouter returns a router of the routes whose services are deployed.
 func newRouter(upstreams map[string]*rpc.Upstream) *router {
 	r := &router{hostRoutes: map[string]*route{}}
 	for _, line := range parsedRoutes() {
-		for _, owner := range line.owners {
-			if upstream := upstreams[owner]; upstream != nil {
+		for _, service := range line.services {
+			if upstream := upstreams[service]; upstream != nil {
 				line.upstreams = append(line.upstreams, upstream)
 			}
 		}
-		if len(line.upstreams) == len(line.owners) {
+		if len(line.upstreams) == len(line.services) {
 			r.add(&line)
 		}
 	}

@@ -8,16 +8,16 @@ package gateway
 //
 //   - Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; other methods are
 //     answered with 405. A is every method: the service decides which methods it allows.
-//   - Access: key requires an API key. user requires an API key too, and is for what logs an
-//     end user in (logins, tokens, codes, mails), which has rate limits of its own. agent
-//     requires an API key too, and also accepts the keys of the LDAP agent that the path names.
-//     public and hosted require no API key: public is called by programs and identity providers,
-//     hosted by browsers, with cookies. private is for clients on this machine or on a private
-//     network.
+//   - Access: key requires an API key. user requires an API key too, not a session of a user: it
+//     marks what logs an end user in (logins, tokens, codes, mails), which has rate limits of its
+//     own. agent requires an API key too, and also accepts the keys of the LDAP agent that the
+//     path names. public and hosted require no API key: public is called by programs and identity
+//     providers, hosted by browsers, with cookies. private is for clients on this machine or on a
+//     private network.
 //   - Path: :name stands for one segment, * for the rest of the path, {a,b} for either of two
 //     segments. A path that begins with two slashes is chosen by the host or by the token of a
 //     request (hosted.go).
-//   - Owner: the service that answers. A request for a|b is sent to the service a and, if a
+//   - Service: the service that answers. A request for a|b is sent to the service a and, if a
 //     answers 404, to the service b. gateway is for pages of the gateway itself (pages.go).
 //   - Resource: the kind of resource in the answer, [kind] for a collection of such resources
 //     (a POST to a collection returns one resource), - where no link of the answer can be expanded.

@@ -65,7 +65,7 @@ var documentedEndpoints = map[string]string{
 	"idsite":       `GET /tenants/1/idSites, GET /tenants/1/idsites, GET /idSites/1, POST /idSites/1, GET /applications/1/saml/sso/idpRedirect, POST /directories/1/saml/sso/post`,
 }
 
-func TestEveryDocumentedEndpointIsForwardedToItsOwner(t *testing.T) {
+func TestEveryDocumentedEndpointIsForwardedToItsService(t *testing.T) {
 	s := openGateway(t)
 	count := 0
 	for owner, promises := range documentedEndpoints {
@@ -84,7 +84,7 @@ func TestEveryDocumentedEndpointIsForwardedToItsOwner(t *testing.T) {
 }
 
 // What two services may have is asked of the second when the first has it not.
-func TestAPathOfTwoOwners(t *testing.T) {
+func TestAPathOfTwoServices(t *testing.T) {
 	s := openGateway(t)
 	directory, application := s.services["directory"], s.services["application"]
 	const path = "/v1/attributeStatementMappingRules/1"
@@ -126,7 +126,7 @@ func TestAPathOfTwoOwners(t *testing.T) {
 	})
 }
 
-func TestHostedPagesNeedNoKeyAndReachTheirOwnerAsTheyAre(t *testing.T) {
+func TestHostedPagesNeedNoKeyAndReachTheirServiceAsTheyAre(t *testing.T) {
 	s := openGateway(t)
 	for _, c := range []call{
 		{method: "GET", path: "/sso?jwtRequest=a.b.c&expand=x&_method=DELETE"},
@@ -377,15 +377,15 @@ func TestTheMailboxIsForThePrivateNetwork(t *testing.T) {
 }
 
 func TestTheTable(t *testing.T) {
-	owners := map[string]bool{"directory": true, "application": true, "oauth": true, "mfa": true, "notification": true, "idsite": true, "mailbox": true}
+	services := map[string]bool{"directory": true, "application": true, "oauth": true, "mfa": true, "notification": true, "idsite": true, "mailbox": true}
 	patterns := map[string]bool{}
 	for _, r := range parsedRoutes() {
-		if (r.page == nil) == (len(r.owners) == 0) {
-			t.Errorf("%s has an owner and a page, or neither", r.pattern)
+		if (r.page == nil) == (len(r.services) == 0) {
+			t.Errorf("%s has a service and a page, or neither", r.pattern)
 		}
-		for _, owner := range r.owners {
-			if !owners[owner] {
-				t.Errorf("%s belongs to %q", r.pattern, owner)
+		for _, service := range r.services {
+			if !services[service] {
+				t.Errorf("%s belongs to %q", r.pattern, service)
 			}
 		}
 		if patterns[r.pattern] {
