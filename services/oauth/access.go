@@ -47,8 +47,8 @@ type accessKey struct{ tenant, resource, application, organization id.ID }
 
 type accessAnswer struct {
 	applicationapi.Access
-	requestedAt  time.Time
-	notCacheable time.Time // when the application service last said that the answer may not be cached
+	requestedAt      time.Time
+	refusedCachingAt time.Time // when the application service last said that the answer may not be cached
 }
 
 func (a accessAnswer) dependsOn() []accessKey {
@@ -82,24 +82,24 @@ func newAccessCache(peers Peers, now func() time.Time) *accessCache {
 // check returns the account if it may act through the application, as of at most 100 ms
 // ago. Requests for the same account do not share one call: a shared call could have begun
 // before a change that the later request has to see.
-func (v *accessCache) check(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
+func (c *accessCache) check(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
 	key := accessKey{request.Tenant, request.Account, request.Application, request.Organization}
-	current := v.changes.Current(ctx)
-	found, ok := v.answers.PeekCurrent(ctx, key, func(a accessAnswer) bool {
-		return current && len(a.DependsOn) > 0 || v.now().Sub(a.requestedAt) < unconfirmedAccessMaxAge
+	current := c.changes.Current(ctx)
+	found, ok := c.answers.PeekCurrent(ctx, key, func(a accessAnswer) bool {
+		return current && len(a.DependsOn) > 0 || c.now().Sub(a.requestedAt) < unconfirmedAccessMaxAge
 	})
 	if ok {
 		return found.Account, nil
 	}
 	// An answer is cached from its second use on. An answer that may be cached (Keep) is read
 	// from the databases, which costs more than one from the caches of the services (Recent).
-	request.WithDependencies = current && !found.requestedAt.IsZero() && v.now().Sub(found.notCacheable) >= confirmedAccessMaxAge
+	request.WithDependencies = current && !found.requestedAt.IsZero() && c.now().Sub(found.refusedCachingAt) >= confirmedAccessMaxAge
 	request.Recent = !request.WithDependencies
-	answer, err := v.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
-		answer.requestedAt = v.now()
-		answer.Access, err = v.application.CheckAccess(ctx, request)
-		if answer.notCacheable = found.notCacheable; request.WithDependencies && len(answer.DependsOn) == 0 {
-			answer.notCacheable = answer.requestedAt
+	answer, err := c.answers.Refresh(ctx, key, func(ctx context.Context) (answer accessAnswer, err error) {
+		answer.requestedAt = c.now()
+		answer.Access, err = c.application.CheckAccess(ctx, request)
+		if answer.refusedCachingAt = found.refusedCachingAt; request.WithDependencies && len(answer.DependsOn) == 0 {
+			answer.refusedCachingAt = answer.requestedAt
 		}
 		return answer, err
 	})
@@ -114,8 +114,9 @@ func (s *Service) checkAccess(ctx context.Context, request applicationapi.CheckA
 }
 
 // checkRecentAccess is checkAccess as of at most 50 ms ago or, in the distributed shape, from
-// accessCache, which saves two of the four hops of a validation. A client sees its own
-// changes at once: the gateway marks the requests that follow a change (caller.Changed).
+// accessCache, which saves the call to the application service and the call that this makes to the
+// directory service. A client sees its own changes at once: the gateway marks the requests that
+// follow a change (caller.Changed).
 // The request must be Brief: cached answers have no other members of the account.
 func (s *Service) checkRecentAccess(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Account, error) {
 	switch {

@@ -85,7 +85,7 @@ func audience(claims secure.Claims) string {
 
 // isAssertion reports whether a JWT is an assertion by its header and audience. Assertions
 // of clients have no header stt; access and refresh tokens have another stt.
-func (t signedRequest) isAssertion() bool {
+func (t verifiedJWT) isAssertion() bool {
 	if typ, given := t.header["typ"]; given {
 		if text, _ := typ.(string); !strings.EqualFold(text, "JWT") {
 			return false
@@ -145,7 +145,7 @@ func (s *Service) checkAssertionTimes(claims secure.Claims) (expiresAt time.Time
 
 // readSubject reads the account that has logged in, the organization, and the jti of an
 // assertion that the OAuth service has signed (SignAssertion).
-func (a *assertion) readSubject(jwt signedRequest, parse func(string) (href.Ref, bool)) error {
+func (a *assertion) readSubject(jwt verifiedJWT, parse func(string) (href.Ref, bool)) error {
 	jti, isText := jwt.claims["jti"].(string)
 	isOwn := jwt.header["stt"] != nil
 	if (!isText || jti == "") && (isOwn || jwt.claims["jti"] != nil) {

@@ -15,6 +15,9 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
+// The methods below are called by the hosted login and the Client API, for browsers without an API
+// key: JWTs of requests, signed assertions, and the endpoints of tokens.
+
 // VerifyJWT verifies a JWT that was signed with an administrator's API key of any tenant, for
 // the requests to the hosted login. The tenant is that of the key.
 func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthapi.VerifiedJWT, error) {

@@ -56,7 +56,7 @@ type Peers struct {
 	Remote bool // the peers run in other processes: checks of access are cached (access.go)
 }
 
-// Config is what clients see of the deployment.
+// Config has the addresses and the alias of the deployment, as clients know them.
 type Config struct {
 	Base   href.Base // in the claims of tokens
 	Alias  alias.Alias

@@ -25,9 +25,9 @@ const clockSkew = time.Minute
 const lastUnixTime = 253402300799
 
 // signToken returns the JWT of an access or refresh token
-// (docs/interface/oauth.md#token-contents). It is signed with HS256 under the secret of an
-// API key, so there is no JWKS endpoint (no public key); which key, for the Client API, is
-// in hosted.go. It has no claims "roles", "groups" or "scope". The JWT is not stored: the
+// (docs/interface/oauth.md#token-contents); its header stt (token type) is access or refresh. It is
+// signed with HS256 under the secret of an API key, so there is no JWKS endpoint (no public key);
+// which key, for the Client API, is in hosted.go. It has no claims "roles", "groups" or "scope". The JWT is not stored: the
 // same token and secret give the same text.
 func (s *Service) signToken(t store.Token, secret secure.Secret) (secure.Secret, error) {
 	claims := secure.Claims{
@@ -60,7 +60,7 @@ func (s *Service) organizationClaim(t store.Token) string {
 // claims are not checked yet.
 type verifiedToken struct {
 	key       store.APIKey    // that signed the token
-	kind      store.TokenKind // empty: the token has no stt
+	kind      store.TokenKind // its header stt (token type); empty: it has none
 	id        id.ID           // zero: its jti is not an id
 	issuer    string
 	subject   string
@@ -72,9 +72,8 @@ type verifiedToken struct {
 // errTokenSignature refuses text that is not a JWT signed by an API key of the tenant.
 var errTokenSignature = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256")
 
-// signedRequest is a JWT whose signature is valid, with the API key of the tenant that has
-// signed it.
-type signedRequest struct {
+// verifiedJWT is a JWT whose signature is valid, with the API key that has signed it.
+type verifiedJWT struct {
 	header map[string]any
 	claims secure.Claims
 	key    store.APIKey
@@ -84,7 +83,7 @@ type signedRequest struct {
 // tenant: VerifyJWT in hosted.go). keyIDOf returns the id of the key from the header and
 // the claims, which are not verified at that moment; its error refuses the JWT.
 func (s *Service) verifyTenantJWT(ctx context.Context, tenant id.ID, text secure.Secret,
-	keyIDOf func(map[string]any, secure.Claims) (string, error)) (jwt signedRequest, err error) {
+	keyIDOf func(map[string]any, secure.Claims) (string, error)) (jwt verifiedJWT, err error) {
 	var lookupErr error // more precise than errTokenSignature
 	jwt.header, jwt.claims, err = secure.ParseJWT(text.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
 		var keyID string
@@ -216,8 +215,8 @@ func (s *Service) checkSubjectAccess(ctx context.Context, tenant, application id
 	return err
 }
 
-func (h subject) accessRequest(tenant, application id.ID) applicationapi.CheckAccess {
-	return applicationapi.CheckAccess{Tenant: tenant, Application: application, Account: h.account, Organization: h.organization}
+func (s subject) accessRequest(tenant, application id.ID) applicationapi.CheckAccess {
+	return applicationapi.CheckAccess{Tenant: tenant, Application: application, Account: s.account, Organization: s.organization}
 }
 
 // checkTokenAccess returns the account of a token, or refuses one that may not act any
@@ -279,13 +278,13 @@ func (s *Service) recentToken(ctx context.Context, kind store.TokenKind, tenant,
 
 // LiveToken returns a token that has not expired, with its JWT, or apierr.NotFound, also
 // where the API key that signed the token was deleted: nothing can verify its JWT.
-func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.LiveToken, error) {
+func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.TokenWithJWT, error) {
 	t, err := s.recentToken(ctx, kind, tenant, token)
 	switch {
 	case err != nil:
-		return store.LiveToken{}, err
+		return store.TokenWithJWT{}, err
 	case !t.ExpiresAt.After(s.now()):
-		return store.LiveToken{}, apierr.NotFound
+		return store.TokenWithJWT{}, apierr.NotFound
 	}
 	readKey := s.signingKey
 	if caller.Changed(ctx) {
@@ -293,14 +292,14 @@ func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, t
 	}
 	key, err := readKey(ctx, tenant, t.KeyID)
 	if err != nil {
-		return store.LiveToken{}, err
+		return store.TokenWithJWT{}, err
 	}
 	jwt, err := s.signToken(t, key.Secret)
-	return store.LiveToken{Token: t, JWT: jwt}, err
+	return store.TokenWithJWT{Token: t, JWT: jwt}, err
 }
 
 // withJWT adds the JWT to a token that was read, unless err is set.
-func (s *Service) withJWT(t store.LiveToken, err error) (store.LiveToken, error) {
+func (s *Service) withJWT(t store.TokenWithJWT, err error) (store.TokenWithJWT, error) {
 	if err != nil {
 		return t, err
 	}
@@ -316,8 +315,8 @@ func (s *Service) withJWT(t store.LiveToken, err error) (store.LiveToken, error)
 // unknown account and an unknown application.
 func (s *Service) ListTokens(
 	ctx context.Context, kind store.TokenKind, tenant, account id.ID, query list.Query,
-) (list.Page[store.LiveToken], error) {
-	none := list.Page[store.LiveToken]{}
+) (list.Page[store.TokenWithJWT], error) {
+	none := list.Page[store.TokenWithJWT]{}
 	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
 	if err != nil {
 		return none, err

@@ -356,7 +356,7 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 	d := oauthtest.Open(t)
 	replica := d.Replica(t)
 	issued := d.LogIn(t, d.Site)
-	live := func() (store.LiveToken, error) {
+	live := func() (store.TokenWithJWT, error) {
 		return replica.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID)
 	}
 	worktest.Await(t, "the copy of the validation to be returned", func() bool {

@@ -71,7 +71,7 @@ func (h *handlers) validateToken(c *fiber.Ctx) error {
 }
 
 func (h *handlers) getToken(kind store.TokenKind) fiber.Handler {
-	return rest.Get(func(ctx context.Context, at id.Ref) (store.LiveToken, error) {
+	return rest.Get(func(ctx context.Context, at id.Ref) (store.TokenWithJWT, error) {
 		return h.svc.LiveToken(ctx, kind, at.Tenant, at.ID)
 	}, h.tokenView)
 }

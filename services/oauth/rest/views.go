@@ -47,7 +47,7 @@ type expandedJWT struct {
 	Signature string          `json:"signature"`
 }
 
-func (h *handlers) tokenView(t store.LiveToken) tokenView {
+func (h *handlers) tokenView(t store.TokenWithJWT) tokenView {
 	return tokenView{
 		Href: h.base.To(collections[t.Kind], t.ID), CreatedAt: rest.Time(t.IssuedAt), JWT: t.JWT.Reveal(), ExpandedJWT: expandJWT(t.JWT.Reveal()),
 		Account: h.base.Link("accounts", t.AccountID), Application: h.base.Link("applications", t.ApplicationID),

@@ -53,8 +53,8 @@ type Token struct {
 	StartedAt time.Time `db:"-"`
 }
 
-// LiveToken is a token with its JWT.
-type LiveToken struct {
+// TokenWithJWT is a token with its JWT, which the service signs again (Token has none).
+type TokenWithJWT struct {
 	Token
 	SecretSealed []byte        // of the API key that signs it
 	JWT          secure.Secret `db:"-"`
@@ -102,8 +102,8 @@ func (s *Store) RecentToken(ctx context.Context, kind TokenKind, tenant, token i
 // ListTokens returns a page of an account's tokens that have not expired. With an application
 // other than the zero id it returns only the tokens of that application.
 func (s *Store) ListTokens(ctx context.Context, kind TokenKind, tenant, account, application id.ID, now time.Time,
-	query list.Query) (list.Page[LiveToken], error) {
-	return listsql.Select[LiveToken](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
+	query list.Query) (list.Page[TokenWithJWT], error) {
+	return listsql.Select[TokenWithJWT](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
 		kind.fromWithAPIKeys()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3
 			AND ($4::uuid IS NULL OR t.application_id = $4)`,
 		"t.id", tenant, now, account, application)
