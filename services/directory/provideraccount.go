@@ -68,6 +68,7 @@ func (s *Service) findOrCreateAccount(
 			if err := checkUserLoginAllowed(user); err != nil {
 				return err
 			}
+			// An earlier attempt of this login created it under the id that the caller chose.
 			out.IsNew = user.ID == in.Account
 			out.Account, err = s.updateUser(ctx, tx, user, claims)
 		}
@@ -263,7 +264,7 @@ func (s *Service) applyCustomData(ctx context.Context, tx *store.Tx, a directory
 	if len(values) == 0 {
 		return nil
 	}
-	before, err := tx.AccountCustomData(ctx, a.TenantID, a.ID, s.now())
+	before, err := tx.LockAccountCustomData(ctx, a.TenantID, a.ID)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 const empty customdata.Document = "{}"
 
-// Owners reads and changes the customData of one kind of owner, the resource that has it. Its methods
+// Store reads and changes the customData of one kind of owner, the resource that has it. Its methods
 // return apierr.NotFound if the tenant has no such owner.
-type Owners struct {
+type Store struct {
 	DB  *pg.DB
 	Now func() time.Time
 	// Table is the table of the owners in the schema of the service, with the columns
@@ -37,40 +37,40 @@ type Owners struct {
 }
 
 // Read returns the customData of an owner.
-func (o Owners) Read(ctx context.Context, owner id.Ref) (customdata.Resource, error) {
-	return pg.One[customdata.Resource](ctx, o.DB, `SELECT coalesce(d.document, '{}') AS document, o.created_at,
+func (s Store) Read(ctx context.Context, owner id.Ref) (customdata.Resource, error) {
+	return pg.One[customdata.Resource](ctx, s.DB, `SELECT coalesce(d.document, '{}') AS document, o.created_at,
 			coalesce(d.modified_at, o.created_at) AS modified_at
-		FROM `+o.Table+` o LEFT JOIN custom_data d ON d.tenant_id = o.tenant_id AND d.owner_id = o.`+o.ID+`
-		WHERE o.tenant_id = $1 AND o.`+o.ID+` = $2`, owner.Tenant, owner.ID)
+		FROM `+s.Table+` o LEFT JOIN custom_data d ON d.tenant_id = o.tenant_id AND d.owner_id = o.`+s.ID+`
+		WHERE o.tenant_id = $1 AND o.`+s.ID+` = $2`, owner.Tenant, owner.ID)
 }
 
 // Merge adds the members of in to an owner's customData, or replaces them, and
 // returns the whole. An empty document changes nothing.
-func (o Owners) Merge(ctx context.Context, owner id.Ref, in customdata.Document) (r customdata.Resource, err error) {
+func (s Store) Merge(ctx context.Context, owner id.Ref, in customdata.Document) (r customdata.Resource, err error) {
 	if in.IsEmpty() {
-		return o.Read(ctx, owner)
+		return s.Read(ctx, owner)
 	}
-	r.ModifiedAt = o.Now()
-	r.CreatedAt, err = o.change(ctx, owner, func(tx pg.Querier) error {
+	r.ModifiedAt = s.Now()
+	r.CreatedAt, err = s.change(ctx, owner, func(tx pg.Querier) error {
 		r.Document, err = Merge(ctx, tx, owner.Tenant, owner.ID, in, r.ModifiedAt)
-		return o.changed(ctx, tx, owner, r.Document, err)
+		return s.changed(ctx, tx, owner, r.Document, err)
 	})
 	return r, err
 }
 
 // Clear removes all keys of an owner's customData.
-func (o Owners) Clear(ctx context.Context, owner id.Ref) error {
-	return o.reduce(ctx, owner, func(customdata.Document) customdata.Document { return empty })
+func (s Store) Clear(ctx context.Context, owner id.Ref) error {
+	return s.reduce(ctx, owner, func(customdata.Document) customdata.Document { return empty })
 }
 
 // DeleteKey removes one key of an owner's customData, which need not be there.
-func (o Owners) DeleteKey(ctx context.Context, owner id.Ref, key string) error {
-	return o.reduce(ctx, owner, func(d customdata.Document) customdata.Document { return d.Without(key) })
+func (s Store) DeleteKey(ctx context.Context, owner id.Ref, key string) error {
+	return s.reduce(ctx, owner, func(d customdata.Document) customdata.Document { return d.Without(key) })
 }
 
 // reduce replaces the document of an owner by smaller of it, if the owner has a document.
-func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(customdata.Document) customdata.Document) error {
-	_, err := o.change(ctx, owner, func(tx pg.Querier) error {
+func (s Store) reduce(ctx context.Context, owner id.Ref, smaller func(customdata.Document) customdata.Document) error {
+	_, err := s.change(ctx, owner, func(tx pg.Querier) error {
 		before, err := lock(ctx, tx, owner.Tenant, owner.ID)
 		if errors.Is(err, apierr.NotFound) {
 			return nil
@@ -82,18 +82,18 @@ func (o Owners) reduce(ctx context.Context, owner id.Ref, smaller func(customdat
 		if after == before {
 			return nil
 		}
-		err = write(ctx, tx, owner.Tenant, owner.ID, after, o.Now())
-		return o.changed(ctx, tx, owner, after, err)
+		err = write(ctx, tx, owner.Tenant, owner.ID, after, s.Now())
+		return s.changed(ctx, tx, owner, after, err)
 	})
 	return err
 }
 
 // change runs fn in a transaction that locks the owner against deletion, and returns the time at which
 // the owner was created.
-func (o Owners) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) error) (created time.Time, err error) {
-	err = o.DB.InTx(ctx, func(tx *pg.Tx) (err error) {
+func (s Store) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) error) (created time.Time, err error) {
+	err = s.DB.InTx(ctx, func(tx *pg.Tx) (err error) {
 		created, err = pg.Value[time.Time](ctx, tx,
-			`SELECT created_at FROM `+o.Table+` WHERE tenant_id = $1 AND `+o.ID+` = $2 FOR KEY SHARE`, owner.Tenant, owner.ID)
+			`SELECT created_at FROM `+s.Table+` WHERE tenant_id = $1 AND `+s.ID+` = $2 FOR KEY SHARE`, owner.Tenant, owner.ID)
 		if err != nil {
 			return err
 		}
@@ -102,11 +102,11 @@ func (o Owners) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) er
 	return created, err
 }
 
-func (o Owners) changed(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document, err error) error {
-	if err != nil || o.Changed == nil {
+func (s Store) changed(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document, err error) error {
+	if err != nil || s.Changed == nil {
 		return err
 	}
-	return o.Changed(ctx, tx, owner, document)
+	return s.Changed(ctx, tx, owner, document)
 }
 
 // Merge adds the members of in to the customData of an owner in a transaction
@@ -115,11 +115,7 @@ func (o Owners) changed(ctx context.Context, tx pg.Querier, owner id.Ref, docume
 // whole would be too large.
 func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdata.Document, now time.Time) (customdata.Document, error) {
 	if in.IsEmpty() {
-		before, err := lock(ctx, tx, tenant, owner)
-		if errors.Is(err, apierr.NotFound) {
-			return empty, nil
-		}
-		return before, err
+		return Lock(ctx, tx, tenant, owner)
 	}
 	n, err := pg.Exec(ctx, tx, `INSERT INTO custom_data (tenant_id, owner_id, document, modified_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT DO NOTHING`,
@@ -136,6 +132,16 @@ func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdat
 		return before, err
 	}
 	return after, write(ctx, tx, tenant, owner, after, now)
+}
+
+// Lock locks the customData of an owner for a change, in a transaction that holds a lock on the owner,
+// and returns it: the empty document if the owner has none.
+func Lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (customdata.Document, error) {
+	before, err := lock(ctx, tx, tenant, owner)
+	if errors.Is(err, apierr.NotFound) {
+		return empty, nil
+	}
+	return before, err
 }
 
 // Remove deletes the customData of owners that the transaction deletes. It must be called after their

@@ -35,7 +35,7 @@ func config(url secure.Secret) pg.Config {
 // bench is a database with one owner.
 type bench struct {
 	*testing.T
-	customdatastore.Owners
+	customdatastore.Store
 	owner   id.Ref
 	created time.Time
 	clock   clocktest.Clock
@@ -50,7 +50,7 @@ func (b *bench) later() time.Time {
 func open(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{T: t, created: clocktest.Start}
-	b.Owners = customdatastore.Owners{DB: pgtest.Open(t, config), Now: b.clock.Now, Table: "owners", ID: "id"}
+	b.Store = customdatastore.Store{DB: pgtest.Open(t, config), Now: b.clock.Now, Table: "owners", ID: "id"}
 	b.owner = b.add(id.New(b.created))
 	b.later()
 	return b

@@ -12,7 +12,7 @@ import (
 // CustomData returns the customData of applications, or of organizations. It is a resource that
 // is read and changed on its own.
 func (s *Store) CustomData(kind OwnerKind, now func() time.Time) customdata.Store {
-	return customdatastore.Owners{DB: s.db, Now: now, Table: string(kind), ID: "id"}
+	return customdatastore.Store{DB: s.db, Now: now, Table: string(kind), ID: "id"}
 }
 
 // MergeCustomData merges a document into the customData of an owner, which the transaction has

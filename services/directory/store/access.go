@@ -27,7 +27,7 @@ const accessChannel = "directory.access"
 const accessCacheSize = 1 << 16
 
 const accessQuery = `SELECT a.tenant_id, a.directory_id, a.status, d.status AS directory_status, a.password_modified_at, a.created_at
-	FROM ` + liveAccounts + ` WHERE a.tenant_id = $1 AND a.id = $2`
+	FROM ` + accountsWithDirectory + ` WHERE a.tenant_id = $1 AND a.id = $2`
 
 // directory is the directory whose changes invalidate the cached access, too.
 func (a Access) directory() id.Ref { return id.Ref{Tenant: a.TenantID, ID: a.DirectoryID} }

@@ -16,9 +16,10 @@ import (
 const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname, a.status,
 	a.email_verification_status, a.email_assumed, a.verification_sealed, a.password_modified_at, a.owner, a.created_at, a.modified_at`
 
-// liveAccounts are the accounts of existing directories. A directory that is deleted is hidden at
-// once, and its accounts are deleted in batches after that (directoryremoval.go).
-const liveAccounts = `accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id`
+// accountsWithDirectory are the accounts of existing directories, a, with their directories, d. A
+// directory that is deleted is hidden at once, and its accounts are deleted in batches after that
+// (directoryremoval.go).
+const accountsWithDirectory = `accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id`
 
 // AccountStatuses are the values of an account's status.
 var AccountStatuses = []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified, directoryapi.Locked}
@@ -58,20 +59,20 @@ type AccountWithDirectory struct {
 
 // Account returns an account, or apierr.NotFound.
 func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE 
+	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+accountsWithDirectory+` WHERE 
 		a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
 // Owner returns the account of the tenant's owner, which is in the administrators
 // directory, or apierr.NotFound.
 func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.owner
-		AND a.directory_id IN (SELECT id FROM directories WHERE tenant_id = $1 AND builtin)`, tenant)
+	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+accountsWithDirectory+`
+		WHERE a.tenant_id = $1 AND a.owner AND a.directory_id IN (SELECT id FROM directories WHERE tenant_id = $1 AND builtin)`, tenant)
 }
 
 // AccountWithDirectory returns an account with the status of its directory, or apierr.NotFound.
 func (s *Store) AccountWithDirectory(ctx context.Context, tenant, account id.ID) (AccountWithDirectory, error) {
-	return pg.One[AccountWithDirectory](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+liveAccounts+`
+	return pg.One[AccountWithDirectory](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+accountsWithDirectory+`
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
@@ -133,15 +134,15 @@ func (s *Store) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Qu
 
 // LockAccount reads an account and locks it for a change (FOR UPDATE).
 func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2
-		FOR UPDATE OF a`, tenant, account)
+	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+accountsWithDirectory+`
+		WHERE a.tenant_id = $1 AND a.id = $2 FOR UPDATE OF a`, tenant, account)
 }
 
 // LockAccountShared reads an account and locks it against deletion (FOR KEY SHARE) until the
 // transaction ends.
 func (tx *Tx) LockAccountShared(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id = $2
-		FOR KEY SHARE OF a`, tenant, account)
+	return pg.One[directoryapi.Account](ctx, tx, `SELECT `+accountColumns+` FROM `+accountsWithDirectory+`
+		WHERE a.tenant_id = $1 AND a.id = $2 FOR KEY SHARE OF a`, tenant, account)
 }
 
 // InsertAccount inserts an account into an existing directory, or returns apierr.NotFound for the

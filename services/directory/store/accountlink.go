@@ -51,7 +51,7 @@ func (s *Store) AccountLinks(ctx context.Context, account id.Ref, query list.Que
 // links.
 func (s *Store) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 	return listsql.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns,
-		`FROM `+liveAccounts+` WHERE a.tenant_id = $1 AND a.id IN (
+		`FROM `+accountsWithDirectory+` WHERE a.tenant_id = $1 AND a.id IN (
 		SELECT l.right_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
 		UNION ALL SELECT l.left_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2)`, "a.id",
 		account.Tenant, account.ID)

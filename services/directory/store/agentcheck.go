@@ -58,7 +58,8 @@ func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
 }
 
 // LeaseChecks returns checks of an agent that are not older than since, at most limit, the oldest
-// first. No other call gets them before until, by which they should be answered (lease).
+// first. No other call gets them before until, by which they should be answered: they are leased
+// until then (column taken_until).
 func (tx *Tx) LeaseChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time, limit int) ([]AgentCheck, error) {
 	return pg.All[AgentCheck](ctx, tx, `UPDATE agent_checks SET taken_until = $5
 		WHERE tenant_id = $1 AND id IN (

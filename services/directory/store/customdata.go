@@ -22,10 +22,10 @@ type CustomData struct {
 // CustomData returns the customData of the resources of this service.
 func (s *Store) CustomData(now func() time.Time) CustomData {
 	return CustomData{
-		Tenants:     customdatastore.Owners{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"},
-		Directories: customdatastore.Owners{DB: s.db, Now: now, Table: "directories", ID: "id"},
-		Groups:      customdatastore.Owners{DB: s.db, Now: now, Table: "live_groups", ID: "id", Changed: groupValues.replace},
-		Accounts:    customdatastore.Owners{DB: s.db, Now: now, Table: "live_accounts", ID: "id", Changed: accountValues.replace},
+		Tenants:     customdatastore.Store{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"},
+		Directories: customdatastore.Store{DB: s.db, Now: now, Table: "directories", ID: "id"},
+		Groups:      customdatastore.Store{DB: s.db, Now: now, Table: "live_groups", ID: "id", Changed: groupValues.replace},
+		Accounts:    customdatastore.Store{DB: s.db, Now: now, Table: "live_accounts", ID: "id", Changed: accountValues.replace},
 	}
 }
 
@@ -82,7 +82,7 @@ func (tx *Tx) BackfillGroupValues(ctx context.Context, limit int) (int64, error)
 		} else if err != nil {
 			return 0, err
 		}
-		document, err := customdatastore.Merge(ctx, tx, group.Tenant, group.ID, "{}", time.Time{})
+		document, err := customdatastore.Lock(ctx, tx, group.Tenant, group.ID)
 		if err != nil {
 			return 0, err
 		}

@@ -95,7 +95,7 @@ func (s *Store) GroupsOutside(ctx context.Context, tenant id.ID, groups, directo
 // StoresOf returns the directory and the groups of an account; none for an account that does not
 // exist.
 func (s *Store) StoresOf(ctx context.Context, tenant, account id.ID) ([]directoryapi.Store, error) {
-	return pg.All[directoryapi.Store](ctx, s.db, `SELECT 'directories' AS kind, a.directory_id AS id FROM `+liveAccounts+` WHERE
+	return pg.All[directoryapi.Store](ctx, s.db, `SELECT 'directories' AS kind, a.directory_id AS id FROM `+accountsWithDirectory+` WHERE
 		a.tenant_id = $1 AND a.id = $2
 		UNION ALL SELECT 'groups', m.group_id FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2
 		ORDER BY kind, id`, tenant, account)

@@ -48,7 +48,7 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 	a, err := pg.One[LinkCandidate](ctx, q, `SELECT `+accountColumns+`, target.id AS target_id, coalesce(target.status, '') AS target_status,
 		coalesce(target.provider_id, '') AS target_provider, coalesce(target.store_status, '') AS store_status,
 		coalesce(target.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS in_store
-		FROM `+liveAccounts+`
+		FROM `+accountsWithDirectory+`
 		LEFT JOIN (
 			SELECT d.id, d.status, d.provider_id, d.status AS store_status FROM directories d
 			WHERE $3 = 'directories' AND d.tenant_id = $1 AND d.id = $4

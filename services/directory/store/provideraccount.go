@@ -21,8 +21,9 @@ type AccountOfUser struct {
 	SameProviderData bool // whether its provider data equal those of the look-up
 }
 
+// selectAccountOfUser compares the provider data (column facts) with $4.
 const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS directory_status, p.tokens_sealed,
-	coalesce(p.facts = $4, false) AS same_provider_data FROM ` + liveAccounts + `
+	coalesce(p.facts = $4, false) AS same_provider_data FROM ` + accountsWithDirectory + `
 	LEFT JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id WHERE a.tenant_id = $1 AND a.directory_id = $2 AND `
 
 // LockAccountByExternalID reads the account with a provider's id of its user and locks it for a
@@ -65,7 +66,8 @@ func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, exte
 	return nil
 }
 
-// AccountCustomData returns the customData of an account that the transaction has locked.
-func (tx *Tx) AccountCustomData(ctx context.Context, tenant, account id.ID, now time.Time) (customdata.Document, error) {
-	return customdatastore.Merge(ctx, tx, tenant, account, "", now)
+// LockAccountCustomData locks and returns the customData of an account that the transaction has
+// locked.
+func (tx *Tx) LockAccountCustomData(ctx context.Context, tenant, account id.ID) (customdata.Document, error) {
+	return customdatastore.Lock(ctx, tx, tenant, account)
 }

@@ -30,7 +30,7 @@ func (s *Store) VerificationTenant(ctx context.Context, digest []byte) (id.ID, e
 	})
 }
 
-const pendingVerification = `SELECT ` + accountColumns + ` FROM ` + liveAccounts + `
+const pendingVerification = `SELECT ` + accountColumns + ` FROM ` + accountsWithDirectory + `
 	WHERE a.tenant_id = $1 AND a.verification_digest = $2 AND a.verification_expires_at > $3`
 
 // VerificationAccount returns the account of a verification token that has not expired, or
