@@ -40,7 +40,7 @@ func (s *Service) AccountCreator(
 		if kind == store.ApplicationKind {
 			in.Application = owner.ID
 		}
-		return s.createAccount(ctx, owner, storeOwners[kind].accounts, in)
+		return s.createAccount(ctx, owner, mappingOwners[kind].accounts, in)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // storeKinds are the kinds of account stores, as they stand in an href.
-var storeKinds = []string{directoryapi.Directories, directoryapi.Groups, organizations.hrefKind()}
+var storeKinds = []string{directoryapi.Directories, directoryapi.Groups, organizationOwner.hrefKind()}
 
 // accountStore is the account store of a mapping: a directory, a group or an organization.
 type accountStore struct {
@@ -51,7 +51,7 @@ func (s *Service) findAccountStore(ctx context.Context, tenant id.ID, ref direct
 	found := accountStore{Store: ref}
 	directory := ref.ID
 	switch ref.Kind {
-	case organizations.hrefKind():
+	case organizationOwner.hrefKind():
 		o, err := s.store.Organization(ctx, tenant, ref.ID)
 		found.enabled = o.Status == directoryapi.Enabled
 		return found, err
@@ -89,7 +89,7 @@ func (s *Service) findDefaultStore(ctx context.Context, owner id.Ref, rule defau
 		return found, err
 	case !found.enabled:
 		return found, rule.disabledError.Because("the default store %q is disabled", s.base.To(found.Kind, found.ID))
-	case found.Kind == organizations.hrefKind():
+	case found.Kind == organizationOwner.hrefKind():
 		return s.findDefaultStore(ctx, id.Ref{Tenant: owner.Tenant, ID: found.ID}, *rule.organizationRule)
 	}
 	return found, nil

@@ -36,9 +36,9 @@ type NewApplication struct {
 	CustomData             customdata.Change `json:"customData"`
 }
 
-// isForCustomData reports whether a body changes nothing but customData, which is a resource of
-// its own.
-func (in NewApplication) isForCustomData() bool {
+// isCustomDataAlone reports whether a body has custom data and nothing else, or is empty, which
+// does not change modifiedAt of the application (docs/interface/custom-data.md#endpoints).
+func (in NewApplication) isCustomDataAlone() bool {
 	in.CustomData = customdata.Change{}
 	return reflect.DeepEqual(in, NewApplication{})
 }
@@ -119,7 +119,7 @@ func (s *Service) CreateApplication(
 	}
 	at := id.Ref{Tenant: tenant, ID: a.ID}
 	mapping, err := s.createOwner(ctx, newOwner{
-		owner: applications, ref: at, name: a.Name,
+		owner: applicationOwner, ref: at, name: a.Name,
 		nameTaken: func() (bool, error) { return s.store.NameTaken(ctx, tenant, a.Name) },
 		insert:    func(tx *store.Tx) error { return s.insertApplication(ctx, tx, &a, in) },
 		find:      func() error { _, err := s.Application(ctx, at); return err },
@@ -207,7 +207,7 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplic
 		if err := applyApplication(&a, in, false); err != nil {
 			return err
 		}
-		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
 			return err
 		}
 		if in.AuthorizedOriginURIs.Present {

@@ -28,7 +28,7 @@ const deleteDirectoryTimeout = 5 * time.Second
 
 // newOwner is an application or an organization that is to be created.
 type newOwner struct {
-	owner     storeOwner
+	owner     mappingOwner
 	ref       id.Ref
 	name      string
 	nameTaken func() (bool, error)  // reports whether another owner has the name

@@ -35,7 +35,7 @@ func (s *Service) GroupCreator(kind store.OwnerKind) func(context.Context, id.Re
 		if _, err := s.findOwner(ctx, kind, owner); err != nil {
 			return directoryapi.Group{}, err
 		}
-		rule := storeOwners[kind].groups
+		rule := mappingOwners[kind].groups
 		found, err := s.findDefaultStore(ctx, owner, rule)
 		if err != nil {
 			return directoryapi.Group{}, err

@@ -15,6 +15,10 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
+// The methods below are called by the hosted login and the Client API, for users without an API
+// key: look-up of applications and login directories, registration, verification mails and
+// password resets.
+
 // ApplicationByDNSLabel returns the application whose Client API has the label.
 func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.DNSLabel) (applicationapi.Application, error) {
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))
@@ -52,9 +56,9 @@ func (s *Service) LoginDirectories(ctx context.Context, in applicationapi.LoginT
 		return out, nil
 	}
 	owner := application
-	rule := applications.accounts
+	rule := applicationOwner.accounts
 	if !order.NamedOrganization.IsZero() {
-		owner.ID, rule = order.NamedOrganization, organizations.accounts
+		owner.ID, rule = order.NamedOrganization, organizationOwner.accounts
 	}
 	found, err := s.findDefaultStore(ctx, owner, rule)
 	switch refusal := apierr.From(err); {
@@ -76,14 +80,14 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 	in.Account.Status, in.Account.EmailVerificationStatus = field.Text{}, field.Text{}
 	account := directoryapi.CreateAccount{Application: application.ID, Account: in.Account, Workflow: true}
 	if where == (directoryapi.StoreName{}) {
-		return s.createAccount(ctx, application, applications.accounts, account)
+		return s.createAccount(ctx, application, applicationOwner.accounts, account)
 	}
 	order, err := s.loginOrder(ctx, application, where)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
 	if !order.NamedOrganization.IsZero() {
-		return s.createAccount(ctx, id.Ref{Tenant: in.Tenant, ID: order.NamedOrganization}, organizations.accounts, account)
+		return s.createAccount(ctx, id.Ref{Tenant: in.Tenant, ID: order.NamedOrganization}, organizationOwner.accounts, account)
 	}
 	found, err := s.findAccountStore(ctx, in.Tenant, order.Mapped[0].Store())
 	if err != nil {

@@ -117,7 +117,7 @@ func (s *Service) checkLogin(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
 	a := s.newAttempt(ctx, application.Tenant, login)
-	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.pair)
+	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.loginAndIP)
 	if err == nil {
 		order, err = s.narrowIfEnabled(ctx, application, order, where)
 	}
@@ -255,7 +255,7 @@ func (s *Service) narrowByHref(
 		return order, unknown
 	}
 	found := directoryapi.Store{Kind: ref.Kind, ID: ref.ID}
-	isOrganization := ref.Kind == organizations.hrefKind()
+	isOrganization := ref.Kind == organizationOwner.hrefKind()
 	narrow := order.Filter(func(m store.MappedStore) bool {
 		if isOrganization {
 			return m.OrganizationID == ref.ID

@@ -59,22 +59,22 @@ func (s *Service) ListOrganizationMappings(ctx context.Context, organization id.
 // applications, or to organizations; an unknown directory is apierr.NotFound.
 func (s *Service) DirectoryMappingLister(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-		owner, err := s.directories.Directory(ctx, directory)
+		parent, err := s.directories.Directory(ctx, directory)
 		if err != nil {
 			return list.Page[store.Mapping]{}, err
 		}
-		return s.store.StoreMappings(ctx, kind, directory, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
+		return s.store.StoreMappings(ctx, kind, directory, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 	}
 }
 
 // ListGroupMappings returns a page of the mappings of a group to applications, or
 // apierr.NotFound for the group.
 func (s *Service) ListGroupMappings(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	owner, err := s.directories.Group(ctx, group)
+	parent, err := s.directories.Group(ctx, group)
 	if err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // CreateMapping maps an account store to an application
@@ -82,17 +82,17 @@ func (s *Service) ListGroupMappings(ctx context.Context, group id.Ref, query lis
 // application, or an account store, of the tenant is apierr.Reference. A store that is mapped
 // to the application already is apierr.AlreadyMapped.
 func (s *Service) CreateMapping(ctx context.Context, tenant id.ID, in NewMapping) (store.Mapping, error) {
-	return s.createMapping(ctx, tenant, applications, in.Application, in.AccountStore, in.MappingChange)
+	return s.createMapping(ctx, tenant, applicationOwner, in.Application, in.AccountStore, in.MappingChange)
 }
 
 // CreateOrganizationMapping maps a directory or a group to an organization, as CreateMapping
 // does to an application. A mapping of an organization is refused with apierr.OrgInsideOrg.
 func (s *Service) CreateOrganizationMapping(ctx context.Context, tenant id.ID, in NewOrganizationMapping) (store.Mapping, error) {
-	return s.createMapping(ctx, tenant, organizations, in.Organization, in.AccountStore, in.MappingChange)
+	return s.createMapping(ctx, tenant, organizationOwner, in.Organization, in.AccountStore, in.MappingChange)
 }
 
 func (s *Service) createMapping(
-	ctx context.Context, tenant id.ID, owner storeOwner, ownerLink, storeLink field.Link, in MappingChange,
+	ctx context.Context, tenant id.ID, owner mappingOwner, ownerLink, storeLink field.Link, in MappingChange,
 ) (store.Mapping, error) {
 	now := s.now()
 	m := store.Mapping{TenantID: tenant, ID: id.New(now), OwnerKind: owner.kind, CreatedAt: now, ModifiedAt: now}
@@ -147,8 +147,8 @@ func (s *Service) createMapping(
 
 // checkMappedStore checks that the account store of a mapping exists and may have the default
 // flags of the body, and sets the DirectoryID and the SocialProvider of the mapping.
-func (s *Service) checkMappedStore(ctx context.Context, owner storeOwner, m *store.Mapping, in MappingChange) error {
-	if m.StoreKind == organizations.hrefKind() && owner.kind == store.OrganizationKind {
+func (s *Service) checkMappedStore(ctx context.Context, owner mappingOwner, m *store.Mapping, in MappingChange) error {
+	if m.StoreKind == organizationOwner.hrefKind() && owner.kind == store.OrganizationKind {
 		return apierr.OrgInsideOrg
 	}
 	found, err := s.findAccountStore(ctx, m.TenantID, m.Store())
@@ -166,7 +166,7 @@ func (s *Service) checkMappedStore(ctx context.Context, owner storeOwner, m *sto
 // before the transaction ends. Every transaction locks an organization before an application
 // (lock order, no deadlock). Other stores are not locked: they are in the directory service.
 func lockMappedOrganization(ctx context.Context, tx *store.Tx, m store.Mapping) error {
-	if m.StoreKind != organizations.hrefKind() {
+	if m.StoreKind != organizationOwner.hrefKind() {
 		return nil
 	}
 	err := tx.ShareLockOrganization(ctx, m.TenantID, m.StoreID)
@@ -177,7 +177,7 @@ func lockMappedOrganization(ctx context.Context, tx *store.Tx, m store.Mapping) 
 }
 
 // checkSingleProvider refuses a second directory of the same social provider for an owner.
-func checkSingleProvider(ctx context.Context, tx *store.Tx, owner storeOwner, m store.Mapping) error {
+func checkSingleProvider(ctx context.Context, tx *store.Tx, owner mappingOwner, m store.Mapping) error {
 	if m.SocialProvider == nil {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (s *Service) MappingUpdater(kind store.OwnerKind) func(context.Context, id.
 			return found, err
 		}
 		if in.IsDefaultAccountStore.Or(false) || in.IsDefaultGroupStore.Or(false) {
-			if err := s.checkMappedStore(ctx, storeOwners[kind], &found, in); err != nil {
+			if err := s.checkMappedStore(ctx, mappingOwners[kind], &found, in); err != nil {
 				return found, err
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// storeOwner describes one of the two kinds of resource that account stores are mapped to,
+// mappingOwner describes one of the two kinds of resource that account stores are mapped to,
 // applications and organizations, with the errors of each kind.
-type storeOwner struct {
+type mappingOwner struct {
 	kind store.OwnerKind
 	noun string
 
@@ -35,7 +35,7 @@ type defaultStoreRule struct {
 	organizationRule *defaultStoreRule
 }
 
-var applications = storeOwner{
+var applicationOwner = mappingOwner{
 	kind: store.ApplicationKind, noun: "application",
 	alreadyMapped: apierr.AlreadyMapped, directoryTaken: apierr.DirectoryTaken, socialMapped: apierr.DirectoryTypeMapped,
 	mirrorAccountStore: apierr.MirrorAccountStore, mirrorGroupAsStore: apierr.MirrorGroupAsStore,
@@ -46,7 +46,7 @@ var applications = storeOwner{
 		&defaultStoreRule{store.ForGroups, apierr.OrgWithoutGroupStore, apierr.OrgDisabledGroupStore, nil}},
 }
 
-var organizations = storeOwner{
+var organizationOwner = mappingOwner{
 	kind: store.OrganizationKind, noun: "organization",
 	alreadyMapped: apierr.OrgAlreadyMapped, directoryTaken: apierr.OrgDirectoryTaken, socialMapped: apierr.OrgDirectoryTypeMapped,
 	mirrorAccountStore: apierr.OrgMirrorAccountStore, mirrorGroupAsStore: apierr.OrgMirrorGroupAsStore,
@@ -55,10 +55,10 @@ var organizations = storeOwner{
 	groups:   defaultStoreRule{store.ForGroups, apierr.OrgNoGroupStore, apierr.OrgGroupStoreDisabled, nil},
 }
 
-var storeOwners = map[store.OwnerKind]storeOwner{applications.kind: applications, organizations.kind: organizations}
+var mappingOwners = map[store.OwnerKind]mappingOwner{applicationOwner.kind: applicationOwner, organizationOwner.kind: organizationOwner}
 
 // hrefKind returns the kind as it stands in an href.
-func (o storeOwner) hrefKind() string { return string(o.kind) }
+func (o mappingOwner) hrefKind() string { return string(o.kind) }
 
 // findOwner returns an application or an organization, or apierr.NotFound.
 func (s *Service) findOwner(ctx context.Context, kind store.OwnerKind, ref id.Ref) (list.Parent, error) {
@@ -88,9 +88,9 @@ func (s *Service) accountStoresOf(
 }
 
 // checkDefaultFlags refuses to make a store the default where nothing can be created in it:
-// the accounts and groups of a mirror directory are created in its source (LDAP), and a group
-// has no groups.
-func (o storeOwner) checkDefaultFlags(at accountStore, in MappingChange) error {
+// the accounts and groups of a mirror directory are created in its source (LDAP, a social or OAuth
+// provider, a SAML identity provider), and a group has no groups.
+func (o mappingOwner) checkDefaultFlags(at accountStore, in MappingChange) error {
 	isGroup, isMirror := at.isGroup(), at.isMirror()
 	switch forAccounts, forGroups := in.IsDefaultAccountStore.Or(false), in.IsDefaultGroupStore.Or(false); {
 	case forAccounts && isMirror && isGroup:

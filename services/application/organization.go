@@ -21,14 +21,14 @@ const maxOrganizationDescription = 1000
 // NewOrganization is the body that creates or updates an organization.
 type NewOrganization struct {
 	Name        field.Text        `json:"name"`
-	NameKey     field.Text        `json:"nameKey"`
+	NameKey     field.Text        `json:"nameKey"` // a login names the organization by it: narrowByNameKey (login.go)
 	Description field.Text        `json:"description"`
 	Status      field.Text        `json:"status"`
 	CustomData  customdata.Change `json:"customData"`
 }
 
-// isForCustomData reports whether a body changes nothing but customData.
-func (in NewOrganization) isForCustomData() bool {
+// isCustomDataAlone is NewApplication.isCustomDataAlone for an organization.
+func (in NewOrganization) isCustomDataAlone() bool {
 	in.CustomData = customdata.Change{}
 	return reflect.DeepEqual(in, NewOrganization{})
 }
@@ -65,7 +65,7 @@ func (s *Service) CreateOrganization(
 		return o, err
 	}
 	mapping, err := s.createOwner(ctx, newOwner{
-		owner: organizations, ref: o.Ref(), name: o.Name,
+		owner: organizationOwner, ref: o.Ref(), name: o.Name,
 		nameTaken: func() (bool, error) { return s.store.OrganizationTaken(ctx, o) },
 		insert:    func(tx *store.Tx) error { return tx.InsertOrganization(ctx, o, in.CustomData.Value) },
 		find:      func() error { _, err := s.Organization(ctx, o.Ref()); return err },
@@ -120,7 +120,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrgan
 		if err := applyOrganization(&o, in, false); err != nil {
 			return err
 		}
-		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isForCustomData() {
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
 			return err
 		}
 		o.ModifiedAt = s.now()

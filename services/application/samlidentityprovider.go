@@ -29,10 +29,10 @@ type IdentityProviderChange struct {
 	SignatureAlgorithm field.Text `json:"signatureAlgorithm"`
 }
 
-// SAMLPolicy returns the application whose SAML policy has an id, or apierr.NotFound. A SAML
-// policy, and the application's own SAML service provider, have no data but links
-// (docs/interface/applications.md#saml-policy), which are made from the application.
-func (s *Service) SAMLPolicy(ctx context.Context, at id.Ref) (applicationapi.Application, error) {
+// ApplicationOfSAMLPolicy returns the application whose SAML policy has an id, or
+// apierr.NotFound. A SAML policy, and the application's own SAML service provider, have no data
+// but links (docs/interface/applications.md#saml-policy), which are made from the application.
+func (s *Service) ApplicationOfSAMLPolicy(ctx context.Context, at id.Ref) (applicationapi.Application, error) {
 	a, err := s.store.ApplicationOfSAMLPolicy(ctx, at.Tenant, at.ID)
 	return s.ensureDNSLabel(ctx, a, err)
 }
@@ -40,7 +40,7 @@ func (s *Service) SAMLPolicy(ctx context.Context, at id.Ref) (applicationapi.App
 // SAMLIdentityProvider returns an identity provider, or apierr.NotFound. The first call for an
 // application creates the identity provider and its key pair.
 func (s *Service) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
-	a, err := s.SAMLPolicy(ctx, at)
+	a, err := s.ApplicationOfSAMLPolicy(ctx, at)
 	if err != nil {
 		return SAMLIdentityProvider{}, err
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// relayStateType is the header stt of the JWT of a default relay state.
+// relayStateType is the header stt (token type) of the JWT of a default relay state. Its claims
+// are spUid (id of the SAML policy), jti (nonce), cb_uri (callback URI), ash (account store href,
+// here of an organization) and state.
 const relayStateType = "assertion"
 
 // NewRelayState is the body that requests a default relay state. Members that it leaves out are
@@ -31,12 +33,12 @@ type NewRelayState struct {
 // is a JWT without expiry, which may be used any number of times. Its header tid names the
 // tenant, whose key signs it, its claim spUid the SAML policy of the application. It is read by
 // SAMLRelayState. The RelayState of all other SAML messages is in services/idsite/saml.go.
-func (s *Service) CreateDefaultRelayState(ctx context.Context, serviceProvider id.Ref, in NewRelayState) (secure.Secret, error) {
-	a, err := s.SAMLPolicy(ctx, serviceProvider)
+func (s *Service) CreateDefaultRelayState(ctx context.Context, policy id.Ref, in NewRelayState) (secure.Secret, error) {
+	a, err := s.ApplicationOfSAMLPolicy(ctx, policy)
 	if err != nil {
 		return "", err
 	}
-	claims := secure.Claims{"spUid": serviceProvider.ID.String(), "jti": secure.Token(22).Reveal()}
+	claims := secure.Claims{"spUid": policy.ID.String(), "jti": secure.Token(22).Reveal()}
 	if in.CallbackURI.Given() {
 		if err := checkAuthorizedCallback(a, in.CallbackURI.Value); err != nil {
 			return "", err
@@ -48,7 +50,7 @@ func (s *Service) CreateDefaultRelayState(ctx context.Context, serviceProvider i
 		if err != nil {
 			return "", err
 		}
-		claims["ash"] = s.base.To(organizations.hrefKind(), organization.ID)
+		claims["ash"] = s.base.To(organizationOwner.hrefKind(), organization.ID)
 	}
 	if in.State.Given() {
 		if _, err := field.Optional(in.State, "state", maxRelayState); err != nil {
@@ -89,7 +91,7 @@ func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRela
 	if err != nil {
 		return out, unknown
 	}
-	out.Application, err = s.SAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
+	out.Application, err = s.ApplicationOfSAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
 	if errors.Is(err, apierr.NotFound) {
 		return out, unknown
 	}
@@ -127,7 +129,7 @@ func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where dir
 		return s.store.OrganizationByNameKey(ctx, tenant, key)
 	}
 	ref, ok := s.base.Parse(where.Href)
-	if !ok || ref.Kind != organizations.hrefKind() {
+	if !ok || ref.Kind != organizationOwner.hrefKind() {
 		return store.Organization{}, apierr.NotFound
 	}
 	return s.store.Organization(ctx, tenant, ref.ID)

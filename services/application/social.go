@@ -71,7 +71,8 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 	return order, at, nil
 }
 
-// mappedProviders lists the providers whose directories are mapped, as a part of an error text.
+// mappedProviders says which providers have a mapped directory, as the end of the sentence "no
+// directory of the provider x is mapped": "those of a and b are", or "none of any provider is".
 func mappedProviders(order store.LoginOrder) string {
 	var names []string
 	for _, p := range order.Mapped {

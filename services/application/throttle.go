@@ -44,16 +44,16 @@ var limitReasons = map[string]string{
 // attempt is a login attempt with the keys of its counters of failed logins. It is the same
 // whether or not the login name has an account.
 type attempt struct {
-	tenant                 id.ID
-	pair, account, address store.LoginCounterKey
-	known                  bool // the login name has succeeded at the address within KnownFor
+	tenant                       id.ID
+	loginAndIP, account, address store.LoginCounterKey
+	known                        bool // the login name has succeeded at the address within KnownFor
 }
 
 // newAttempt returns the attempt of a login name at the client address of the request.
 func (s *Service) newAttempt(ctx context.Context, tenant id.ID, login string) attempt {
 	name, address := s.counterHash(tenant, "login", field.Fold(login)), s.counterHash(tenant, "address", caller.From(ctx).Network().String())
 	return attempt{
-		tenant: tenant, pair: store.LoginCounterKey{Login: name, Address: address},
+		tenant: tenant, loginAndIP: store.LoginCounterKey{Login: name, Address: address},
 		account: store.LoginCounterKey{Login: name}, address: store.LoginCounterKey{Address: address},
 	}
 }
@@ -75,11 +75,11 @@ func (s *Service) counterHash(tenant id.ID, kind, text string) string {
 // are in Config (service.go), the counters in store/logincounter.go.
 func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.LoginCounter) error {
 	a.known = slices.ContainsFunc(counters, func(c store.LoginCounter) bool {
-		return c.LoginCounterKey == a.pair && c.SucceededAt != nil && c.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
+		return c.LoginCounterKey == a.loginAndIP && c.SucceededAt != nil && c.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
 	})
 	result, until := "", s.now()
 	for _, c := range counters {
-		if c.Failures >= c.FailureLimit && c.EndsAt.After(until) && (c.LoginCounterKey == a.pair || !a.known) {
+		if c.Failures >= c.FailureLimit && c.EndsAt.After(until) && (c.LoginCounterKey == a.loginAndIP || !a.known) {
 			result, until = a.limitResult(c.LoginCounterKey), c.EndsAt
 		}
 	}
@@ -153,13 +153,13 @@ func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) e
 }
 
 // addFailure adds a failure to the counters of an attempt, and returns these. At an address
-// that is known for the login name only the counter of the pair is used.
+// that is known for the login name only the counter of the login name at the address is used.
 func (s *Service) addFailure(ctx context.Context, tx *store.Tx, a attempt) ([]store.LoginCounter, error) {
 	now := s.now()
 	newWindow := func(key store.LoginCounterKey, limit Limit) store.LoginCounter {
 		return store.LoginCounter{LoginCounterKey: key, FailureLimit: limit.Failures, EndsAt: now.Add(limit.Within)}
 	}
-	added := []store.LoginCounter{newWindow(a.pair, s.cfg.Pair)}
+	added := []store.LoginCounter{newWindow(a.loginAndIP, s.cfg.Pair)}
 	if !a.known {
 		added = append(added, newWindow(a.account, s.cfg.Account), newWindow(a.address, s.cfg.Address))
 	}
@@ -189,7 +189,7 @@ func (s *Service) raiseLimit(ctx context.Context, tx *store.Tx, a attempt) (limi
 // records a success. outcome is the error of the account, such as apierr.AccountDisabled, or
 // nil.
 func (s *Service) recordRightPassword(ctx context.Context, a attempt, outcome error) error {
-	counters, err := s.store.LoginCounters(ctx, a.tenant, a.pair)
+	counters, err := s.store.LoginCounters(ctx, a.tenant, a.loginAndIP)
 	if err == nil {
 		err = s.throttle(ctx, &a, counters)
 	}
@@ -202,7 +202,8 @@ func (s *Service) recordRightPassword(ctx context.Context, a attempt, outcome er
 	}
 	s.countLogin(ctx, resultSuccess)
 	isRecent := slices.ContainsFunc(counters, func(c store.LoginCounter) bool {
-		return c.LoginCounterKey == a.pair && c.Failures == 0 && c.SucceededAt != nil && c.SucceededAt.Add(renewSuccessAfter).After(s.now())
+		return c.LoginCounterKey == a.loginAndIP && c.Failures == 0 && c.SucceededAt != nil &&
+			c.SucceededAt.Add(renewSuccessAfter).After(s.now())
 	})
 	if a.known && isRecent {
 		return nil
@@ -216,7 +217,7 @@ func (s *Service) recordSuccess(ctx context.Context, attempts ...attempt) error 
 	now := s.now()
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		for _, a := range attempts {
-			if err := tx.AddSuccess(ctx, a.tenant, a.pair, now, now.Add(s.cfg.KnownFor)); err != nil {
+			if err := tx.AddSuccess(ctx, a.tenant, a.loginAndIP, now, now.Add(s.cfg.KnownFor)); err != nil {
 				return err
 			}
 		}

@@ -72,8 +72,8 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Post("/registeredSamlServiceProviders/:id", rest.Update(svc.UpdateSAMLServiceProvider, v.serviceProvider))
 	v1.Delete("/registeredSamlServiceProviders/:id", rest.Delete(svc.DeleteSAMLServiceProvider))
 
-	v1.Get("/samlPolicies/:id", rest.Get(svc.SAMLPolicy, v.samlPolicy))
-	v1.Get("/samlServiceProviders/:id", rest.Get(svc.SAMLPolicy, v.ownServiceProvider))
+	v1.Get("/samlPolicies/:id", rest.Get(svc.ApplicationOfSAMLPolicy, v.samlPolicy))
+	v1.Get("/samlServiceProviders/:id", rest.Get(svc.ApplicationOfSAMLPolicy, v.ownServiceProvider))
 	v1.Post("/samlServiceProviders/:id/defaultRelayStates", createRelayState(svc))
 	v1.Get("/samlIdentityProviders/:id", rest.Get(svc.SAMLIdentityProvider, v.identityProvider))
 	v1.Post("/samlIdentityProviders/:id", rest.Update(svc.UpdateSAMLIdentityProvider, v.identityProvider))

@@ -146,6 +146,9 @@ type loginOrderRow struct {
 // dependsOn returns the organization whose change invalidates the cached row.
 func (r loginOrderRow) dependsOn() id.Ref { return id.Ref{Tenant: r.TenantID, ID: r.OrganizationID} }
 
+// loginOrderColumns selects the loginOrderRows of applications. a is the application, l its linking
+// policy, m a mapping of it; where m maps an organization o, ol is the linking policy of the
+// organization and n a mapping of it. A row is an account store of m, or of n.
 const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	coalesce(CASE WHEN o.id IS NULL THEN m.store_kind ELSE n.store_kind END, '') AS store_kind,
 	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
@@ -163,8 +166,9 @@ const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
 	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id`
 
-// loginOrderChannel is the channel of PostgreSQL's NOTIFY on which triggers tell the changes of
-// applications, organizations and their mappings. "reach" is an older name of the login order.
+// loginOrderChannel is the channel of PostgreSQL's NOTIFY on which triggers publish changes of
+// applications, organizations and their mappings, to invalidate cached login orders. "reach" is an
+// older name of the login order.
 const loginOrderChannel = "application.reach"
 
 const (
