@@ -20,7 +20,7 @@ import (
 //	v1.Post("/groups/:id", rest.Update(svc.UpdateGroup, v.group))
 //	v1.Delete("/groups/:id", rest.Delete(svc.DeleteGroup))
 //	v1.Get("/directories/:id/groups", rest.List(store.Groups, svc.DirectoryGroups, v.group))
-//	v1.Post("/directories/:id/groups", rest.Create(svc.NewGroup, v.group))
+//	v1.Post("/directories/:id/groups", rest.Create(svc.CreateGroupIn, v.group))
 //
 // A rule gets the resource of the path within the caller's tenant, and
 // returns an error of the catalogue. Where a handler has more to do, it is

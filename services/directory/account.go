@@ -152,8 +152,8 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 // a password: one millisecond before, as clients expect it to be before createdAt
 // (docs/interface/accounts.md#fields).
 func initialPasswordModifiedAt(now time.Time) *time.Time {
-	processed := now.Add(-time.Millisecond)
-	return &processed
+	modifiedAt := now.Add(-time.Millisecond)
+	return &modifiedAt
 }
 
 // createdOrExisting returns the account that was to be created. Where its user name or email
@@ -187,7 +187,7 @@ func (s *Service) duplicateError(ctx context.Context, a directoryapi.Account) er
 
 // applyAccount writes the members of a body into an account and validates them. A new account
 // needs an email; without a user name, the email is its user name. The format of an email is
-// validated by field.Email (pkg/field/name.go).
+// validated by field.Email (pkg/field/email.go).
 func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy, isNew bool) (err error) {
 	var refused field.Refusals
 	if in.Email.Present || isNew {
@@ -237,7 +237,7 @@ func explainRequired(err error, member string) error {
 }
 
 // isCustomDataAlone reports whether a body has custom data and nothing else, which does not change
-// modifiedAt of the account (docs/interface/custom-data.md#endpoints).
+// modifiedAt of the account (docs/interface/custom-data.md#endpoints). An empty body has none.
 func isCustomDataAlone(in directoryapi.NewAccount) bool {
 	return in.CustomData.Present && in == directoryapi.NewAccount{CustomData: in.CustomData}
 }

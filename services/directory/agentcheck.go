@@ -253,8 +253,8 @@ func checkError(result int) error {
 
 // AgentCheck is a password check for an agent.
 type AgentCheck struct {
-	store.AgentCheck
-	Plain secure.Secret
+	store.AgentCheck               // with the sealed password
+	PlainPassword    secure.Secret // the password, decrypted
 }
 
 // AgentChecks returns some of the password checks that logins need of the agent; without any it

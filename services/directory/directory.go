@@ -44,7 +44,8 @@ func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) 
 }
 
 // isCustomDataAlone reports whether a body has custom data and nothing else, which does not change
-// modifiedAt of the directory (docs/interface/custom-data.md#endpoints).
+// modifiedAt of the directory (docs/interface/custom-data.md#endpoints). An empty body has none;
+// provider is not looked at, because an update cannot change it.
 func (in NewDirectory) isCustomDataAlone() bool {
 	return in.CustomData.Present && !in.Name.Present && !in.Description.Present && !in.Status.Present
 }
@@ -162,8 +163,8 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 	return d, err
 }
 
-// DeleteDirectory deletes a directory with its policies, accounts and groups; by its events the
-// other services delete what they store of them. It returns apierr.BadRequest for the built-in
+// DeleteDirectory deletes a directory with its policies, accounts and groups (cascade); by its events
+// the other services delete what they store of them. It returns apierr.BadRequest for the built-in
 // administrators directory. The first batch of accounts is deleted at once, the others with the
 // next purge (purge.go).
 func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (directoryapi.Empty, error) {

@@ -10,6 +10,9 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
+// The methods below are called by the hosted login and the Client API: what a login page and a
+// registration page show of directories, and the profile of a user (userinfo).
+
 // LoginDirectories returns what a hosted login page shows of directories and their providers.
 func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
 	providers, err := s.store.LoginProviders(ctx, in.Tenant, in.Directories)

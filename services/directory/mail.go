@@ -45,11 +45,11 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 		mail.ResetTokenTTL = policy.ResetTokenTTL
 	}
 	bodies := mail.Template.TextBody + mail.Template.HTMLBody
-	if mail.AccountData, err = macroValues(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
+	if mail.AccountData, err = customDataValues(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
 		"account.customData."); err != nil {
 		return mail, err
 	}
-	mail.DirectoryData, err = macroValues(ctx, s.CustomData().Directories, at, bodies, "account.directory.customData.")
+	mail.DirectoryData, err = customDataValues(ctx, s.CustomData().Directories, at, bodies, "account.directory.customData.")
 	return mail, err
 }
 
@@ -73,9 +73,9 @@ func (s *Service) isWorkflowEnabled(ctx context.Context, tenant, directory id.ID
 	return status[workflow] == directoryapi.Enabled, nil
 }
 
-// macroValues returns the values of those keys of an owner's customData that macros of a text
+// customDataValues returns the values of those keys of an owner's customData that macros of a text
 // name. The document is not read where no macro names a key of it.
-func macroValues(ctx context.Context, data customdata.Store, owner id.Ref, text, prefix string) (map[string]string, error) {
+func customDataValues(ctx context.Context, data customdata.Store, owner id.Ref, text, prefix string) (map[string]string, error) {
 	keys := macro.Keys(text, prefix)
 	if len(keys) == 0 {
 		return nil, nil

@@ -12,10 +12,10 @@ import (
 // mailWindow is the period within which directoryapi.MaxAnonymousMails mails are allowed.
 const mailWindow = time.Hour
 
-// countMail counts a mail that a caller without an API key requests, and reports whether the
-// account is still within the rate limit of mails for the workflow: somebody who knows an address
-// must not be able to flood its mailbox.
-func (s *Service) countMail(ctx context.Context, tx *store.Tx, tenant, account id.ID, workflow directoryapi.Workflow) (bool, error) {
+// allowMail is the rate limit (throttling, resend) of mails that callers without an API key request:
+// it counts a mail of a workflow, and reports whether the account is still within the limit. Somebody
+// who knows an address must not be able to flood its mailbox.
+func (s *Service) allowMail(ctx context.Context, tx *store.Tx, tenant, account id.ID, workflow directoryapi.Workflow) (bool, error) {
 	counted, err := tx.AddCount(ctx, tenant, "mails/"+string(workflow)+"/"+account.String(), s.now(), mailWindow)
 	return counted.Count <= directoryapi.MaxAnonymousMails, err
 }

@@ -31,7 +31,7 @@ func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Nullable
 	m := &mirrorResources{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
 	var refused field.Refusals
 	var err error
-	m.provider.ProviderID, m.provider.ProviderType, err = s.providerType(in.Value)
+	m.provider.ProviderID, m.provider.ProviderType, err = s.readProviderType(in.Value)
 	if m.provider.ProviderID == "" {
 		return nil, err
 	}

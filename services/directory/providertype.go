@@ -24,6 +24,8 @@ type providerType struct {
 	scope   []string
 }
 
+// presence says whether providers of a type may or must have a member. Zero: they do not have it, and
+// it is refused.
 type presence int
 
 const (
@@ -83,9 +85,9 @@ func typeOf(providerID string) providerType {
 	return genericOAuth
 }
 
-// providerType reads the providerId of a new provider, and the providerType, which only generic
+// readProviderType reads the providerId of a new provider, and the providerType, which only generic
 // OAuth has.
-func (s *Service) providerType(in NewProvider) (providerID, providerType string, err error) {
+func (s *Service) readProviderType(in NewProvider) (providerID, providerType string, err error) {
 	sent, err := field.Required(in.ProviderID, "providerId", maxName)
 	if errors.Is(err, apierr.Required) {
 		return "", "", apierr.Required.Because("providerId is required: %s, or a name of your own for a generic OAuth provider", s.providerIDs())

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// resetType is the header stt of a reset token.
+// resetType is the header stt (token type) of a reset token, which is a JWT.
 const resetType = "assertion"
 
 // errInvalidResetToken is the error for every invalid token. It does not tell why the token is
@@ -55,7 +55,7 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if in.Anonymous {
-			if may, err := s.countMail(ctx, tx, in.Tenant, found.ID, directoryapi.Reset); err != nil || !may {
+			if may, err := s.allowMail(ctx, tx, in.Tenant, found.ID, directoryapi.Reset); err != nil || !may {
 				token = ""
 				return err
 			}
@@ -158,7 +158,7 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 // tokens of the account. Of concurrent attempts one succeeds: the others wait for the lock of the
 // account and find no reset. A password that is refused consumes no token. The status of the
 // account stays. The event PasswordChanged revokes tokens and ends sessions
-// (docs/interface/accounts.md#password-reset). deleteUnverifiedLinks deletes a link that a login
+// (docs/interface/accounts.md#password-reset). deleteProvisionedLinkOfUnverified deletes a link that a login
 // has created together with this account.
 func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	verified, err := s.verifyResetToken(ctx, in.ResetToken)
@@ -179,7 +179,7 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		if err != nil {
 			return err
 		}
-		if err := deleteUnverifiedLinks(ctx, tx, verified.Account); err != nil {
+		if err := deleteProvisionedLinkOfUnverified(ctx, tx, verified.Account); err != nil {
 			return err
 		}
 		if err := s.setPassword(ctx, tx, &verified.Account, password); err != nil {
@@ -199,11 +199,11 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 	return verified.PasswordReset, err
 }
 
-// deleteUnverifiedLinks deletes the link that a login created together with the account, as a copy
+// deleteProvisionedLinkOfUnverified deletes the link that a login created together with the account, as a copy
 // of another account (linking.go), unless the email of the account is verified. Who uses a reset
 // token owns the mailbox; the other account may have been registered with that address by somebody
 // else.
-func deleteUnverifiedLinks(ctx context.Context, tx *store.Tx, a directoryapi.Account) error {
+func deleteProvisionedLinkOfUnverified(ctx context.Context, tx *store.Tx, a directoryapi.Account) error {
 	if hasVerifiedEmail(a) {
 		return nil
 	}

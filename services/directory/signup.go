@@ -20,7 +20,7 @@ import (
 const (
 	signUpWindow        = time.Hour
 	maxSignUpsOfEmail   = 3
-	maxSignUpsOfAddress = 10
+	maxSignUpsOfNetwork = 10
 )
 
 // defaultStrength is the password strength of a new directory. The owner's password is validated
@@ -59,11 +59,11 @@ func (s *Service) insertSignUp(ctx context.Context, signUp store.SignUp) (mailed
 	signUp.Digest, signUp.CreatedAt = secure.Digest(token), s.now()
 	signUp.ExpiresAt = signUp.CreatedAt.Add(s.cfg.VerificationTTL)
 	err = s.store.Tx(s.store.OnMain(ctx), func(tx *store.Tx) error {
-		ofEmail, ofAddress, err := tx.CountSignUps(ctx, signUp.Email, signUp.AddressHash, signUp.CreatedAt.Add(-signUpWindow))
+		ofEmail, ofNetwork, err := tx.CountSignUps(ctx, signUp.Email, signUp.AddressHash, signUp.CreatedAt.Add(-signUpWindow))
 		switch {
 		case err != nil:
 			return err
-		case signUp.AddressHash != "" && ofAddress >= maxSignUpsOfAddress:
+		case signUp.AddressHash != "" && ofNetwork >= maxSignUpsOfNetwork:
 			return apierr.TooMany.Because("too many sign-ups came from this network; try again in an hour").WithRetryAfter(signUpWindow)
 		case ofEmail >= maxSignUpsOfEmail:
 			return nil

@@ -54,7 +54,7 @@ func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 }
 
 // BeginSocialLogin returns the URL to which a browser goes to log in at the provider of a
-// directory. The callback of the provider is handled by services/idsite/providerlogin.go.
+// directory. The callback of the provider is handled by services/idsite/providercallback.go.
 func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSocialLogin) (directoryapi.SocialLoginBegun, error) {
 	p, err := s.Provider(ctx, id.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {

@@ -88,7 +88,7 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 			return err
 		}
 		if in.Anonymous {
-			if may, err := s.countMail(ctx, tx, in.Tenant, a.ID, directoryapi.Verification); err != nil || !may {
+			if may, err := s.allowMail(ctx, tx, in.Tenant, a.ID, directoryapi.Verification); err != nil || !may {
 				return err
 			}
 		}

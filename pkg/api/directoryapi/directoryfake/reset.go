@@ -17,9 +17,9 @@ type mailed struct {
 	workflow directoryapi.Workflow
 }
 
-// countMail counts a mail that an anonymous caller requests, without an end of the window, and
+// allowMail counts a mail that an anonymous caller requests, without an end of the window, and
 // reports whether it is within the rate limit.
-func (d *Service) countMail(a *account, workflow directoryapi.Workflow) bool {
+func (d *Service) allowMail(a *account, workflow directoryapi.Workflow) bool {
 	of := mailed{directoryapi.Ref{Tenant: a.TenantID, ID: a.ID}, workflow}
 	d.mails[of]++
 	return d.mails[of] <= directoryapi.MaxAnonymousMails
@@ -34,7 +34,7 @@ func (d *Service) RequestVerification(_ context.Context, in directoryapi.Request
 			return directoryapi.Empty{}, apierr.NoSuchResource
 		case !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}]:
 			return directoryapi.Empty{}, apierr.VerificationDisabled
-		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.countMail(a, directoryapi.Verification)):
+		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.allowMail(a, directoryapi.Verification)):
 			a.VerificationToken = secure.Token(22)
 		}
 		return directoryapi.Empty{}, nil
@@ -76,7 +76,7 @@ func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) 
 		if a == nil {
 			return directoryapi.PasswordReset{}, apierr.NoSuchResource
 		}
-		if in.Anonymous && !d.countMail(a, directoryapi.Reset) {
+		if in.Anonymous && !d.allowMail(a, directoryapi.Reset) {
 			return directoryapi.PasswordReset{Account: a.Account}, nil
 		}
 		header := map[string]any{"tid": in.Tenant.String(), "stt": "assertion"}
