@@ -280,7 +280,8 @@ func members(t reflect.Type) map[string][]int {
 	return names
 }
 
-// The ends of the reason for a single required member; refusals.go removes them for several.
+// Suffixes of the reason "x is required", where one member is missing; First (errors.go) trims them
+// where a reason names several members.
 const (
 	notNull  = "; it cannot be null"
 	notBlank = notNull + ", empty or blank"

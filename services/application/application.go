@@ -181,19 +181,19 @@ func explainNameTaken(a applicationapi.Application, err error) error {
 
 // applyApplication writes the members of a body into an application and checks them.
 func applyApplication(a *applicationapi.Application, in NewApplication, isNew bool) (err error) {
-	var refused field.Refusals
-	refused.Required(&a.Name, in.Name, "name", maxName, isNew)
-	refused.Optional(&a.Description, in.Description, "description", maxDescription)
-	refused.Enum(&a.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	var errs field.Errors
+	errs.Required(&a.Name, in.Name, "name", maxName, isNew)
+	errs.Optional(&a.Description, in.Description, "description", maxDescription)
+	errs.Enum(&a.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
 		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris")
-		refused.Add(err)
+		errs.Add(err)
 	}
 	if in.AuthorizedOriginURIs.Present {
 		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris")
-		refused.Add(err)
+		errs.Add(err)
 	}
-	return refused.First()
+	return errs.First()
 }
 
 // UpdateApplication changes the members that the body names. A change of customData alone does

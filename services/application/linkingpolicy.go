@@ -32,14 +32,14 @@ func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in Linking
 		if p, err = tx.LockLinkingPolicy(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		var refused field.Refusals
-		refused.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-		refused.Enum(&p.AutomaticProvisioning, in.AutomaticProvisioning, "automaticProvisioning", directoryapi.Enabled, directoryapi.Disabled)
+		var errs field.Errors
+		errs.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+		errs.Enum(&p.AutomaticProvisioning, in.AutomaticProvisioning, "automaticProvisioning", directoryapi.Enabled, directoryapi.Disabled)
 		if in.MatchingProperty.Present {
 			p.MatchingProperty, err = matchingProperty(in.MatchingProperty)
-			refused.Add(err)
+			errs.Add(err)
 		}
-		if err := refused.First(); err != nil {
+		if err := errs.First(); err != nil {
 			return err
 		}
 		p.ModifiedAt = s.now()

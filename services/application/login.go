@@ -33,14 +33,14 @@ type credentials struct {
 // parse checks and parses the body of a login attempt
 // (docs/interface/applications.md#login-attempts).
 func (in LoginAttempt) parse() (c credentials, err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	if !in.Type.Present {
-		refused.Add(apierr.Required.Because("type is required: basic"))
+		errs.Add(apierr.Required.Because("type is required: basic"))
 	}
 	if in.Value.Or("") == "" {
-		refused.Add(apierr.Required.Because("value is required: the Base64 of the login name, a colon and the password"))
+		errs.Add(apierr.Required.Because("value is required: the Base64 of the login name, a colon and the password"))
 	}
-	if err := refused.First(); err != nil {
+	if err := errs.First(); err != nil {
 		return c, err
 	}
 	if _, err := field.Enum(in.Type, "type", "basic", "basic"); err != nil {

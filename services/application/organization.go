@@ -93,12 +93,12 @@ var errNoNameKey = apierr.Required.Because(nameKeyRequired).Saying("Organization
 // applyOrganization writes the members of a body into an organization and checks
 // them.
 func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (err error) {
-	var refused field.Refusals
-	refused.Required(&o.Name, in.Name, "name", maxName, isNew)
-	refused.Required(&o.NameKey, in.NameKey, "nameKey", maxHostLabel, isNew)
-	refused.Optional(&o.Description, in.Description, "description", maxOrganizationDescription)
-	refused.Enum(&o.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-	err = refused.First()
+	var errs field.Errors
+	errs.Required(&o.Name, in.Name, "name", maxName, isNew)
+	errs.Required(&o.NameKey, in.NameKey, "nameKey", maxHostLabel, isNew)
+	errs.Optional(&o.Description, in.Description, "description", maxOrganizationDescription)
+	errs.Enum(&o.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	err = errs.First()
 	if errors.Is(err, apierr.Required) && o.NameKey == "" && o.Name != "" {
 		return errNoNameKey
 	}

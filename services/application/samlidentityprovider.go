@@ -165,13 +165,13 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 
 // apply writes the members of a body into an identity provider and checks them.
 func (in IdentityProviderChange) apply(p *store.SAMLIdentityProvider, isConsole bool) (err error) {
-	var refused field.Refusals
-	refused.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-	refused.Enum(&p.SignatureAlgorithm, in.SignatureAlgorithm, "signatureAlgorithm", saml.SHA256, saml.SHA1)
+	var errs field.Errors
+	errs.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&p.SignatureAlgorithm, in.SignatureAlgorithm, "signatureAlgorithm", saml.SHA256, saml.SHA1)
 	if isConsole && p.Status == directoryapi.Enabled {
-		refused.Add(apierr.BadRequest.Because("the console application has no identity provider that could be enabled"))
+		errs.Add(apierr.BadRequest.Because("the console application has no identity provider that could be enabled"))
 	}
-	return refused.First()
+	return errs.First()
 }
 
 // replaceKeyPair creates another key pair for an identity provider, one at a time in the process.

@@ -33,10 +33,10 @@ type RegistrationChange struct {
 
 // apply writes the members of a body into a registration and checks them.
 func (in RegistrationChange) apply(r *store.SAMLRegistration) (err error) {
-	var refused field.Refusals
-	refused.Enum(&r.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-	refused.Optional(&r.DefaultRelayState, in.DefaultRelayState, "defaultRelayState", maxRelayState)
-	return refused.First()
+	var errs field.Errors
+	errs.Enum(&r.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Optional(&r.DefaultRelayState, in.DefaultRelayState, "defaultRelayState", maxRelayState)
+	return errs.First()
 }
 
 // SAMLRegistration returns a registration, or apierr.NotFound.

@@ -96,30 +96,30 @@ func explainEntityTaken(p store.SAMLServiceProvider, err error) error {
 // applyServiceProvider checks the members of a body and writes them into a service provider:
 // first the members that are required, then values, then formats.
 func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvider, isNew bool) (err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	const consumerURL = "assertionConsumerServiceUrl"
 	consumer := in.AssertionConsumerServiceURL
 	if !consumer.Present {
 		consumer = in.ConsumerURLAlias
 	}
-	refused.Required(&p.AssertionConsumerServiceURL, consumer, consumerURL, maxConsumerURL, isNew)
-	refused.Required(&p.EntityID, in.EntityID, "entityId", maxEntityID, isNew)
+	errs.Required(&p.AssertionConsumerServiceURL, consumer, consumerURL, maxConsumerURL, isNew)
+	errs.Required(&p.EntityID, in.EntityID, "entityId", maxEntityID, isNew)
 	if in.Name.Present {
 		p.Name, err = field.Nonempty(in.Name, "name", maxName)
-		refused.Add(err)
+		errs.Add(err)
 	}
-	refused.Optional(&p.Description, in.Description, "description", maxServiceProviderDescription)
+	errs.Optional(&p.Description, in.Description, "description", maxServiceProviderDescription)
 	if in.NameIDFormat.Present {
 		p.NameIDFormat, err = nameIDFormat(in.NameIDFormat)
-		refused.Add(err)
+		errs.Add(err)
 	}
 	_, err = field.URL("https", "http")(consumerURL, p.AssertionConsumerServiceURL)
-	refused.Add(err)
+	errs.Add(err)
 	if in.EncodedX509Certificate.Present {
 		p.EncodedX509Certificate, err = certificate(in.EncodedX509Certificate)
-		refused.Add(err)
+		errs.Add(err)
 	}
-	return refused.First()
+	return errs.First()
 }
 
 // nameIDFormat parses the name of a NameID format, or its URN, whose last part is the name. null

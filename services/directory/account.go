@@ -189,17 +189,17 @@ func (s *Service) duplicateError(ctx context.Context, a directoryapi.Account) er
 // needs an email; without a user name, the email is its user name. The format of an email is
 // validated by field.Email (pkg/field/email.go).
 func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy, isNew bool) (err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	if in.Email.Present || isNew {
 		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
 			err = field.Email("email", a.Email)
 		}
-		refused.Add(explainRequired(err, "email address"))
+		errs.Add(explainRequired(err, "email address"))
 	}
 	switch {
 	case in.Username.Given():
 		a.Username, err = field.Name(in.Username, "username", 255)
-		refused.Add(err)
+		errs.Add(err)
 	case in.Username.Null || isNew:
 		a.Username = a.Email
 	}
@@ -214,17 +214,17 @@ func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy st
 		{in.Surname, store.Surname, &a.Surname, policy.SurnameRequired},
 	} {
 		if part.required && part.in.Given() && strings.TrimSpace(part.in.Value) == "" {
-			refused.Add(nameRequired(part.name))
+			errs.Add(nameRequired(part.name))
 		}
 		if part.in.Present {
 			*part.to, err = field.Nonempty(part.in, part.name, 255)
-			refused.Add(err)
+			errs.Add(err)
 		}
 	}
-	refused.Enum(&a.Status, in.Status, "status", store.AccountStatuses...)
+	errs.Enum(&a.Status, in.Status, "status", store.AccountStatuses...)
 	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus)
-	refused.Add(err)
-	return refused.First()
+	errs.Add(err)
+	return errs.First()
 }
 
 // explainRequired gives the error for a missing member the text for the end user

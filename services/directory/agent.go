@@ -117,7 +117,7 @@ func (s *Service) newAgent(p store.Provider, in field.Nullable[NewAgent]) (*stor
 // (docs/interface/directories.md#ldap-and-active-directory). The configuration of a new agent must
 // be complete.
 func (s *Service) configure(a *store.Agent, config field.Nullable[NewAgentConfig], isNew bool) error {
-	var refused field.Refusals
+	var errs field.Errors
 	in, to := config.Value, &a.Config
 	accounts, groups := in.AccountConfig.Value, in.GroupConfig.Value
 	for _, part := range []struct {
@@ -137,21 +137,21 @@ func (s *Service) configure(a *store.Agent, config field.Nullable[NewAgentConfig
 		return unusedMemberError("accountConfig.passwordRdn")
 	}
 	var password, passwordRDN string
-	refused.Verbatim(&to.DirectoryHost, in.DirectoryHost, "directoryHost", maxName, isNew)
-	refused.Verbatim(&to.AgentUserDN, in.AgentUserDN, "agentUserDn", maxLDAPText, isNew)
-	refused.Verbatim(&password, in.AgentUserDNPassword, "agentUserDnPassword", maxLDAPText, isNew)
-	refused.Verbatim(&to.BaseDN, in.BaseDN, "baseDn", maxLDAPText, isNew)
-	refused.Verbatim(&to.AccountConfig.ObjectClass, accounts.ObjectClass, "accountConfig.objectClass", maxName, isNew)
-	refused.Verbatim(&to.AccountConfig.EmailRDN, accounts.EmailRDN, "accountConfig.emailRdn", maxName, isNew)
-	refused.Verbatim(&to.AccountConfig.GivenNameRDN, accounts.GivenNameRDN, "accountConfig.givenNameRdn", maxName, isNew)
-	refused.Verbatim(&to.AccountConfig.SurnameRDN, accounts.SurnameRDN, "accountConfig.surnameRdn", maxName, isNew)
-	refused.Verbatim(&to.AccountConfig.UsernameRDN, accounts.UsernameRDN, "accountConfig.usernameRdn", maxName, isNew)
+	errs.Verbatim(&to.DirectoryHost, in.DirectoryHost, "directoryHost", maxName, isNew)
+	errs.Verbatim(&to.AgentUserDN, in.AgentUserDN, "agentUserDn", maxLDAPText, isNew)
+	errs.Verbatim(&password, in.AgentUserDNPassword, "agentUserDnPassword", maxLDAPText, isNew)
+	errs.Verbatim(&to.BaseDN, in.BaseDN, "baseDn", maxLDAPText, isNew)
+	errs.Verbatim(&to.AccountConfig.ObjectClass, accounts.ObjectClass, "accountConfig.objectClass", maxName, isNew)
+	errs.Verbatim(&to.AccountConfig.EmailRDN, accounts.EmailRDN, "accountConfig.emailRdn", maxName, isNew)
+	errs.Verbatim(&to.AccountConfig.GivenNameRDN, accounts.GivenNameRDN, "accountConfig.givenNameRdn", maxName, isNew)
+	errs.Verbatim(&to.AccountConfig.SurnameRDN, accounts.SurnameRDN, "accountConfig.surnameRdn", maxName, isNew)
+	errs.Verbatim(&to.AccountConfig.UsernameRDN, accounts.UsernameRDN, "accountConfig.usernameRdn", maxName, isNew)
 	if a.ProviderID != ad {
-		refused.Verbatim(&passwordRDN, accounts.PasswordRDN, "accountConfig.passwordRdn", maxName, isNew)
+		errs.Verbatim(&passwordRDN, accounts.PasswordRDN, "accountConfig.passwordRdn", maxName, isNew)
 	}
-	refused.Verbatim(&to.GroupConfig.ObjectClass, groups.ObjectClass, "groupConfig.objectClass", maxName, isNew)
-	refused.Verbatim(&to.GroupConfig.NameRDN, groups.NameRDN, "groupConfig.nameRdn", maxName, isNew)
-	refused.Verbatim(&to.GroupConfig.DescriptionRDN, groups.DescriptionRDN, "groupConfig.descriptionRdn", maxName, isNew)
+	errs.Verbatim(&to.GroupConfig.ObjectClass, groups.ObjectClass, "groupConfig.objectClass", maxName, isNew)
+	errs.Verbatim(&to.GroupConfig.NameRDN, groups.NameRDN, "groupConfig.nameRdn", maxName, isNew)
+	errs.Verbatim(&to.GroupConfig.DescriptionRDN, groups.DescriptionRDN, "groupConfig.descriptionRdn", maxName, isNew)
 	if password != "" {
 		a.PasswordSealed = s.ring.Seal(secure.Secret(password), agentPasswordPurpose(a.ID))
 	}
@@ -159,15 +159,15 @@ func (s *Service) configure(a *store.Agent, config field.Nullable[NewAgentConfig
 		to.AccountConfig.PasswordRDN = &passwordRDN
 	}
 
-	refused.Optional(&to.AccountConfig.DNSuffix, accounts.DNSuffix, "accountConfig.dnSuffix", maxLDAPText)
-	refused.Optional(&to.AccountConfig.ObjectFilter, accounts.ObjectFilter, "accountConfig.objectFilter", maxLDAPText)
-	refused.Optional(&to.AccountConfig.MiddleNameRDN, accounts.MiddleNameRDN, "accountConfig.middleNameRdn", maxName)
-	refused.Optional(&to.GroupConfig.DNSuffix, groups.DNSuffix, "groupConfig.dnSuffix", maxLDAPText)
-	refused.Optional(&to.GroupConfig.ObjectFilter, groups.ObjectFilter, "groupConfig.objectFilter", maxLDAPText)
-	refused.Optional(&to.GroupConfig.MembersRDN, groups.MembersRDN, "groupConfig.membersRdn", maxName)
-	refused.Add(configureConnection(to, in, isNew))
-	refused.Add(configureReferrals(a, in, isNew))
-	return refused.First()
+	errs.Optional(&to.AccountConfig.DNSuffix, accounts.DNSuffix, "accountConfig.dnSuffix", maxLDAPText)
+	errs.Optional(&to.AccountConfig.ObjectFilter, accounts.ObjectFilter, "accountConfig.objectFilter", maxLDAPText)
+	errs.Optional(&to.AccountConfig.MiddleNameRDN, accounts.MiddleNameRDN, "accountConfig.middleNameRdn", maxName)
+	errs.Optional(&to.GroupConfig.DNSuffix, groups.DNSuffix, "groupConfig.dnSuffix", maxLDAPText)
+	errs.Optional(&to.GroupConfig.ObjectFilter, groups.ObjectFilter, "groupConfig.objectFilter", maxLDAPText)
+	errs.Optional(&to.GroupConfig.MembersRDN, groups.MembersRDN, "groupConfig.membersRdn", maxName)
+	errs.Add(configureConnection(to, in, isNew))
+	errs.Add(configureReferrals(a, in, isNew))
+	return errs.First()
 }
 
 // configureConnection writes the members that have a default; null in the body restores the

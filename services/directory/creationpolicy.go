@@ -42,22 +42,22 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 		if p, err = tx.LockCreationPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}
-		var refused field.Refusals
+		var errs field.Errors
 		status := func(to *string, in field.Text, name string) {
-			refused.Enum(to, in, name, directoryapi.Enabled, directoryapi.Disabled)
+			errs.Enum(to, in, name, directoryapi.Enabled, directoryapi.Disabled)
 		}
 		status(&p.VerificationEmailStatus, in.VerificationEmailStatus, "verificationEmailStatus")
 		status(&p.VerificationSuccessEmailStatus, in.VerificationSuccessEmailStatus, "verificationSuccessEmailStatus")
 		status(&p.WelcomeEmailStatus, in.WelcomeEmailStatus, "welcomeEmailStatus")
 		if in.EmailDomainWhitelist.Present {
 			p.EmailDomainWhitelist, err = domainList("emailDomainWhitelist", in.EmailDomainWhitelist.Or([]string{}))
-			refused.Add(err)
+			errs.Add(err)
 		}
 		if in.EmailDomainBlacklist.Present {
 			p.EmailDomainBlacklist, err = domainList("emailDomainBlacklist", in.EmailDomainBlacklist.Or([]string{}))
-			refused.Add(err)
+			errs.Add(err)
 		}
-		if err := refused.First(); err != nil {
+		if err := errs.First(); err != nil {
 			return err
 		}
 		p.ModifiedAt = s.now()

@@ -33,14 +33,14 @@ type NewDirectory struct {
 // apply writes the members of a body into a directory and validates them. A new directory needs a
 // name.
 func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	if in.Name.Present || isNew {
 		d.Name, err = field.Name(in.Name, "name", maxName)
-		refused.Add(err)
+		errs.Add(err)
 	}
-	refused.Optional(&d.Description, in.Description, "description", maxDescription)
-	refused.Enum(&d.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-	return refused.First()
+	errs.Optional(&d.Description, in.Description, "description", maxDescription)
+	errs.Enum(&d.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	return errs.First()
 }
 
 // isCustomDataAlone reports whether a body has custom data and nothing else, which does not change

@@ -112,9 +112,9 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		refused := in.applyTexts(&t)
-		s.applyDefaults(&t, in, &refused)
-		if err := refused.First(); err != nil {
+		errs := in.applyTexts(&t)
+		s.applyDefaults(&t, in, &errs)
+		if err := errs.First(); err != nil {
 			return err
 		}
 		if err := checkMacros(t); err != nil {
@@ -127,10 +127,10 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 }
 
 // applyTexts writes the texts of a body into a template and returns those that are invalid.
-func (in TemplateChange) applyTexts(t *directoryapi.EmailTemplate) (refused field.Refusals) {
+func (in TemplateChange) applyTexts(t *directoryapi.EmailTemplate) (errs field.Errors) {
 	var err error
-	refused.Enum(&t.MimeType, in.MimeType, "mimeType", plainText, htmlText, bothBodies)
-	refused.Optional(&t.Description, in.Description, "description", maxDescription)
+	errs.Enum(&t.MimeType, in.MimeType, "mimeType", plainText, htmlText, bothBodies)
+	errs.Optional(&t.Description, in.Description, "description", maxDescription)
 	for _, text := range []struct {
 		in   field.Text
 		name string
@@ -138,29 +138,29 @@ func (in TemplateChange) applyTexts(t *directoryapi.EmailTemplate) (refused fiel
 	}{{in.Name, "name", &t.Name}, {in.Subject, "subject", &t.Subject}} {
 		if text.in.Present {
 			*text.to, err = field.Required(text.in, text.name, maxTemplateText)
-			refused.Add(err)
-			refused.Add(checkHeaderText(text.name, *text.to))
+			errs.Add(err)
+			errs.Add(checkHeaderText(text.name, *text.to))
 		}
 	}
-	refused.Verbatim(&t.TextBody, in.TextBody, "textBody", maxTemplateBody, false)
-	refused.Verbatim(&t.HTMLBody, in.HTMLBody, "htmlBody", maxTemplateBody, false)
-	return refused
+	errs.Verbatim(&t.TextBody, in.TextBody, "textBody", maxTemplateBody, false)
+	errs.Verbatim(&t.HTMLBody, in.HTMLBody, "htmlBody", maxTemplateBody, false)
+	return errs
 }
 
 // applyDefaults writes the members for which the deployment has a default: the sender and the
 // link.
-func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange, refused *field.Refusals) {
+func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange, errs *field.Errors) {
 	var err error
 	if in.FromName.Present {
 		t.FromName, err = overrideOrDefault(in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkHeaderText)
-		refused.Add(err)
+		errs.Add(err)
 	}
 	if in.FromEmailAddress.Present {
 		t.FromEmailAddress, err = overrideOrDefault(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkSender)
-		refused.Add(err)
+		errs.Add(err)
 	}
 	if in.DefaultModel.Present {
-		refused.Add(s.applyDefaultModel(t, in))
+		errs.Add(s.applyDefaultModel(t, in))
 	}
 }
 

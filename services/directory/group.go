@@ -98,14 +98,14 @@ func duplicateGroupError(g directoryapi.Group) error {
 // applyGroup writes the members of a body into a group and validates them. A new group needs a
 // name.
 func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	if in.Name.Present || isNew {
 		g.Name, err = field.Name(in.Name, "name", maxName)
-		refused.Add(err)
+		errs.Add(err)
 	}
-	refused.Optional(&g.Description, in.Description, "description", maxDescription)
-	refused.Enum(&g.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-	return refused.First()
+	errs.Optional(&g.Description, in.Description, "description", maxDescription)
+	errs.Enum(&g.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	return errs.First()
 }
 
 // UpdateGroup changes what the body names. Name and description of a group in a mirror directory

@@ -29,18 +29,18 @@ func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Nullable
 	}
 	now := s.now()
 	m := &mirrorResources{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
-	var refused field.Refusals
+	var errs field.Errors
 	var err error
 	m.provider.ProviderID, m.provider.ProviderType, err = s.readProviderType(in.Value)
 	if m.provider.ProviderID == "" {
 		return nil, err
 	}
-	refused.Add(err)
-	refused.Add(s.applyProvider(&m.provider, in.Value, true))
+	errs.Add(err)
+	errs.Add(s.applyProvider(&m.provider, in.Value, true))
 	kind := typeOf(m.provider.ProviderID)
 	switch {
 	case m.provider.ProviderID == directoryapi.Native:
-		return nil, refused.First()
+		return nil, errs.First()
 	case kind.members["agent"] != 0:
 		m.agent, err = s.newAgent(m.provider, in.Value.Agent)
 	case kind.members["userInfoMappingRules"] != 0:
@@ -48,8 +48,8 @@ func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Nullable
 	default:
 		m.rules, err = newMappingRules(m.provider, mappingrule.AttributeStatement, in.Value.AttributeStatementMappingRules.Value)
 	}
-	refused.Add(err)
-	if err := refused.First(); err != nil || kind.members["ssoLoginUrl"] == 0 {
+	errs.Add(err)
+	if err := errs.First(); err != nil || kind.members["ssoLoginUrl"] == 0 {
 		return m, err
 	}
 	m.saml, err = s.newSAMLServiceProvider(m.provider)

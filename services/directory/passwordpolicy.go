@@ -32,13 +32,13 @@ func (s *Service) PasswordPolicy(ctx context.Context, directory id.Ref) (store.P
 // directory is read-only: apierr.MirroredProperty.
 func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in PasswordPolicyChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
-		var refused field.Refusals
-		refused.Int(&p.ResetTokenTTL, in.ResetTokenTTL, "resetTokenTtl", 1, maxResetTokenTTL)
-		refused.Enum(&p.ResetEmailStatus, in.ResetEmailStatus, "resetEmailStatus", directoryapi.Enabled, directoryapi.Disabled)
-		refused.Enum(
+		var errs field.Errors
+		errs.Int(&p.ResetTokenTTL, in.ResetTokenTTL, "resetTokenTtl", 1, maxResetTokenTTL)
+		errs.Enum(&p.ResetEmailStatus, in.ResetEmailStatus, "resetEmailStatus", directoryapi.Enabled, directoryapi.Disabled)
+		errs.Enum(
 			&p.ResetSuccessEmailStatus, in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", directoryapi.Enabled, directoryapi.Disabled,
 		)
-		return refused.First()
+		return errs.First()
 	})
 }
 

@@ -61,7 +61,7 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 // applyProvider writes the members of a body into a provider of its type and validates them. A
 // member that the type does not have is apierr.UnusedProperty unless it is null.
 func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) error {
-	var refused field.Refusals
+	var errs field.Errors
 	providerType := typeOf(p.ProviderID)
 	isOpenID := in.DiscoveryURL.Given() || !in.DiscoveryURL.Present && p.Settings.DiscoveryURL != nil
 	if isOpenID && providerType.members["discoveryUrl"] != 0 {
@@ -76,7 +76,7 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		case need == 0 && t.in.Given():
 			return unusedMemberError(t.name)
 		case need != 0 && (t.in.Present || isNew):
-			refused.Add(t.read(need))
+			errs.Add(t.read(need))
 		}
 	}
 	if secret != nil {
@@ -104,9 +104,9 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		p.Settings.ForceAuthn = &force
 	}
 	if providerType.members["scope"] != 0 && (scopes.Present || isNew) {
-		refused.Add(setScope(p, providerType.scope, scopes.Or(nil)))
+		errs.Add(setScope(p, providerType.scope, scopes.Or(nil)))
 	}
-	refusal := refused.First()
+	refusal := errs.First()
 	if _, named := providerTypes[p.ProviderID]; !named && isNew && errors.Is(refusal, apierr.Required) {
 		return apierr.Required.Because("%s; %q is taken for a generic OAuth provider, as it is none of %s", apierr.From(refusal).Reason,
 			p.ProviderID, s.providerIDs())

@@ -65,17 +65,17 @@ func newFields(d directoryapi.Directory, now time.Time) []store.Field {
 // checkRequired returns apierr.Required for an account without a name that the schema of its
 // directory requires.
 func checkRequired(a directoryapi.Account, givenName, surname bool) error {
-	var refused field.Refusals
+	var errs field.Errors
 	for _, f := range []struct {
 		name     string
 		required bool
 		value    *string
 	}{{store.GivenName, givenName, a.GivenName}, {store.Surname, surname, a.Surname}} {
 		if f.required && (f.value == nil || strings.TrimSpace(*f.value) == "") {
-			refused.Add(nameRequired(f.name))
+			errs.Add(nameRequired(f.name))
 		}
 	}
-	return refused.First()
+	return errs.First()
 }
 
 // nameRequired is the error for a name that the account schema requires.

@@ -37,16 +37,16 @@ type StrengthChange struct {
 // for a mirror directory. checkStrength enforces the strength.
 func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in StrengthChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
-		var refused field.Refusals
-		refused.Int(&p.MinLength, in.MinLength, "minLength", 1, maxPassword)
-		refused.Int(&p.MaxLength, in.MaxLength, "maxLength", 1, maxPassword)
-		refused.Int(&p.MinLowerCase, in.MinLowerCase, "minLowerCase", 0, maxPassword)
-		refused.Int(&p.MinUpperCase, in.MinUpperCase, "minUpperCase", 0, maxPassword)
-		refused.Int(&p.MinNumeric, in.MinNumeric, "minNumeric", 0, maxPassword)
-		refused.Int(&p.MinSymbol, in.MinSymbol, "minSymbol", 0, maxPassword)
-		refused.Int(&p.MinDiacritic, in.MinDiacritic, "minDiacritic", 0, maxPassword)
-		refused.Int(&p.PreventReuse, in.PreventReuse, "preventReuse", 0, maxPreventReuse)
-		if err := refused.First(); err != nil {
+		var errs field.Errors
+		errs.Int(&p.MinLength, in.MinLength, "minLength", 1, maxPassword)
+		errs.Int(&p.MaxLength, in.MaxLength, "maxLength", 1, maxPassword)
+		errs.Int(&p.MinLowerCase, in.MinLowerCase, "minLowerCase", 0, maxPassword)
+		errs.Int(&p.MinUpperCase, in.MinUpperCase, "minUpperCase", 0, maxPassword)
+		errs.Int(&p.MinNumeric, in.MinNumeric, "minNumeric", 0, maxPassword)
+		errs.Int(&p.MinSymbol, in.MinSymbol, "minSymbol", 0, maxPassword)
+		errs.Int(&p.MinDiacritic, in.MinDiacritic, "minDiacritic", 0, maxPassword)
+		errs.Int(&p.PreventReuse, in.PreventReuse, "preventReuse", 0, maxPreventReuse)
+		if err := errs.First(); err != nil {
 			return err
 		}
 		return checkContradiction(*p)

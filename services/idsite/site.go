@@ -103,35 +103,35 @@ func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (sit
 
 // applySite checks the members of a body and writes them into a site.
 func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	if in.DomainName.Present {
 		site.DomainName, err = domainName(in.DomainName, site.DefaultDomain)
-		refused.Add(err)
+		errs.Add(err)
 	}
-	refused.Optional(&site.TLSPublicCert, in.TLSPublicCert, "tlsPublicCert", maxPEM)
+	errs.Optional(&site.TLSPublicCert, in.TLSPublicCert, "tlsPublicCert", maxPEM)
 	if in.TLSPrivateKey.Present && in.TLSPrivateKey.Or("") != SealedKey {
-		refused.Optional(&site.TLSPrivateKey, in.TLSPrivateKey, "tlsPrivateKey", maxPEM)
+		errs.Optional(&site.TLSPrivateKey, in.TLSPrivateKey, "tlsPrivateKey", maxPEM)
 		site.TLSPrivateKeySealed = nil
 		if key := site.TLSPrivateKey; key != nil && isPrivateKey(*key) {
 			site.TLSPrivateKeySealed, site.TLSPrivateKey = s.ring.Seal(secure.Secret(*key), tlsKeyPurpose(site.TenantID)), nil
 		}
 	}
-	refused.Add(applyRepository(site, in))
+	errs.Add(applyRepository(site, in))
 	if origins := firstPresent(in.AuthorizedOriginURIs, in.AuthorizedOriginURIs2, in.AuthorizedOriginURLs); origins.Present {
 		site.AuthorizedOriginURIs, err = redirecturi.Origins(origins, "authorizedOriginUris")
-		refused.Add(err)
+		errs.Add(err)
 	}
 	if redirects := firstPresent(in.AuthorizedRedirectURIs, in.AuthorizedRedirectURIs2, in.AuthorizedRedirectURLs); redirects.Present {
 		site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris")
-		refused.Add(err)
+		errs.Add(err)
 	}
-	refused.Add(applyBranding(site, in))
+	errs.Add(applyBranding(site, in))
 	if in.SessionCookiePersistent.Null {
-		refused.Add(apierr.Required.Because("sessionCookiePersistent cannot be null"))
+		errs.Add(apierr.Required.Because("sessionCookiePersistent cannot be null"))
 	}
 	site.SessionCookiePersistent = in.SessionCookiePersistent.Or(site.SessionCookiePersistent)
-	refused.Add(applyLifetimes(site, in))
-	return refused.First()
+	errs.Add(applyLifetimes(site, in))
+	return errs.First()
 }
 
 // applyRepository sets the Git repository of custom pages and its branch (repository.go).
@@ -140,10 +140,10 @@ func applyRepository(site *store.Site, in SiteChange) error {
 		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git",
 			in.GitRepoURL.Value)
 	}
-	var refused field.Refusals
-	refused.Optional(&site.GitRepoURL, in.GitRepoURL, "gitRepoUrl", maxURL)
-	refused.Optional(&site.GitBranch, in.GitBranch, "gitBranch", maxBranch)
-	if err := refused.First(); err != nil {
+	var errs field.Errors
+	errs.Optional(&site.GitRepoURL, in.GitRepoURL, "gitRepoUrl", maxURL)
+	errs.Optional(&site.GitBranch, in.GitBranch, "gitBranch", maxBranch)
+	if err := errs.First(); err != nil {
 		return err
 	}
 	if in.GitBranch.Null || site.GitRepoURL != nil && site.GitBranch == nil {
@@ -187,19 +187,19 @@ func applyBranding(site *store.Site, in SiteChange) error {
 			return apierr.Format.Because("logoUrl must be an absolute http or https address")
 		}
 	}
-	var refused field.Refusals
-	refused.Optional(&site.LogoURL, in.LogoURL, "logoUrl", maxURL)
+	var errs field.Errors
+	errs.Optional(&site.LogoURL, in.LogoURL, "logoUrl", maxURL)
 	if in.AccentColor.Given() && !hexColor.MatchString(in.AccentColor.Value) {
-		refused.Add(apierr.Format.Because("accentColor must be a color such as #2f5bea"))
+		errs.Add(apierr.Format.Because("accentColor must be a color such as #2f5bea"))
 	}
-	refused.Optional(&site.AccentColor, in.AccentColor, "accentColor", len("#rrggbb"))
-	return refused.First()
+	errs.Optional(&site.AccentColor, in.AccentColor, "accentColor", len("#rrggbb"))
+	return errs.First()
 }
 
 // applyLifetimes sets the idle timeout (sessionTti) and the absolute timeout (sessionTtl) of
 // sessions.
 func applyLifetimes(site *store.Site, in SiteChange) error {
-	var refused field.Refusals
+	var errs field.Errors
 	for _, limit := range []struct {
 		name string
 		in   field.Text
@@ -212,10 +212,10 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 		if d, invalid := parseDuration(text); err == nil && (invalid != nil || d < time.Second) {
 			err = apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name, text)
 		}
-		refused.Add(err)
+		errs.Add(err)
 		*limit.to = text
 	}
-	if err := refused.First(); err != nil {
+	if err := errs.First(); err != nil {
 		return err
 	}
 	idle, _ := parseDuration(site.SessionTTI)

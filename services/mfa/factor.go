@@ -155,17 +155,17 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorChange) 
 // apply checks the members of a body, writes them into a factor, and renews the key URI
 // and the QR code of an authenticator.
 func (in FactorChange) apply(f *store.Factor) error {
-	var refused field.Refusals
-	refused.Enum(&f.Status, in.Status, "status", store.Enabled, store.Disabled)
+	var errs field.Errors
+	errs.Enum(&f.Status, in.Status, "status", store.Enabled, store.Disabled)
 	if f.Type != store.Authenticator {
-		refused.Add(refuseUnusedProperties(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
-		return refused.First()
+		errs.Add(refuseUnusedProperties(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
+		return errs.First()
 	}
-	refused.Add(readLabel(in.AccountName, "accountName", &f.AccountName))
+	errs.Add(readLabel(in.AccountName, "accountName", &f.AccountName))
 	if !in.Issuer.Null { // null is absent
-		refused.Add(readLabel(in.Issuer, "issuer", &f.Issuer))
+		errs.Add(readLabel(in.Issuer, "issuer", &f.Issuer))
 	}
-	if err := refused.First(); err != nil {
+	if err := errs.First(); err != nil {
 		return err
 	}
 	return setQRCode(f)

@@ -117,16 +117,16 @@ func asPhoneNumberExists(err error) error {
 
 // apply checks the members of a body and writes them into a phone.
 func (in PhoneBody) apply(p *store.Phone, isNew bool) (err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	if in.Number.Present || isNew {
 		p.Number, err = readNumber(in.Number)
-		refused.Add(err)
+		errs.Add(err)
 	}
-	refused.Optional(&p.Name, in.Name, "name", 255)
-	refused.Optional(&p.Description, in.Description, "description", 1000)
-	refused.Enum(&p.Status, in.Status, "status", store.Enabled, store.Disabled)
-	refused.Enum(&p.VerificationStatus, in.VerificationStatus, "verificationStatus", store.Verified, store.Unverified)
-	return refused.First()
+	errs.Optional(&p.Name, in.Name, "name", 255)
+	errs.Optional(&p.Description, in.Description, "description", 1000)
+	errs.Enum(&p.Status, in.Status, "status", store.Enabled, store.Disabled)
+	errs.Enum(&p.VerificationStatus, in.VerificationStatus, "verificationStatus", store.Verified, store.Unverified)
+	return errs.First()
 }
 
 // readNumber validates a telephone number in any usual notation and returns it in E.164.

@@ -163,29 +163,29 @@ func (s *Service) DeleteSMTPServer(ctx context.Context, at id.Ref) error {
 
 // apply checks the members of a body and writes them into a server.
 func (s *Service) apply(in SMTPServerBody, v *store.SMTPServer, isNew bool) (err error) {
-	var refused field.Refusals
-	refused.Optional(&v.Name, in.Name, "name", maxName)
-	refused.Optional(&v.Description, in.Description, "description", maxDescription)
-	refused.Required(&v.Username, in.Username, "username", maxCredential, isNew)
+	var errs field.Errors
+	errs.Optional(&v.Name, in.Name, "name", maxName)
+	errs.Optional(&v.Description, in.Description, "description", maxDescription)
+	errs.Required(&v.Username, in.Username, "username", maxCredential, isNew)
 	if in.Password.Present || isNew {
 		password, err := field.Verbatim(in.Password, "password", maxCredential)
-		refused.Add(err)
+		errs.Add(err)
 		v.PasswordSealed = s.ring.Seal(secure.Secret(password), smtpPasswordPurpose(v.ID))
 	}
 	if in.Host.Present || isNew {
 		v.Host, err = readHost(in.Host)
-		refused.Add(err)
+		errs.Add(err)
 	}
 	if !in.Port.Present && isNew {
-		refused.Add(apierr.Required.Because("port is required"))
+		errs.Add(apierr.Required.Because("port is required"))
 	}
-	refused.Int(&v.Port, in.Port, "port", 1, maxPort)
+	errs.Int(&v.Port, in.Port, "port", 1, maxPort)
 	if in.SecurityProtocol.Present {
 		v.SecurityProtocol, err = readSecurity(in.SecurityProtocol)
-		refused.Add(err)
+		errs.Add(err)
 	}
-	refused.Enum(&v.Status, in.Status, "status", store.Enabled, store.Disabled)
-	return refused.First()
+	errs.Enum(&v.Status, in.Status, "status", store.Enabled, store.Disabled)
+	return errs.First()
 }
 
 func readSecurity(in field.Text) (*string, error) {

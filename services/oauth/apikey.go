@@ -131,10 +131,10 @@ type APIKeyChange struct {
 
 // apply checks the members of a body and writes them into an API key.
 func (in NewAPIKey) apply(k *store.APIKey) error {
-	var refused field.Refusals
-	refused.Optional(&k.Name, in.Name, "name", maxName)
-	refused.Optional(&k.Description, in.Description, "description", maxDescription)
-	return refused.First()
+	var errs field.Errors
+	errs.Optional(&k.Name, in.Name, "name", maxName)
+	errs.Optional(&k.Description, in.Description, "description", maxDescription)
+	return errs.First()
 }
 
 // CreateAPIKey creates an API key of an account, or returns apierr.NotFound for the

@@ -75,20 +75,20 @@ func (s *Service) UpdatePolicy(ctx context.Context, application id.Ref, in Polic
 
 // apply writes the members of a body into a policy and checks them.
 func (in PolicyChange) apply(p *store.Policy) (err error) {
-	var refused field.Refusals
+	var errs field.Errors
 	if in.AccessTokenTTL.Present {
 		p.AccessTokenTTL, err = checkLifetime(in.AccessTokenTTL, "accessTokenTtl", false)
-		refused.Add(err)
+		errs.Add(err)
 	}
 	if in.RefreshTokenTTL.Present {
 		p.RefreshTokenTTL, err = checkLifetime(in.RefreshTokenTTL, "refreshTokenTtl", true)
-		refused.Add(err)
+		errs.Add(err)
 	}
 	if in.RevokeTokensOnPasswordChange.Null {
-		refused.Add(apierr.Required.Because("revokeTokensOnPasswordChange cannot be null"))
+		errs.Add(apierr.Required.Because("revokeTokensOnPasswordChange cannot be null"))
 	}
 	p.RevokeTokensOnPasswordChange = in.RevokeTokensOnPasswordChange.Or(p.RevokeTokensOnPasswordChange)
-	return refused.First()
+	return errs.First()
 }
 
 // checkLifetime checks a duration of a policy and returns its text unchanged.

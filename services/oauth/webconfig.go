@@ -154,13 +154,13 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 	}
 	app := before.Application
 	key, err := s.checkSigningKey(ctx, before, in.SigningAPIKey)
-	refused := field.Refusals{err}
+	errs := field.Errors{err}
 	if in.DNSLabel.Present && strings.TrimSpace(in.DNSLabel.Or("")) == "" && app.DNSLabel != "" {
-		refused.Add(apierr.Required.Because("dnsLabel is required; it cannot be null, empty or blank"))
+		errs.Add(apierr.Required.Because("dnsLabel is required; it cannot be null, empty or blank"))
 	}
 	trial := defaultWebConfig(app)
-	refused.Add(in.apply(&trial, key))
-	if err := refused.First(); err != nil {
+	errs.Add(in.apply(&trial, key))
+	if err := errs.First(); err != nil {
 		return WebConfig{}, err
 	}
 	if app.Builtin && trial.Status == directoryapi.Enabled {
@@ -225,14 +225,14 @@ func (s *Service) checkSigningKey(ctx context.Context, before WebConfig, link fi
 // apply checks the members of a body and writes them into a web config. key is the id of
 // the API key that signingApiKey names.
 func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
-	var refused field.Refusals
-	refused.Enum(&c.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	var errs field.Errors
+	errs.Enum(&c.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	for _, endpoints := range []struct {
 		name string
 		in   field.Nullable[EndpointsChange]
 		on   *bool
 	}{{"oauth2", in.OAuth2, &c.OAuth2}, {"register", in.Register, &c.Register}, {"login", in.Login, &c.Login}} {
-		refused.Add(applyMember(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"))
+		errs.Add(applyMember(endpoints.on, endpoints.in, endpoints.in.Value.Enabled, endpoints.name, "enabled"))
 	}
 	for _, endpoints := range []struct {
 		name string
@@ -240,14 +240,14 @@ func (in WebConfigChange) apply(c *store.WebConfig, key string) (err error) {
 		on   **bool
 	}{{"verifyEmail", in.VerifyEmail, &c.VerifyEmail}, {"forgotPassword", in.ForgotPassword, &c.ForgotPassword},
 		{"changePassword", in.ChangePassword, &c.ChangePassword}} {
-		refused.Add(applyOptionalSwitch(endpoints.on, endpoints.in, endpoints.name))
+		errs.Add(applyOptionalSwitch(endpoints.on, endpoints.in, endpoints.name))
 	}
-	refused.Add(in.applyMe(c))
+	errs.Add(in.applyMe(c))
 	if in.SigningAPIKey.Present {
 		c.SigningKeyID = key
 	}
-	refused.Add(in.applyMFA(&c.MFA))
-	return refused.First()
+	errs.Add(in.applyMFA(&c.MFA))
+	return errs.First()
 }
 
 // applyMember writes the member of an object into a value. Neither the object nor the member

@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-func TestOfSeveralRefusalsTheRequiredIsFirst(t *testing.T) {
+func TestOfSeveralErrorsTheRequiredIsFirst(t *testing.T) {
 	format, value, required := apierr.Format.Because("f"), apierr.Unsupported.Because("v"), apierr.Required.Because("r")
 	for _, c := range []struct {
 		all  []error

@@ -11,12 +11,12 @@ import (
 // First returns the error that a client gets if several members of a body are invalid: a missing
 // required member first, then an invalid value, then any other error
 // (docs/interface/errors.md#statuses). Among errors of the same kind it is the first in order; the
-// error of a missing member names all missing members. It returns nil if all refusals are nil.
-func First(refusals ...error) error {
+// error of a missing member names all missing members. It returns nil if all errors are nil.
+func First(errs ...error) error {
 	var first error
 	var required []error
 	best := 3
-	for _, err := range refusals {
+	for _, err := range errs {
 		if err == nil {
 			continue
 		}
@@ -38,10 +38,10 @@ func First(refusals ...error) error {
 	return first
 }
 
-// reasons joins the different reasons of refusals.
-func reasons(refusals []error) string {
+// reasons joins the different reasons of errors.
+func reasons(errs []error) string {
 	var all []string
-	for _, err := range refusals {
+	for _, err := range errs {
 		reason := strings.TrimSuffix(strings.TrimSuffix(apierr.From(err).Reason, notBlank), notNull)
 		for part := range strings.SplitSeq(reason, "; ") {
 			if !slices.Contains(all, part) {
@@ -52,52 +52,52 @@ func reasons(refusals []error) string {
 	return strings.Join(all, "; ")
 }
 
-// Refusals collects the errors of the members of a body.
-type Refusals []error
+// Errors collects the errors of the members of a body.
+type Errors []error
 
 // Add adds an error; nil adds nothing to the result of First.
-func (r *Refusals) Add(err error) { *r = append(*r, err) }
+func (e *Errors) Add(err error) { *e = append(*e, err) }
 
 // Optional sets to by field.Optional, if the body has the member. Null clears it.
-func (r *Refusals) Optional(to **string, in Text, name string, most int) {
+func (e *Errors) Optional(to **string, in Text, name string, most int) {
 	if in.Present {
 		var err error
 		*to, err = Optional(in, name, most)
-		r.Add(err)
+		e.Add(err)
 	}
 }
 
 // Required sets to by field.Required, if the body has the member or the resource is new.
-func (r *Refusals) Required(to *string, in Text, name string, most int, isNew bool) {
+func (e *Errors) Required(to *string, in Text, name string, most int, isNew bool) {
 	if in.Present || isNew {
 		var err error
 		*to, err = Required(in, name, most)
-		r.Add(err)
+		e.Add(err)
 	}
 }
 
 // Verbatim sets to by field.Verbatim, if the body has the member or the resource is new.
-func (r *Refusals) Verbatim(to *string, in Text, name string, most int, isNew bool) {
+func (e *Errors) Verbatim(to *string, in Text, name string, most int, isNew bool) {
 	if in.Present || isNew {
 		var err error
 		*to, err = Verbatim(in, name, most)
-		r.Add(err)
+		e.Add(err)
 	}
 }
 
 // Enum sets to by field.Enum; it stays unchanged if the body has no such member.
-func (r *Refusals) Enum(to *string, in Text, name string, words ...string) {
+func (e *Errors) Enum(to *string, in Text, name string, words ...string) {
 	var err error
 	*to, err = Enum(in, name, *to, words...)
-	r.Add(err)
+	e.Add(err)
 }
 
 // Int sets to by field.Int; it stays unchanged if the body has no such member.
-func (r *Refusals) Int(to *int, in Int, name string, least, most int) {
+func (e *Errors) Int(to *int, in Int, name string, least, most int) {
 	var err error
 	*to, err = Whole(in, name, *to, least, most)
-	r.Add(err)
+	e.Add(err)
 }
 
 // First returns the error that the client gets, or nil: see the function First.
-func (r Refusals) First() error { return First(r...) }
+func (e Errors) First() error { return First(e...) }
