@@ -169,7 +169,8 @@ func (a *Agent) checkLoop(ctx context.Context) {
 	}
 }
 
-// answerTimeout is how long a login waits for the result of its check.
+// answerTimeout bounds a password check and the sending of its result. The login of the check waits
+// 14 s (checkTimeout in services/directory/agentcheck.go).
 const answerTimeout = 15 * time.Second
 
 // answer runs a password check and sends its result.

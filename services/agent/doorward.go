@@ -155,7 +155,9 @@ type Settings struct {
 	Groups               GroupSettings   `json:"groupConfig"`
 }
 
-// AccountSettings says which LDAP entries are accounts, and which attributes are their properties.
+// AccountSettings says which LDAP entries are accounts, and which attributes are their properties. The
+// members of the API that end in Rdn, here and in GroupSettings, are names of attributes, such as
+// "mail".
 type AccountSettings struct {
 	DNSuffix      string `json:"dnSuffix"`
 	ObjectClass   string `json:"objectClass"`
@@ -252,7 +254,8 @@ func (d *Doorward) Send(ctx context.Context, p Page) error {
 	return d.callWithRetry(ctx, http.MethodPost, "/sync", p, nil)
 }
 
-// WaitForChecks returns password checks; without any it waits up to 20 s (long poll).
+// WaitForChecks returns password checks; without any it waits (long poll): it asks for 20 s, of which
+// Doorward grants 5.
 func (d *Doorward) WaitForChecks(ctx context.Context) ([]Check, error) {
 	var checks []Check
 	return checks, d.call(ctx, http.MethodGet, "/authentications?wait=20", nil, &checks)

@@ -31,15 +31,15 @@ type Problem struct {
 
 // Status is what the status page shows.
 type Status struct {
-	Problems map[string]Problem `json:"problems"` // by part of the agent: configuration, synchronization, …
-	SyncedAt *time.Time         `json:"syncedAt"` // end of the last successful sync
-	FullAt   *time.Time         `json:"fullAt"`   // end of the last full sync
-	LagS     float64            `json:"lagSeconds"`
-	Accounts int                `json:"accounts"`
-	Groups   int                `json:"groups"`
-	Sent     int                `json:"sent"`
-	Searches int                `json:"searches"`
-	Checks   map[string]int     `json:"checks"` // by result
+	Problems   map[string]Problem `json:"problems"` // by part of the agent: configuration, synchronization, …
+	SyncedAt   *time.Time         `json:"syncedAt"` // end of the last successful sync
+	FullAt     *time.Time         `json:"fullAt"`   // end of the last full sync
+	LagSeconds float64            `json:"lagSeconds"`
+	Accounts   int                `json:"accounts"`
+	Groups     int                `json:"groups"`
+	Sent       int                `json:"sent"`
+	Searches   int                `json:"searches"`
+	Checks     map[string]int     `json:"checks"` // by result
 }
 
 var (
@@ -134,7 +134,7 @@ func (a *Agent) Status() Status {
 	maps.Copy(s.Problems, a.health.problems)
 	maps.Copy(s.Checks, a.health.status.Checks)
 	if s.SyncedAt != nil {
-		s.LagS = time.Since(*s.SyncedAt).Seconds()
+		s.LagSeconds = time.Since(*s.SyncedAt).Seconds()
 	}
 	return s
 }
@@ -155,7 +155,7 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 {{else}}<p>All is well.</p>{{end}}
 <dl>
 <dt>Last look for changes</dt><dd>{{if .SyncedAt}}{{.SyncedAt.Format "2006-01-02 15:04:05 MST"}},
-	{{printf "%.0f" .LagS}} s ago{{else}}none yet{{end}}</dd>
+	{{printf "%.0f" .LagSeconds}} s ago{{else}}none yet{{end}}</dd>
 <dt>Last full comparison</dt><dd>{{if .FullAt}}{{.FullAt.Format "2006-01-02 15:04:05 MST"}}{{else}}none yet{{end}}</dd>
 <dt>Accounts</dt><dd>{{.Accounts}}</dd><dt>Groups</dt><dd>{{.Groups}}</dd>
 <dt>Entries sent since the start</dt><dd>{{.Sent}}</dd>

@@ -30,10 +30,10 @@ type syncState struct {
 	accounts           map[entryID]nameHash
 	byName             map[nameHash]entryID // of accounts
 	groups             map[entryID]struct{}
-	newest             string               // greatest value of the change attribute (high-water mark)
-	atNewest           map[entryID]struct{} // entries that have the value newest
-	newestAt           time.Time            // when newest was first read
-	newestIsFinal      bool                 // whether no further entry can get the value newest
+	highWater          string               // greatest value of the change attribute (high-water mark)
+	seenAtHighWater    map[entryID]struct{} // entries that have the value highWater
+	highWaterReadAt    time.Time            // when highWater was first read
+	highWaterClosed    bool                 // whether no further entry can get the value highWater
 	fullSyncAt         time.Time            // end of the last full sync
 	deletionsCheckedAt time.Time            // end of the last search for deletions
 	searches           int                  // number of searches, for tests and the status
@@ -116,7 +116,7 @@ func (m *syncState) fullSync(ctx context.Context) (err error) {
 	m.fullSyncAt = time.Time{}
 	clear(m.accounts)
 	clear(m.byName)
-	m.newest, m.atNewest, m.newestIsFinal = "", map[entryID]struct{}{}, false
+	m.highWater, m.seenAtHighWater, m.highWaterClosed = "", map[entryID]struct{}{}, false
 	sender := m.newSender(ctx, rand.Text())
 	settings := m.settings
 	m.searches++
@@ -150,11 +150,11 @@ func (m *syncState) fullSync(ctx context.Context) (err error) {
 func (m *syncState) recordChange(e entryID, entry *ldap.Entry) {
 	changed := entry.GetEqualFoldAttributeValue(m.settings.changeAttribute())
 	switch {
-	case changed == "" || m.isOlder(changed, m.newest):
-	case changed == m.newest:
-		m.atNewest[e] = struct{}{}
+	case changed == "" || m.isOlder(changed, m.highWater):
+	case changed == m.highWater:
+		m.seenAtHighWater[e] = struct{}{}
 	default:
-		m.newest, m.atNewest, m.newestAt = changed, map[entryID]struct{}{e: {}}, time.Now()
+		m.highWater, m.seenAtHighWater, m.highWaterReadAt = changed, map[entryID]struct{}{e: {}}, time.Now()
 	}
 }
 
@@ -264,14 +264,14 @@ func (m *syncState) membersOf(ctx context.Context, entry *ldap.Entry) ([]string,
 // and, once in cfg.Deletions, the deletions. Once in cfg.Full (a day by default) it runs fullSync
 // instead.
 func (m *syncState) incrementalSync(ctx context.Context) error {
-	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.newest == "" {
+	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.highWater == "" {
 		return m.fullSync(ctx)
 	}
 	settings := m.settings
-	from, started := m.newest, time.Now()
+	from, started := m.highWater, time.Now()
 	var processed map[entryID]struct{}
-	if m.newestIsFinal {
-		processed = m.atNewest
+	if m.highWaterClosed {
+		processed = m.seenAtHighWater
 	}
 	filter := "(&(" + settings.changeAttribute() + ">=" + ldap.EscapeFilter(from) + ")(|" + settings.accountFilter() +
 		settings.groupFilter() + "))"
@@ -306,10 +306,10 @@ func (m *syncState) incrementalSync(ctx context.Context) error {
 		err = m.sendDeletions(ctx, sender)
 	}
 	if err = sender.close(false, err); err != nil {
-		m.newest, m.newestIsFinal = from, false // the next sync starts from the same point
+		m.highWater, m.highWaterClosed = from, false // the next sync starts from the same point
 		return err
 	}
-	m.newestIsFinal = settings.isAD() || started.Sub(m.newestAt) > changeTimeResolution
+	m.highWaterClosed = settings.isAD() || started.Sub(m.highWaterReadAt) > changeTimeResolution
 	m.sent += sender.count
 	return nil
 }

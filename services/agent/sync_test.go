@@ -187,7 +187,7 @@ func TestAPollOfAnUnchangedDirectoryIsOneSearch(t *testing.T) {
 	m := mirrorOf(t, p, corp(server), Config{})
 	poll(t, m)
 	want(t, "the first sync", p.names(), "user1 user2")
-	m.newestAt = time.Now().Add(-time.Minute) // no further entry can have changed in that second
+	m.highWaterReadAt = time.Now().Add(-time.Minute) // no further entry can have changed in that second
 	poll(t, m)
 	before, count := server.Searches.Load(), p.count
 	for range 3 {

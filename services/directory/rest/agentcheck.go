@@ -12,7 +12,8 @@ import (
 	"github.com/doorward/doorward/services/directory"
 )
 
-// maxWait is the longest long poll that an agent may ask for, in seconds.
+// maxWait is the longest long poll that an agent may ask for, in seconds. It is answered after 5 s
+// (maxPoll in services/directory/agentcheck.go) at the latest.
 const maxWait = 20
 
 type agentCheckView struct {
