@@ -1,7 +1,9 @@
 // Package apierr has the error type of all errors that a client can get. Rules return a value of
-// catalog.go, or one with a reason for the developer:
+// catalog.go, or one with texts of its own: Because sets the reason, which is the developerMessage of
+// the answer, and Saying sets the message, which a client may show to its end user:
 //
-//	return apierr.Exists.Because("an account with the email %q exists in the directory", email)
+//	return apierr.Exists.Because("an account with the email %q exists in the directory", email).
+//		Saying("An account with that email exists.")
 //
 // errors.Is compares codes, so that an error keeps its identity when it is wrapped, and when it is
 // sent between services. pkg/rest/errors.go turns it into an HTTP answer; any other error

@@ -66,7 +66,9 @@ var (
 // UnknownPath is the NotFound of a path that no resource has.
 var UnknownPath = NotFound.Because(notThere)
 
-// Values in a body.
+// Values in a body. Unsupported is for a value that is not one of the allowed values; UnusedProperty
+// for a member that is known, but not used by this kind of resource or request; UnknownProperty for a
+// member that is not known.
 var (
 	Required         = invalid(2000, "Please fill in every required field.")
 	Exists           = define(http.StatusConflict, 2001, "That is already taken. Please choose another.")

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// PlanEach is passed as the first argument of a query that PostgreSQL must plan for the values of each
-// execution, because a generic plan of a prepared statement could be slow.
-const PlanEach = pgx.QueryExecModeCacheDescribe
+// CustomPlan is passed as the first argument of a query that PostgreSQL must plan for the values of
+// each execution (custom plan), because a generic plan of a prepared statement could be slow.
+const CustomPlan = pgx.QueryExecModeCacheDescribe
 
 // Querier is a pool or a transaction.
 type Querier interface {

@@ -108,7 +108,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 		}, 2, nil, 2, false},
 		{"a query of the values of this time", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
-			if n, err := pg.Value[int](ctx, tx, countNotes, pg.PlanEach, tenant); err != nil || n != 1 {
+			if n, err := pg.Value[int](ctx, tx, countNotes, pg.CustomPlan, tenant); err != nil || n != 1 {
 				t.Errorf("the query counts %d, %v", n, err)
 			}
 			return nil

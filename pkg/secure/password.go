@@ -93,11 +93,11 @@ func (p *Passwords) Hash(ctx context.Context, tenant id.ID, password Secret) (st
 // Verify compares a password with its stored hash: an argon2id hash of Hash, or an imported hash of
 // pwhash.ParseImported. An empty stored hash, and a password that no account can have, take the
 // time of a hash and never match, so that the response time does not show whether an account
-// exists (user enumeration). stale says that the caller must hash the password again (rehash),
+// exists (user enumeration by a timing attack). stale says that the caller must hash the password again (rehash),
 // because the hash was imported or the cost has changed.
 func (p *Passwords) Verify(ctx context.Context, tenant id.ID, stored string, password Secret) (match, stale bool, err error) {
-	never := stored == "" || len(password) > MaxPassword || strings.ContainsRune(password.Reveal(), 0)
-	if never {
+	cannotMatch := stored == "" || len(password) > MaxPassword || strings.ContainsRune(password.Reveal(), 0)
+	if cannotMatch {
 		stored, password = p.dummyHash, ""
 	}
 	var cost pwhash.Cost
@@ -105,7 +105,7 @@ func (p *Passwords) Verify(ctx context.Context, tenant id.ID, stored string, pas
 		match, cost, err = pwhash.Compare(stored, []byte(password))
 		return err
 	})
-	if err != nil || never {
+	if err != nil || cannotMatch {
 		return false, false, err
 	}
 	return match, match && cost != p.cost, nil

@@ -60,7 +60,7 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query list.
 // count returns the number of rows of all parts.
 func (c Parts) count(ctx context.Context, db pg.Querier, query list.Query) (int, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	return pg.Value[int](ctx, db, b.size(c, query), b.argsPlannedEach()...)
+	return pg.Value[int](ctx, db, b.size(c, query), b.customPlanArgs()...)
 }
 
 func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
@@ -73,7 +73,7 @@ func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query list.
 // selectSorted returns the items of a page, sorted by first and then by the order of the query.
 func selectSorted[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query, first ...sort) ([]T, error) {
 	b := builder{spec: c.Spec, args: c.Args}
-	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.argsPlannedEach()...)
+	return pg.All[T](ctx, db, b.page(c, query, append(first, b.sorts(query)...)), b.customPlanArgs()...)
 }
 
 // selectByValue returns the items of a page that is sorted by a value of custom data first: the rows
@@ -121,10 +121,10 @@ func (c Parts) splitByCustomData(attribute string) (having, lacking Parts) {
 	return having, lacking
 }
 
-// argsPlannedEach returns the arguments of a statement that PostgreSQL plans for their values
-// (pg.PlanEach): the size of a part and the number of matches decide which index is best, and
+// customPlanArgs returns the arguments of a statement with a custom plan, for their values
+// (pg.CustomPlan): the size of a part and the number of matches decide which index is best, and
 // a generic plan may scan all of a large part.
-func (b *builder) argsPlannedEach() []any { return append([]any{pg.PlanEach}, b.args...) }
+func (b *builder) customPlanArgs() []any { return append([]any{pg.CustomPlan}, b.args...) }
 
 // size returns the query for the number of rows of all parts: by maintained counts if they answer the
 // query, else by count(*). It has only the conditions that a part needs, because PostgreSQL refuses

@@ -36,8 +36,8 @@ const iteratedPrefix = "$service2$"
 // hash as $service2$, where the deployment's alias may stand for the word service. It returns the
 // text to store, or an error for an invalid hash or one that takes too long. Imported hashes are
 // compared with the bytes of a password as they are sent, without Unicode normalisation.
-func ParseImported(text string, word alias.Alias) (stored string, err error) {
-	text = word.Neutral(text, iteratedPrefix)
+func ParseImported(text string, productAlias alias.Alias) (stored string, err error) {
+	text = productAlias.Neutral(text, iteratedPrefix)
 	_, err = parseImported(text)
 	return text, err
 }
@@ -135,12 +135,12 @@ func parseBcrypt(text string, signExtended bool) (storedHash, error) {
 // it read bytes as signed, so that a byte of 0x80 and above sets all bits before it in its
 // word. The key has all 18 words of the key schedule, so that bcrypt uses it without changes.
 func signExtendedKey(password []byte) []byte {
-	ring := append(slices.Clone(password), 0)
+	cycled := append(slices.Clone(password), 0)
 	key := make([]byte, 0, 18*4)
 	for len(key) < cap(key) {
 		var word uint32
 		for i := range 4 {
-			word = word<<8 | uint32(int8(ring[(len(key)+i)%len(ring)]))
+			word = word<<8 | uint32(int8(cycled[(len(key)+i)%len(cycled)]))
 		}
 		key = binary.BigEndian.AppendUint32(key, word)
 	}
