@@ -11,7 +11,8 @@ import (
 )
 
 // The methods below are called by the hosted login and the Client API: what a login page and a
-// registration page show of directories, and the profile of a user (userinfo).
+// registration page show of directories, and the profile of a user (userinfo, also of SAML
+// responses).
 
 // LoginDirectories returns what a hosted login page shows of directories and their providers.
 func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {

@@ -68,7 +68,7 @@ func (s *Service) findOrCreateAccount(
 			if err := checkUserLoginAllowed(user); err != nil {
 				return err
 			}
-			// An earlier attempt of this login created it under the id that the caller chose.
+			// True where an earlier attempt of this login created it under the id that the caller chose.
 			out.IsNew = user.ID == in.Account
 			out.Account, err = s.updateUser(ctx, tx, user, claims)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // The methods below are called by the hosted login and the Client API, for browsers without an API
-// key: JWTs of requests, signed assertions, and the endpoints of tokens.
+// key: JWTs of requests, signed assertions, the endpoints of tokens, and the API keys of an account.
 
 // VerifyJWT verifies a JWT that was signed with an administrator's API key of any tenant, for
 // the requests to the hosted login. The tenant is that of the key.
