@@ -157,7 +157,7 @@ load: ## put the load of many tenants on it: LOAD=noisy, tenants or soak, LOAD_F
 ##@ Change
 
 .PHONY: check
-check: format scripts modules migrations images chart alerts lint ## all that follows, cheapest first
+check: format scripts modules migrations images chart alerts lint ## the checks of the code, from format to lint, cheapest first
 
 .PHONY: format
 format: ## gofmt leaves nothing to do

@@ -29,7 +29,7 @@ func TestTheKeyOfAnAgentIsAcceptedOnItsOwnRoutesOnly(t *testing.T) {
 	}
 	tried := 0
 	for _, route := range parsedRoutes() {
-		if route.access != byKey {
+		if route.access != keyAccess {
 			continue
 		}
 		for _, method := range route.methods {

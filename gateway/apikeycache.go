@@ -38,7 +38,7 @@ type apiKeyCache struct {
 	limiter         *Limiter
 	accepted        *lru.Cache[string, acceptedKey]          // by the id of the API key
 	rejected        *lru.Cache[[sha256.Size]byte, time.Time] // when the OAuth service was asked, by the hash of the credential
-	verifiedSigners *lru.Cache[signer, struct{}]
+	verifiedClients *lru.Cache[signingClient, struct{}]
 	existingKeys    *lru.Cache[string, struct{}] // ids of API keys that findByID has found
 	calls           singleflight.Group
 
@@ -47,8 +47,8 @@ type apiKeyCache struct {
 	unpublished   chan invalidation                   // invalidations to publish in Redis
 }
 
-// signer is an API key, and the client address from which a signature of the key was valid.
-type signer struct {
+// signingClient is an API key, and the client address from which a signature of the key was valid.
+type signingClient struct {
 	key  string
 	from subject
 }
@@ -71,7 +71,7 @@ func newAPIKeyCache(api oauthapi.API, limits *Limiter) *apiKeyCache {
 	k := &apiKeyCache{api: api, limiter: limits, unpublished: make(chan invalidation, maxUnpublished)}
 	k.accepted, _ = lru.New[string, acceptedKey](maxKeys) // fails only for a size below one
 	k.rejected, _ = lru.New[[sha256.Size]byte, time.Time](maxKeys)
-	k.verifiedSigners, _ = lru.New[signer, struct{}](maxKeys)
+	k.verifiedClients, _ = lru.New[signingClient, struct{}](maxKeys)
 	k.existingKeys, _ = lru.New[string, struct{}](maxKeys)
 	k.invalidatedAt, _ = lru.New[invalidation, time.Time](maxKeys)
 	return k
@@ -140,13 +140,13 @@ func (k *apiKeyCache) verifySignature(ctx context.Context, in oauthapi.VerifySig
 		key, err := k.api.VerifySignature(ctx, in)
 		return callerOfKey(key), err
 	}
-	owner := signer{in.ID, from}
-	if k.verifiedSigners.Contains(owner) {
+	client := signingClient{in.ID, from}
+	if k.verifiedClients.Contains(client) {
 		return ask()
 	}
 	found, err := k.askLimited(ctx, from, ask)
 	if err == nil {
-		k.verifiedSigners.Add(owner, struct{}{})
+		k.verifiedClients.Add(client, struct{}{})
 	}
 	return found, err
 }

@@ -202,7 +202,7 @@ func (i invalidation) String() string {
 		return "access " + i.accessTenant.String()
 	}
 	if i.mayEnable {
-		return "grant"
+		return "grant" // the name of mayEnableKeys in Redis, which gateways of the release before read
 	}
 	return "id " + i.accountOrTenant.String()
 }

@@ -23,13 +23,14 @@ const (
 	// maxUnauthenticated is the largest body that is read before the API key is
 	// verified, and so the largest body of a request without an API key.
 	maxUnauthenticated = 64 << 10
-	// maxSmall is the largest body of which a tenant may send any number at a
-	// time. Only a few larger bodies are admitted at a time: a body of 10 MB takes
-	// several times its size in memory while it is read, validated and stored.
+	// maxSmall is the largest body that is admitted by maxTenantQueue alone. Of larger bodies
+	// only maxLargeBodies, and maxTenantLargeBodies of a tenant, are admitted at a time: a body
+	// of 10 MB takes several times its size in memory while it is read, validated and stored.
 	maxSmall = 1 << 20
 
-	// maxUnqueued is the largest body that is forwarded at once. Larger bodies wait in a
-	// queue in which the tenants take turns: to validate and store them takes processor time.
+	// maxUnqueued is the largest body of which a tenant may send any number at a time, and the
+	// largest that is forwarded at once. Larger bodies wait in a queue in which the tenants
+	// take turns: to validate and store them takes processor time.
 	maxUnqueued         = 128 << 10
 	maxConcurrentBodies = 2               // bodies of more than maxUnqueued that this process forwards at a time
 	maxTenantBodies     = 1               // the same bodies of one tenant

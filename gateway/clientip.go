@@ -14,7 +14,7 @@ import (
 // private do not exist for clients outside a private network.
 func (g *Gateway) clientIP(rc *requestContext) error {
 	rc.address = g.clientAddress(rc.Ctx)
-	if rc.route != nil && rc.route.access == byNetwork && !g.onPrivateNetwork(rc) {
+	if rc.route != nil && rc.route.access == privateAccess && !g.onPrivateNetwork(rc) {
 		rc.route = nil
 	}
 	return nil

@@ -24,7 +24,7 @@ func TestDescription(t *testing.T) {
 	}
 	routed, paths := map[string]bool{}, map[string]bool{}
 	for _, route := range parsedRoutes() {
-		if route.access == byNetwork || route.page != nil || route.services[0] == "gateway" || strings.HasSuffix(route.pattern, "*") {
+		if route.access == privateAccess || route.page != nil || route.services[0] == "gateway" || strings.HasSuffix(route.pattern, "*") {
 			continue // the mailbox of a development machine, pages for people, and the Client API, whose paths its service has
 		}
 		path := parameter.ReplaceAllString(route.pattern, ":")

@@ -214,7 +214,7 @@ func (g *Gateway) fetch(ctx context.Context, signedCaller, address string) (*fas
 	}
 	path, _, _ := bytes.Cut(target, []byte{'?'})
 	r := g.router.match(path)
-	if r == nil || r.access != byKey || !r.offers(fiber.MethodGet) {
+	if r == nil || r.access != keyAccess || !r.offers(fiber.MethodGet) {
 		return nil, nil
 	}
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()

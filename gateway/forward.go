@@ -41,10 +41,10 @@ func (g *Gateway) forward(rc *requestContext) error {
 		to.Del(fiber.HeaderIfNoneMatch) // an ETag does not cover the expanded links
 	}
 	switch rc.route.access {
-	case byBrowser:
+	case hostedAccess:
 		copyHeader(from, to, fiber.HeaderCookie)
 		fallthrough
-	case byNone:
+	case publicAccess:
 		copyHeader(from, to, fiber.HeaderAuthorization)
 	}
 	if rc.forwardedHost != "" {
@@ -67,7 +67,7 @@ func (g *Gateway) forward(rc *requestContext) error {
 		return err
 	}
 	g.invalidateAPIKeys(rc)
-	if rc.route.access == byKey && response.StatusCode() == fiber.StatusUnauthorized { // the API key was revoked after authenticate
+	if rc.route.access == keyAccess && response.StatusCode() == fiber.StatusUnauthorized { // the API key was revoked after authenticate
 		response.Header.Set(fiber.HeaderWWWAuthenticate, g.wwwAuthenticate)
 	}
 	for _, name := range hopByHopHeaders {

@@ -113,7 +113,7 @@ func FuzzPath(f *testing.F) {
 		if err := uri.Parse([]byte("host"), spelt); err != nil {
 			return
 		}
-		if !strings.HasPrefix(string(uri.Path()), "/v1/") && found.access == byKey || strings.HasPrefix(string(uri.Path()), rpc.Prefix) ||
+		if !strings.HasPrefix(string(uri.Path()), "/v1/") && found.access == keyAccess || strings.HasPrefix(string(uri.Path()), rpc.Prefix) ||
 			bytes.Count(uri.Path(), []byte{'/'}) != bytes.Count(spelt, []byte{'/'}) {
 			t.Fatalf("%q matches %s, but can be read as %q", spelt, found.pattern, uri.Path())
 		}

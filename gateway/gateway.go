@@ -89,7 +89,7 @@ type requestContext struct {
 	admission      *admission      // the decision about a large body, else nil
 	route          *route          // nil for a path that is not in routes.go
 	managementAPI  bool            // the path is below /v1
-	canonical      bool            // normalizePath accepted the path
+	validPath      bool            // normalizePath accepted the path
 	forwardedHost  string          // the header Host, where the idsite service gets it as hostHeader; else empty
 	target         []byte          // path and query as they are forwarded, the path normalized
 	pathLength     int             // number of bytes of the path in target

@@ -34,7 +34,7 @@ func (g *Gateway) hostedRoute(rc *requestContext, header *fasthttp.RequestHeader
 		return g.router.match(rc.target)
 	}
 	if rc.managementAPI {
-		if r != nil && r.access != byKey && r.pattern != samlRoute || !isHostedPageRequest(header) {
+		if r != nil && r.access != keyAccess && r.pattern != samlRoute || !isHostedPageRequest(header) {
 			return r
 		}
 		prependPath(rc, "/session")

@@ -40,7 +40,7 @@ func (g *Gateway) methodOverride(rc *requestContext) (err error) {
 	if len(rc.target) == start { // no parameter is left
 		rc.target = rc.target[:rc.pathLength]
 	}
-	if rc.method == fiber.MethodHead && rc.route != nil && rc.route.access == byNone {
+	if rc.method == fiber.MethodHead && rc.route != nil && rc.route.access == publicAccess {
 		return nil // forwarded as HEAD: the GET of a public path may consume a one-time token
 	}
 	rc.method, err = overriddenMethod(rc.method, rc.parameters.method)
@@ -50,7 +50,7 @@ func (g *Gateway) methodOverride(rc *requestContext) (err error) {
 // checkMethod is the middleware that refuses unknown paths (404) and methods (405).
 func (g *Gateway) checkMethod(rc *requestContext) error {
 	if rc.route == nil {
-		if !rc.canonical {
+		if !rc.validPath {
 			return apierr.NotFound.Because("the path has a backslash, a control character, an escaped slash, a broken escape or the segment . or " +
 				".., which no address has; send addresses and tokens as they were returned")
 		}

@@ -79,7 +79,8 @@ func (c Config) limits() [limitKinds]Limit {
 }
 
 // limitNames are the names of the limits in metrics and in the headers RateLimit and
-// RateLimit-Policy. site is the Client API of one application.
+// RateLimit-Policy, which clients and alerts read. The Client API of one application is called
+// site there.
 var limitNames = [limitKinds]string{
 	tenantLimit: "tenant", userLimit: "users", clientAPILimit: "site", addressLimit: "address",
 	wrongKeyLimit: "authentication", signerLimit: "authentication", signedBodyLimit: "authentication",
@@ -134,7 +135,7 @@ type Limiter struct {
 	local         map[subject]*usage              // the counters of this process
 	remote        atomic.Pointer[map[subject]int] // requests in flight of the other gateways; replaced as a whole
 	synced        atomic.Bool                     // Redis is available
-	firstRequests chan context.Context            // context of the newest request that is the only request of its subject, published at once
+	firstRequests chan context.Context            // context of the newest request that is alone in flight of its subject; publish reads it
 
 	lostAfter, warnInterval time.Duration // the constants, which tests replace
 }
@@ -143,7 +144,7 @@ type Limiter struct {
 type usage struct {
 	inFlight   int
 	unreported int       // requests that encodeUsage has not published yet
-	usedUntil  time.Time // until when the requests of all gateways have exhausted the rate (a leaky bucket)
+	usedUntil  time.Time // until when the requests of all gateways have exhausted the rate (GCRA, token bucket)
 }
 
 // newLimiter returns a limiter that counts the requests of this process only.

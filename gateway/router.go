@@ -20,15 +20,15 @@ import (
 type access uint8
 
 const (
-	byKey     access = iota + 1 // an API key
-	byNone                      // no API key, for programs: the service checks the credentials of the request
-	byBrowser                   // no API key, for browsers: the service gets their cookies
-	byNetwork                   // no API key, but only from this machine or a private network
+	keyAccess     access = iota + 1 // an API key
+	publicAccess                    // no API key, for programs: the service checks the credentials of the request
+	hostedAccess                    // no API key, for browsers: the service gets their cookies
+	privateAccess                   // no API key, but only from this machine or a private network
 )
 
 // accessByName has the access of the words of the second column of routes.go.
 var accessByName = map[string]access{
-	"key": byKey, "user": byKey, "agent": byKey, "public": byNone, "hosted": byBrowser, "private": byNetwork,
+	"key": keyAccess, "user": keyAccess, "agent": keyAccess, "public": publicAccess, "hosted": hostedAccess, "private": privateAccess,
 }
 
 // methodsByLetter has the HTTP methods that a letter of routes.go stands for.
@@ -258,10 +258,10 @@ func (g *Gateway) matchRoute(rc *requestContext, header *fasthttp.RequestHeader)
 	}
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	rc.query = query
-	rc.target, rc.canonical = normalizePath(rc.target, path)
+	rc.target, rc.validPath = normalizePath(rc.target, path)
 	rc.pathLength = len(rc.target)
 	rc.managementAPI = underV1(rc.target)
-	if rc.canonical {
+	if rc.validPath {
 		rc.route = g.hostedRoute(rc, header, g.router.match(rc.target))
 	}
 	return nil
@@ -270,7 +270,7 @@ func (g *Gateway) matchRoute(rc *requestContext, header *fasthttp.RequestHeader)
 // needsAPIKey reports whether a request requires an API key. A path under /v1 that does not
 // exist requires one too, so that clients without a key cannot find out which paths exist.
 func (rc *requestContext) needsAPIKey() bool {
-	return rc.managementAPI && (rc.route == nil || rc.route.access == byKey)
+	return rc.managementAPI && (rc.route == nil || rc.route.access == keyAccess)
 }
 
 // clientAPI is what the paths of Client APIs begin with.

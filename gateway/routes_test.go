@@ -392,7 +392,8 @@ func TestTheTable(t *testing.T) {
 			t.Errorf("%s is listed twice", r.pattern)
 		}
 		patterns[r.pattern] = true
-		if managed := underV1([]byte(r.pattern)); !managed && r.access == byKey || managed && r.access != byKey && r.access != byNone {
+		if managed := underV1([]byte(r.pattern)); !managed && r.access == keyAccess ||
+			managed && r.access != keyAccess && r.access != publicAccess {
 			t.Errorf("%s has the wrong kind of access", r.pattern)
 		}
 		if strings.HasPrefix(r.pattern, rpc.Prefix) {

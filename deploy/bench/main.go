@@ -1,5 +1,5 @@
-// Command bench measures the product on this machine (load generator, performance
-// report) and prints how it compares with bare handlers that run beside it.
+// Command bench is the benchmark of the product: it measures it on this machine (load
+// generator, performance report) and prints how it compares with bare handlers that run beside it.
 // `go run ./deploy/bench -h` lists the flags; README.md explains the report.
 //
 // Begin with measure in measure.go, the whole run in order. operations.go lists the

@@ -26,7 +26,19 @@ type operation struct {
 	do      action
 }
 
-// productOperations are the operations of the product, in the order of the report.
+// productOperations are the operations of the product, in the order of the report (README.md says more):
+//
+//   - login: a login attempt with a password
+//   - validate: the validation of an access token
+//   - refresh, client: the grants refresh_token and client_credentials
+//   - get, signed: an account is read with an API key as Basic, and with a signature (SAuthc1)
+//   - create, import: a new account with a password, and with the hash of one
+//   - sso: the redirect that begins a hosted login
+//   - session, hosted: a call of a hosted page with its session token, and that with the password
+//   - journey: a whole hosted login, from the request to the callback
+//   - saml, social: a login at a SAML and at an OpenID Connect provider
+//   - me: GET /me of the Client API
+//   - delegated: a login whose password an LDAP agent checks
 var productOperations = []operation{
 	{name: "login", ratioTo: "hash", rateAim: ">= 0.85", do: sends(http.StatusOK, (*system).login)},
 	{name: "validate", ratioTo: "follow", cpuAim: "<= 1.25", distributedAim: "<= 1.5", do: follows((*system).validateToken)},

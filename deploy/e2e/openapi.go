@@ -35,7 +35,7 @@ func checkAgainstOpenAPI(r Request, sent []byte, address string, answer Answer) 
 
 // openAPIAddress returns the address under which the description has a call, if the call
 // is described: the description has the Client API by its path, and the calls of hosted
-// pages below /session (docs/interface/id-site.md#browser-transport).
+// pages below /session (docs/interface/id-site.md#session-token-api).
 func openAPIAddress(r Request, address string) (inDescription string, described bool) {
 	target, err := url.Parse(address)
 	if err != nil || r.Method == http.MethodOptions || strings.Contains(target.RawQuery, "_method=") {

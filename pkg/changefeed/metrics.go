@@ -13,7 +13,7 @@ import (
 func (f *Follower) registerMetrics() {
 	name := attribute.String("follower", f.cfg.Name)
 	_, _ = otel.Meter("changefeed").Float64ObservableGauge("doorward_changefeed_age_seconds",
-		metric.WithDescription("time since a service last knew all changes of what it keeps of others: 0 before its first use"),
+		metric.WithDescription("age of the last poll for changes of what a service caches of another; 0 before the first"),
 		metric.WithUnit("s"),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			f.mu.Lock()

@@ -33,7 +33,7 @@ type Source struct {
 	declared []variable
 	problems []string
 	group    string            // title of the group of the variables that are declared next
-	provided map[string]string // description of the default that Provide has set, by the name of the variable
+	provided map[string]string // text of DescribeDefault, by the name of the variable
 	unused   map[string]bool
 	partial  bool // required variables may be absent
 }
@@ -41,9 +41,10 @@ type Source struct {
 // More is the type of a blank field that continues a help text: a tag is one line.
 type More struct{}
 
+// variable is a variable that a struct or List declares.
 type variable struct {
 	group              string
-	names              []string
+	names              []string // the first that is set applies
 	defaultValue, help string
 	required           bool
 }
@@ -135,7 +136,8 @@ func (s *Source) List(name, help string) (list []string) {
 	return list
 }
 
-// read declares a variable and assigns its value, or records the problem of the value.
+// read declares a variable and assigns its value, or its default, to target, or records the problem of
+// the value. least is the minimum of a number, or "".
 func (s *Source) read(d variable, target reflect.Value, least string) {
 	s.declare(d)
 	name, text, err := s.lookup(d)
@@ -177,6 +179,8 @@ func (s *Source) Check(of any) {
 	s.problems = append(s.problems, s.declareWithoutReading(of).problems...)
 }
 
+// declareWithoutReading declares the variables of the struct that of points to. It returns a source with
+// the problems of their values, in which a required variable may be absent.
 func (s *Source) declareWithoutReading(of any) *Source {
 	trial := &Source{values: s.values, group: s.group, partial: true}
 	trial.Load(of)
@@ -186,6 +190,7 @@ func (s *Source) declareWithoutReading(of any) *Source {
 	return trial
 }
 
+// declare adds a variable to those that the help shows and Err knows, unless it is among them.
 func (s *Source) declare(d variable) {
 	if !slices.ContainsFunc(s.declared, func(other variable) bool { return slices.Equal(other.names, d.names) }) {
 		if d.group == "" {
@@ -195,6 +200,8 @@ func (s *Source) declare(d variable) {
 	}
 }
 
+// lookup returns the name and the value of a variable: of the first of its names that is set, by itself or
+// by NAME_FILE, else its default.
 func (s *Source) lookup(d variable) (name, text string, err error) {
 	for _, name := range d.names {
 		value, given := s.values[name]
@@ -215,6 +222,7 @@ func (s *Source) lookup(d variable) (name, text string, err error) {
 	return d.names[0], d.defaultValue, nil
 }
 
+// assign parses a value by the type of target and sets target to it. least is the minimum of a number.
 func assign(target reflect.Value, text, least string) error {
 	switch target.Interface().(type) {
 	case secure.Secret:

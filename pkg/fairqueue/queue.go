@@ -48,10 +48,13 @@ type workerUse struct {
 // waiter is a waiting request. It receives nil when it has a worker, else an error.
 type waiter chan error
 
-// New makes a queue in which up to limit requests wait. A tenant may use up to alone
+// New makes a queue in which up to maxWaiting requests wait. A tenant may use up to aloneLimit
 // workers while no other tenant is active.
-func New(workers, alone, limit int) *Queue {
-	return &Queue{workers: workers, aloneLimit: alone, free: workers, maxWaiting: limit, used: map[id.ID]int{}, tenants: map[id.ID][]waiter{}}
+func New(workers, aloneLimit, maxWaiting int) *Queue {
+	return &Queue{
+		workers: workers, aloneLimit: aloneLimit, free: workers, maxWaiting: maxWaiting,
+		used: map[id.ID]int{}, tenants: map[id.ID][]waiter{},
+	}
 }
 
 // Acquire waits for a worker. It returns ErrFull, or the error of the context if that ends first.
@@ -67,18 +70,18 @@ func (q *Queue) Acquire(ctx context.Context, tenant id.ID) error {
 		q.mu.Unlock()
 		return ErrFull
 	}
-	t := make(waiter, 1)
+	w := make(waiter, 1)
 	if len(q.tenants[tenant]) == 0 {
 		q.turns = append(q.turns, tenant)
 	}
-	q.tenants[tenant] = append(q.tenants[tenant], t)
+	q.tenants[tenant] = append(q.tenants[tenant], w)
 	q.waiting++
 	q.mu.Unlock()
 	select {
-	case err := <-t:
+	case err := <-w:
 		return err
 	case <-ctx.Done():
-		q.cancelWait(tenant, t)
+		q.cancelWait(tenant, w)
 		return ctx.Err()
 	}
 }
@@ -112,17 +115,17 @@ func (q *Queue) assignWorker(tenant id.ID) {
 // tenant has more waiting requests than the given tenant will have.
 func (q *Queue) refuseNewestOfLongest(tenant id.ID) bool {
 	var longest id.ID
-	for other, tickets := range q.tenants {
-		if len(tickets) > len(q.tenants[longest]) {
+	for other, waiters := range q.tenants {
+		if len(waiters) > len(q.tenants[longest]) {
 			longest = other
 		}
 	}
-	tickets := q.tenants[longest]
-	if len(tickets) <= len(q.tenants[tenant])+1 {
+	waiters := q.tenants[longest]
+	if len(waiters) <= len(q.tenants[tenant])+1 {
 		return false
 	}
-	newest := tickets[len(tickets)-1]
-	q.remove(longest, len(tickets)-1)
+	newest := waiters[len(waiters)-1]
+	q.remove(longest, len(waiters)-1)
 	newest <- ErrFull
 	return true
 }
@@ -152,14 +155,14 @@ func (q *Queue) Release(tenant id.ID) {
 }
 
 // cancelWait removes a waiting request, or releases the worker that it has received meanwhile.
-func (q *Queue) cancelWait(tenant id.ID, t waiter) {
+func (q *Queue) cancelWait(tenant id.ID, w waiter) {
 	q.mu.Lock()
-	n := slices.Index(q.tenants[tenant], t)
+	n := slices.Index(q.tenants[tenant], w)
 	if n >= 0 {
 		q.remove(tenant, n)
 	}
 	q.mu.Unlock()
-	if n < 0 && <-t == nil {
+	if n < 0 && <-w == nil {
 		q.Release(tenant)
 	}
 }

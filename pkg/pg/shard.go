@@ -25,6 +25,13 @@ import (
 // tenant_shards, and the names by which a tenant is found, such as the ids of API keys, which are
 // unique over all shards. A query goes to the shard of the tenant of its context. A query
 // without a tenant goes to the shard of OnMain, Shards or EachShard. move.go moves a tenant.
+//
+// The functions and tables of migrations/ have other names than the code. enter_tenant is what
+// preventMoveSQL calls: each transaction of a tenant, or of PreventMove, holds a lock by it that keeps
+// the tenant in its shard. close_tenant is what blockWrites (move.go) calls: it waits for these
+// transactions and adds a row to closed_tenants, so that the writes of the tenant are blocked in that
+// shard, before and after a move; allowWrites deletes the row. enter_tenant then fails with DW001
+// (areWritesBlocked).
 
 // Main is the name of the shard of DATABASE_URL.
 const Main = "main"

@@ -69,8 +69,8 @@ func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) e
 		tx.main = db
 	}
 	defer func() {
-		for _, forget := range tx.afterEndFuncs {
-			forget()
+		for _, fn := range tx.afterEndFuncs {
+			fn()
 		}
 	}()
 	defer tx.end(ctx)

@@ -13,7 +13,7 @@ func Remaining[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, colu
 	for _, c := range columns {
 		err := db.EachShard(ctx, func(ctx context.Context) error {
 			n, err := pg.Value[int64](ctx, db, `SELECT count(*) FROM `+c.Table+`
-				WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea`, ring.Mark())
+				WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea`, ring.ActiveKeyPrefix())
 			total += n
 			return err
 		})

@@ -66,7 +66,8 @@ func resealBatch[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c 
 	}
 	err = db.InTx(ctx, func(tx *pg.Tx) error {
 		rows, err := pg.All[row](ctx, tx, `SELECT tenant_id, `+c.Key+` AS key, `+c.Column+` AS value FROM `+c.Table+`
-			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea LIMIT $2 FOR UPDATE`, ring.Mark(), batch)
+			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea LIMIT $2 FOR UPDATE`,
+			ring.ActiveKeyPrefix(), batch)
 		if err != nil {
 			return err
 		}

@@ -19,8 +19,9 @@ import (
 )
 
 // Observe is the middleware that traces and counts the requests of a process: the metrics
-// doorward_<service>_request_duration_seconds and doorward_<service>_requests_in_flight, and a span
-// for each request. It calls the error handler itself, so that the status of an error is known.
+// doorward_<service>_request_duration_seconds (Prometheus, latency histogram) and
+// doorward_<service>_requests_in_flight, and a span for each request. It calls the error handler
+// itself, so that the status of an error is known.
 func Observe(service string) fiber.Handler {
 	duration, err := otel.Meter(service).Float64Histogram("doorward_"+service+"_request_duration_seconds",
 		metric.WithDescription("time to answer a request"), metric.WithUnit("s"),

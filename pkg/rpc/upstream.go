@@ -32,7 +32,8 @@ const (
 
 // Upstream is a service with one or more replicas. A request goes to the replica with the fewest
 // requests in flight. A replica that failed gets no request for downTime, and a request that was
-// not sent is sent to another replica.
+// not sent is sent to another replica. There is no circuit breaker: a failed replica is ejected for
+// downTime (passive health check, outlier detection).
 //
 // fasthttp's LBClient does less: it does not retry, and a replica that failed only counts as having
 // one more request in flight for each failure, so that it still gets requests.
@@ -134,8 +135,8 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 		u.Name).WithRetryAfter(time.Second), u.Name, err)
 }
 
-// pickReplica returns the replica with the fewest requests in flight. If all replicas are down, it
-// returns the replica that failed first.
+// pickReplica returns the replica with the fewest requests in flight. If all replicas are down
+// (downUntil), it returns the replica that is up again first.
 func (u *Upstream) pickReplica() *replica {
 	if len(u.replicas) == 1 {
 		return u.replicas[0]

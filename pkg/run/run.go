@@ -1,19 +1,16 @@
-// Package run manages the life cycle of a process: configuration, ordered start, readiness
-// probe, graceful shutdown (drain, then close in reverse order). A process also serves
-// /healthz, /readyz and /metrics on a private port.
+// Package run manages the life cycle of a process: configuration, ordered start, graceful shutdown
+// (drain, then close in reverse order). A process also serves /healthz, /readyz and /metrics on a
+// private port: health.go.
 package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"os"
 	"os/signal"
 	"runtime"
@@ -132,7 +129,7 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 		return nil, fmt.Errorf("listen on DOORWARD_OPS_LISTEN: %w", err)
 	}
 	p.Ops = listener.Addr().String()
-	server := &http.Server{Handler: p.ops(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: p.opsHandler(), ReadHeaderTimeout: 5 * time.Second}
 	p.Go("ops", func(context.Context) error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -149,13 +146,6 @@ func (p *Process) OnClose(name string, fn func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closes = append(p.closes, closeFunc{name, fn})
-}
-
-// Check adds a readiness check of /readyz.
-func (p *Process) Check(name string, fn func(context.Context) error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.checks[name] = fn
 }
 
 // Go runs a worker. When its turn to close comes, its context is cancelled, and the process waits
@@ -224,42 +214,4 @@ func (p *Process) Close() error {
 		slog.Debug("closed", "part", c.name, "seconds", time.Since(started).Seconds())
 	}
 	return errors.Join(errs...)
-}
-
-func (p *Process) ops() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	mux.Handle("GET /metrics", p.Telemetry.Metrics)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-		defer cancel()
-		problems := p.failedChecks(ctx)
-		w.Header().Set("Content-Type", "application/json")
-		if len(problems) > 0 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"ready": len(problems) == 0, "problems": problems})
-	})
-	return mux
-}
-
-// failedChecks runs the readiness checks, and returns the errors of those that failed, by name.
-func (p *Process) failedChecks(ctx context.Context) map[string]string {
-	problems := map[string]string{}
-	if !p.ready.Load() {
-		problems["process"] = "starting or stopping"
-	}
-	p.mu.Lock()
-	checks := make(map[string]func(context.Context) error, len(p.checks))
-	maps.Copy(checks, p.checks)
-	p.mu.Unlock()
-	for name, check := range checks {
-		if err := check(ctx); err != nil {
-			problems[name] = err.Error()
-		}
-	}
-	return problems
 }

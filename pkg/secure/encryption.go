@@ -73,7 +73,7 @@ func NewMasterKey(name string) Secret {
 // "oauth.apikey/" and the id of the API key) is authenticated as additional data, so that a value
 // that is copied to another row cannot be opened there.
 func (r *Keyring) Seal(plain Secret, purpose string) []byte {
-	out := slices.Grow(r.Mark(), nonceSize+len(plain)+16)
+	out := slices.Grow(r.ActiveKeyPrefix(), nonceSize+len(plain)+16)
 	nonce := make([]byte, nonceSize)
 	_, _ = rand.Read(nonce)
 	out = append(out, nonce...)
@@ -134,9 +134,9 @@ func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 	return Derive(Secret(root), purpose), nil
 }
 
-// Mark returns the prefix of every value that is sealed under the active key. Any other value must
+// ActiveKeyPrefix returns the prefix of every value that is sealed under the active key. Any other value must
 // be sealed again before its key can be removed.
-func (r *Keyring) Mark() []byte {
+func (r *Keyring) ActiveKeyPrefix() []byte {
 	return append([]byte{sealVersion, byte(len(r.active))}, r.active...)
 }
 

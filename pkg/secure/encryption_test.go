@@ -57,11 +57,11 @@ func TestAMasterKeyRotates(t *testing.T) {
 	if got, err := both.Open(sealed, "x"); err != nil || got != "hunter2" {
 		t.Fatalf("the older key does not open: %v", err)
 	}
-	if bytes.HasPrefix(sealed, both.Mark()) {
+	if bytes.HasPrefix(sealed, both.ActiveKeyPrefix()) {
 		t.Fatal("a value under the older key bears the mark of the newer")
 	}
 	again := both.Seal("hunter2", "x")
-	if !bytes.HasPrefix(again, both.Mark()) {
+	if !bytes.HasPrefix(again, both.ActiveKeyPrefix()) {
 		t.Fatal("a value under the newer key does not bear its mark")
 	}
 	if _, err := before.Open(again, "x"); !errors.Is(err, ErrSealed) {

@@ -76,7 +76,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, database pg.Config) (
 	s := &Service{Common: common, Keyring: keyring, DB: db, name: database.Schema, process: p}
 	p.OnClose(s.name+" database", db.Stop)
 	p.Check(s.name+" database", db.Ping)
-	s.Go("statistics", db.Analyze)
+	s.Go("analyze", db.Analyze)
 	s.HTTP = rest.New(rest.Config{Service: s.name, Base: common.Base, Signer: common.Signer})
 	return s, nil
 }

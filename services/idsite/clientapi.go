@@ -320,4 +320,4 @@ func (c *ClientAPI) AuthorizeURI(client string, d directoryapi.LoginDirectory) *
 }
 
 // responseType is the response_type of /authorize, which begins with the name of the product.
-func (s *Service) responseType() string { return strings.ToLower(s.cfg.Title) + "_token" }
+func (s *Service) responseType() string { return strings.ToLower(s.cfg.AliasTitle) + "_token" }

@@ -19,8 +19,8 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// PageAPI is what a hosted page may call with its session token (pagetoken.go), the browser
-// transport (docs/interface/id-site.md#calls): for the application of its flow and, once the
+// PageAPI is the session-token API of the hosted pages: what a page may call with its session
+// token (pagetoken.go; docs/interface/id-site.md#calls): for the application of its flow and, once the
 // first step of the login is passed, for the account that has passed it. Any other call returns
 // apierr.Forbidden. The HTTP part is rest/pageapi.go; the rest of the methods are in
 // registration.go, providerlogin.go, saml.go and enumeration.go.

@@ -32,17 +32,17 @@ type pageScope struct {
 }
 
 // pageTokenClaims are the claims of a session token: those that pages read
-// (docs/interface/id-site.md#browser-transport), and the id of the flow.
+// (docs/interface/id-site.md#session-token-api), and the id of the flow.
 type pageTokenClaims struct {
 	Issuer      string    `json:"iss"`
 	Subject     string    `json:"sub"`
 	Application string    `json:"app_href"`
 	Callback    string    `json:"cb_uri"`
 	RequestID   string    `json:"irt"`
-	NameKey     *string   `json:"onk"`
-	StoreKey    *string   `json:"asnk,omitempty"`
-	Store       *string   `json:"ash,omitempty"`
-	ShowOrg     bool      `json:"sof"`
+	NameKey     *string   `json:"onk"`            // organization name key: the organization that the request names
+	StoreKey    *string   `json:"asnk,omitempty"` // account store name key: the name of that account store
+	Store       *string   `json:"ash,omitempty"`  // account store href: the account store that the request names
+	ShowOrg     bool      `json:"sof"`            // show organization field: the login page asks for an organization
 	FactorTypes []string  `json:"require_mfa,omitempty"`
 	Token       string    `json:"sp_token,omitempty"`
 	Scope       pageScope `json:"scope"`

@@ -50,7 +50,7 @@ func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := idsite.Config{Base: apiBase, Title: "Service", Product: "Doorward", Suffix: "localhost"}
+	cfg := idsite.Config{Base: apiBase, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost"}
 	called := l.peers.Peers()
 	for _, change := range wrap {
 		change(&called)

@@ -29,7 +29,8 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// Peers are the services that this one calls, each by both of its contracts.
+// Peers are the services that this one calls, each by its whole contract: the interfaces API and
+// Hosted.
 type Peers struct {
 	Directory   directoryapi.Contract
 	Application applicationapi.Contract
@@ -49,18 +50,20 @@ type Service struct {
 
 // Config has the addresses and the names by which browsers know the deployment.
 type Config struct {
-	Base    href.Base       // of the management API
-	Title   string          // the name of the product in headers and claims: "Service"
-	Product string          // the name of the product on pages that know no application or directory
-	Shared  secure.Keyrings // the keys that the processes of the deployment share
-	Suffix  string          // of the default domains of hosted pages: <tenant key>.id.<suffix>
+	Base href.Base // of the management API
+	// AliasTitle is the alias of the deployment as headers (X-Service-Agent), claims and the
+	// directory of the administrators are named after it: "Service".
+	AliasTitle string
+	Product    string          // the name of the product on pages that know no application or directory
+	Shared     secure.Keyrings // the keys that the processes of the deployment share
+	Suffix     string          // of the default domains of hosted pages: <tenant key>.id.<suffix>
 	// ClientSuffix is the domain under which applications have their Client APIs.
 	ClientSuffix string
 	SignUp       bool // anybody may create a tenant at /register
 }
 
-// Title is the name of the product in headers and claims.
-func (s *Service) Title() string { return s.cfg.Title }
+// AliasTitle is the alias of the deployment as headers and claims have it: "Service".
+func (s *Service) AliasTitle() string { return s.cfg.AliasTitle }
 
 // Product is the name of the product on pages that know no application or directory.
 func (s *Service) Product() string { return s.cfg.Product }

@@ -97,7 +97,7 @@ func (s *Service) createSession(
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
 			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession,
-			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleAt: now.Add(idle),
+			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleExpiresAt: now.Add(idle),
 			ExpiresAt: now.Add(ttl),
 		})
 	})

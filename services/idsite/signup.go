@@ -53,14 +53,14 @@ func (s *Service) createTenant(ctx context.Context, seed string, named func(stri
 	at := caller.From(ctx)
 	ctx = caller.Into(ctx, caller.Caller{Tenant: named("tenant"), RequestID: at.RequestID, Address: at.Address})
 	owner.Tenant, owner.Directory, owner.Owner = named("tenant"), named("administrators"), named("owner")
-	owner.DirectoryName = s.cfg.Title + " Administrators"
+	owner.DirectoryName = s.cfg.AliasTitle + " Administrators"
 	made, err := s.signUpWithFreeKey(ctx, seed, owner)
 	if err != nil {
 		return made.Tenant, fmt.Errorf("make the tenant: %w", err)
 	}
 	tenant := made.Tenant
 	if _, err := s.peers.Application.SignUp(ctx, applicationapi.SignUp{
-		Tenant: tenant.ID, Console: named("console"), ConsoleName: s.cfg.Title, Administrators: named("administrators"),
+		Tenant: tenant.ID, Console: named("console"), ConsoleName: s.cfg.AliasTitle, Administrators: named("administrators"),
 		ConsoleMapping: named("console mapping"), Application: named("application"), ApplicationMapping: named("application mapping"),
 		Directory: named("application directory"),
 	}); err != nil {

@@ -43,7 +43,9 @@ func newService(t *testing.T, d *idsitetest.Deployment) (svc *idsite.Service, ur
 	}
 	peers := d.Peers()
 	peers.OAuth = ownCalls{d.OAuth, t}
-	return idsite.New(store.New(db), peers, ring, now, idsite.Config{Title: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true}),
+	return idsite.New(store.New(db), peers, ring, now, idsite.Config{
+			AliasTitle: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true,
+		}),
 		pgtest.URL(db)
 }
 

@@ -25,8 +25,10 @@ const (
 	maxURL = 2000
 	// maxPEM bounds a certificate or a key, in characters.
 	maxPEM = 64_000
-	// maxBranch bounds the name of a branch, and of a session timeout, in characters.
+	// maxBranch bounds the name of a branch, in characters.
 	maxBranch = 255
+	// maxDuration bounds the text of a session timeout, in characters.
+	maxDuration = 255
 	// defaultBranch is the branch that is fetched where the settings name none.
 	defaultBranch = "master"
 )
@@ -208,7 +210,7 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 		if !limit.in.Present {
 			continue
 		}
-		text, err := field.Required(limit.in, limit.name, maxBranch)
+		text, err := field.Required(limit.in, limit.name, maxDuration)
 		if d, invalid := parseDuration(text); err == nil && (invalid != nil || d < time.Second) {
 			err = apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name, text)
 		}

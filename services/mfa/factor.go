@@ -59,7 +59,7 @@ type FactorChange struct {
 
 // CreateFactor creates (enrolls) a factor of an account, and in the same transaction a
 // challenge of that factor where the body or the query asks for one. Users enroll through
-// EnrollFactor (hosted.go).
+// EnrollFactor (enrollment.go).
 func (s *Service) CreateFactor(ctx context.Context, account id.Ref, in NewFactor) (store.Factor, error) {
 	a, err := s.directory.Account(ctx, account)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
-// The limits of wrong codes (brute force protection): of a challenge, and of a factor and an
+// The limits of wrong codes (throttling, brute force protection): of a challenge, and of a factor and an
 // account across their challenges. A correct code resets no counter: a user who has one
 // factor must not get more attempts at another by it.
 const (

@@ -28,8 +28,8 @@ func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.
 	return list.PageOf(ctx, s.directory.Account, s.store.AccountPhones, account, query)
 }
 
-// TenantPhones returns a page of all the phones of a tenant. A tenant sees no
-// other one: apierr.NotFound.
+// TenantPhones returns a page of all phones of a tenant. It returns apierr.NotFound for another
+// tenant than that of the caller.
 func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
 	return list.PageOf(ctx, s.directory.Tenant, s.store.TenantPhones, tenant, query)
 }

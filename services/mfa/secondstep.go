@@ -44,9 +44,9 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 		Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types, PasswordSetAt: passwordSetAt(account),
 	}
 	var out mfaapi.SecondStep
-	hasRow := false // the account has a row here: it has, or had, a phone or a factor
+	accountLocked := false // there is a row of the account to lock: it has, or had, a phone or a factor
 	err = s.lockedTx(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
-		hasRow = true
+		accountLocked = true
 		selectable, err := s.selectableFactors(ctx, tx, in.Tenant, in.Account, types)
 		if err != nil || len(selectable) == 0 {
 			return err
@@ -54,7 +54,7 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 		out, err = s.challengeSelectable(ctx, tx, login, selectable)
 		return err
 	})
-	if err != nil && (hasRow || !errors.Is(err, apierr.NotFound)) {
+	if err != nil && (accountLocked || !errors.Is(err, apierr.NotFound)) {
 		return mfaapi.SecondStep{}, err
 	}
 	if out.Action == "" {
@@ -90,7 +90,7 @@ func (s *Service) selectableFactors(ctx context.Context, tx *store.Tx, tenant, a
 
 // challengeSelectable creates the challenges that need no choice of the user: that of the
 // only factor, and those of authenticators, which send nothing. Each factor gets a state of
-// its own for its one challenge, so that a state can be redeemed once.
+// its own for its one challenge, so that a state is accepted once.
 func (s *Service) challengeSelectable(ctx context.Context, tx *store.Tx, login loginState, selectable []store.UsableFactor) (
 	mfaapi.SecondStep, error) {
 	out := mfaapi.SecondStep{Action: mfaapi.Select}
@@ -129,40 +129,40 @@ func factorHint(f store.UsableFactor) string {
 	return *f.AccountName
 }
 
-// Redeem verifies the code of a second step and returns the account that is logged in.
+// VerifySecondStep verifies the code of a second step and returns the account that is logged in.
 // Callers with an API key may name a challenge in place of a state: they must have checked
 // the first step themselves.
-func (s *Service) Redeem(ctx context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
+func (s *Service) VerifySecondStep(ctx context.Context, in mfaapi.VerifySecondStep) (mfaapi.CompletedLogin, error) {
 	if in.State == "" {
 		ref, ok := s.base.Parse(in.Challenge.Href)
 		if !ok || ref.Kind != "challenges" {
-			return mfaapi.Redeemed{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
+			return mfaapi.CompletedLogin{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
 		}
-		return s.redeemChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, loginState{})
+		return s.verifyLoginChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, loginState{})
 	}
 	login, err := s.verifyApplicationState(ctx, in.Tenant, in.Application, in.State)
 	switch {
 	case err != nil:
-		return mfaapi.Redeemed{}, err
+		return mfaapi.CompletedLogin{}, err
 	case login.LoggedIn:
-		return mfaapi.Redeemed{}, apierr.Reference.Because("the state is of a user who was logged in already")
+		return mfaapi.CompletedLogin{}, apierr.Reference.Because("the state is of a user who was logged in already")
 	case login.Challenge.IsZero():
-		return mfaapi.Redeemed{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
+		return mfaapi.CompletedLogin{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
 	}
-	return s.redeemChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: login.Challenge}, in.Code, login)
+	return s.verifyLoginChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: login.Challenge}, in.Code, login)
 }
 
-// redeemChallenge answers a challenge. A text that is not made of digits is a wrong code too,
+// verifyLoginChallenge answers a challenge. A text that is not made of digits is a wrong code too,
 // and is counted as a failed attempt.
-func (s *Service) redeemChallenge(ctx context.Context, at id.Ref, code string, login loginState) (mfaapi.Redeemed, error) {
+func (s *Service) verifyLoginChallenge(ctx context.Context, at id.Ref, code string, login loginState) (mfaapi.CompletedLogin, error) {
 	c, err := s.answerChallenge(ctx, at, code)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return mfaapi.Redeemed{}, apierr.Reference.Because("there is no such challenge")
+		return mfaapi.CompletedLogin{}, apierr.Reference.Because("there is no such challenge")
 	case err != nil:
-		return mfaapi.Redeemed{}, err
+		return mfaapi.CompletedLogin{}, err
 	case c.Status != store.Success:
-		return mfaapi.Redeemed{}, apierr.CodeWrong.Because("the code is not the one that the challenge asks for")
+		return mfaapi.CompletedLogin{}, apierr.CodeWrong.Because("the code is not the one that the challenge asks for")
 	}
-	return mfaapi.Redeemed{Account: c.AccountID, Organization: login.Organization}, nil
+	return mfaapi.CompletedLogin{Account: c.AccountID, Organization: login.Organization}, nil
 }

@@ -31,7 +31,7 @@ func demand(d *mfatest.Deployment, application id.ID, types ...string) (mfaapi.S
 }
 
 func redeem(d *mfatest.Deployment, s *mfa.Service, application id.ID, state secure.Secret, code string) error {
-	_, err := s.Redeem(d.T.Context(), mfaapi.Redeem{Tenant: d.Tenant, Application: application, State: state, Code: code})
+	_, err := s.VerifySecondStep(d.T.Context(), mfaapi.VerifySecondStep{Tenant: d.Tenant, Application: application, State: state, Code: code})
 	return err
 }
 

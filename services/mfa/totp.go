@@ -15,7 +15,7 @@ import (
 
 	"github.com/boombuler/barcode/qr"
 	"github.com/pquerna/otp"
-	"github.com/pquerna/otp/hotp"
+	verifyTOTP "github.com/pquerna/otp/hotp"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
@@ -122,8 +122,8 @@ func drawQRCode(text string) ([]byte, error) {
 func acceptedStep(secret secure.Secret, code string, now time.Time, last int64) (accepted int64, err error) {
 	current := now.Unix() / stepSeconds
 	for step := current - clockSkewSteps; step <= current+clockSkewSteps; step++ {
-		expected, err := hotp.GenerateCodeCustom(secret.Reveal(), uint64(step),
-			hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+		expected, err := verifyTOTP.GenerateCodeCustom(secret.Reveal(), uint64(step),
+			verifyTOTP.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
 		if err != nil {
 			return 0, fmt.Errorf("compute a one-time password: %w", err)
 		}

@@ -161,20 +161,20 @@ const alertText = "Hello,\n\n" +
 	"It is tried again by itself, less often from time to time; a change of its settings makes it be tried at once.\n\n" +
 	"Please look whether it is running, accepts its username and password, and allows the senders of your email templates.\n"
 
-// circuitAlertContent returns the content of that mail, or errUnwanted if the circuit breaker
+// circuitAlertContent returns the content of that mail, or errObsolete if the circuit breaker
 // was closed or the server was deleted meanwhile.
 func (s *Service) circuitAlertContent(ctx context.Context, d store.Delivery) (mailContent, error) {
 	content := mailContent{delivery: d}
 	v, err := s.store.EnabledSMTPServer(ctx, d.TenantID)
 	if errors.Is(err, apierr.NotFound) || (err == nil && v.OpenedAt == nil) {
-		return content, errUnwanted
+		return content, errObsolete
 	}
 	if err != nil {
 		return content, err
 	}
 	content.Account, err = s.peers.Directory.Owner(ctx, directoryapi.Ref{Tenant: d.TenantID, ID: d.TenantID})
 	if errors.Is(err, apierr.NotFound) {
-		return content, errUnwanted
+		return content, errObsolete
 	}
 	if err != nil {
 		return content, fmt.Errorf("load the owner: %w", err)
@@ -200,27 +200,27 @@ type tenantServerLimit struct {
 
 // acquire reserves a tenant's server for a worker, until release. It returns false when the
 // mail has to wait.
-func (f *tenantServerLimit) acquire(tenant id.ID) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.tenants[tenant] || len(f.tenants) >= f.limit {
+func (l *tenantServerLimit) acquire(tenant id.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tenants[tenant] || len(l.tenants) >= l.limit {
 		return false
 	}
-	f.tenants[tenant] = true
+	l.tenants[tenant] = true
 	return true
 }
 
 // release ends the use of a tenant's server.
-func (f *tenantServerLimit) release(tenant id.ID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.tenants, tenant)
+func (l *tenantServerLimit) release(tenant id.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.tenants, tenant)
 }
 
 // skip returns which deliveries a worker should not lease now, because acquire would be false
 // for them.
-func (f *tenantServerLimit) skip() store.Skip {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return store.Skip{Tenants: slices.AppendSeq([]id.ID{}, maps.Keys(f.tenants)), OwnServer: len(f.tenants) >= f.limit}
+func (l *tenantServerLimit) skip() store.Skip {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return store.Skip{Tenants: slices.AppendSeq([]id.ID{}, maps.Keys(l.tenants)), TenantServer: len(l.tenants) >= l.limit}
 }

@@ -58,8 +58,8 @@ func (s *Service) passwordResetRequested(ctx context.Context, e events.Envelope,
 	return s.enqueueMails(ctx, e, d, directoryapi.Reset)
 }
 
-// signUpRequested adds the mail with the link that completes a sign-up, or accepts
-// an invitation.
+// signUpRequested adds the mail with the link that completes a sign-up of a tenant. An invitation of
+// an administrator is the same event (Invite of the directory service): the link accepts it.
 func (s *Service) signUpRequested(ctx context.Context, e events.Envelope, event events.SignUpRequested) error {
 	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, TokenSealed: event.Token}, directoryapi.SigningUp)
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// mailContent is all that compose makes a mail of. The method mailContent (mailchannel.go)
-// loads it.
+// mailContent is all that compose makes a mail of. loadMailContent (mailchannel.go) loads it.
 type mailContent struct {
 	delivery store.Delivery
 	directoryapi.Mail
@@ -84,8 +83,8 @@ func formatHours(n int) string {
 }
 
 // compose renders the mail from its email template, with the macros of pkg/macro in place of
-// Go's html/template. Macros are replaced in bodies only, and every header is one line. compose
-// fails for an email address that no mail can be sent to.
+// Go's html/template: in the HTML body their values are HTML-escaped (no XSS). Macros are replaced in
+// bodies only, and every header is one line. compose fails for an email address that no mail can be sent to.
 func (s *Service) compose(content mailContent, from fromAddresses, now time.Time) (*gomail.Msg, error) {
 	to, err := parseMailAddress(content.Account.Email)
 	if err != nil {

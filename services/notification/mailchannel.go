@@ -37,8 +37,8 @@ func (s *Service) mailChannel() *channel {
 			switch final := (permanentError{}); {
 			case outcome == nil:
 				return store.Sent, "sent"
-			case errors.Is(outcome, errUnwanted):
-				return store.Unwanted, "unwanted"
+			case errors.Is(outcome, errObsolete):
+				return store.Obsolete, "unwanted"
 			case errors.As(outcome, &final):
 				return store.Failed, "failed"
 			}
@@ -57,7 +57,7 @@ type mailSender struct {
 
 // send sends the mail of a delivery.
 func (c *mailSender) send(ctx context.Context, d store.Delivery) error {
-	content, err := c.s.mailContent(ctx, d)
+	content, err := c.s.loadMailContent(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func (c *mailSender) abort() {
 	}
 }
 
-// mailContent loads what a mail is made of: the account and the email template from the
-// directory service, and the application. It returns errUnwanted where the account does not
+// loadMailContent loads what a mail is made of: the account and the email template from the
+// directory service, and the application. It returns errObsolete where the account does not
 // exist, the workflow is off or the email address is verified meanwhile.
-func (s *Service) mailContent(ctx context.Context, d store.Delivery) (mailContent, error) {
+func (s *Service) loadMailContent(ctx context.Context, d store.Delivery) (mailContent, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if d.Workflow == circuitAlert {
@@ -104,13 +104,13 @@ func (s *Service) mailContent(ctx context.Context, d store.Delivery) (mailConten
 	var err error
 	content.Mail, err = s.peers.Directory.Mail(ctx, directoryapi.MailOf{Tenant: d.TenantID, Account: d.AccountID, Workflow: d.Workflow})
 	if errors.Is(err, apierr.NotFound) {
-		return content, errUnwanted
+		return content, errObsolete
 	}
 	if err != nil {
 		return content, fmt.Errorf("ask for the template: %w", err)
 	}
 	if d.Workflow == directoryapi.Verification && content.Account.EmailVerificationStatus == directoryapi.Verified {
-		return content, errUnwanted // verified meanwhile: the token is void
+		return content, errObsolete // verified meanwhile: the token is void
 	}
 	if d.TokenSealed != nil {
 		if content.token, err = s.ring.Open(d.TokenSealed, events.MailTokenPurpose(d.AccountID)); err != nil {

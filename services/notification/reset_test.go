@@ -83,7 +83,7 @@ func TestAResetMailIsNotSentOnceItsWorkflowIsOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.run(s)
-	if r := o.await("unwanted", all(store.Unwanted))[0]; r.HasToken {
+	if r := o.await("unwanted", all(store.Obsolete))[0]; r.HasToken {
 		t.Error("the delivery kept its token")
 	}
 	if n := len(o.mail.Taken()); n != 0 {

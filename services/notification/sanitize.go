@@ -64,8 +64,9 @@ func sanitizeUsername(username, email string) string {
 	return sanitizeCustomData(username)
 }
 
-// sanitizeCustomData does the same with a value of custom data, which the owner of the account
-// may have written.
+// sanitizeCustomData returns a value of an account's custom data, which the owner of the account
+// may have written, without links: unchanged if it is a single word without a link, otherwise
+// sanitized as the name of a person is.
 func sanitizeCustomData(value string) string {
 	text := sanitizeLine(value)
 	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || linkPattern.MatchString(text) ||

@@ -219,16 +219,19 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 		says   string
 		news   []events.SMSStatus
 	}{
-		"refused":                           {400, refused, store.Failed, "the provider answered 400 with the code 21211", []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
-		"refused in words":                  {422, code + number, store.Failed, "the provider answered 422", []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
-		"a wrong token":                     {401, refused, store.Broken, "the provider answered 401", []events.SMSStatus{events.SMSUnsendable}},
-		"no such account":                   {404, "", store.Broken, "the provider answered 404", []events.SMSStatus{events.SMSUnsendable}},
-		"a redirect":                        {307, "", store.Broken, "the provider answered 307", []events.SMSStatus{events.SMSUnsendable}},
+		"refused":          {400, refused, store.Failed, "the provider answered 400 with the code 21211", []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
+		"refused in words": {422, code + number, store.Failed, "the provider answered 422", []events.SMSStatus{events.SMSAccepted, events.SMSFailed}},
+		"a wrong token": {401, refused, store.DeploymentError,
+			"the provider answered 401", []events.SMSStatus{events.SMSUnsendable}},
+		"no such account": {404, "", store.DeploymentError,
+			"the provider answered 404", []events.SMSStatus{events.SMSUnsendable}},
+		"a redirect": {307, "", store.DeploymentError,
+			"the provider answered 307", []events.SMSStatus{events.SMSUnsendable}},
 		"no answer":                         {smstest.Drop, "", store.Lost, "there is no answer of the provider", []events.SMSStatus{events.SMSAccepted}},
 		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.SMSStatus{events.SMSAccepted}},
-		"too many":                          {429, refused, store.Unsent, "unavailable at present: the provider answered 429", nil},
-		"a fault":                           {500, refused, store.Unsent, "the provider is busy: the provider answered 500", nil},
-		"overload":                          {503, "", store.Unsent, "the provider is busy: the provider answered 503", nil},
+		"too many":                          {429, refused, store.PendingSMS, "unavailable at present: the provider answered 429", nil},
+		"a fault":                           {500, refused, store.PendingSMS, "the provider is busy: the provider answered 500", nil},
+		"overload":                          {503, "", store.PendingSMS, "the provider is busy: the provider answered 503", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t)
@@ -236,14 +239,14 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 			event := x.order()
 			x.run(x.service)
 			r := x.await("tried", func(r row) bool { return r.LastError != "" })
-			if r.State != c.state || !strings.Contains(r.LastError, c.says) || r.Erased != (c.state != store.Unsent) {
+			if r.State != c.state || !strings.Contains(r.LastError, c.says) || r.Erased != (c.state != store.PendingSMS) {
 				t.Errorf("the text is %+v, want %s because %s", r, c.state, c.says)
 			}
 			if strings.Contains(r.LastError, code) || strings.Contains(r.LastError, number[4:]) {
 				t.Errorf("the note tells too much: %s", r.LastError)
 			}
 			x.reported(event, c.news...)
-			if c.state != store.Unsent {
+			if c.state != store.PendingSMS {
 				return
 			}
 			if r.Attempted {
@@ -261,7 +264,7 @@ func TestAnUnavailableSMSProviderIsRetried(t *testing.T) {
 	x := open(t, func(cfg *notification.Config) { cfg.SMSProvider.Address = "http://127.0.0.1:1" })
 	x.order()
 	x.run(x.service)
-	if r := x.await("tried", func(r row) bool { return r.LastError != "" }); r.State != store.Unsent || r.Failures != 0 || r.Attempted {
+	if r := x.await("tried", func(r row) bool { return r.LastError != "" }); r.State != store.PendingSMS || r.Failures != 0 || r.Attempted {
 		t.Errorf("the text is %+v", r)
 	}
 }
@@ -283,7 +286,7 @@ func TestAnSMSIsRetriedUntilItsCodeExpires(t *testing.T) {
 	x.turn(5 * time.Minute)
 	x.provider.Answers(nil)
 	asked := len(x.provider.Asked())
-	if r := x.awaitState(store.Unwanted); !r.Erased || len(x.provider.Asked()) != asked {
+	if r := x.awaitState(store.Obsolete); !r.Erased || len(x.provider.Asked()) != asked {
 		t.Errorf("a late code was sent: %+v", r)
 	}
 	x.reported(event)
@@ -293,7 +296,7 @@ func TestAnExpiredCodeIsNotSent(t *testing.T) {
 	x := open(t)
 	x.order(func(e *events.ChallengeCreated) { e.ExpiresAt = x.now() })
 	x.run(x.service)
-	x.awaitState(store.Unwanted)
+	x.awaitState(store.Obsolete)
 	if len(x.provider.Asked()) != 0 {
 		t.Error("it was sent")
 	}
@@ -315,7 +318,7 @@ func TestAnSMSThatCannotBeSentIsReported(t *testing.T) {
 			event := x.order()
 			broken(x)
 			x.run(x.service)
-			x.awaitState(store.Broken)
+			x.awaitState(store.DeploymentError)
 			x.reported(event, events.SMSUnsendable)
 			if len(x.provider.Asked()) != 0 {
 				t.Error("it was sent")

@@ -61,12 +61,12 @@ func (s *Service) finalSMSState(outcome error) (state, result string) {
 		return store.Sent, "sent"
 	case outcome == nil:
 		return store.Delivered, "sent"
-	case errors.Is(outcome, errUnwanted):
-		return store.Unwanted, "unwanted"
+	case errors.Is(outcome, errObsolete):
+		return store.Obsolete, "unwanted"
 	case errors.As(outcome, &permanent):
 		return store.Failed, "failed"
 	case errors.As(outcome, &misconfigured):
-		return store.Broken, "broken"
+		return store.DeploymentError, "broken"
 	case isUnavailable(outcome), errors.Is(outcome, errSMSProviderBusy):
 		return "", ""
 	}
@@ -87,7 +87,7 @@ func (c *smsSender) send(ctx context.Context, d store.Delivery) error {
 		return fmt.Errorf("%w: the process that sent the request has ended", errNoSMSProviderAnswer)
 	}
 	if d.ExpiresAt == nil || !now.Before(*d.ExpiresAt) {
-		return errUnwanted
+		return errObsolete
 	}
 	code, err := c.s.ring.Open(d.TokenSealed, events.CodePurpose(d.ChallengeID))
 	if err != nil {
@@ -106,11 +106,11 @@ func (c *smsSender) abort() { c.provider.close() }
 // smsStatuses are what the event TextReported reports to the mfa service, by the final state
 // of a text message.
 var smsStatuses = map[string][]events.SMSStatus{
-	store.Sent:      {events.SMSAccepted},
-	store.Lost:      {events.SMSAccepted}, // the provider has probably accepted the message; a receipt may follow
-	store.Delivered: {events.SMSAccepted, events.SMSDelivered},
-	store.Failed:    {events.SMSAccepted, events.SMSFailed},
-	store.Broken:    {events.SMSUnsendable},
+	store.Sent:            {events.SMSAccepted},
+	store.Lost:            {events.SMSAccepted}, // the provider has probably accepted the message; a receipt may follow
+	store.Delivered:       {events.SMSAccepted, events.SMSDelivered},
+	store.Failed:          {events.SMSAccepted, events.SMSFailed},
+	store.DeploymentError: {events.SMSUnsendable},
 }
 
 // reportSMS emits what the mfa service has to know of a text message, in the transaction that
@@ -149,7 +149,7 @@ func (s *Service) RecordSMSReceipt(ctx context.Context, at id.Ref, r SMSReceipt)
 		before := d.State
 		d.State, d.LastError = state, reason
 		switch {
-		case before == store.Unsent && d.AttemptedAt != nil:
+		case before == store.PendingSMS && d.AttemptedAt != nil:
 			return s.finish(ctx, tx, s.sms, d, s.now())
 		case before != store.Sent && before != store.Lost:
 			return nil

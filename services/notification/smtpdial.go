@@ -19,7 +19,7 @@ import (
 // The steps at which a connection to a mail server fails.
 var (
 	errUnreachable = errors.New("connect to the mail server")
-	errProtocol    = errors.New("encrypt the connection to the mail server")
+	errTLS         = errors.New("encrypt the connection to the mail server")
 	errLogin       = errors.New("log in to the mail server")
 )
 
@@ -52,18 +52,18 @@ func (c *smtpClient) connect(ctx context.Context) (*smtp.Client, error) {
 	if err != nil {
 		return nil, stepError(errUnreachable, err)
 	}
-	below := &limitedConn{conn, maxServerOutput}
-	conn = below
+	limited := &limitedConn{conn, maxServerOutput}
+	conn = limited
 	if c.server.Encryption == ImplicitTLS {
-		encrypted := tls.Client(below, c.tls())
+		encrypted := tls.Client(limited, c.tls())
 		if err := encrypted.HandshakeContext(dialing); err != nil {
 			_ = conn.Close()
-			return nil, stepError(errProtocol, err)
+			return nil, stepError(errTLS, err)
 		}
 		conn = encrypted
 	}
 	c.mu.Lock()
-	c.conn = below
+	c.conn = limited
 	c.mu.Unlock()
 	if ctx.Err() != nil { // closeConn may have been called before c.conn was set
 		return nil, stepError(errUnreachable, ctx.Err())
@@ -88,10 +88,10 @@ func (c *smtpClient) encrypt(session *smtp.Client) error {
 		return nil
 	}
 	if offered, _ := session.Extension("STARTTLS"); offered {
-		return stepError(errProtocol, session.StartTLS(c.tls()))
+		return stepError(errTLS, session.StartTLS(c.tls()))
 	}
 	if c.server.Encryption == StartTLS {
-		return stepError(errProtocol, errors.New("it does not offer STARTTLS"))
+		return stepError(errTLS, errors.New("it does not offer STARTTLS"))
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (c *smtpClient) login(session *smtp.Client) error {
 		}
 		err := session.Auth(mechanism.auth)
 		if errors.Is(err, smtp.ErrUnencrypted) {
-			return stepError(errProtocol, errors.New("the password would go over an unencrypted connection"))
+			return stepError(errTLS, errors.New("the password would go over an unencrypted connection"))
 		}
 		return stepError(errLogin, err)
 	}

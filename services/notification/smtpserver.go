@@ -257,7 +257,7 @@ func (s *Service) testConnection(ctx context.Context, server MailServer) error {
 	case errors.Is(err, errLogin):
 		return apierr.SMTPCredentials.Because("%s:%d did not accept the username and the password, "+
 			"or offers no login by PLAIN, LOGIN, CRAM-MD5 or SCRAM-SHA-256", server.Host, server.Port)
-	case errors.Is(err, errProtocol):
+	case errors.Is(err, errTLS):
 		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the "+
 			"server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; "+
 			"without encryption no password is sent", server.Host, server.Port)

@@ -37,8 +37,10 @@ const (
 // this process adds wakes a worker at once.
 var pollInterval, maxPollInterval = time.Second, 4 * time.Second
 
-// errUnwanted ends a delivery that must not be sent: it becomes UNWANTED.
-var errUnwanted = errors.New("it is not wanted")
+// errObsolete ends a delivery that must not be sent any more (store.Obsolete): the account does not
+// exist, the workflow is off, the email address was verified meanwhile, the code of a text message
+// has expired, or the circuit breaker of an alert was closed.
+var errObsolete = errors.New("it is not wanted")
 
 // channel is a delivery channel: mails (mailchannel.go) or text messages (smschannel.go). Both
 // are leased, sent, recorded and purged by the same code; the fields are what differs.

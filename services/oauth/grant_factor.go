@@ -22,7 +22,7 @@ func (s *Service) secondFactorGrant(ctx context.Context, in TokenRequest) (Issue
 		refusal := apierr.Required.Because("one of the form fields state and challenge is required")
 		return IssuedTokens{}, withOAuthError(refusal, "invalid_request")
 	}
-	redeemed, err := s.peers.MFA.Redeem(ctx, mfaapi.Redeem{
+	redeemed, err := s.peers.MFA.VerifySecondStep(ctx, mfaapi.VerifySecondStep{
 		Tenant: in.Tenant, Application: in.Application, State: state, Challenge: href.Link{Href: challenge.Reveal()}, Code: code.Reveal(),
 	})
 	user := subject{redeemed.Account, redeemed.Organization}

@@ -25,10 +25,10 @@ const (
 )
 
 // ensureCertificates makes the certificate authority (development CA, ca.pem) at the
-// first start, and a server certificate (self-signed by that CA) for the host of the base
+// first start, and a server certificate (signed by that CA) for the host of the base
 // URL whenever there is none that is valid for it. With DOORWARD_TLS_CERT or
-// DOORWARD_TLS_KEY it makes nothing. The gateway loads the certificate:
-// gateway/domaincertificate.go.
+// DOORWARD_TLS_KEY it makes nothing. The gateway loads the certificate: gateway/app/tls.go,
+// pkg/certificate.
 func (s *standalone) ensureCertificates(baseURL string) error {
 	if s.source.Has("DOORWARD_TLS_CERT") || s.source.Has("DOORWARD_TLS_KEY") {
 		return nil

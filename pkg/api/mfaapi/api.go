@@ -20,13 +20,13 @@ type API interface {
 	// is reached, ChallengeFailures where every factor has used up its attempts.
 	BeginSecondStep(context.Context, BeginSecondStep) (SecondStep, error)
 
-	// Redeem verifies the code of a second step and returns the account whose login it
-	// completes. A state can be redeemed once. It returns apierr.CodeWrong, CodeExpired,
+	// VerifySecondStep verifies the code of a second step and returns the account whose login it
+	// completes. A state is accepted once. It returns apierr.CodeWrong, CodeExpired,
 	// ChallengeFinished, ChallengeFailures, FactorDisabled and PhoneDisabled, and
 	// Reference for a state of another application or tenant, for a state that has no
-	// challenge yet, and for a challenge of another tenant. A caller that redeems a
-	// challenge without a state must have checked the first step itself.
-	Redeem(context.Context, Redeem) (Redeemed, error)
+	// challenge yet, and for a challenge of another tenant. A caller that names a
+	// challenge in place of a state must have checked the first step itself.
+	VerifySecondStep(context.Context, VerifySecondStep) (CompletedLogin, error)
 }
 
 // The types of factor, as clients write them.
@@ -69,9 +69,9 @@ type Factor struct {
 	State secure.Secret `json:"state,omitempty"`
 }
 
-// Redeem is the request to verify the code of a second step. State or Challenge says which
-// challenge the code answers.
-type Redeem struct {
+// VerifySecondStep is the request to verify the code of a second step. State or Challenge says
+// which challenge the code answers.
+type VerifySecondStep struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application"`
 	State       secure.Secret `json:"state,omitempty"`
@@ -79,8 +79,8 @@ type Redeem struct {
 	Code        string        `json:"code"`
 }
 
-// Redeemed is a completed login.
-type Redeemed struct {
+// CompletedLogin has the account of a login whose second step has succeeded.
+type CompletedLogin struct {
 	Account      id.ID `json:"account"`
 	Organization id.ID `json:"organization,omitzero"`
 }

@@ -23,8 +23,8 @@ func (c client) BeginSecondStep(ctx context.Context, in BeginSecondStep) (Second
 	return rpc.Call[BeginSecondStep, SecondStep](ctx, c.Peer, "mfa.Demand", in)
 }
 
-func (c client) Redeem(ctx context.Context, in Redeem) (Redeemed, error) {
-	return rpc.Call[Redeem, Redeemed](ctx, c.Peer, "mfa.Redeem", in)
+func (c client) VerifySecondStep(ctx context.Context, in VerifySecondStep) (CompletedLogin, error) {
+	return rpc.Call[VerifySecondStep, CompletedLogin](ctx, c.Peer, "mfa.Redeem", in)
 }
 
 func (c client) FactorsOf(ctx context.Context, in id.Ref) (AccountFactors, error) {
@@ -46,7 +46,7 @@ func (c client) AnswerFactor(ctx context.Context, in AnswerFactor) (Challenged, 
 // Serve answers the calls of a Client.
 func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "mfa.Demand", api.BeginSecondStep)
-	rpc.Serve(router, "mfa.Redeem", api.Redeem)
+	rpc.Serve(router, "mfa.Redeem", api.VerifySecondStep)
 	rpc.Serve(router, "mfa.FactorsOf", api.FactorsOf)
 	rpc.Serve(router, "mfa.EnrollFactor", api.EnrollFactor)
 	rpc.Serve(router, "mfa.ChallengeFactor", api.ChallengeFactor)

@@ -30,7 +30,9 @@ type DeadLetter struct {
 	message kafka.Message
 }
 
-// Inspector reads the topics and consumer groups of a deployment, for the commands of standalone.
+// Inspector reads the topics and consumer groups of a deployment, and changes their offsets, for the
+// commands of operators (deploy/standalone/app): consumer lag, dead letters (deadletters.go), and the
+// reset of offsets after a restore (rewind.go).
 type Inspector struct {
 	cfg    Config
 	client *kafka.Client
@@ -109,8 +111,8 @@ func (i *Inspector) Lag(ctx context.Context, service string) (events int64, err 
 	if err != nil || len(topics) == 0 {
 		return 0, err
 	}
-	spans, err := i.uncommitted(ctx, Topic(service), topics)
-	for _, partitions := range spans {
+	ranges, err := i.uncommitted(ctx, Topic(service), topics)
+	for _, partitions := range ranges {
 		for _, s := range partitions {
 			events += max(0, s.end-s.next)
 		}
@@ -135,15 +137,19 @@ func (i *Inspector) eachPartition(
 	if err != nil || len(topics) == 0 {
 		return err
 	}
-	spans, err := i.uncommitted(ctx, resolvedGroup, topics)
+	ranges, err := i.uncommitted(ctx, resolvedGroup, topics)
 	if err != nil {
 		return err
 	}
-	for topic, partitions := range spans {
+	for topic, partitions := range ranges {
 		for partition, s := range partitions {
-			letters, err := i.readDeadLetters(ctx, topic, partition, s)
+			messages, err := i.readMessages(ctx, topic, partition, s)
 			if err != nil {
 				return err
+			}
+			var letters []DeadLetter
+			for _, message := range messages {
+				letters = append(letters, deadLetterOf(message))
 			}
 			if err := do(topic, partition, s, letters); err != nil {
 				return err
@@ -153,7 +159,8 @@ func (i *Inspector) eachPartition(
 	return nil
 }
 
-func (i *Inspector) readDeadLetters(ctx context.Context, topic string, partition int, s offsetRange) (list []DeadLetter, err error) {
+// readMessages reads the messages of a partition that are in a range of its offsets.
+func (i *Inspector) readMessages(ctx context.Context, topic string, partition int, s offsetRange) (list []kafka.Message, err error) {
 	for next := s.next; next < s.end; {
 		answer, err := i.client.Fetch(ctx, &kafka.FetchRequest{
 			Topic: topic, Partition: partition, Offset: next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
@@ -176,11 +183,14 @@ func (i *Inspector) readDeadLetters(ctx context.Context, topic string, partition
 			if record.Offset < next || record.Offset >= s.end {
 				continue
 			}
-			letter, err := deadLetterOf(topic, record)
-			if err != nil {
+			message := kafka.Message{Topic: topic, Headers: record.Headers, Time: record.Time}
+			if message.Key, err = kafka.ReadAll(record.Key); err != nil {
 				return nil, err
 			}
-			list, next = append(list, letter), record.Offset+1
+			if message.Value, err = kafka.ReadAll(record.Value); err != nil {
+				return nil, err
+			}
+			list, next = append(list, message), record.Offset+1
 		}
 		if next == before {
 			return list, nil // the rest of the range was deleted by the broker
@@ -189,20 +199,15 @@ func (i *Inspector) readDeadLetters(ctx context.Context, topic string, partition
 	return list, nil
 }
 
-func deadLetterOf(topic string, record *kafka.Record) (letter DeadLetter, err error) {
-	letter = DeadLetter{Topic: strings.TrimSuffix(topic, deadLetterTopic("")), At: record.Time}
-	letter.message = kafka.Message{Topic: topic, Headers: record.Headers}
-	if letter.message.Key, err = kafka.ReadAll(record.Key); err != nil {
-		return letter, err
-	}
-	if letter.message.Value, err = kafka.ReadAll(record.Value); err != nil {
-		return letter, err
-	}
+// deadLetterOf describes a message of a topic of dead letters.
+func deadLetterOf(message kafka.Message) DeadLetter {
+	letter := DeadLetter{Topic: strings.TrimSuffix(message.Topic, deadLetterTopic("")), At: message.Time, message: message}
+	letter.message.Time = time.Time{} // a message that is sent again has the time at which it is sent
 	var e events.Envelope
 	if json.Unmarshal(letter.message.Value, &e) == nil {
 		letter.Event, letter.ID, letter.At = e.Type, e.ID.String(), e.At
 	}
-	for _, header := range record.Headers {
+	for _, header := range message.Headers {
 		switch header.Key {
 		case "group":
 			letter.Group = string(header.Value)
@@ -210,7 +215,7 @@ func deadLetterOf(topic string, record *kafka.Record) (letter DeadLetter, err er
 			letter.Error = string(header.Value)
 		}
 	}
-	return letter, nil
+	return letter
 }
 
 // Resolve removes the chosen dead letters from the list, and with retry sends them to their topic

@@ -37,8 +37,9 @@ func (p *partition) labels() metric.MeasurementOption {
 		attribute.String("topic", p.topic), attribute.Int("partition", p.number))
 }
 
-// reportLag updates the lag of the partitions of this process whose handler is busy or blocked each
-// lagInterval, until ctx ends. Of the other partitions the answer to the fetch in flight tells the lag.
+// reportLag updates the lag of partitions each lagInterval, until ctx ends. It asks the broker only for
+// partitions without a fetch in flight, whose handler is busy or blocked: recordLag reports the lag of
+// the others by the answer to their fetch.
 func (c *consumer) reportLag(ctx context.Context) {
 	for wait(ctx, c.outbox.lagInterval) == nil {
 		if err := c.updateLag(ctx); err != nil && ctx.Err() == nil {

@@ -107,8 +107,8 @@ func (p *partition) fetch(ctx context.Context) (messages []kafka.Message, err er
 		return nil, fmt.Errorf("fetch from Kafka: %w", err)
 	}
 	if next == kafka.FirstOffset && len(messages) == 0 {
-		// The partition is empty. For a fetch from FirstOffset the client first asks for its number; for this
-		// number it does not.
+		// The partition is empty. kafka-go resolves FirstOffset by an extra ListOffsets request before
+		// each fetch; the real offset saves it.
 		p.next.Store(answer.HighWatermark)
 		p.committed = answer.HighWatermark
 	}

@@ -53,13 +53,13 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 			return 0, 0, err
 		}
 	}
-	spans, err := i.offsetsSince(ctx, topics, to.Add(-rewindMargin))
+	ranges, err := i.offsetsSince(ctx, topics, to.Add(-rewindMargin))
 	if err != nil {
 		return 0, 0, err
 	}
 	for service, db := range reading {
 		undone := func(e events.Envelope) bool { return e.At.After(to) && !waiting[e.ID] }
-		n, m, err := i.rewindGroup(ctx, Topic(service), db, topics, spans, undone)
+		n, m, err := i.rewindGroup(ctx, Topic(service), db, topics, ranges, undone)
 		again, skipped = again+n, skipped+m
 		if err != nil {
 			return again, skipped, fmt.Errorf("%s: %w", service, err)
@@ -94,10 +94,10 @@ func (i *Inspector) offsetsSince(ctx context.Context, topics map[string][]int, f
 }
 
 // rewindGroup marks the events as skipped for which undone returns true, by recording them as seen in
-// the database of the group, and commits the offset of the beginning of spans in each partition of
+// the database of the group, and commits the offset at which its range begins in each partition of
 // which the group has committed a later offset.
 func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, topics map[string][]int,
-	spans map[string]map[int]offsetRange, undone func(events.Envelope) bool,
+	ranges map[string]map[int]offsetRange, undone func(events.Envelope) bool,
 ) (again, skipped int, err error) {
 	committed, err := i.committed(ctx, group, topics)
 	if err != nil {
@@ -106,17 +106,17 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 	commits := map[string][]kafka.OffsetCommit{}
 	for topic, partitions := range topics {
 		for _, p := range partitions {
-			s := spans[topic][p]
+			s := ranges[topic][p]
 			// A group without a committed offset does not read the partition, or will read
 			// all of it.
 			offset, hasRead := committed[topic][p]
-			messages, err := i.readDeadLetters(ctx, topic, p, s)
+			messages, err := i.readMessages(ctx, topic, p, s)
 			if err != nil {
 				return again, skipped, err
 			}
 			for _, m := range messages {
 				var e events.Envelope
-				if json.Unmarshal(m.message.Value, &e) != nil || !undone(e) {
+				if json.Unmarshal(m.Value, &e) != nil || !undone(e) {
 					if hasRead {
 						again++
 					}

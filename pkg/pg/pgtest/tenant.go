@@ -32,7 +32,7 @@ var allowedAcrossTenants = []struct {
 	{regexp.MustCompile(`SELECT tenant_id FROM api_key_routes WHERE id = \$1`), "a key leads to its tenant"},
 	{regexp.MustCompile(`SELECT count\(\*\) FROM sign_ups WHERE (email_folded|address_hash) = \$1 AND`), "a sign-up has no tenant yet"},
 	{regexp.MustCompile(`substring\(\w+ FOR length\(\$1::bytea\)\) <> \$1::bytea LIMIT \$2 FOR UPDATE$`),
-		"the resealer takes a batch of all tenants by their seals"},
+		"the key rotation takes a batch of all tenants by the master key of their sealed values"},
 }
 
 var (

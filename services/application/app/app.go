@@ -52,7 +52,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))
-	s.Go("notifications", s.DB.Listen)
+	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("purge", svc.Purger())
 	s.Consume(data.Outbox(), cfg.Events, application.EventSources, svc.Handlers()...)
 

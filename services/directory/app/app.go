@@ -59,7 +59,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	s.Go("purge", svc.Purger)
 	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Go("syncs", svc.SyncWorker)
-	s.Go("notifications", s.DB.Listen)
+	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)

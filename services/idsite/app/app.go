@@ -48,8 +48,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 		return nil, err
 	}
 	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
-		Base: s.Base, Shared: s.Shared, Title: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix, ClientSuffix: clientSuffix,
-		SignUp: cfg.SignUp,
+		Base: s.Base, Shared: s.Shared, AliasTitle: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix,
+		ClientSuffix: clientSuffix, SignUp: cfg.SignUp,
 	})
 	guard, err := cfg.Outbound.Open()
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	}
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
 	s.Go("purge", svc.Purger)
-	s.Go("notifications", s.DB.Listen)
+	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, idsite.Sealed...))
 	idsiteapi.Serve(rest.Contract(s.HTTP), svc)
 	if err := idsiterest.Mount(s.HTTP, svc, s.Base); err != nil {

@@ -32,19 +32,19 @@ var (
 var Policy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(style) +
 	"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// readTexts reads the texts that the package screens does not have, by language.
+// readTexts reads the texts of this package, by language: those that the package screens lacks.
 func readTexts() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, language := range screens.Languages {
 		content, err := files.ReadFile("texts/" + language + ".json")
-		own := map[string]string{}
+		read := map[string]string{}
 		if err == nil {
-			err = json.Unmarshal(content, &own)
+			err = json.Unmarshal(content, &read)
 		}
 		if err != nil {
 			panic(err) // an embedded file, which a test reads
 		}
-		all[language] = own
+		all[language] = read
 	}
 	return all
 }
@@ -52,8 +52,8 @@ func readTexts() map[string]map[string]string {
 // Text returns the text of a key in a language. values are names and values in turn: each {name} in
 // the text is replaced by its value.
 func Text(language, key string, values ...string) string {
-	text, own := texts[language][key]
-	if !own {
+	text, found := texts[language][key]
+	if !found {
 		text = screens.Text(language, key)
 	}
 	for i := 0; i+1 < len(values); i += 2 {

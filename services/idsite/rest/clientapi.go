@@ -171,7 +171,7 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 // deployment has an alias (docs/interface/conventions.md#the-alias).
 func (h *handlers) agentHeader() string {
 	const neutral = "X-Service-Agent"
-	if own := "X-" + h.title + "-Agent"; own != neutral {
+	if own := "X-" + h.aliasTitle + "-Agent"; own != neutral {
 		return own + ", " + neutral
 	}
 	return neutral

@@ -159,8 +159,8 @@ func passwordRules(t translator, rules directoryapi.RegistrationRules, password 
 	return out
 }
 
-// renderLinkError is renderError for a mailed link. next is the key of the text that says what to do
-// about an invalid link.
+// renderLinkError does the work of renderError. next is the key of the text on the page of an
+// expired link that says what to do.
 func (h *handlers) renderLinkError(c *fiber.Ctx, err error, next string) error {
 	refusal := apierr.From(err)
 	switch {

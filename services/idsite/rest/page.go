@@ -57,7 +57,8 @@ func (h *handlers) readForm(c *fiber.Ctx) (url.Values, error) {
 	return form, nil
 }
 
-// renderError answers an error with a page. An error of this service (5xx) is returned.
+// renderError answers an error with a page: the error page, or for apierr.NotFound the page of an
+// expired link. It returns an error of this service (5xx), which the error handler answers.
 func (h *handlers) renderError(c *fiber.Ctx, err error) error {
 	return h.renderLinkError(c, err, "anotherLink")
 }

@@ -26,7 +26,7 @@ const redirectHeaderSuffix = "-SSO-Redirect-Location"
 
 type pageAPIKey struct{}
 
-// mountPageAPI adds the endpoints that hosted pages call with a session token (browser transport).
+// mountPageAPI adds the session-token API of the hosted pages: what they call with a session token.
 // The gateway forwards requests to paths of the management API here, below /session, if their
 // Authorization is Bearer.
 func (h *handlers) mountPageAPI(app *fiber.App) {

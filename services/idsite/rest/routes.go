@@ -25,7 +25,7 @@ import (
 type handlers struct {
 	svc            *idsite.Service
 	base           href.Base
-	title          string // the name of the product in headers
+	aliasTitle     string // the alias of the deployment as headers have it
 	redirectHeader string // header with the address to which a page redirects its browser
 	screens        *screens.Screens
 }
@@ -36,7 +36,7 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	if err != nil {
 		return err
 	}
-	h := &handlers{svc: svc, base: base, title: svc.Title(), redirectHeader: svc.Title() + redirectHeaderSuffix, screens: built}
+	h := &handlers{svc: svc, base: base, aliasTitle: svc.AliasTitle(), redirectHeader: svc.AliasTitle() + redirectHeaderSuffix, screens: built}
 	v1 := app.Group("/v1")
 
 	sites := rest.List(store.Sites, svc.ListSites, h.siteView)

@@ -21,7 +21,7 @@ import (
 const HostHeader = "X-Doorward-Host"
 
 // serveHostedPages serves the hosted login page and its files at the domain of a tenant: custom pages
-// from its Git repository, else the built-in pages (../screens).
+// from its Git repository, else the built-in pages (../screens). No page can be framed (clickjacking).
 func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 	site, err := h.svc.SiteOfHost(c.UserContext(), c.Get(HostHeader))
 	if err != nil {

@@ -53,7 +53,8 @@ func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 		change(&called)
 	}
 	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), called, ring, now, idsite.Config{
-		Base: base, Title: "Service", Product: "Doorward", Suffix: "localhost", ClientSuffix: "apps.localhost", SignUp: !strings.Contains(t.Name(), "SignUpIsOff"),
+		Base: base, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost", ClientSuffix: "apps.localhost",
+		SignUp: !strings.Contains(t.Name(), "SignUpIsOff"),
 	})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
 	if err := idsiterest.Mount(app, svc, base); err != nil {

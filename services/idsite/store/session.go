@@ -19,7 +19,7 @@ type Session struct {
 	PasswordModifiedAt *time.Time                // of the account when the session began; a new password ends the session
 	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
 	CreatedAt          time.Time
-	IdleAt             time.Time // idle timeout: the session ends unless it is used before
+	IdleExpiresAt      time.Time `db:"idle_at"` // idle timeout: the session ends then, unless it is used before
 	ExpiresAt          time.Time // absolute timeout
 }
 
@@ -42,14 +42,14 @@ func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now t
 // InsertSession adds a session with the commit.
 func (tx *Tx) InsertSession(_ context.Context, s Session) error {
 	tx.Queue(`INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.SAMLSession, s.CreatedAt, s.IdleAt, s.ExpiresAt,
+		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.SAMLSession, s.CreatedAt, s.IdleExpiresAt, s.ExpiresAt,
 		s.FactorType)
 	return nil
 }
 
 // ExtendSession sets a new idle timeout of a session, with the commit.
-func (tx *Tx) ExtendSession(_ context.Context, tenant id.ID, session []byte, idleAt time.Time) error {
-	tx.Queue(`UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleAt)
+func (tx *Tx) ExtendSession(_ context.Context, tenant id.ID, session []byte, idleExpiresAt time.Time) error {
+	tx.Queue(`UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleExpiresAt)
 	return nil
 }
 

@@ -42,7 +42,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Consume(data.Outbox(), cfg.Events, mfa.Sources, svc.Handlers()...)
-	s.Go("notifications", s.DB.Listen)
+	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, mfa.Sealed...))
 	s.Go("purge", svc.Purger)
 

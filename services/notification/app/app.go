@@ -45,7 +45,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Go("senders", svc.Send)
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Consume(data.Outbox(), cfg.Events, notification.Sources, svc.Handlers()...)
-	s.Go("notifications", s.DB.Listen)
+	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, notification.Sealed...))
 
 	notificationrest.Mount(s.HTTP, svc, s.Base)

@@ -17,17 +17,18 @@ const (
 	SMS  = "TEXT"
 )
 
-// The states of a delivery. A mail is WAITING and a text message UNSENT until it is done. A
-// text message that is SENT or LOST can still become DELIVERED or FAILED by a receipt.
+// The states of a delivery. A mail is pending as WAITING and a text message as UNSENT, until it has
+// a final state: an earlier release, which knows no text messages, sends all that is WAITING. A text
+// message that is SENT or LOST can still become DELIVERED or FAILED by a receipt.
 const (
-	Waiting   = "WAITING"
-	Unsent    = "UNSENT"
-	Sent      = "SENT"      // the mail server or the provider has accepted it
-	Lost      = "LOST"      // there was no answer: the provider may have accepted it
-	Delivered = "DELIVERED" // the provider has confirmed the delivery
-	Unwanted  = "UNWANTED"  // not sent: there is no such account, the workflow is off, or the code has expired
-	Failed    = "FAILED"    // refused permanently, or given up after maxDeliveryAge
-	Broken    = "BROKEN"    // it could not be sent, for a reason of this deployment
+	PendingMail     = "WAITING"
+	PendingSMS      = "UNSENT"
+	Sent            = "SENT"      // the mail server or the provider has accepted it
+	Lost            = "LOST"      // there was no answer: the provider may have accepted it
+	Delivered       = "DELIVERED" // the provider has confirmed the delivery
+	Obsolete        = "UNWANTED"  // not sent, because there is no need any more (errObsolete)
+	Failed          = "FAILED"    // refused permanently, or given up after maxDeliveryAge
+	DeploymentError = "BROKEN"    // a text message that could not be sent, for a reason of this deployment
 )
 
 // Delivery is one mail or text message to one account, which an event asks for.
@@ -101,8 +102,8 @@ func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
 
 // Skip says which deliveries a worker must not lease now.
 type Skip struct {
-	Tenants   []id.ID // those of these tenants; never nil
-	OwnServer bool    // those of all tenants that have a mail server of their own
+	Tenants      []id.ID // those of these tenants; never nil
+	TenantServer bool    // those of all tenants whose mails go through a mail server of their own
 }
 
 // LeaseDelivery leases a due delivery of a kind for an attempt until a time, or returns
@@ -119,7 +120,8 @@ func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, attempt id.
 }
 
 // leaseAfter is LeaseDelivery for the tenants whose id is greater than after. It goes from
-// tenant to tenant along the index (loose index scan), not through all deliveries of a tenant.
+// tenant to tenant along the index (loose index scan), not through all deliveries of a tenant. An SMTP
+// server with left_at has an open circuit breaker (Circuit.OpenedAt): mails do not go through it.
 func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `WITH RECURSIVE tenants AS (
 			(SELECT tenant_id FROM deliveries WHERE kind = $4 AND finished_at IS NULL
@@ -138,7 +140,7 @@ func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID,
 			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
 				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
 			LIMIT 1)
-		RETURNING `+deliveryColumns, now, until, attempt, kind, skip.Tenants, skip.OwnServer, after)
+		RETURNING `+deliveryColumns, now, until, attempt, kind, skip.Tenants, skip.TenantServer, after)
 }
 
 // RenewLease renews the lease until a later time. It changes nothing once another worker has

@@ -45,6 +45,7 @@ type Circuit struct {
 const (
 	smtpServerFields = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status,
 		created_at, modified_at`
+	// The column of OpenedAt is left_at: mails have left the server since then.
 	smtpServerColumns = smtpServerFields + `, failures, left_at AS opened_at, probe_at, probes`
 )
 

@@ -101,22 +101,22 @@ func (l login) demand(t *testing.T, types ...string) mfaapi.SecondStep {
 	return out
 }
 
-func (l login) redeem(t *testing.T, state secure.Secret, code string) (mfaapi.Redeemed, error) {
-	return l.API.Redeem(t.Context(), mfaapi.Redeem{Tenant: l.tenant, Application: l.application, State: state, Code: code})
+func (l login) redeem(t *testing.T, state secure.Secret, code string) (mfaapi.CompletedLogin, error) {
+	return l.API.VerifySecondStep(t.Context(), mfaapi.VerifySecondStep{Tenant: l.tenant, Application: l.application, State: state, Code: code})
 }
 
 // passes wants a code to complete the login.
 func (l login) passes(t *testing.T, state secure.Secret, code string) {
 	t.Helper()
 	got, err := l.redeem(t, state, code)
-	if want := (mfaapi.Redeemed{Account: l.account, Organization: l.organization}); err != nil || got != want {
+	if want := (mfaapi.CompletedLogin{Account: l.account, Organization: l.organization}); err != nil || got != want {
 		t.Errorf("the login is %+v, %v; want %+v", got, err, want)
 	}
 }
 
 func (l login) refused(t *testing.T, state secure.Secret, code string, want error) {
 	t.Helper()
-	if got, err := l.redeem(t, state, code); !errors.Is(err, want) || got != (mfaapi.Redeemed{}) {
+	if got, err := l.redeem(t, state, code); !errors.Is(err, want) || got != (mfaapi.CompletedLogin{}) {
 		t.Errorf("the login is %+v, %v; want %v", got, err, want)
 	}
 }
@@ -257,8 +257,9 @@ func challenges(t *testing.T, l login) {
 	l.Phone(t, l.tenant, l.account, number)
 	challenge := l.Challenge(t, l.tenant, l.account)
 	code := l.Sent(t, l.tenant, l.account)
-	try := func(tenant id.ID, challenge href.Link) (mfaapi.Redeemed, error) {
-		return l.API.Redeem(t.Context(), mfaapi.Redeem{Tenant: tenant, Application: l.application, Challenge: challenge, Code: code})
+	try := func(tenant id.ID, challenge href.Link) (mfaapi.CompletedLogin, error) {
+		in := mfaapi.VerifySecondStep{Tenant: tenant, Application: l.application, Challenge: challenge, Code: code}
+		return l.API.VerifySecondStep(t.Context(), in)
 	}
 	stranger, _ := l.Account(t)
 	for _, c := range []struct {
@@ -276,7 +277,7 @@ func challenges(t *testing.T, l login) {
 			t.Errorf("%s: %+v, %v", c.what, got, err)
 		}
 	}
-	if got, err := try(l.tenant, challenge); err != nil || got != (mfaapi.Redeemed{Account: l.account}) {
+	if got, err := try(l.tenant, challenge); err != nil || got != (mfaapi.CompletedLogin{Account: l.account}) {
 		t.Errorf("the login is %+v, %v", got, err)
 	}
 	if got, err := try(l.tenant, challenge); !errors.Is(err, apierr.ChallengeFinished) {
@@ -285,7 +286,7 @@ func challenges(t *testing.T, l login) {
 	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
 	challenge = l.Challenge(t, l.tenant, l.account)
 	code = shown()
-	if got, err := try(l.tenant, challenge); err != nil || got != (mfaapi.Redeemed{Account: l.account}) {
+	if got, err := try(l.tenant, challenge); err != nil || got != (mfaapi.CompletedLogin{Account: l.account}) {
 		t.Errorf("the login by an authenticator's challenge is %+v, %v", got, err)
 	}
 }

@@ -36,7 +36,7 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 	return fault.Call(&s.Injector, &s.mu, "EnrollFactor", func() (out mfaapi.EnrolledFactor, err error) {
 		begun := &challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: in.Tenant, Application: in.Application, Account: in.Account}}
 		if in.State != "" {
-			if begun = s.asked(mfaapi.Redeem{Tenant: in.Tenant, Application: in.Application, State: in.State}); begun == nil {
+			if begun = s.asked(mfaapi.VerifySecondStep{Tenant: in.Tenant, Application: in.Application, State: in.State}); begun == nil {
 				return out, apierr.Reference
 			}
 			if begun.factor != nil {
@@ -68,7 +68,7 @@ func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) 
 			Tenant: in.Tenant, Application: in.Application, Account: in.Account, Types: in.Types,
 		}
 		if in.State != "" {
-			begun := s.asked(mfaapi.Redeem{Tenant: in.Tenant, Application: in.Application, State: in.State})
+			begun := s.asked(mfaapi.VerifySecondStep{Tenant: in.Tenant, Application: in.Application, State: in.State})
 			switch {
 			case begun == nil || begun.factor == nil:
 				return out, apierr.Reference

@@ -130,20 +130,20 @@ func (s *Service) newCode() string {
 	return fmt.Sprintf("%06d", 123456+s.codes)
 }
 
-// Redeem checks a code, once.
-func (s *Service) Redeem(_ context.Context, in mfaapi.Redeem) (mfaapi.Redeemed, error) {
-	return fault.Call(&s.Injector, &s.mu, "Redeem", func() (mfaapi.Redeemed, error) {
+// VerifySecondStep checks a code, once.
+func (s *Service) VerifySecondStep(_ context.Context, in mfaapi.VerifySecondStep) (mfaapi.CompletedLogin, error) {
+	return fault.Call(&s.Injector, &s.mu, "VerifySecondStep", func() (mfaapi.CompletedLogin, error) {
 		c := s.asked(in)
 		switch {
 		case c == nil || !c.isOpen:
-			return mfaapi.Redeemed{}, apierr.Reference
+			return mfaapi.CompletedLogin{}, apierr.Reference
 		case !s.mayPass(c.BeginSecondStep, c.factor):
-			return mfaapi.Redeemed{}, apierr.CodeExpired
+			return mfaapi.CompletedLogin{}, apierr.CodeExpired
 		}
 		if right, err := s.check(c, in.Code); err != nil || !right {
-			return mfaapi.Redeemed{}, cmp.Or(err, error(apierr.CodeWrong))
+			return mfaapi.CompletedLogin{}, cmp.Or(err, error(apierr.CodeWrong))
 		}
-		return mfaapi.Redeemed{Account: c.Account, Organization: c.Organization}, nil
+		return mfaapi.CompletedLogin{Account: c.Account, Organization: c.Organization}, nil
 	})
 }
 
@@ -165,7 +165,7 @@ func (s *Service) check(c *challenge, code string) (right bool, err error) {
 }
 
 // asked returns the challenge of a state or an href, or nil.
-func (s *Service) asked(in mfaapi.Redeem) *challenge {
+func (s *Service) asked(in mfaapi.VerifySecondStep) *challenge {
 	i := slices.IndexFunc(s.challenges, func(c *challenge) bool {
 		if in.State != "" {
 			return c.state == in.State && c.Tenant == in.Tenant && c.Application == in.Application

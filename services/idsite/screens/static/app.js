@@ -2,7 +2,7 @@
 // address; its page is a function in screens/ that returns elements and calls the service
 // through session.js.
 import { h, t } from './form.js';
-import { api, application as load, begin, begun, claims, took } from './session.js';
+import { api, application as load, begin, begun, claims, consumeTokenFromURL } from './session.js';
 import { forgot, login, register, reset, unverified, verify } from './screens/password.js';
 import { afterPassword, mfaSetup, mfaVerify } from './screens/mfa.js';
 
@@ -31,7 +31,7 @@ async function show() {
   try {
     const application = await load();
     const account = Object.keys(claims().scope?.account ?? {})[0];
-    if (account && (redirect.test(path) || path === '/' && took())) { // a single sign-on session that needs a second step
+    if (account && (redirect.test(path) || path === '/' && consumeTokenFromURL())) { // a single sign-on session that needs a second step
       const replace = (next) => location.replace(`#${next}`); // the back button must not lead here again
       await afterPassword(`${claims().app_href.split('/applications/')[0]}/accounts/${account}`, path === '/' ? go : replace);
       return;
@@ -81,17 +81,17 @@ function accent(colour) {
 }
 
 function showFailure(failure) {
-  const over = failure.over === true;
+  const ended = failure.ended === true;
   const back = failure.back;
   main.replaceChildren(...[
     main.querySelector('header'), // has the name of the application, if that is known
-    h('h1', { tabindex: '-1' }, t(over ? 'overTitle' : 'errorTitle')),
-    h('p', {}, t(over ? 'overText' : failure.status === 0 ? 'offline' : failure.status === 429 ? 'tooMany' : 'errorText')),
+    h('h1', { tabindex: '-1' }, t(ended ? 'overTitle' : 'errorTitle')),
+    h('p', {}, t(ended ? 'overText' : failure.status === 0 ? 'offline' : failure.status === 429 ? 'tooMany' : 'errorText')),
     back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
-    over ? null : h('button', { class: 'primary', onclick: show }, t('again')),
+    ended ? null : h('button', { class: 'primary', onclick: show }, t('again')),
   ].filter(Boolean));
   main.removeAttribute('aria-busy');
-  document.title = t(over ? 'overTitle' : 'errorTitle');
+  document.title = t(ended ? 'overTitle' : 'errorTitle');
   main.querySelector('h1').focus();
 }
 
@@ -99,11 +99,11 @@ addEventListener('hashchange', () => {
   if (begin()) show();
 });
 addEventListener('unhandledrejection', (event) => {
-  if (event.reason?.over) {
+  if (event.reason?.ended) {
     event.preventDefault();
     showFailure(event.reason);
   }
 });
 
 if (begun) show();
-else showFailure({ over: true, back: null, api });
+else showFailure({ ended: true, back: null, api });

@@ -163,7 +163,7 @@ export function form({ fields, button, submit, extra = null }) {
     try {
       await submit();
     } catch (failure) {
-      if (failure.over) throw failure;
+      if (failure.ended) throw failure;
       alert.textContent = refusal(failure);
       fields.find((each) => each.input.type === 'password' || each.input.name === 'code')?.input.select();
     } finally {

@@ -1,25 +1,25 @@
 // The session of a hosted login: every call has a session token, and every answer has the next
 // one. The last answer has the address to return to instead
-// (docs/interface/id-site.md#browser-transport).
+// (docs/interface/id-site.md#session-token-api).
 
 const storageKey = 'session';
 export const api = document.querySelector('meta[name=api]').content;
 
-// Failure is the error of a call. A status of 0 means that there was no answer; over means
+// Failure is the error of a call. A status of 0 means that there was no answer; ended means
 // that the session has ended.
 export class Failure extends Error {
-  constructor(status, body, over, back) {
+  constructor(status, body, ended, back) {
     super(body?.message ?? '');
     this.status = status;
     this.code = body?.code ?? 0;
     this.developerMessage = body?.developerMessage ?? '';
-    this.over = over;
+    this.ended = ended;
     this.back = back; // where to return to, or null
   }
 }
 
 let token = null;
-let fresh = false; // the token came with the address
+let tokenFromURL = false; // the token came in the fragment of the URL, and not from the storage
 
 // begin reads the session token from the address, and removes it there, or after a reload
 // from the storage of this tab.
@@ -27,7 +27,7 @@ export function begin() {
   const sent = /[?&]jwt=([^&]+)/.exec(location.hash)?.[1];
   if (sent) {
     token = decodeURIComponent(sent);
-    fresh = true;
+    tokenFromURL = true;
     setTimeout(() => { // the first use of the storage may be slow in a browser
       sessionStorage.clear();
       keep(token);
@@ -39,10 +39,11 @@ export function begin() {
   return token !== null;
 }
 
-// took reports whether the session token came with the address. It is true once.
-export function took() {
-  const first = fresh;
-  fresh = false;
+// consumeTokenFromURL reports whether the session token came in the fragment of the URL. It
+// returns true once.
+export function consumeTokenFromURL() {
+  const first = tokenFromURL;
+  tokenFromURL = false;
   return first;
 }
 

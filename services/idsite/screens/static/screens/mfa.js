@@ -148,7 +148,7 @@ async function challenge(factor) {
       at = (await call('POST', factor.challenges.href, {})).body.href;
       status.textContent = t('codeSentAgain');
     } catch (failure) {
-      if (failure.over) throw failure;
+      if (failure.ended) throw failure;
       status.textContent = refusal(failure);
     } finally {
       setTimeout(() => { again.disabled = false; }, 10_000);

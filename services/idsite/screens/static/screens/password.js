@@ -57,7 +57,7 @@ export function providers(claims, model) {
       if (providerId === 'saml') await call('GET', `${claims.app_href}/saml/sso/idpRedirect?accountStore.href=${encodeURIComponent(href)}`);
       else await call('POST', `${claims.app_href}/loginAttempts`, { type: 'provider', accountStore: { href } });
     } catch (failure) {
-      if (failure.over) throw failure;
+      if (failure.ended) throw failure;
       alert.textContent = refusal(failure);
     } finally {
       button.disabled = false;
@@ -135,7 +135,7 @@ export async function reset({ application, model, claims, go }) {
     if (!token) throw new Failure(404, null, false, null);
     at = (await call('GET', `${application.passwordResetTokens.href}/${encodeURIComponent(token)}`)).body.href;
   } catch (failure) {
-    if (failure.over || failure.status !== 404) throw failure;
+    if (failure.ended || failure.status !== 404) throw failure;
     go('/forgot/retry');
     return [h('h1', {}, t('resetTitle'))];
   }
@@ -163,7 +163,7 @@ export async function verify({ claims }) {
   try {
     await call('POST', `${api}/v1/accounts/emailVerificationTokens/${encodeURIComponent(claims.sp_token)}`);
   } catch (failure) {
-    if (failure.over || failure.status !== 404) throw failure;
+    if (failure.ended || failure.status !== 404) throw failure;
     return dead();
   }
   return [h('h1', {}, t('verifiedTitle')), h('p', { role: 'status' }, t('verifiedText')), h('a', { class: 'primary', href: '#/' }, t('signIn'))];
