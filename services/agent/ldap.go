@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// dialTimeout is less than checkTimeout, so that an unreachable server is told from a slow one.
+	// dialTimeout is less than checkTimeout, so that the reason of a failed check tells an unreachable server from a slow one.
 	dialTimeout = 3 * time.Second
 	// searchTimeout bounds one page of a search.
 	searchTimeout = 60 * time.Second

@@ -15,9 +15,9 @@ const (
 	purgeBatch = 1000
 )
 
-// Purger returns the worker that purges all databases at an interval.
-func (s *Service) Purger() func(context.Context) error {
-	return purge.Every(purgeInterval, "purge of login counters failed, retrying", s.Purge)
+// Purger is the worker that purges (retention, cleanup) until ctx ends.
+func (s *Service) Purger(ctx context.Context) error {
+	return purge.Every(purgeInterval, "purge of login counters failed, retrying", s.Purge)(ctx)
 }
 
 // Purge deletes the expired counters of failed logins (throttle.go), once, in all databases.

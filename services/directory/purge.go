@@ -23,7 +23,7 @@ const (
 	backfillBatch = 20
 )
 
-// Purger is the worker that purges again and again.
+// Purger is the worker that purges (retention, cleanup) until ctx ends.
 func (s *Service) Purger(ctx context.Context) error {
 	return purge.Every(purgeInterval, "purge of deleted and expired rows failed, retrying", s.Purge)(ctx)
 }

@@ -11,8 +11,8 @@ import (
 // purgeInterval is the time between two purges.
 const purgeInterval = time.Minute
 
-// Purger returns the worker that purges all databases at an interval.
-func (s *Service) Purger() func(context.Context) error { return s.purger(purgeInterval) }
+// Purger is the worker that purges all databases (retention, cleanup) until ctx ends.
+func (s *Service) Purger(ctx context.Context) error { return s.purger(purgeInterval)(ctx) }
 
 func (s *Service) purger(interval time.Duration) func(context.Context) error {
 	return purge.Every(interval, "purge failed, retrying", func(ctx context.Context) error {

@@ -68,13 +68,10 @@ func (s Store) DeleteKey(ctx context.Context, owner id.Ref, key string) error {
 	return s.reduce(ctx, owner, func(d customdata.Document) customdata.Document { return d.Without(key) })
 }
 
-// reduce replaces the document of an owner by smaller of it, if the owner has a document.
+// reduce replaces the document of an owner by smaller of it, if that differs.
 func (s Store) reduce(ctx context.Context, owner id.Ref, smaller func(customdata.Document) customdata.Document) error {
 	_, err := s.change(ctx, owner, func(tx pg.Querier) error {
-		before, err := lock(ctx, tx, owner.Tenant, owner.ID)
-		if errors.Is(err, apierr.NotFound) {
-			return nil
-		}
+		before, err := Lock(ctx, tx, owner.Tenant, owner.ID)
 		if err != nil {
 			return err
 		}
@@ -123,7 +120,7 @@ func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdat
 	if err != nil || n == 1 {
 		return in, err
 	}
-	before, err := lock(ctx, tx, tenant, owner)
+	before, err := Lock(ctx, tx, tenant, owner)
 	if err != nil {
 		return before, err
 	}
@@ -134,14 +131,14 @@ func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdat
 	return after, write(ctx, tx, tenant, owner, after, now)
 }
 
-// Lock locks the customData of an owner for a change, in a transaction that holds a lock on the owner,
-// and returns it: the empty document if the owner has none.
+// Lock locks the customData of an owner for a change (FOR UPDATE), in a transaction that holds a lock on
+// the owner, and returns it: the empty document if the owner has none.
 func Lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (customdata.Document, error) {
-	before, err := lock(ctx, tx, tenant, owner)
+	text, err := pg.Value[string](ctx, tx, `SELECT document FROM custom_data WHERE tenant_id = $1 AND owner_id = $2 FOR UPDATE`, tenant, owner)
 	if errors.Is(err, apierr.NotFound) {
 		return empty, nil
 	}
-	return before, err
+	return customdata.Document(text), err
 }
 
 // Remove deletes the customData of owners that the transaction deletes. It must be called after their
@@ -149,13 +146,6 @@ func Lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (customdata.D
 func Remove(ctx context.Context, tx pg.Querier, tenant id.ID, owners ...id.ID) error {
 	_, err := pg.Exec(ctx, tx, `DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id = ANY ($2)`, tenant, owners)
 	return err
-}
-
-// lock locks and returns the document of an owner (FOR UPDATE). It returns apierr.NotFound if the
-// owner has none.
-func lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (customdata.Document, error) {
-	text, err := pg.Value[string](ctx, tx, `SELECT document FROM custom_data WHERE tenant_id = $1 AND owner_id = $2 FOR UPDATE`, tenant, owner)
-	return customdata.Document(text), err
 }
 
 func write(ctx context.Context, tx pg.Querier, tenant, owner id.ID, document customdata.Document, now time.Time) error {

@@ -53,7 +53,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))
 	s.Go("cache invalidation", s.DB.Listen)
-	s.Go("purge", svc.Purger())
+	s.Go("purge", svc.Purger)
 	s.Consume(data.Outbox(), cfg.Events, application.EventSources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)

@@ -1,6 +1,6 @@
 // Package store holds all SQL of the mfa service, one file per noun. Store reads; Tx writes
 // and emits events. Every query names its tenant, except those of the workers that purge
-// by age and that seal anew for a new master key (pkg/reseal).
+// by age and that re-encrypt for a new master key (pkg/reseal).
 package store
 
 import (
