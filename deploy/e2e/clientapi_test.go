@@ -510,8 +510,9 @@ func TestARouteThatIsTurnedOffIs404WithinASecond(t *testing.T) {
 func TestSecondFactorsByAClientAPI(t *testing.T) {
 	fixture := client.NewFixture(t)
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))
-	client.Update(t, fixture.Application.Link(t, "webConfig"), e2e.Object{"mfa": e2e.Object{"required": true}})
 	api, login := openClientAPI(t, fixture.Application), passwordGrant(account.Text("email"), e2e.Password)
+	passwordAlone := api.object(http.StatusOK, post("/oauth/token", login)).Text("access_token")
+	client.Update(t, fixture.Application.Link(t, "webConfig"), e2e.Object{"mfa": e2e.Object{"required": true}})
 	demand := func(action string) (body e2e.Object) {
 		t.Helper()
 		awaitTrue(t, action+" to be demanded", func() bool {
@@ -556,7 +557,21 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 	}
 	pair := api.object(http.StatusOK, post("/oauth/token", grant(again.Text("state"), third)))
 
-	authenticator := api.object(http.StatusOK, bearer(post("/factors", e2e.Object{"type": "google-authenticator", "issuer": "Shop"}), pair.Text("access_token")))
+	newAuthenticator := e2e.Object{"type": "google-authenticator", "issuer": "Shop"}
+	api.want(http.StatusForbidden, bearer(post("/factors", newAuthenticator), passwordAlone))
+	phone := client.Get(t, account.Link(t, "factors")).Items(t)[0].Href()
+	opened := api.object(http.StatusOK, bearer(post("/challenges", e2e.Object{"factor": phone}), passwordAlone))
+	newAuthenticator["state"] = opened.Text("state")
+	api.want(http.StatusForbidden, post("/factors", newAuthenticator))
+	delete(newAuthenticator, "state")
+	fourth := awaitTextCode(t, number, third)
+	passed := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": opened.Text("state"), "code": fourth}))
+	another := api.object(http.StatusOK, post("/factors", e2e.Object{"type": "google-authenticator", "state": passed.Text("state")}))
+	if another.Text("secret") == "" {
+		t.Errorf("after a challenge that was passed: %v", another)
+	}
+
+	authenticator := api.object(http.StatusOK, bearer(post("/factors", newAuthenticator), pair.Text("access_token")))
 	if authenticator.Text("keyUri") == "" || authenticator.Text("base64QRImage") == "" || authenticator.Text("state") == "" {
 		t.Fatalf("the authenticator is %v", authenticator)
 	}

@@ -274,37 +274,37 @@ func (c *ClientAPI) Verify(ctx context.Context, token secure.Secret) error {
 	return err
 }
 
-// callerAccount returns the account of a request to /factors or /challenges. It is zero for a
-// request with the state of a login, which names the account, and otherwise the account of the
-// access token. Without either it returns apierr.BadRequest.
-func (c *ClientAPI) callerAccount(ctx context.Context, state, token secure.Secret) (id.ID, error) {
+// validateForFactors returns the access token of a request to /factors or /challenges. It is
+// zero for a request with a state, which names the account. Without either it returns
+// apierr.BadRequest.
+func (c *ClientAPI) validateForFactors(ctx context.Context, state, token secure.Secret) (oauthapi.ValidToken, error) {
 	if state != "" {
-		return id.ID{}, nil
+		return oauthapi.ValidToken{}, nil
 	}
 	valid, err := c.Validate(ctx, token)
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
-		return id.ID{}, apierr.BadRequest.Because("send the state of a login, or an access token as Authorization: Bearer")
+		err = apierr.BadRequest.Because("send the state of a login, or an access token as Authorization: Bearer")
 	}
-	return valid.Account.ID, err
+	return valid, err
 }
 
 // EnrollFactor creates a factor of a login in progress or of a logged-in user.
 func (c *ClientAPI) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, token secure.Secret) (mfaapi.EnrolledFactor, error) {
-	account, err := c.callerAccount(ctx, in.State, token)
+	valid, err := c.validateForFactors(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
-	in.Tenant, in.Application, in.Account = c.Application.TenantID, c.Application.ID, account
+	in.Tenant, in.Application, in.Account, in.SecondFactor = c.Application.TenantID, c.Application.ID, valid.Account.ID, valid.SecondFactor
 	return c.svc.peers.MFA.EnrollFactor(ctx, in)
 }
 
 // ChallengeFactor creates a challenge of a factor, or answers a challenge if there is a code.
 func (c *ClientAPI) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor, token secure.Secret) (mfaapi.Challenged, error) {
-	account, err := c.callerAccount(ctx, in.State, token)
+	valid, err := c.validateForFactors(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.Challenged{}, err
 	}
-	in.Tenant, in.Application, in.Account = c.Application.TenantID, c.Application.ID, account
+	in.Tenant, in.Application, in.Account, in.SecondFactor = c.Application.TenantID, c.Application.ID, valid.Account.ID, valid.SecondFactor
 	return c.svc.peers.MFA.ChallengeFactor(ctx, in)
 }
 

@@ -276,7 +276,7 @@ func (p *PageAPI) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.Enr
 	if !p.flow.AllowsFactor(strings.ToLower(in.Type)) {
 		return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(p.flow.FactorTypes, ", "))
 	}
-	in.Tenant, in.Account = p.flow.TenantID, account
+	in.Tenant, in.Account, in.Types = p.flow.TenantID, account, p.flow.FactorTypes
 	return p.svc.peers.MFA.EnrollFactor(ctx, in)
 }
 

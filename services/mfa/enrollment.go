@@ -53,26 +53,26 @@ func (s *Service) describeFactor(ctx context.Context, f store.Factor) (mfaapi.Ac
 }
 
 // EnrollFactor creates a factor for a user who has passed the first step of a login, or who
-// is logged in. It refuses a login whose account had a usable factor: the password alone must
-// not add another one. It refuses an account with too many factors or phones
+// is logged in. Where the account has a usable factor, the user must have passed one: the
+// password alone must not add another. It refuses an account with too many factors or phones
 // (checkEnrollmentLimit).
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
-	login := loginState{Application: in.Application, Account: in.Account, LoggedIn: true}
+	login := directLogin(in.Application, in.Account, in.Types, in.SecondFactor)
 	if in.State != "" {
 		var err error
 		if login, err = s.verifyApplicationState(ctx, in.Tenant, in.Application, in.State); err != nil {
 			return mfaapi.EnrolledFactor{}, err
 		}
-		if !login.Factor.IsZero() || !login.Challenge.IsZero() {
+		if !login.SecondFactor && (!login.Factor.IsZero() || !login.Challenge.IsZero()) {
 			return mfaapi.EnrolledFactor{}, errVerifiedFactorExists
 		}
-		if !slices.Contains(login.Types, strings.ToLower(in.Type)) {
-			return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(login.Types, ", "))
-		}
 		in.Account = login.Account
-		if err := s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, id.ID{}, login.Types); err != nil {
-			return mfaapi.EnrolledFactor{}, err
-		}
+	}
+	if !login.LoggedIn && !slices.Contains(login.Types, strings.ToLower(in.Type)) {
+		return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(login.Types, ", "))
+	}
+	if err := s.refuseUnverifiedFactor(ctx, in.Tenant, login, id.ID{}); err != nil {
+		return mfaapi.EnrolledFactor{}, err
 	}
 	body := NewFactor{Type: field.Some(in.Type), WithChallenge: in.Challenge, ByUser: true}
 	if in.Number != "" {
@@ -100,16 +100,29 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 	return out, nil
 }
 
-// errVerifiedFactorExists is the error for a login by password that tries to add a factor, or to
-// use one that was never verified, although the account has a verified factor.
-var errVerifiedFactorExists = apierr.Forbidden.Because("the account has a factor; this login must use it")
+// directLogin returns the login of a request without a state: that of a hosted page, which
+// names the types of factor that it allows, or that of a user who is logged in.
+func directLogin(application, account id.ID, types []string, secondFactor bool) loginState {
+	login := loginState{Application: application, Account: account, Types: types}
+	if len(types) == 0 {
+		login.Types, login.LoggedIn, login.SecondFactor = []string{mfaapi.SMS, mfaapi.Authenticator}, true, secondFactor
+	}
+	return login
+}
+
+// errVerifiedFactorExists is the error for a user who tries to add a factor, or to use one that
+// was never verified, with the password alone, although the account has a verified factor.
+var errVerifiedFactorExists = apierr.Forbidden.Because("the account has a factor; pass it first")
 
 // refuseUnverifiedFactor keeps the password alone from passing the second step of a login. It
 // returns errVerifiedFactorExists for a factor that was never verified, where the account has
-// a usable factor of a type that the login allows. The zero id stands for a factor that is
-// still to be enrolled.
-func (s *Service) refuseUnverifiedFactor(ctx context.Context, account id.Ref, factor id.ID, types []string) error {
-	factors, err := s.FactorsOf(ctx, account)
+// a usable factor of a type that the login allows and the user has passed none. The zero id
+// stands for a factor that is still to be enrolled.
+func (s *Service) refuseUnverifiedFactor(ctx context.Context, tenant id.ID, login loginState, factor id.ID) error {
+	if login.SecondFactor {
+		return nil
+	}
+	factors, err := s.FactorsOf(ctx, id.Ref{Tenant: tenant, ID: login.Account})
 	if err != nil {
 		return err
 	}
@@ -118,7 +131,7 @@ func (s *Service) refuseUnverifiedFactor(ctx context.Context, account id.Ref, fa
 		if f.ID == factor && f.VerificationStatus == store.Verified {
 			return nil
 		}
-		otherUsable = otherUsable || f.ID != factor && f.Usable && slices.Contains(types, f.Type)
+		otherUsable = otherUsable || f.ID != factor && f.Usable && slices.Contains(login.Types, f.Type)
 	}
 	if otherUsable {
 		return errVerifiedFactorExists
@@ -134,8 +147,8 @@ func (s *Service) verifyApplicationState(ctx context.Context, tenant, applicatio
 	if err == nil && login.Application != application {
 		err = apierr.Reference.Because("the state is for another application")
 	}
-	if err == nil && !login.LoggedIn && !login.Factor.IsZero() {
-		err = s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: tenant, ID: login.Account}, login.Factor, login.Types)
+	if err == nil && !login.Factor.IsZero() {
+		err = s.refuseUnverifiedFactor(ctx, tenant, login, login.Factor)
 	}
 	if errors.Is(err, errVerifiedFactorExists) {
 		err = apierr.CodeExpired.Because("another factor of the account was verified since the first step; log in again")
@@ -146,7 +159,7 @@ func (s *Service) verifyApplicationState(ctx context.Context, tenant, applicatio
 // ChallengeFactor creates a challenge of a factor. A request with a code answers the challenge
 // of its state, or creates and answers a challenge of an authenticator.
 func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor) (mfaapi.Challenged, error) {
-	var login loginState
+	login := directLogin(in.Application, in.Account, in.Types, in.SecondFactor)
 	if in.State != "" {
 		var err error
 		if login, err = s.verifyApplicationState(ctx, in.Tenant, in.Application, in.State); err != nil {
@@ -159,6 +172,10 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 		if in.Code != "" && !login.Challenge.IsZero() {
 			out, err := s.AnswerFactor(ctx, mfaapi.AnswerFactor{Tenant: in.Tenant, Account: in.Account, Challenge: login.Challenge, Code: in.Code})
 			out.State = in.State
+			if login.LoggedIn && out.Status == store.Success {
+				login.SecondFactor = true
+				out.State = s.signState(in.Tenant, login)
+			}
 			return out, err
 		}
 	}
@@ -166,8 +183,8 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 	if err == nil && f.AccountID != in.Account {
 		err = apierr.NotFound
 	}
-	if err == nil && len(in.Types) > 0 {
-		err = s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, in.Factor, in.Types)
+	if err == nil && in.State == "" {
+		err = s.refuseUnverifiedFactor(ctx, in.Tenant, login, in.Factor)
 	}
 	if err != nil {
 		return mfaapi.Challenged{}, err
@@ -181,8 +198,9 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 		return mfaapi.Challenged{}, err
 	}
 	out := mfaapi.Challenged{ID: c.ID, Factor: c.FactorID, Status: c.Status, Account: c.AccountID}
-	if in.State != "" {
-		login.Challenge = c.ID
+	if in.State != "" || login.LoggedIn {
+		login.Factor, login.Challenge = c.FactorID, c.ID
+		login.SecondFactor = login.SecondFactor || login.LoggedIn && c.Status == store.Success
 		out.State = s.signState(in.Tenant, login)
 	}
 	return out, nil
@@ -196,7 +214,7 @@ func (s *Service) AnswerFactor(ctx context.Context, in mfaapi.AnswerFactor) (mfa
 		err = apierr.NotFound
 	}
 	if err == nil && len(in.Types) > 0 {
-		err = s.refuseUnverifiedFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, c.FactorID, in.Types)
+		err = s.refuseUnverifiedFactor(ctx, in.Tenant, loginState{Account: in.Account, Types: in.Types}, c.FactorID)
 	}
 	if err == nil {
 		c, err = s.AnswerChallenge(ctx, at, Answer{Code: field.Some(in.Code)})

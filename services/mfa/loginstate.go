@@ -29,6 +29,7 @@ type loginState struct {
 	Challenge    id.ID    `json:"challenge,omitzero"` // absent: the client must create a challenge
 	Types        []string `json:"types"`              // types of factor that the login allows
 	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user is logged in and adds a factor: this state completes no login
+	SecondFactor bool     `json:"passed,omitzero"`    // with LoggedIn: the user has passed a second factor, and may add another
 	ExpiresAt    int64    `json:"exp"`
 
 	// PasswordSetAt is the time at which the password of the first step was set, in Unix

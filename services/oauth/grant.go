@@ -120,11 +120,14 @@ func aliasedGrantType(grantType string, word alias.Alias) string {
 	return grantType
 }
 
-// subject is whom tokens are issued to: an account, and the organization that its login
-// named, or the zero id.
-type subject struct{ account, organization id.ID }
+// subject is whom tokens are issued to: an account, the organization that its login named, or
+// the zero id, and whether that login has passed a second factor (MFA).
+type subject struct {
+	account, organization id.ID
+	secondFactor          bool
+}
 
-func subjectOf(t store.Token) subject { return subject{t.AccountID, t.OrganizationID} }
+func subjectOf(t store.Token) subject { return subject{t.AccountID, t.OrganizationID, t.SecondFactor} }
 
 // newToken returns a token that is not stored yet. Its times are whole seconds, as in a
 // JWT. Its id contains the time at which the request began, which is compared with changes
@@ -134,6 +137,7 @@ func (s *Service) newToken(in TokenRequest, kind store.TokenKind, user subject, 
 	return store.Token{
 		Kind: kind, TenantID: in.Tenant, ID: id.New(in.startedAt), ApplicationID: in.Application, AccountID: user.account, KeyID: in.Key,
 		IssuedAt: issued, ExpiresAt: issued.Add(ttl), OrganizationID: user.organization, StartedAt: in.startedAt,
+		SecondFactor: user.secondFactor,
 	}
 }
 

@@ -30,5 +30,6 @@ func (s *Service) assertionGrant(ctx context.Context, in TokenRequest) (IssuedTo
 	if err != nil {
 		return IssuedTokens{}, withOAuthError(err, "invalid_client")
 	}
-	return s.completeLogin(ctx, in, subject{logged.Account.ID, logged.Organization}, a.secondStep)
+	user := subject{logged.Account.ID, logged.Organization, a.secondStep.passed}
+	return s.completeLogin(ctx, in, user, a.secondStep)
 }

@@ -31,7 +31,7 @@ func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (IssuedTok
 	if err != nil {
 		return IssuedTokens{}, withOAuthError(err, "invalid_request")
 	}
-	return s.completeLogin(ctx, in, subject{logged.Account.ID, logged.Organization}, secondStep{})
+	return s.completeLogin(ctx, in, subject{account: logged.Account.ID, organization: logged.Organization}, secondStep{})
 }
 
 // accountStore is the only account store in which a login is looked up, or the zero value.

@@ -40,5 +40,5 @@ func (s *Service) socialLoginGrant(ctx context.Context, in TokenRequest) (Issued
 	case err != nil:
 		return IssuedTokens{}, withOAuthError(err, "invalid_request")
 	}
-	return s.completeLogin(ctx, in, subject{logged.Account.ID, logged.Organization}, secondStep{})
+	return s.completeLogin(ctx, in, subject{account: logged.Account.ID, organization: logged.Organization}, secondStep{})
 }

@@ -203,7 +203,9 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 		return oauthapi.ValidToken{}, err
 	}
 	account.VerificationSealed, account.VerificationToken = nil, ""
-	return oauthapi.ValidToken{Account: account, Organization: t.OrganizationID, ExpiresAt: t.ExpiresAt}, nil
+	return oauthapi.ValidToken{
+		Account: account, Organization: t.OrganizationID, ExpiresAt: t.ExpiresAt, SecondFactor: t.SecondFactor,
+	}, nil
 }
 
 // KeysOf returns the API keys of an account without their secrets, at most list.MaxLimit.

@@ -294,3 +294,44 @@ func TestTheGrantOfAFactor(t *testing.T) {
 		}
 	})
 }
+
+func TestATokenTellsWhetherItsLoginPassedASecondFactor(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	issue := func(in oauth.TokenRequest, passed bool) oauth.IssuedTokens {
+		t.Helper()
+		issued, err := d.Service.Token(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		valid, err := d.Service.ValidateToken(t.Context(), oauthapi.ValidateToken{Tenant: d.Tenant, Application: d.Application, Token: issued.Access})
+		if err != nil || valid.SecondFactor != passed {
+			t.Errorf("a second factor was passed: %t, %v; want %t", valid.SecondFactor, err, passed)
+		}
+		return issued
+	}
+	withFactor := func() oauth.TokenRequest {
+		state, _ := demanded(t, d, logInTo(d), mfaapi.Challenge)["state"].(string)
+		return d.Request("grant_type", "service_factor_challenge", "state", state, "code", d.Code(d.Tenant, d.Account))
+	}
+	issue(refreshWith(d.Site, issue(logInTo(d), false).Refresh), false)
+	d.Enroll(d.Tenant, d.Account, mfaapi.SMS, "xxx-xxx-0959")
+	requireFactor(t, d, mfaapi.SMS)
+	issue(refreshWith(d.Site, issue(withFactor(), true).Refresh), true)
+	header, claims := selfMade(d, d.Site)
+	assertion := signForgedJWT(t, header, with(claims, "amr", []string{"pwd", "mfa"}), d.Secret)
+	issue(d.Request("grant_type", "service_token", "token", assertion.Reveal()), true)
+
+	_, err := d.Service.UpdatePolicy(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Application}, oauth.PolicyChange{RefreshTokenTTL: field.Some("PT0M")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if issued := issue(withFactor(), true); issued.Refresh != "" {
+		t.Error("there is a refresh token")
+	}
+	requireNone := oauth.WebConfigChange{MFA: field.Some(oauth.MFAChange{Required: field.Some(false)})}
+	if _, err := d.Service.UpdateWebConfig(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.WebConfigOf(d.Tenant, d.Application)}, requireNone); err != nil {
+		t.Fatal(err)
+	}
+	issue(logInTo(d), false)
+}

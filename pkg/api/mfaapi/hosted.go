@@ -9,23 +9,26 @@ import (
 
 // Hosted is the part of the contract by which users enroll factors and answer challenges: the
 // idsite service calls it for hosted logins and the Client API. State, of BeginSecondStep, names a
-// login that has passed its first step; Account names a user who is logged in.
+// login that has passed its first step; Account names a user who is logged in, or with Types the
+// user of a hosted login. SecondFactor says that the user who is logged in has passed a second
+// factor.
 type Hosted interface {
 	// FactorsOf returns the factors of an account, at most 100, without their secrets.
 	FactorsOf(context.Context, id.Ref) (AccountFactors, error)
 
 	// EnrollFactor creates a factor, and a challenge of that factor if Challenge is true. It
-	// returns apierr.Forbidden for the State of a login whose account has a usable factor, and
-	// for an account with too many factors. It returns apierr.CodeExpired for a State that has
+	// returns apierr.Forbidden for an account that has a usable factor, unless the user has passed
+	// one: with SecondFactor, or with the State of a successful challenge of a user who is logged
+	// in. It returns apierr.Forbidden for an account with too many factors too. It returns apierr.CodeExpired for a State that has
 	// expired, Reference for a State of another application or tenant, and the errors of a new
 	// factor.
 	EnrollFactor(context.Context, EnrollFactor) (EnrolledFactor, error)
 
 	// ChallengeFactor creates a challenge of a factor, or with a code answers a challenge. A
 	// State names the factor. It returns the errors of a new challenge, and those of a State as
-	// EnrollFactor does. In the second step of a login it refuses a factor that was never
-	// verified, if the account has another one that is usable: apierr.Forbidden, or CodeExpired
-	// with a State. Somebody who knew only the password may have enrolled that factor.
+	// EnrollFactor does. It refuses a factor that was never verified, if the account has another
+	// one that is usable, unless the user has passed one: apierr.Forbidden, or CodeExpired with
+	// a State. Somebody who knew only the password may have enrolled that factor.
 	ChallengeFactor(context.Context, ChallengeFactor) (Challenged, error)
 
 	// AnswerFactor verifies the code of a challenge of the account. A wrong code is no error:
@@ -64,6 +67,9 @@ type EnrollFactor struct {
 	AccountName *string       `json:"accountName,omitempty"`
 	Issuer      *string       `json:"issuer,omitempty"`
 	Challenge   bool          `json:"challenge,omitempty"` // also create a challenge, which for SMS sends a code
+	Types       []string      `json:"types,omitempty"`     // of factor that a hosted login allows; empty: the user is logged in
+
+	SecondFactor bool `json:"secondFactor,omitempty"` // of a user who is logged in: passed already
 }
 
 // EnrolledFactor is a new factor. Secret, KeyURI and QRImage (Base64 of a PNG)
@@ -85,7 +91,9 @@ type ChallengeFactor struct {
 	Account     id.ID         `json:"account,omitzero"` // where State is empty
 	Factor      id.ID         `json:"factor,omitzero"`  // where State is empty
 	Code        string        `json:"code,omitempty"`   // answers the challenge of State, if that has one
-	Types       []string      `json:"types,omitempty"`  // of factor that the login allows; empty without a login, or with a State
+	Types       []string      `json:"types,omitempty"`  // of factor that a hosted login allows; empty: the user is logged in
+
+	SecondFactor bool `json:"secondFactor,omitempty"` // as in EnrollFactor
 }
 
 // AnswerFactor is the request to answer a challenge.
@@ -102,7 +110,7 @@ type Challenged struct {
 	ID     id.ID         `json:"id"`
 	Factor id.ID         `json:"factor"`
 	Status string        `json:"status"`          // CREATED, SUCCESS, FAILED, …
-	State  secure.Secret `json:"state,omitempty"` // leads to the challenge, if the request had a State
+	State  secure.Secret `json:"state,omitempty"` // leads to the challenge; empty in a hosted login
 	// Account is the account of the challenge.
 	Account id.ID `json:"account"`
 }

@@ -120,6 +120,7 @@ type ValidToken struct {
 	Account      directoryapi.Account `json:"account"`
 	Organization id.ID                `json:"organization,omitzero"`
 	ExpiresAt    time.Time            `json:"expiresAt"`
+	SecondFactor bool                 `json:"secondFactor,omitempty"` // its login has passed one (MFA)
 }
 
 // Keys is a list of API keys.

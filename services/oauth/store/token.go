@@ -49,6 +49,9 @@ type Token struct {
 	// named none.
 	OrganizationID id.ID
 
+	// SecondFactor is whether the login of the token has passed a second factor (MFA).
+	SecondFactor bool
+
 	// StartedAt is when the request that issued the token began. It is not stored.
 	StartedAt time.Time `db:"-"`
 }
@@ -70,7 +73,7 @@ func (k TokenKind) table() string {
 
 // columns returns the columns of a kind, for a query of Token.
 func (k TokenKind) columns() string {
-	const shared = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at, t.organization_id`
+	const shared = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at, t.organization_id, t.second_factor`
 	if k == Refresh {
 		return `'refresh' AS kind, NULL::uuid AS refresh_id, ` + shared
 	}
@@ -122,14 +125,16 @@ func (tx *Tx) InsertAccessTokens(_ context.Context, tokens []Token) *[]InsertedT
 	rows := tokenArraysOf(tokens)
 	inserted := new([]InsertedToken)
 	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a
-		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
-		SELECT u.tenant_id, u.id, u.application_id, u.account_id, u.key_id, u.issued_at, u.expires_at, u.organization_id
+		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, second_factor)
+		SELECT u.tenant_id, u.id, u.application_id, u.account_id, u.key_id, u.issued_at, u.expires_at, u.organization_id, u.second_factor
 		FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::uuid[],
-			$9::timestamptz[]) AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, began)
+			$9::timestamptz[], $10::boolean[])
+			AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, began, second_factor)
 		WHERE NOT EXISTS
 			(SELECT FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.began)
 		RETURNING a.tenant_id, a.id`,
-		rows.tenants, rows.ids, rows.applications, rows.accounts, rows.keys, rows.issued, rows.expire, rows.organizations, rows.startedAt)
+		rows.tenants, rows.ids, rows.applications, rows.accounts, rows.keys, rows.issued, rows.expire, rows.organizations, rows.startedAt,
+		rows.secondFactors)
 	return inserted
 }
 
@@ -139,6 +144,7 @@ type tokenArrays struct {
 	tenants, ids, applications, accounts, organizations, refreshes []id.ID
 	keys                                                           []string
 	issued, expire, startedAt                                      []time.Time
+	secondFactors                                                  []bool
 }
 
 func tokenArraysOf(tokens []Token) (c tokenArrays) {
@@ -147,6 +153,7 @@ func tokenArraysOf(tokens []Token) (c tokenArrays) {
 		c.accounts, c.organizations = append(c.accounts, t.AccountID), append(c.organizations, t.OrganizationID)
 		c.refreshes, c.keys = append(c.refreshes, t.RefreshID), append(c.keys, t.KeyID)
 		c.issued, c.expire = append(c.issued, t.IssuedAt), append(c.expire, t.ExpiresAt)
+		c.secondFactors = append(c.secondFactors, t.SecondFactor)
 		c.startedAt = append(c.startedAt, t.StartedAt.Truncate(time.Millisecond)) // as in the ids
 	}
 	return c
@@ -159,14 +166,16 @@ func (tx *Tx) InsertTokenPair(_ context.Context, access, refresh Token) error {
 	tx.QueueChange(`WITH login AS (
 			SELECT WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
 		), refresh AS (
-			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id)
-			SELECT $1, $8, $3, $4, $5, $6, $9, $10 FROM login
+			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id,
+				second_factor)
+			SELECT $1, $8, $3, $4, $5, $6, $9, $10, $12 FROM login
 		)
-		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10 FROM login`,
+		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id,
+			second_factor)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10, $12 FROM login`,
 		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID,
 		refresh.ExpiresAt,
-		access.OrganizationID, access.StartedAt.Truncate(time.Millisecond)) // as in the ids
+		access.OrganizationID, access.StartedAt.Truncate(time.Millisecond) /* as in the ids */, access.SecondFactor)
 	return nil
 }
 
@@ -179,8 +188,9 @@ func (tx *Tx) InsertRefreshedTokens(_ context.Context, tokens []Token) *[]Insert
 	rows := tokenArraysOf(tokens)
 	inserted := new([]InsertedToken)
 	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a (tenant_id, id, application_id, account_id, key_id, refresh_id,
-		issued_at, expires_at, organization_id)
-		SELECT r.tenant_id, u.id, r.application_id, r.account_id, u.key_id, r.id, u.issued_at, u.expires_at, r.organization_id
+		issued_at, expires_at, organization_id, second_factor)
+		SELECT r.tenant_id, u.id, r.application_id, r.account_id, u.key_id, r.id, u.issued_at, u.expires_at, r.organization_id,
+			r.second_factor
 		FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[])
 			AS u (tenant_id, refresh_id, id, key_id, issued_at, expires_at)
 		JOIN refresh_tokens r ON r.tenant_id = u.tenant_id AND r.id = u.refresh_id

@@ -70,6 +70,7 @@ func promises(t *testing.T, open func(*testing.T) Subject) {
 		"a page lists and challenges factors":               factors,
 		"a page enrolls the first factor":                   enrolls,
 		"a factor that was left unverified passes no login": planted,
+		"a user who is logged in passes a factor first":     addsFactor,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)

@@ -117,3 +117,56 @@ func planted(t *testing.T, l login) {
 	got, err = l.API.AnswerFactor(t.Context(), answer) // of a user who is logged in
 	l.challenged(t, got, err, "SUCCESS")
 }
+
+// addsFactor is a user who is logged in, whose account has a factor, and who adds another one.
+func addsFactor(t *testing.T, l login) {
+	in := mfaapi.EnrollFactor{Tenant: l.tenant, Application: l.application, Account: l.account, Type: "SMS", Number: number, Challenge: true}
+	planted, err := l.API.EnrollFactor(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := l.Sent(t, l.tenant, l.account)
+	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
+	answer := mfaapi.ChallengeFactor{Tenant: l.tenant, Application: l.application, State: planted.State, Code: code}
+	if _, err := l.API.ChallengeFactor(t.Context(), answer); !errors.Is(err, apierr.CodeExpired) {
+		t.Errorf("the password alone verifies a factor by a state: %v", err)
+	}
+	byToken := mfaapi.ChallengeFactor{Tenant: l.tenant, Application: l.application, Account: l.account, Factor: planted.Factor.ID}
+	if _, err := l.API.ChallengeFactor(t.Context(), byToken); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the password alone challenges a factor that is not verified: %v", err)
+	}
+	other := mfaapi.EnrollFactor{Tenant: l.tenant, Application: l.application, Account: l.account, Type: mfaapi.Authenticator}
+	if _, err := l.API.EnrollFactor(t.Context(), other); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the password alone adds a second factor: %v", err)
+	}
+	list, err := l.API.FactorsOf(t.Context(), id.Ref{Tenant: l.tenant, ID: l.account})
+	if err != nil || len(list.Items) != 2 {
+		t.Fatalf("the factors are %+v, %v", list, err)
+	}
+	byToken.Factor = list.Items[1].ID
+	opened, err := l.API.ChallengeFactor(t.Context(), byToken)
+	l.challenged(t, opened, err, "CREATED")
+	other.State, other.Account = opened.State, id.ID{}
+	if _, err := l.API.EnrollFactor(t.Context(), other); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("a challenge that is open adds a factor: %v", err)
+	}
+	passed, err := l.API.ChallengeFactor(t.Context(), mfaapi.ChallengeFactor{
+		Tenant: l.tenant, Application: l.application, State: opened.State, Code: shown(),
+	})
+	l.challenged(t, passed, err, "SUCCESS")
+	if _, err := l.redeem(t, passed.State, shown()); err == nil {
+		t.Error("the state of a user who is logged in completes a login")
+	}
+	other.State = passed.State
+	made, err := l.API.EnrollFactor(t.Context(), other)
+	if err != nil || made.State == "" {
+		t.Fatalf("after a challenge that was passed: %+v, %v", made, err)
+	}
+	answer = mfaapi.ChallengeFactor{Tenant: l.tenant, Application: l.application, State: made.State}
+	opened, err = l.API.ChallengeFactor(t.Context(), answer)
+	l.challenged(t, opened, err, "CREATED")
+	other.State, other.Account, other.SecondFactor = "", l.account, true
+	if _, err := l.API.EnrollFactor(t.Context(), other); err != nil {
+		t.Errorf("after a login with a second factor: %v", err)
+	}
+}

@@ -34,14 +34,17 @@ func (f *factor) shown() mfaapi.AccountFactor {
 // EnrollFactor creates a factor that its first challenge verifies.
 func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	return fault.Call(&s.Injector, &s.mu, "EnrollFactor", func() (out mfaapi.EnrolledFactor, err error) {
-		begun := &challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: in.Tenant, Application: in.Application, Account: in.Account}}
+		begun := direct(in.Tenant, in.Application, in.Account, in.Types, in.SecondFactor)
 		if in.State != "" {
 			if begun = s.asked(mfaapi.VerifySecondStep{Tenant: in.Tenant, Application: in.Application, State: in.State}); begun == nil {
 				return out, apierr.Reference
 			}
-			if begun.factor != nil {
+			if begun.factor != nil && !begun.secondFactor {
 				return out, apierr.Forbidden
 			}
+		}
+		if !s.mayPass(begun, nil) {
+			return out, apierr.Forbidden
 		}
 		f := &factor{id: id.New(s.now()), Factor: mfaapi.Factor{Type: strings.ToLower(in.Type)}, unverified: true}
 		switch {
@@ -54,6 +57,7 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 		s.factors[at] = append(s.factors[at], f)
 		out.Factor = f.shown()
 		c := s.begin(begun.BeginSecondStep, f, in.Challenge)
+		c.loggedIn, c.secondFactor = begun.loggedIn, begun.secondFactor
 		if out.State = c.state; in.Challenge {
 			out.Challenge = c.id
 		}
@@ -64,20 +68,18 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 // ChallengeFactor creates a challenge of a factor, or answers that of a state.
 func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) (mfaapi.Challenged, error) {
 	return fault.Call(&s.Injector, &s.mu, "ChallengeFactor", func() (out mfaapi.Challenged, err error) {
-		of, demand := (*factor)(nil), mfaapi.BeginSecondStep{
-			Tenant: in.Tenant, Application: in.Application, Account: in.Account, Types: in.Types,
-		}
+		of, demand := (*factor)(nil), direct(in.Tenant, in.Application, in.Account, in.Types, in.SecondFactor)
 		if in.State != "" {
 			begun := s.asked(mfaapi.VerifySecondStep{Tenant: in.Tenant, Application: in.Application, State: in.State})
 			switch {
 			case begun == nil || begun.factor == nil:
 				return out, apierr.Reference
-			case !s.mayPass(begun.BeginSecondStep, begun.factor):
+			case !s.mayPass(begun, begun.factor):
 				return out, apierr.CodeExpired
 			case in.Code != "" && begun.isOpen:
 				return s.answer(begun, in.Code)
 			}
-			of, demand = begun.factor, begun.BeginSecondStep
+			of, demand = begun.factor, begun
 		}
 		for _, f := range s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}] {
 			if f.id == in.Factor {
@@ -90,7 +92,8 @@ func (s *Service) ChallengeFactor(_ context.Context, in mfaapi.ChallengeFactor) 
 		if !s.mayPass(demand, of) {
 			return out, apierr.Forbidden
 		}
-		c := s.begin(demand, of, true)
+		c := s.begin(demand.BeginSecondStep, of, true)
+		c.loggedIn, c.secondFactor = demand.loggedIn, demand.secondFactor
 		if in.Code != "" && of.Type == mfaapi.Authenticator {
 			return s.answer(c, in.Code)
 		}
@@ -108,19 +111,30 @@ func (s *Service) AnswerFactor(_ context.Context, in mfaapi.AnswerFactor) (mfaap
 			return mfaapi.Challenged{}, apierr.NotFound
 		}
 		c := s.challenges[i]
-		if !s.mayPass(mfaapi.BeginSecondStep{Tenant: in.Tenant, Account: in.Account, Types: in.Types}, c.factor) {
+		if !s.mayPass(&challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: in.Tenant, Account: in.Account, Types: in.Types}}, c.factor) {
 			return mfaapi.Challenged{}, apierr.Forbidden
 		}
 		return s.answer(c, in.Code)
 	})
 }
 
-// mayPass reports whether a factor can pass a login: it is verified, or the account has no
-// other that is and that the login allows.
-func (s *Service) mayPass(in mfaapi.BeginSecondStep, of *factor) bool {
-	return !of.unverified || !slices.ContainsFunc(s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}], func(f *factor) bool {
-		return !f.unverified && slices.Contains(in.Types, f.Type)
-	})
+// direct returns the login of a request without a state: without types of factor it is that of
+// a user who is logged in.
+func direct(tenant, application, account id.ID, types []string, secondFactor bool) *challenge {
+	c := &challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: tenant, Application: application, Account: account, Types: types}}
+	if len(types) == 0 {
+		c.Types, c.loggedIn, c.secondFactor = []string{mfaapi.SMS, mfaapi.Authenticator}, true, secondFactor
+	}
+	return c
+}
+
+// mayPass reports whether a factor, or a new one (nil), can pass a login: it is verified, or the
+// account has no other that is and that the login allows, or the user has passed one.
+func (s *Service) mayPass(in *challenge, of *factor) bool {
+	return in.secondFactor || of != nil && !of.unverified ||
+		!slices.ContainsFunc(s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}], func(f *factor) bool {
+			return !f.unverified && slices.Contains(in.Types, f.Type)
+		})
 }
 
 func (s *Service) answer(c *challenge, code string) (mfaapi.Challenged, error) {
@@ -129,6 +143,7 @@ func (s *Service) answer(c *challenge, code string) (mfaapi.Challenged, error) {
 		return c.shown("FAILED"), err
 	}
 	c.factor.unverified = false
+	c.secondFactor = c.loggedIn
 	return c.shown("SUCCESS"), nil
 }
 

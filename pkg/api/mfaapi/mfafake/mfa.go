@@ -61,6 +61,9 @@ type challenge struct {
 	madeAt   time.Time
 	failures int
 	refusal  error // nil: it has not ended
+
+	loggedIn     bool // a user who is logged in adds a factor
+	secondFactor bool // and has passed another one
 }
 
 var _ mfaapi.Contract = (*Service)(nil)
@@ -137,7 +140,7 @@ func (s *Service) VerifySecondStep(_ context.Context, in mfaapi.VerifySecondStep
 		switch {
 		case c == nil || !c.isOpen:
 			return mfaapi.CompletedLogin{}, apierr.Reference
-		case !s.mayPass(c.BeginSecondStep, c.factor):
+		case !s.mayPass(c, c.factor):
 			return mfaapi.CompletedLogin{}, apierr.CodeExpired
 		}
 		if right, err := s.check(c, in.Code); err != nil || !right {
