@@ -57,7 +57,7 @@ func (g *Gateway) expand(rc *requestContext) error {
 	if len(links) == 0 {
 		return nil
 	}
-	found, err := g.fetchAll(rc.ctx, rc.signedCaller, links)
+	found, err := g.fetchAll(rc, links)
 	defer found.release()
 	if err == nil {
 		body, err = replaceLinks(body, links, found)
@@ -78,11 +78,18 @@ func (g *Gateway) expand(rc *requestContext) error {
 // keepExpandQuery adds the query expand= to the Location of a redirect.
 func (g *Gateway) keepExpandQuery(rc *requestContext) {
 	location := rc.Response().Header.Peek(fiber.HeaderLocation)
-	separator := "?"
-	if bytes.IndexByte(location, '?') >= 0 {
-		separator = "&"
+	rc.Response().Header.Set(fiber.HeaderLocation, withQuery(string(location), string(rc.parameters.rawExpand)))
+}
+
+// withQuery adds parameters to the query of an address.
+func withQuery(address, parameters string) string {
+	switch {
+	case parameters == "":
+		return address
+	case strings.Contains(address, "?"):
+		return address + "&" + parameters
 	}
-	rc.Response().Header.Set(fiber.HeaderLocation, string(location)+separator+string(rc.parameters.rawExpand))
+	return address + "?" + parameters
 }
 
 // link is a link of a body that is to be expanded.
@@ -92,15 +99,7 @@ type link struct {
 }
 
 // url returns the address that is fetched for the link.
-func (l link) url() string {
-	switch {
-	case l.page == "":
-		return l.href
-	case strings.Contains(l.href, "?"):
-		return l.href + "&" + l.page
-	}
-	return l.href + "?" + l.page
-}
+func (l link) url() string { return withQuery(l.href, l.page) }
 
 // findLinks finds the links with the given names in a resource, or in each item of a
 // collection, in the order of the body.
@@ -163,7 +162,7 @@ func (f fetchedResources) release() {
 }
 
 // fetchAll fetches each URL once, at most maxFetching at a time.
-func (g *Gateway) fetchAll(ctx context.Context, signedCaller string, links []link) (fetchedResources, error) {
+func (g *Gateway) fetchAll(rc *requestContext, links []link) (fetchedResources, error) {
 	found := fetchedResources{}
 	for _, l := range links {
 		found[l.url()] = nil
@@ -178,14 +177,14 @@ func (g *Gateway) fetchAll(ctx context.Context, signedCaller string, links []lin
 	}
 	answers := make(chan answer, len(found))
 	var size atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(rc.ctx)
 	group.SetLimit(maxFetching)
 	for address := range found {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			response, err := g.fetch(ctx, signedCaller, address)
+			response, err := g.fetch(ctx, rc, address)
 			if response == nil {
 				return err
 			}
@@ -205,8 +204,9 @@ func (g *Gateway) fetchAll(ctx context.Context, signedCaller string, links []lin
 }
 
 // fetch gets a resource on behalf of the client, from the service that owns the path by
-// routes.go. It returns nil for a link that is not replaced.
-func (g *Gateway) fetch(ctx context.Context, signedCaller, address string) (*fasthttp.Response, error) {
+// routes.go. It returns nil for a link that is not replaced. The secrets of API keys are encrypted
+// where the query of the request demands it; wrong parameters of the encryption are an error.
+func (g *Gateway) fetch(ctx context.Context, rc *requestContext, address string) (*fasthttp.Response, error) {
 	local, sameHost := strings.CutPrefix(address, g.cfg.Common.Base.Host())
 	target, valid := originForm([]byte(local))
 	if !sameHost || !valid {
@@ -217,13 +217,22 @@ func (g *Gateway) fetch(ctx context.Context, signedCaller, address string) (*fas
 	if r == nil || r.access != keyAccess || !r.offers(fiber.MethodGet) {
 		return nil, nil
 	}
+	var encryption string
+	if r.apiKeys {
+		encryption = encryptionParameters(rc.query)
+		target = []byte(withQuery(string(target), encryption))
+	}
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	request.Header.Set(fiber.HeaderAccept, fiber.MIMEApplicationJSON)
-	err := g.callService(ctx, r, fiber.MethodGet, target, signedCaller, request, response)
+	err := g.callService(ctx, r, fiber.MethodGet, target, rc.signedCaller, request, response)
 	switch status := response.StatusCode(); {
 	case err == nil && status == fiber.StatusOK && isJSON(response) && len(response.Body()) > 0:
 		return response, nil
+	case err == nil && status == fiber.StatusBadRequest && len(encryption) > 0:
+		refusal := gjson.ParseBytes(response.Body())
+		err = &apierr.Error{Status: status, Code: int(refusal.Get("code").Int()), Message: refusal.Get("message").Str,
+			Reason: refusal.Get("developerMessage").Str}
 	case err == nil && status == fiber.StatusServiceUnavailable:
 		err = apierr.Unavailable.WithRetryAfter(time.Second)
 	case err == nil && status >= 500:

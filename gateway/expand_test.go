@@ -204,6 +204,51 @@ func TestAServiceThatFailsFailsTheExpansion(t *testing.T) {
 	})
 }
 
+// Only the resources that are API keys get the parameters, and the others of the query stay with the request.
+func TestExpandedAPIKeysAreEncrypted(t *testing.T) {
+	s := openGateway(t)
+	const encryption = "encryptSecret=true&encryptionKeySalt=AAECAwQFBgcICQoLDA0ODw&%65ncryptionKeySize=256&encryptionKeyIterations=1"
+	s.services["directory"].setHandler(func(c *fiber.Ctx) error {
+		c.Set("Content-Type", rest.MIME)
+		return c.SendString(`{"apiKeys":` + linked("/accounts/1/apiKeys") + `,"customData":` + linked("/accounts/1/customData") + `}`)
+	})
+	s.services["oauth"].setHandler(func(c *fiber.Ctx) error {
+		c.Set("Content-Type", rest.MIME)
+		if c.Path() == "/v1/applicationWebConfigs/1" {
+			return c.SendString(`{"signingApiKey":` + linked("/apiKeys/1") + `,"tenant":` + linked("/tenants/1") + `}`)
+		}
+		return c.SendString(`{"fetched":true}`)
+	})
+	for path, want := range map[string]string{
+		"/accounts/1?expand=apiKeys,customData&":                "/accounts/1/apiKeys?" + encryption,
+		"/accounts/1?x=y&expand=apiKeys(limit:2)&":              "/accounts/1/apiKeys?limit=2&" + encryption,
+		"/applicationWebConfigs/1?expand=signingApiKey,tenant&": "/apiKeys/1?" + encryption,
+	} {
+		if a := s.get(t, "/v1"+path+encryption).want(200); !strings.Contains(string(a.body), `{"fetched":true}`) {
+			t.Errorf("%s gives %s", path, a.body)
+		}
+		asked := s.services["oauth"].requests()
+		if got := asked[len(asked)-1].Target; got != "/v1"+want {
+			t.Errorf("%s fetches %s, want %s", path, got, want)
+		}
+	}
+	for _, e := range s.services["directory"].requests() {
+		if strings.Contains(e.Target, "/customData?") || strings.HasPrefix(e.Target, "/v1/tenants/1?") {
+			t.Errorf("%s was fetched", e.Target)
+		}
+	}
+	t.Run("wrong parameters are the error of the service", func(t *testing.T) {
+		s.services["oauth"].setHandler(func(*fiber.Ctx) error { return apierr.ParameterEmpty.Because("a salt is required") })
+		a := s.get(t, "/v1/accounts/1?expand=apiKeys&encryptSecret=true").wantError(400, apierr.ParameterEmpty.Code)
+		if !strings.Contains(string(a.body), `"developerMessage":"a salt is required"`) {
+			t.Errorf("%s", a.body)
+		}
+		if a := s.post(t, "/v1/accounts/1?expand=apiKeys&encryptSecret=true", "{}").want(200); strings.Contains(string(a.body), "fetched") {
+			t.Errorf("%s", a.body)
+		}
+	})
+}
+
 func TestRedirectsCarryTheExpansion(t *testing.T) {
 	s := openGateway(t)
 	for _, name := range []string{"directory", "oauth"} {

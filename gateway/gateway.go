@@ -89,6 +89,7 @@ type requestContext struct {
 	admission      *admission      // the decision about a large body, else nil
 	route          *route          // nil for a path that is not in routes.go
 	managementAPI  bool            // the path is below /v1
+	preflight      bool            // a CORS preflight, perhaps of a hosted page
 	validPath      bool            // normalizePath accepted the path
 	forwardedHost  string          // the header Host, where the idsite service gets it as hostHeader; else empty
 	target         []byte          // path and query as they are forwarded, the path normalized
@@ -191,5 +192,11 @@ func (g *Gateway) answer(rc *requestContext) error {
 	if rc.route.page != nil {
 		return rc.route.page(g, rc)
 	}
-	return g.forward(rc)
+	err := g.forward(rc)
+	if err == nil && rc.preflight && rc.Response().StatusCode() == fiber.StatusUnauthorized { // not a path of hosted pages
+		rc.Response().Reset()
+		_, err = g.findCaller(rc.ctx, rc.Request(), rc.address)
+		return g.refusals.count(err)
+	}
+	return err
 }

@@ -34,7 +34,10 @@ func (g *Gateway) hostedRoute(rc *requestContext, header *fasthttp.RequestHeader
 		return g.router.match(rc.target)
 	}
 	if rc.managementAPI {
-		if r != nil && r.access != keyAccess && r.pattern != samlRoute || !isHostedPageRequest(header) {
+		if r != nil && r.access != keyAccess && r.pattern != samlRoute {
+			return r
+		}
+		if rc.preflight = isPreflight(header); !rc.preflight && !hasSessionToken(header) {
 			return r
 		}
 		prependPath(rc, "/session")
@@ -83,11 +86,15 @@ func prependPath(rc *requestContext, prefix string) {
 	rc.pathLength, rc.managementAPI = len(rc.target), false
 }
 
-// isHostedPageRequest reports whether a request is that of a hosted page: it has a session
-// token, or is a CORS preflight (Fetch standard, section 4.8).
-func isHostedPageRequest(header *fasthttp.RequestHeader) bool {
-	if sent := header.PeekAll(fiber.HeaderAuthorization); len(sent) == 1 && bytes.HasPrefix(sent[0], []byte("Bearer ")) {
-		return true
-	}
-	return string(header.Method()) == fiber.MethodOptions && len(header.Peek(fiber.HeaderAccessControlRequestMethod)) > 0
+// hasSessionToken reports whether a request has the session token of a hosted page.
+func hasSessionToken(header *fasthttp.RequestHeader) bool {
+	sent := header.PeekAll(fiber.HeaderAuthorization)
+	return len(sent) == 1 && bytes.HasPrefix(sent[0], []byte("Bearer "))
+}
+
+// isPreflight reports whether a request is a CORS preflight, which has no credentials (Fetch
+// standard, section 4.8).
+func isPreflight(header *fasthttp.RequestHeader) bool {
+	return string(header.Method()) == fiber.MethodOptions && len(header.Peek(fiber.HeaderOrigin)) > 0 &&
+		len(header.Peek(fiber.HeaderAccessControlRequestMethod)) > 0 && len(header.Peek(fiber.HeaderAuthorization)) == 0
 }

@@ -3,6 +3,10 @@ package gateway
 import (
 	"net/http"
 	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
 )
 
 func TestRequestsOfBrowsersGoToTheIDSiteService(t *testing.T) {
@@ -39,5 +43,28 @@ func TestRequestsOfBrowsersGoToTheIDSiteService(t *testing.T) {
 				t.Errorf("that compressed files are read was passed on: %t", got)
 			}
 		})
+	}
+}
+
+// The idsite service knows which paths the hosted pages call, and refuses the preflights of all others.
+func TestAPreflightOfNoHostedPageIsARequestWithoutAKey(t *testing.T) {
+	s := openGateway(t)
+	idsite := s.services["idsite"]
+	idsite.setHandler(func(c *fiber.Ctx) error {
+		c.Set("Vary", "Origin")
+		return apierr.SessionTimedOut
+	})
+	for _, path := range []string{"/v1/nonsense", "/v1/applications"} {
+		a := s.do(t, call{method: "OPTIONS", path: path, header: http.Header{"Origin": {"https://any.example"},
+			"Access-Control-Request-Method": {"GET"}, "Authorization": nil}}).wantError(401, 401)
+		if a.header.Get("WWW-Authenticate") == "" || a.header.Get("Vary") != "" {
+			t.Errorf("the preflight of %s answers %v", path, a.header)
+		}
+	}
+	before := idsite.calls.Load()
+	s.do(t, call{method: "OPTIONS", path: "/v1/applications/1", header: http.Header{"Origin": {"https://any.example"},
+		"Access-Control-Request-Method": {"GET"}}}).wantError(405, apierr.MethodNotAllowed.Code)
+	if idsite.calls.Load() != before {
+		t.Error("a request with an API key is no preflight")
 	}
 }

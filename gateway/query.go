@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -73,4 +74,20 @@ func gatewayParameterIndex(name []byte) int {
 		}
 	}
 	return -1
+}
+
+// encryptionParameterNames are the parameters by which a client has the secrets of API keys encrypted
+// (docs/interface/authentication.md#encrypted-secrets). An expansion passes them on (expand.go).
+var encryptionParameterNames = []string{"encryptSecret", "encryptionKeySalt", "encryptionKeySize", "encryptionKeyIterations"}
+
+// encryptionParameters returns these parameters of a query, as the client sent them.
+func encryptionParameters(query []byte) string {
+	var found []string
+	for pair := range strings.SplitSeq(string(query), "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && slices.Contains(encryptionParameterNames, plain) {
+			found = append(found, pair)
+		}
+	}
+	return strings.Join(found, "&")
 }

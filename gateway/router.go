@@ -53,6 +53,7 @@ type route struct {
 	page       page            // a page of the gateway itself, in place of services
 	collection bool            // a GET returns a page of items
 	expandable []expandable    // links of the answer that can be expanded
+	apiKeys    bool            // the answer has API keys, whose secrets can be encrypted
 }
 
 // expandable is a link that can be expanded.
@@ -82,10 +83,11 @@ var parsedRoutes = sync.OnceValue(func() []route {
 			panic("routes.go: a line has five columns: " + strings.Join(line, " "))
 		}
 		kind, collection := strings.CutPrefix(line[4], "[")
-		resource, known := links[strings.TrimSuffix(kind, "]")]
+		kind = strings.TrimSuffix(kind, "]")
+		resource, known := links[kind]
 		r := route{
 			access: accessByName[line[1]], endUsers: line[1] == "user", agentKeys: line[1] == "agent", services: strings.Split(line[3], "|"),
-			collection: collection, expandable: resource,
+			collection: collection, expandable: resource, apiKeys: kind == "apiKey",
 		}
 		if r.access == 0 || !known && !collection && kind != "-" {
 			panic("routes.go: unknown word in: " + strings.Join(line, " "))

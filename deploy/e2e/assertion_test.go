@@ -154,10 +154,16 @@ func TestASecretIsEncryptedForWhoAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, address := range []string{key.Href() + "?", account.Link(t, "apiKeys") + "?", fixture.Application.Href() + "/apiKeys?id=" + key.Text("id") + "&"} {
+	for _, address := range []string{
+		key.Href() + "?", account.Link(t, "apiKeys") + "?", fixture.Application.Href() + "/apiKeys?id=" + key.Text("id") + "&",
+		account.Href() + "?expand=apiKeys&", fixture.Application.Link(t, "accounts") + "?expand=apiKeys&",
+	} {
 		read := client.Get(t, address+query)
 		if read["items"] != nil {
 			read = read.Items(t)[0]
+		}
+		if read["apiKeys"] != nil {
+			read = read.Object("apiKeys").Items(t)[0]
 		}
 		raw, err := base64.StdEncoding.DecodeString(read.Text("secret"))
 		if err != nil || len(raw) < 2*aes.BlockSize {
@@ -169,4 +175,7 @@ func TestASecretIsEncryptedForWhoAsks(t *testing.T) {
 			t.Errorf("%s decrypts to another secret", address)
 		}
 	}
+	client.Refused(t, http.StatusBadRequest, 2101, e2e.Request{
+		Method: http.MethodGet, URL: account.Href() + "?expand=apiKeys&encryptSecret=true",
+	})
 }

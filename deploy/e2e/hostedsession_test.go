@@ -155,6 +155,13 @@ func TestTheOriginsOfHostedPages(t *testing.T) {
 		preflight.Header.Get("Access-Control-Allow-Headers") != "Accept, Authorization, Content-Type" {
 		t.Errorf("the preflight is %d %v", preflight.Status, preflight.Header)
 	}
+	for _, address := range []string{client.Key.BaseURL + "/nonsense", client.Key.BaseURL + "/applications"} {
+		request := from(own, http.MethodOptions)
+		request.URL = address
+		if answer := client.Want(t, http.StatusUnauthorized, request); answer.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("the preflight of %s has %v", address, answer.Header)
+		}
+	}
 	answer := client.Want(t, http.StatusOK, from(own, http.MethodGet))
 	allowed(t, answer, own)
 	if exposed := answer.Header.Get("Access-Control-Expose-Headers"); !strings.EqualFold(exposed, "Authorization, "+redirectHeader) {

@@ -327,7 +327,11 @@ func (s *Service) ListTokens(
 		if !ok || ref.Kind != "applications" || f.Match != list.Equal {
 			return none, apierr.ParameterInvalid.Because("%s must be the href of an application", f.Attribute)
 		}
-		if _, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: ref.ID}); err != nil {
+		_, err := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: ref.ID})
+		if errors.Is(err, apierr.NotFound) {
+			err = apierr.NotFound.Because("no application has the id %q", ref.ID) // not the account of the path
+		}
+		if err != nil {
 			return none, err
 		}
 		application = ref.ID

@@ -30,38 +30,47 @@ type pageAPIKey struct{}
 // The gateway forwards requests to paths of the management API here, below /session, if their
 // Authorization is Bearer.
 func (h *handlers) mountPageAPI(app *fiber.App) {
-	session := app.Group("/session", h.cors, h.openPageAPI)
-	v1 := session.Group("/v1")
-	v1.Get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.pageModel)
-	v1.Get("/applications/:id/saml/sso/idpRedirect", h.pageBeginSAML)
-	v1.Post("/applications/:id/loginAttempts", h.pageLogin)
-	v1.Post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.pageRegister)
-	v1.Post("/applications/:id/passwordResetTokens", h.pageForgotPassword)
-	v1.Get("/applications/:id/passwordResetTokens/:token", h.pageCheckReset)
-	v1.Post("/applications/:id/passwordResetTokens/:token", h.pageResetPassword)
-	v1.Post("/accounts/emailVerificationTokens/:token", h.pageVerifyEmail)
-	v1.Get("/accounts/:id/factors", h.pageFactors)
-	v1.Post("/accounts/:id/factors", h.pageEnrollFactor)
-	v1.Post("/factors/:id/challenges", h.pageChallengeFactor)
-	v1.Post("/challenges/:id", h.pageAnswerChallenge)
-	session.Use(func(*fiber.Ctx) error {
+	v1 := app.Group("/session/v1")
+	get := func(path string, handle fiber.Handler) {
+		v1.Options(path, h.preflight(fiber.MethodGet))
+		v1.Get(path, h.openPageAPI, handle)
+	}
+	post := func(path string, handle fiber.Handler) {
+		v1.Options(path, h.preflight(fiber.MethodPost))
+		v1.Post(path, h.openPageAPI, handle)
+	}
+	get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.pageModel)
+	get("/applications/:id/saml/sso/idpRedirect", h.pageBeginSAML)
+	post("/applications/:id/loginAttempts", h.pageLogin)
+	post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.pageRegister)
+	post("/applications/:id/passwordResetTokens", h.pageForgotPassword)
+	get("/applications/:id/passwordResetTokens/:token", h.pageCheckReset)
+	post("/applications/:id/passwordResetTokens/:token", h.pageResetPassword)
+	post("/accounts/emailVerificationTokens/:token", h.pageVerifyEmail)
+	get("/accounts/:id/factors", h.pageFactors)
+	post("/accounts/:id/factors", h.pageEnrollFactor)
+	post("/factors/:id/challenges", h.pageChallengeFactor)
+	post("/challenges/:id", h.pageAnswerChallenge)
+	app.Use("/session", h.openPageAPI, func(*fiber.Ctx) error {
 		return apierr.Forbidden.Because("a hosted login may not call this address")
 	})
 }
 
-// cors answers preflight requests (CORS) of any origin, because they have no session token that
-// leads to a tenant. openPageAPI checks the origin of the request itself.
-func (h *handlers) cors(c *fiber.Ctx) error {
-	if c.Method() != fiber.MethodOptions {
-		return c.Next()
-	}
-	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+// preflight returns the handler of preflight requests (CORS) for a method of a path. They are
+// answered for any origin, because they have no session token that leads to a tenant. openPageAPI
+// checks the origin of the request itself.
+func (h *handlers) preflight(method string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		origin := c.Get(fiber.HeaderOrigin)
+		if origin == "" || c.Get(fiber.HeaderAccessControlRequestMethod) != method {
+			return c.Next()
+		}
 		h.allowOrigin(c, origin)
 		c.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
 		c.Set(fiber.HeaderAccessControlAllowHeaders, "Accept, Authorization, Content-Type")
 		c.Set(fiber.HeaderAccessControlMaxAge, "600")
+		return c.SendStatus(http.StatusNoContent)
 	}
-	return c.SendStatus(http.StatusNoContent)
 }
 
 // allowOrigin sets the headers by which pages of an origin may read the answer.

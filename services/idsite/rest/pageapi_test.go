@@ -189,6 +189,36 @@ func TestAPageKeepsItsSessionWhereItMayNotCall(t *testing.T) {
 
 // The end of a session can be read by the pages that could read its answers, and by
 // no other.
+func TestOnlyCallsOfAPageHavePreflights(t *testing.T) {
+	p := newPage(t)
+	preflight := func(path, method string) *http.Response {
+		answer, _ := p.send(t, "OPTIONS", "/session/v1"+path, "", "", "Origin", "https://any.example", "Access-Control-Request-Method", method)
+		return answer
+	}
+	for _, call := range []string{"GET /applications/1", "GET /organizations/1", "GET /applications/1/saml/sso/idpRedirect",
+		"POST /applications/1/loginAttempts", "POST /directories/1/accounts", "POST /applications/1/passwordResetTokens",
+		"GET /applications/1/passwordResetTokens/a.b.c", "POST /applications/1/passwordResetTokens/a.b.c",
+		"POST /accounts/emailVerificationTokens/a.b.c", "GET /accounts/1/factors", "POST /accounts/1/factors",
+		"POST /factors/1/challenges", "POST /challenges/1",
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		if a := preflight(path, method); a.StatusCode != 204 || a.Header.Get("Access-Control-Allow-Origin") != "https://any.example" {
+			t.Errorf("the preflight of %s is %d %v", call, a.StatusCode, a.Header)
+		}
+	}
+	for _, call := range []string{"GET /nonsense", "GET /applications", "POST /applications/1", "DELETE /applications/1", "GET /accounts/1",
+		"GET /applications/1/loginAttempts", "GET /applications/1/accounts", "GET /challenges/1", "GET /accounts/1/apiKeys",
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		a := preflight(path, method)
+		for name := range a.Header {
+			if a.StatusCode != 401 || strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("the preflight of %s is %d with %s", call, a.StatusCode, name)
+			}
+		}
+	}
+}
+
 func TestAPageReadsThatItsSessionHasEnded(t *testing.T) {
 	p := newPage(t)
 	if answer, body := p.logIn(t, "jo@example.test", idsitetest.Password.Reveal()); answer.Header.Get("Service-SSO-Redirect-Location") == "" ||

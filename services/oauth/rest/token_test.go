@@ -548,6 +548,10 @@ func TestTokenCollections(t *testing.T) {
 	} {
 		t.Run(query, func(t *testing.T) { refused(t, refusal.Status, refusal.Code, d.Do(t, d.Site, "GET", path+query, nil)) })
 	}
+	unknown := want(t, 404, d.Do(t, d.Site, "GET", path+"?application.href="+oauthtest.Base.To("applications", foreign.Application), nil))
+	if got := decode(t, unknown)["developerMessage"]; got != "no application has the id \""+foreign.Application.String()+"\"" {
+		t.Errorf("the developerMessage of an unknown application is %v", got)
+	}
 	t.Run("refresh tokens likewise", func(t *testing.T) {
 		page := decode(t, want(t, 200, d.Do(t, d.Site, "GET", strings.Replace(path, "access", "refresh", 1)+"?application.href="+other, nil)))
 		items := page["items"].([]any)
