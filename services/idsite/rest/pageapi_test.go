@@ -211,3 +211,30 @@ func TestAPageReadsThatItsSessionHasEnded(t *testing.T) {
 		t.Errorf("a token that nobody signed gets %d %v", answer.StatusCode, answer.Header)
 	}
 }
+
+// The forms of the Client API show the directories of an organization where the request names it, and a
+// hosted page those of all organizations. A user logs in at each of them.
+func TestTheDirectoriesOfAnOrganizationAreShownWhereItIsNamed(t *testing.T) {
+	p := newPage(t)
+	at := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
+	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: at.Tenant, ID: at.ID, Status: directoryapi.Enabled})
+	p.peers.Directories.Mirror(t, at, "google")
+	p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", at.ID)
+	google := base.To("directories", at.ID)
+	for path, shown := range map[string]bool{
+		"/login": false, "/register": false, "/login?organizationNameKey=acme": true, "/register?organizationNameKey=acme": true,
+	} {
+		answer, body := p.client.call(t, http.MethodGet, path, "")
+		if answer.StatusCode != 200 || strings.Contains(body, google) != shown {
+			t.Errorf("GET %s answers %d %s", path, answer.StatusCode, body)
+		}
+	}
+	_, model := p.call(t, http.MethodGet, "/applications/"+p.application.String()+"?expand=idSiteModel", "")
+	if !strings.Contains(model, google) {
+		t.Errorf("the model of the hosted page is %s", model)
+	}
+	begin := url.Values{"response_type": {"service_token"}, "redirect_uri": {returnTo}, "account_store_href": {google}}
+	if answer, body := p.client.call(t, http.MethodGet, "/authorize?"+begin.Encode(), ""); answer.StatusCode != 302 {
+		t.Errorf("the login at the provider answers %d %s", answer.StatusCode, body)
+	}
+}
