@@ -70,7 +70,7 @@ func TestAccountsOfProviders(t *testing.T) {
 	fixture := client.NewFixture(t)
 	newSocial(t, fixture.Application, google())
 	_, email, token := newUser()
-	body := e2e.Object{"providerData": e2e.Object{"providerId": "google", "accessToken": token}}
+	body := e2e.Object{"providerData": e2e.Object{"providerId": "google", "accessToken": token}, "customData": e2e.Object{"plan": "gold"}}
 	request := e2e.Request{Method: http.MethodPost, URL: fixture.Application.Link(t, "accounts"), Body: body}
 
 	statuses := sendConcurrently(t, 50, request)
@@ -85,6 +85,9 @@ func TestAccountsOfProviders(t *testing.T) {
 	if answer.Header.Get("Location") != account.Href() || account.Text("email") != email || account.Text("emailVerificationStatus") != "VERIFIED" ||
 		account.Text("fullName") != "Jo Doe" || account.Text("status") != "ENABLED" {
 		t.Errorf("the account is %v", account)
+	}
+	if plan := client.Get(t, account.Link(t, "customData")).Text("plan"); plan != "gold" {
+		t.Errorf("the custom data has the plan %q", plan)
 	}
 	data := client.Get(t, account.Link(t, "providerData"))
 	if refresh, given := data["refreshToken"]; data.Text("accessToken") != token || data.Object("userInfo").Text("email") != email || refresh != nil || !given {

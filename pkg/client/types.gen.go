@@ -1935,6 +1935,9 @@ type NewPhone struct {
 
 // NewProvidedAccount An account that a social provider states.
 type NewProvidedAccount struct {
+	// CustomData That of the account, if the call creates it; hosted pages ignore it.
+	CustomData *CustomDataChange `json:"customData,omitempty"`
+
 	// ProviderData What the provider gave to the client.
 	ProviderData struct {
 		// AccessToken Access token of the provider.

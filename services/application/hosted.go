@@ -41,6 +41,9 @@ func (s *Service) LoginDirectories(ctx context.Context, in applicationapi.LoginT
 	if err != nil {
 		return applicationapi.LoginDirectories{}, err
 	}
+	if in.DirectOnly && order.NamedOrganization.IsZero() {
+		order = order.Filter(func(mapped store.MappedStore) bool { return mapped.OrganizationID.IsZero() })
+	}
 	out.Organization = order.NamedOrganization
 	for _, mapped := range order.Mapped {
 		if mapped.OrganizationID == order.NamedOrganization {

@@ -63,6 +63,34 @@ func TestLoginStoresLeaveOutTheDefaultOfABriefRequest(t *testing.T) {
 	}
 }
 
+func TestLoginDirectoriesOfOrganizationsCanBeLeftOut(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop, bank := newApplication(t, d, tenant), newOrganization(t, d, tenant)
+	own, both, ofBank := d.Directory(t, tenant, "Own"), d.Directory(t, tenant, "Both"), d.Directory(t, tenant, "Of the bank")
+	mapToOrganization(t, d, tenant, bank, ofBank)
+	mapToOrganization(t, d, tenant, bank, both)
+	mapOrganization(t, d, tenant, shop, bank)
+	newMapping(t, d, tenant, shop, own)
+	newMapping(t, d, tenant, shop, both)
+	toBank := link("organizations", bank).Value
+	for what, c := range map[string]struct {
+		in   applicationapi.LoginTarget
+		want []id.ID
+	}{
+		"all":                 {applicationapi.LoginTarget{}, []id.ID{ofBank, both, own}},
+		"direct":              {applicationapi.LoginTarget{DirectOnly: true}, []id.ID{own, both}},
+		"of the organization": {applicationapi.LoginTarget{DirectOnly: true, AccountStore: toBank}, []id.ID{ofBank, both}},
+	} {
+		c.in.Tenant, c.in.Application = tenant, shop
+		got, err := d.Service.LoginDirectories(t.Context(), c.in)
+		if err != nil || !slices.Equal(got.Directories, c.want) {
+			t.Errorf("%s: the directories are %v, %v, want %v", what, got.Directories, err, c.want)
+		}
+	}
+}
+
 // Requests of a browser for mails are anonymous; those of an administrator are not.
 func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 	t.Parallel()

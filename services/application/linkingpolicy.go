@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
@@ -53,6 +54,8 @@ func matchingProperty(in field.Text) (*string, error) {
 	if in.Null {
 		return nil, nil
 	}
-	name, err := field.Enum(field.Some(strings.TrimSpace(in.Value)), "matchingProperty", "email", "email")
-	return &name, err
+	if name := strings.ToLower(strings.TrimSpace(in.Value)); name == "email" {
+		return &name, nil
+	}
+	return nil, apierr.Unsupported.Because("matchingProperty must be email or null")
 }

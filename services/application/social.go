@@ -48,6 +48,9 @@ func (s *Service) providerDirectory(ctx context.Context, in applicationapi.Provi
 	if err != nil && !errors.Is(err, apierr.NoStores) && !errors.Is(err, apierr.OrgNoStores) {
 		return order, directoryapi.Store{}, err
 	}
+	if order.Status != directoryapi.Enabled {
+		return order, directoryapi.Store{}, apierr.NoSuchAccount // as the login by a password answers
+	}
 	provider := field.Fold(in.Login.Provider)
 	i := slices.IndexFunc(order.Mapped, func(m store.MappedStore) bool {
 		return provider != "" && m.SocialProvider == provider && (in.Directory.IsZero() || m.StoreID == in.Directory)

@@ -148,7 +148,10 @@ func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.
 	}
 	registration := directoryapi.CreateAccount{Application: in.Application, Workflow: true}
 	event, verification := s.applyRegistrationWorkflow(&a, registration, policy.CreationPolicy)
-	if err := tx.InsertAccount(ctx, a, "", verification); err != nil || event == nil {
+	if err := tx.InsertAccount(ctx, a, "", verification); err != nil {
+		return a, err
+	}
+	if err := tx.MergeAccountCustomData(ctx, a.TenantID, a.ID, in.CustomData.Value, now); err != nil || event == nil {
 		return a, err
 	}
 	return a, tx.Emit(ctx, *event)

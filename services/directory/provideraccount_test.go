@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/mappingrule"
@@ -277,6 +278,27 @@ func TestALoginNameOfAnotherAccountIsLeftToIt(t *testing.T) {
 		}
 		if in.ExternalID == "2" && (out.Account.Email != "sam@example.test" || out.Account.Username != "sam@example.test") {
 			t.Errorf("the account is %+v", out.Account)
+		}
+	}
+}
+
+func TestTheCustomDataOfALoginIsThatOfANewAccount(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	at := mirror(t, svc, tenant, "google", rule("locale", "customData.locale"))
+	for _, each := range []struct {
+		isNew bool
+		data  customdata.Document
+	}{{true, `{"plan":"gold","locale":"fr"}`}, {false, `{"plan":"silver"}`}} {
+		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{"locale":"en"}`, func(in *directoryapi.ProviderUser) {
+			in.CustomData = field.Some(each.data)
+		}))
+		if err != nil || out.IsNew != each.isNew {
+			t.Fatalf("the login returns %+v, %v", out, err)
+		}
+		resource, err := svc.CustomData().Accounts.Read(t.Context(), id.Ref{Tenant: tenant, ID: out.Account.ID})
+		if want := `{"plan":"gold","locale":"en"}`; err != nil || string(resource.Document) != want {
+			t.Errorf("the customData is %s, %v, want %s", resource.Document, err, want)
 		}
 	}
 }

@@ -30,6 +30,7 @@ func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 		return directoryapi.ProviderAccountResult{}, err
 	}
 	user.Tenant, user.Directory, user.Application, user.Account = in.Tenant, in.Directory, in.Application, in.Account
+	user.CustomData = in.Login.CustomData
 	return s.ProviderAccount(ctx, user)
 }
 

@@ -125,6 +125,7 @@ type LoginModel struct {
 // Model returns what a sign-in or registration form shows, for the account store that at names.
 func (c *ClientAPI) Model(ctx context.Context, at AccountStoreParam) (m LoginModel, err error) {
 	where := c.accountStore(at)
+	where.DirectOnly = true
 	stores, err := c.svc.peers.Application.LoginDirectories(ctx, where)
 	if err != nil {
 		return m, err

@@ -211,12 +211,21 @@ func (p *PageAPI) CheckReset(ctx context.Context, application id.ID, token secur
 	return err
 }
 
-// ResetPassword sets a new password with a password reset token, which it consumes.
+// ResetPassword sets a new password with a password reset token, which it consumes. It returns
+// apierr.SessionTimedOut for another token than the first valid one of the session: a session sets
+// one password. A password that is refused can be tried again with the same token.
 func (p *PageAPI) ResetPassword(ctx context.Context, application id.ID, token, password secure.Secret) error {
-	if err := p.checkApplication(application); err != nil {
+	if err := p.CheckReset(ctx, application, token); err != nil {
 		return err
 	}
-	_, err := p.svc.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{
+	err := p.svc.store.Tx(ctx, func(tx *store.Tx) error { return tx.ClaimReset(ctx, p.flow, secure.Digest(token)) })
+	if errors.Is(err, apierr.NotFound) {
+		return errSessionEnded
+	}
+	if err != nil {
+		return err
+	}
+	_, err = p.svc.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{
 		ResetToken: applicationapi.ResetToken{Tenant: p.flow.TenantID, Application: application, Token: token}, Password: password,
 	})
 	return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
@@ -66,6 +67,21 @@ func TestTheSocialGrant(t *testing.T) {
 		if _, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "Google", "code",
 			"c")); !errors.Is(err, apierr.ProviderRefused) {
 			t.Error(err)
+		}
+	})
+	t.Run("a disabled application answers as to a password", func(t *testing.T) {
+		s := d.Site
+		s.Application = d.NewApplication(d.Tenant, d.Directory)
+		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: s.Application}, "google", d.Directory)
+		d.SetStatus(d.Tenant, s.Application, directoryapi.Disabled)
+		for _, form := range [][]string{
+			{"grant_type", "service_social", "providerId", "google", "code", "c"},
+			{"grant_type", "password", "username", "jo@example.test", "password", "Changeme1!"},
+		} {
+			_, err := d.Service.Token(t.Context(), s.Request(form...))
+			if refusal := apierr.From(err); !errors.Is(err, apierr.NoSuchAccount) || refusal.Fields["error"] != "invalid_request" {
+				t.Errorf("%s is refused with %v, %v", form[1], err, refusal.Fields)
+			}
 		}
 	})
 	t.Run("no provider", func(t *testing.T) {

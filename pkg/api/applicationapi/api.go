@@ -83,10 +83,10 @@ type API interface {
 
 	// ProviderLogin logs in the user of a social or OAuth provider (social login), in a directory
 	// of that provider that is an account store of the application. It returns apierr.NotFound
-	// for the application, apierr.DirectoryTypeUnavailable where it has no such directory,
-	// OrgDirectoryTypeUnmapped where the named organization has none, the errors of Login for
-	// the account store, OrganizationDisabled, the errors of directoryapi's SocialAccount, and
-	// the errors of Login for a linked account.
+	// for the application, NoSuchAccount for a disabled one, DirectoryTypeUnavailable where it
+	// has no such directory, OrgDirectoryTypeUnmapped where the named organization has none, the
+	// errors of Login for the account store, OrganizationDisabled, the errors of directoryapi's
+	// SocialAccount, and the errors of Login for a linked account.
 	ProviderLogin(context.Context, ProviderLogin) (ProviderLoggedIn, error)
 }
 

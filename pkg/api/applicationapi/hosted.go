@@ -67,6 +67,9 @@ type LoginTarget struct {
 	AccountStore href.Link `json:"accountStore,omitzero"` // a directory, group or organization
 	NameKey      string    `json:"nameKey,omitempty"`     // of an organization
 	Brief        bool      `json:"brief,omitempty"`       // LoginStores leaves out Default, which costs another query
+	// DirectOnly is for LoginDirectories without the account stores of organizations, unless it
+	// names an organization.
+	DirectOnly bool `json:"directOnly,omitempty"`
 }
 
 // LoginDirectories is the answer of Hosted.LoginDirectories.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -88,6 +89,8 @@ type ProviderUser struct {
 	UserInfo   json.RawMessage     `json:"userInfo,omitempty"`
 	Attributes []ProviderAttribute `json:"attributes,omitempty"`
 	Tokens     ProviderTokens      `json:"tokens,omitzero"`
+	// CustomData is that of the account, if one is created; the mapping rules may add to it.
+	CustomData customdata.Change `json:"customData,omitzero"`
 }
 
 // ProviderAttribute is an attribute of a SAML assertion.
@@ -139,6 +142,9 @@ type SocialLogin struct {
 	// request token, AccessTokenSecret its secret, and Code the verifier.
 	Verifier secure.Secret `json:"verifier,omitempty"`
 	Nonce    secure.Secret `json:"nonce,omitempty"`
+
+	// CustomData is that of the account, if the login creates it.
+	CustomData customdata.Change `json:"customData,omitzero"`
 }
 
 // Check returns apierr.Required unless the login has what its provider needs: either an access

@@ -70,6 +70,7 @@ func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAc
 		if social, err = body.ProviderData.Value.login(); err != nil {
 			return in, nil, err
 		}
+		social.CustomData = body.CustomData
 	}
 	if err := checkRepeated(c, "registrationWorkflowEnabled", "passwordFormat"); err != nil {
 		return in, nil, err

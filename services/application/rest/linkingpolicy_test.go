@@ -23,7 +23,7 @@ func TestLinkingPolicies(t *testing.T) {
 				{"unknown provisioning", object{"automaticProvisioning": true}, 2004},
 				{"null provisioning", object{"automaticProvisioning": nil}, 2000},
 				{"another property", object{"matchingProperty": "username"}, 2003},
-				{"an empty property", object{"matchingProperty": ""}, 2000},
+				{"an empty property", object{"matchingProperty": ""}, 2003},
 				{"an unknown member", object{"name": "x"}, 2015},
 			} {
 				t.Run("refuses "+scenario.what, func(t *testing.T) { c.refused(t, 400, scenario.code, "POST", policy, scenario.body) })

@@ -3,6 +3,9 @@ package rest_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 )
 
 // A social login leads to the directory of its provider, wherever new accounts go
@@ -55,6 +58,28 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 	})
 	t.Run("through an application that is not there", func(t *testing.T) {
 		c.refused(t, 404, 404, "POST", strings.Replace(bank, "organizations", "applications", 1)+"/accounts", object{"providerData": object{"providerId": "github", "accessToken": "a"}})
+	})
+	t.Run("with custom data, which is that of a new account", func(t *testing.T) {
+		at, login := shop+"/accounts", object{"providerId": "google", "accessToken": directoryfake.UserToken("1", "jo@google.test").Reveal()}
+		c.refused(t, 400, 3003, "POST", at, object{"providerData": login, "customData": object{"meta": 1}})
+		for _, each := range []struct {
+			status int
+			data   object
+		}{{201, object{"plan": "gold"}}, {200, object{"plan": "silver"}}} {
+			made := c.want(t, each.status, "POST", at, object{"providerData": login, "customData": each.data}).object(t)
+			profile, err := c.Directories.Profile(t.Context(), directoryapi.ProfileRequest{Ref: c.ref(t, made["href"].(string)), CustomData: true})
+			if err != nil || string(profile.CustomData) != `{"plan":"gold"}` {
+				t.Errorf("after %d the custom data is %s, %v", each.status, profile.CustomData, err)
+			}
+		}
+	})
+	t.Run("through a disabled application", func(t *testing.T) {
+		closed := c.application(t, "Closed")
+		c.mapping(t, closed, google, nil)
+		c.update(t, closed, object{"status": "DISABLED"})
+		for _, provider := range []string{"google", "facebook"} {
+			c.refused(t, 400, 7104, "POST", closed+"/accounts", object{"providerData": object{"providerId": provider, "accessToken": "a"}})
+		}
 	})
 	t.Run("nothing but the link of an account that is sent back", func(t *testing.T) {
 		c.create(t, shop+"/accounts", object{"email": "jo@example.test", "password": "Changeme1!", "providerData": link("https://localhost/v1/accounts/x/providerData")})

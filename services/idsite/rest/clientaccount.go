@@ -54,7 +54,11 @@ func (c *clientCall) postRegistration(f *fiber.Ctx) error {
 			return apierr.UnknownProperty.Saying("%s is not a field of a registration.", name)
 		}
 	}
-	m, err := c.Model(f.UserContext(), in.accountStore())
+	at, err := in.accountStore()
+	if err != nil {
+		return err
+	}
+	m, err := c.Model(f.UserContext(), at)
 	if err != nil {
 		return err
 	}
@@ -70,7 +74,6 @@ func (c *clientCall) postRegistration(f *fiber.Ctx) error {
 			return apierr.Required.Saying("%s is required.", registrationFields[name])
 		}
 	}
-	at := in.accountStore()
 	delete(in, "organizationNameKey")
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -116,7 +119,11 @@ func (c *clientCall) postLogin(f *fiber.Ctx) error {
 	if login == "" || password == "" {
 		return apierr.Required.Saying("Username or Email and Password are required.")
 	}
-	account, tokens, err := c.LogIn(f.UserContext(), login, secure.Secret(password), in.accountStore())
+	at, err := in.accountStore()
+	if err != nil {
+		return err
+	}
+	account, tokens, err := c.LogIn(f.UserContext(), login, secure.Secret(password), at)
 	return c.answerLogin(f, account, tokens, err)
 }
 
@@ -194,8 +201,12 @@ func (c *clientCall) forgotPassword(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	at, err := in.accountStore()
+	if err != nil {
+		return err
+	}
 	login, _ := loginName(in)
-	return sendEmpty(f, c.RequestPasswordReset(f.UserContext(), login, in.accountStore()))
+	return sendEmpty(f, c.RequestPasswordReset(f.UserContext(), login, at))
 }
 
 // spToken returns the token of a mailed link (sptoken), from the body or the query.
@@ -254,7 +265,11 @@ func (c *clientCall) sendVerification(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendEmpty(f, c.SendVerification(f.UserContext(), login, in.accountStore()))
+	at, err := in.accountStore()
+	if err != nil {
+		return err
+	}
+	return sendEmpty(f, c.SendVerification(f.UserContext(), login, at))
 }
 
 // me answers GET /me with the account of an access token. If the tokens come in cookies, an access

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"mime"
@@ -228,17 +229,22 @@ func (in input) stringMember(name string) string {
 }
 
 // accountStore returns the account store that a body names: by accountStore, an href or an object, or
-// by organizationNameKey.
-func (in input) accountStore() idsite.AccountStoreParam {
-	at := idsite.AccountStoreParam{AccountStore: in.stringMember("accountStore"), NameKey: in.stringMember("organizationNameKey")}
-	var named directoryapi.StoreName
-	if at.AccountStore == "" && json.Unmarshal(in["accountStore"], &named) == nil {
-		at.AccountStore = named.Href
-		if at.NameKey == "" {
-			at.NameKey = named.NameKey
-		}
+// by organizationNameKey. It returns apierr.WrongType for members of any other type: the request would
+// go to another account store than its client means.
+func (in input) accountStore() (at idsite.AccountStoreParam, err error) {
+	if key, given := in["organizationNameKey"]; given && json.Unmarshal(key, &at.NameKey) != nil {
+		return at, apierr.WrongType.Saying("organizationNameKey must be a string.")
 	}
-	return at
+	store, given := in["accountStore"]
+	if !given || json.Unmarshal(store, &at.AccountStore) == nil {
+		return at, nil
+	}
+	var named directoryapi.StoreName
+	if json.Unmarshal(store, &named) != nil || named == (directoryapi.StoreName{}) {
+		return at, apierr.WrongType.Saying(`accountStore must be an href, {"href": "…"} or {"nameKey": "…"}.`)
+	}
+	at.AccountStore, at.NameKey = named.Href, cmp.Or(at.NameKey, named.NameKey)
+	return at, nil
 }
 
 type formField struct {

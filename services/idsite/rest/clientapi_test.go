@@ -276,6 +276,54 @@ func TestForgotPasswordWithoutALoginIsAnsweredAsAnyOther(t *testing.T) {
 	}
 }
 
+// A member that names the account store is never ignored: the request would go to another one.
+func TestAnAccountStoreOfTheWrongTypeIsRefused(t *testing.T) {
+	c, user := newClientAPI(t)
+	shop, err := c.peers.Applications.ApplicationByDNSLabel(t.Context(), applicationapi.DNSLabel{Label: "calm-otter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.peers.Applications.NewOrganization(shop.TenantID, shop.ID, "acme", user.DirectoryID)
+	bodies := map[string]string{
+		"/login":    strings.TrimSuffix(signIn, "}"),
+		"/forgot":   `{"login":"jo@example.test"`,
+		"/verify":   `{"login":"jo@example.test"`,
+		"/register": `{"email":"new@example.test","password":"Changeme1!"`,
+	}
+	c.peers.Directories.EnableVerification(t, id.Ref{Tenant: user.TenantID, ID: user.DirectoryID})
+	for path, body := range bodies {
+		refused := []string{}
+		for _, value := range []string{`{"nameKey":"acme"}`, `5`, `["acme"]`, `true`} {
+			refused = append(refused, `"organizationNameKey":`+value)
+		}
+		for _, value := range []string{`5`, `[]`, `true`, `{}`, `{"href":5}`, `{"foo":"x"}`} {
+			refused = append(refused, `"accountStore":`+value)
+		}
+		for _, member := range refused {
+			answer, text := c.call(t, "POST", path, body+","+member+"}")
+			if answer.StatusCode != 400 || !strings.HasPrefix(text, `{"message":`) || !strings.HasSuffix(text, `,"status":400}`) {
+				t.Errorf("%s with %s answers %d %s", path, member, answer.StatusCode, text)
+			}
+		}
+	}
+	if mails := c.peers.Applications.Calls("RequestReset") + c.peers.Applications.Calls("RequestVerification"); mails != 0 {
+		t.Errorf("%d mails are asked for", mails)
+	}
+	directory := base.To("directories", user.DirectoryID)
+	for _, member := range []string{
+		`"organizationNameKey":null`, `"organizationNameKey":""`, `"organizationNameKey":"acme"`, `"accountStore":null`, `"accountStore":""`,
+		`"accountStore":"` + directory + `"`, `"accountStore":{"href":"` + directory + `"}`, `"accountStore":{"nameKey":"acme"}`,
+	} {
+		if answer, text := c.call(t, "POST", "/login", bodies["/login"]+","+member+"}"); answer.StatusCode != 200 {
+			t.Errorf("the login with %s answers %d %s", member, answer.StatusCode, text)
+		}
+	}
+	form := url.Values{"login": {"jo@example.test"}, "password": {string(idsitetest.Password)}, "accountStore": {directory}}
+	if answer, text := c.send(t, "POST", "/client/calm-otter/login", fiber.MIMEApplicationForm, form.Encode()); answer.StatusCode != 200 {
+		t.Errorf("the login with a form answers %d %s", answer.StatusCode, text)
+	}
+}
+
 // Whatever a body is, the answer is one of the Client API's own: no failure of the
 // server, and of an error its two members alone.
 func FuzzClientBodies(f *testing.F) {

@@ -241,3 +241,72 @@ func TestAPageReadsThatItsSessionHasEnded(t *testing.T) {
 		t.Errorf("a token that nobody signed gets %d %v", answer.StatusCode, answer.Header)
 	}
 }
+
+// The forms of the Client API show the directories of an organization where the request names it, and a
+// hosted page those of all organizations. A user logs in at each of them.
+func TestTheDirectoriesOfAnOrganizationAreShownWhereItIsNamed(t *testing.T) {
+	p := newPage(t)
+	at := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
+	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: at.Tenant, ID: at.ID, Status: directoryapi.Enabled})
+	p.peers.Directories.Mirror(t, at, "google")
+	p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", at.ID)
+	google := base.To("directories", at.ID)
+	for path, shown := range map[string]bool{
+		"/login": false, "/register": false, "/login?organizationNameKey=acme": true, "/register?organizationNameKey=acme": true,
+	} {
+		answer, body := p.client.call(t, http.MethodGet, path, "")
+		if answer.StatusCode != 200 || strings.Contains(body, google) != shown {
+			t.Errorf("GET %s answers %d %s", path, answer.StatusCode, body)
+		}
+	}
+	_, model := p.call(t, http.MethodGet, "/applications/"+p.application.String()+"?expand=idSiteModel", "")
+	if !strings.Contains(model, google) {
+		t.Errorf("the model of the hosted page is %s", model)
+	}
+	begin := url.Values{"response_type": {"service_token"}, "redirect_uri": {returnTo}, "account_store_href": {google}}
+	if answer, body := p.client.call(t, http.MethodGet, "/authorize?"+begin.Encode(), ""); answer.StatusCode != 302 {
+		t.Errorf("the login at the provider answers %d %s", answer.StatusCode, body)
+	}
+}
+
+// A session of the hosted pages sets one password, whatever reset tokens its browser has.
+func TestASessionSetsOnePassword(t *testing.T) {
+	p := newPage(t)
+	shop := id.Ref{Tenant: p.tenant, ID: p.application}
+	stores, err := p.peers.Applications.LoginDirectories(t.Context(), applicationapi.LoginTarget{Tenant: shop.Tenant, Application: shop.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	customers := stores.Directories[0]
+	other := directoryapi.Account{TenantID: p.tenant, ID: id.New(time.Now()), DirectoryID: customers, Email: "al@example.test",
+		Username: "al@example.test", Status: directoryapi.Enabled}
+	p.peers.Directories.InsertAccount(other, idsitetest.Password)
+	path := func(email string) string {
+		reset, err := p.peers.Directories.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: p.tenant, Login: email,
+			Application: shop.ID, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: customers}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "/applications/" + shop.ID.String() + "/passwordResetTokens/" + reset.Token.Reveal()
+	}
+	jo, al := path("jo@example.test"), path("al@example.test")
+	for _, each := range []struct {
+		at, password string
+		status       int
+	}{{jo + "x", "Different1!", 404}, {jo, "x", 400}, {jo, "Different1!", 200}, {jo, "Different2!", 404}} {
+		if answer, body := p.call(t, http.MethodPost, each.at, `{"password":"`+each.password+`"}`); answer.StatusCode != each.status {
+			t.Errorf("%s is answered %d %s, want %d", each.password, answer.StatusCode, body, each.status)
+		}
+	}
+	answer, body := p.call(t, http.MethodPost, al, `{"password":"Different1!"}`)
+	if answer.StatusCode != 401 || !strings.Contains(body, `"code":12001`) || answer.Header.Get("Authorization") != "" {
+		t.Errorf("the password of another account is answered %d %s", answer.StatusCode, body)
+	}
+	if answer, body := p.logIn(t, "jo@example.test", "Different1!"); answer.StatusCode != 204 {
+		t.Errorf("the login with the new password is answered %d %s", answer.StatusCode, body)
+	}
+	p.begin(t, secure.Claims{"jti": "another request"})
+	if answer, body := p.call(t, http.MethodPost, al, `{"password":"Different1!"}`); answer.StatusCode != 200 {
+		t.Errorf("another session is answered %d %s", answer.StatusCode, body)
+	}
+}

@@ -96,6 +96,14 @@ func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
 	return nil
 }
 
+// ClaimReset records, with the commit, the password reset token that the pages of a flow use. It
+// returns apierr.NotFound where they have used another one.
+func (tx *Tx) ClaimReset(_ context.Context, f Flow, digest []byte) error {
+	tx.QueueChange(`UPDATE login_flows SET reset_token = $3
+		WHERE tenant_id = $1 AND id = $2 AND (reset_token IS NULL OR reset_token = $3)`, f.TenantID, f.ID, digest)
+	return nil
+}
+
 // FinishFlow ends a flow, with the commit. Of parallel calls one succeeds; the others return
 // apierr.NotFound.
 func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {

@@ -56,6 +56,9 @@ func (s *Service) LoginDirectories(ctx context.Context, in applicationapi.LoginT
 		} else if !in.Brief {
 			out.Default = a.defaultStore.ID
 		}
+		if in.DirectOnly && where.organization.IsZero() {
+			where.stores = a.stores
+		}
 		for _, at := range where.stores {
 			if at.Kind == directoryapi.Directories && !slices.Contains(out.Directories, at.ID) {
 				out.Directories = append(out.Directories, at.ID)

@@ -271,6 +271,9 @@ func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderL
 		if err != nil {
 			return out, err
 		}
+		if a.Status != directoryapi.Enabled {
+			return out, apierr.NoSuchAccount
+		}
 		where, err := s.narrow(ctx, a, directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey})
 		if err != nil && !errors.Is(err, apierr.NoStores) {
 			return out, err

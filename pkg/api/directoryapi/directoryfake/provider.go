@@ -80,6 +80,9 @@ func (d *Service) findOrCreateUser(in directoryapi.ProviderUser) (a *account, is
 	if a.ID.IsZero() {
 		a.ID = id.New(now)
 	}
+	if in.CustomData.Given() {
+		a.data = in.CustomData.Value.Append(nil)
+	}
 	d.accounts = append(d.accounts, a)
 	return a, true, nil
 }
@@ -104,7 +107,7 @@ func (d *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 	}
 	return d.ProviderAccount(ctx, directoryapi.ProviderUser{
 		Tenant: in.Tenant, Directory: in.Directory, Application: in.Application, Account: in.Account,
-		ExternalID: parts[1], Email: parts[2], EmailVerified: true,
+		ExternalID: parts[1], Email: parts[2], EmailVerified: true, CustomData: in.Login.CustomData,
 	})
 }
 
