@@ -6,6 +6,7 @@ package field
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -77,7 +78,7 @@ func (f *Nullable[T]) UnmarshalJSON(data []byte) error {
 		f.Null = true
 		return nil
 	}
-	if _, verbatim := any(&f.Value).(*json.RawMessage); !verbatim && hasLoneSurrogate(data) {
+	if _, verbatim := any(&f.Value).(*json.RawMessage); !verbatim && !decodesItems[T]() && hasLoneSurrogate(data) {
 		return apierr.Encoding.Because("has an escape of half a surrogate pair, which is no character")
 	}
 	switch target := any(&f.Value).(type) {
@@ -124,6 +125,13 @@ func (f *Nullable[T]) UnmarshalJSON(data []byte) error {
 // IsText reports whether a text that did not come in JSON can be stored: it is UTF-8 without the
 // character NUL.
 func IsText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
+// decodesItems reports whether a type is a list whose items have an UnmarshalJSON, which checks the
+// members of each item.
+func decodesItems[T any]() bool {
+	list := reflect.TypeFor[T]()
+	return list.Kind() == reflect.Slice && reflect.PointerTo(list.Elem()).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
 
 // hasLoneSurrogate reports whether well-formed JSON has an escape of half a surrogate pair
 // (RFC 8259, section 8.2), which encoding/json would decode to U+FFFD. Objects that
@@ -172,7 +180,8 @@ func unquote(data []byte) string {
 
 // Decode decodes a JSON body into the struct that in points to. Members that only the representation of
 // the resource has (the JSON names of the struct view) are read-only: they are ignored. It returns
-// apierr.UnknownProperty for any other member.
+// apierr.UnknownProperty for any other member. Where a member is invalid, it decodes the others and
+// leaves that one absent.
 func Decode(body []byte, in, view any) error {
 	if !utf8.Valid(body) {
 		return apierr.Encoding.Because("the body is not valid UTF-8")
@@ -206,20 +215,23 @@ func Decode(body []byte, in, view any) error {
 		return apierr.UnknownProperty.Because("%s unknown; the properties that can be sent are %s", named,
 			And(slices.Sorted(maps.Keys(writable))))
 	}
+	var first error
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		index, ok := writable[name]
 		if !ok {
 			continue
 		}
-		if err := json.Unmarshal(sent[name], target.FieldByIndex(index).Addr().Interface()); err != nil {
+		member := target.FieldByIndex(index)
+		if err := json.Unmarshal(sent[name], member.Addr().Interface()); err != nil {
+			member.SetZero()
 			reason := apierr.From(err)
 			if reason == apierr.Internal {
 				reason = apierr.WrongType.Because("has the wrong type")
 			}
-			return reason.Because("%s %s", name, reason.Reason)
+			first = cmp.Or[error](first, reason.Because("%s %s", name, reason.Reason))
 		}
 	}
-	return nil
+	return first
 }
 
 // notJSON is the message for the end user of a program that does not send a JSON object.

@@ -45,12 +45,15 @@ type SyncAccount struct {
 	Surname      field.Text `json:"surname,omitzero"`
 	Disabled     field.Bool `json:"disabled,omitzero"`
 	PasswordHash field.Text `json:"passwordHash,omitzero"`
+
+	invalid error // of a member that could not be decoded: the account is refused
 }
 
 // UnmarshalJSON reads an account of a page.
 func (in *SyncAccount) UnmarshalJSON(data []byte) error {
 	type members SyncAccount // without this method
-	return field.Nested(data, (*members)(in), nil)
+	err := field.Nested(data, (*members)(in), nil)
+	return ifUnnamed(in.ExternalID, err, &in.invalid)
 }
 
 // SyncGroup is a group of a directory server with all its members.
@@ -59,12 +62,28 @@ type SyncGroup struct {
 	Name        field.Text               `json:"name,omitzero"`
 	Description field.Text               `json:"description,omitzero"`
 	Members     field.Nullable[[]string] `json:"members,omitzero"`
+
+	invalid error // as that of SyncAccount
 }
 
 // UnmarshalJSON reads a group of a page.
 func (in *SyncGroup) UnmarshalJSON(data []byte) error {
 	type members SyncGroup
-	return field.Nested(data, (*members)(in), nil)
+	err := field.Nested(data, (*members)(in), nil)
+	if err == nil && !areTexts(in.Members.Value) {
+		err = apierr.Format.Because("members must not contain the character NUL")
+	}
+	return ifUnnamed(in.ExternalID, err, &in.invalid)
+}
+
+// ifUnnamed returns the error of an entry that has no external id to list it by, which refuses the
+// page. That of another entry is stored in invalid.
+func ifUnnamed(externalID field.Text, err error, invalid *error) error {
+	if !externalID.Given() {
+		return err
+	}
+	*invalid = err
+	return nil
 }
 
 // key identifies a group: by its external id, or by its name where it has none.
@@ -141,9 +160,6 @@ func (in Sync) check() (syncID string, err error) {
 		}
 		if len(g.key()) > 4*maxEntryID {
 			return "", apierr.TooLong.Because("groups[%d]: externalId has at most %d characters", i, maxEntryID)
-		}
-		if !areTexts(g.Members.Value) {
-			return "", apierr.Format.Because("groups[%d]: members must not contain the character NUL", i)
 		}
 	}
 	if !areTexts(in.DeletedAccounts.Value) || !areTexts(in.DeletedGroups.Value) {

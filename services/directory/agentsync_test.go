@@ -3,11 +3,13 @@ package directory_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
@@ -63,6 +65,62 @@ func TestASynchronizedPasswordHash(t *testing.T) {
 	login("the hash again", "second", nil)
 	sync("Dough", "")
 	login("no hash any more", "second", apierr.AgentUnreachable)
+}
+
+// A member of the wrong type refuses its entry. What cannot be named by an external id refuses the page.
+func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
+	w := newWorld(t, directory.CreationPolicyChange{})
+	agent := w.agentOf(t)
+	sync := func(body string) error {
+		var in directory.Sync
+		if err := field.Decode([]byte(body), &in, nil); err != nil {
+			return err
+		}
+		return w.Sync(t.Context(), agent, in)
+	}
+	for _, body := range []string{
+		`{"accounts":[{"externalId":"off","email":"off@corp.test","disabled":true}]}`,
+		`{"accounts":[{"externalId":"off","email":"off@corp.test","disabled":"perhaps"},{"externalId":"jo","email":"jo@corp.test"},
+			{"externalId":"a","email":5},{"externalId":"b","email":"b@corp.test","passwordHash":[]}],
+			"groups":[{"externalId":"c","name":{}},{"externalId":"d","name":"D","members":"jo"}],"complete":true}`,
+	} {
+		if err := sync(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.FinishSyncs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	page, err := w.Refusals(t.Context(), agent, list.First())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	for _, r := range page.Items {
+		reasons[r.ExternalID] = r.Reason
+	}
+	want := map[string]string{
+		"off": "disabled must be true or false", "a": "email must be a string", "b": "passwordHash must be a string",
+		"id:c": "name must be a string", "id:d": "members must be an array of strings",
+	}
+	if !maps.Equal(reasons, want) {
+		t.Errorf("refused are %v\nwant %v", reasons, want)
+	}
+	statuses, err := pg.Value[string](t.Context(), w.db, `SELECT string_agg(username || ' ' || status, ', ' ORDER BY username) FROM accounts
+		WHERE tenant_id = $1 AND username LIKE '%@corp.test'`, w.tenant)
+	if err != nil || statuses != "jo@corp.test ENABLED, off@corp.test DISABLED" {
+		t.Errorf("the accounts are %s, %v", statuses, err)
+	}
+	for body, want := range map[string]error{
+		`{"accounts":[5]}`: apierr.WrongType, `{"accounts":[null]}`: apierr.WrongType, `{"accounts":[{"email":5}]}`: apierr.WrongType,
+		`{"accounts":[{"externalId":5}]}`: apierr.WrongType, `{"accounts":[{"externalId":"a\u0000","email":5}]}`: apierr.WrongType,
+		`{"accounts":[{"externalId":"a\u0000"}]}`: apierr.Format, `{"accounts":[{"externalId":"\ud800"}]}`: apierr.Encoding,
+		`{"groups":[{"name":"a\u0000"}]}`: apierr.Format, `{"groups":[{"name":"a","members":["\u0000"]}]}`: apierr.Format,
+	} {
+		if err := sync(body); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", body, err, want)
+		}
+	}
 }
 
 // A page of a sync reads its own rows and not the directory, also while PostgreSQL

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -84,7 +85,7 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	}
 	sum := sha256.Sum256(text)
 	known, isKnown := batch.known[in.ExternalID.Value]
-	if isKnown && bytes.Equal(known.Digest, sum[:]) {
+	if isKnown && in.invalid == nil && bytes.Equal(known.Digest, sum[:]) {
 		batch.unchanged = append(batch.unchanged, in.ExternalID.Value)
 		return nil
 	}
@@ -96,7 +97,7 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	if !isKnown {
 		account.Account.ID, account.AssignedStatus = id.New(now), directoryapi.Enabled
 	}
-	account.ExternalID, account.Digest, account.Disabled = in.ExternalID.Value, sum[:], in.Disabled.Or(false)
+	account.ExternalID, account.Digest, account.Disabled = in.ExternalID.Value, sum[:], in.Disabled.Or(in.invalid != nil && known.Disabled)
 	account.PasswordHash = s.importedHash(agent, in.PasswordHash)
 	account.Account.Status = account.AssignedStatus
 	if account.Disabled {
@@ -105,8 +106,8 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	username := in.Username
 	username.Present = true // without a user name, the email is the user name
 	username.Null = !in.Username.Given()
-	refused := applyAccount(&account.Account, directoryapi.NewAccount{Username: username, Email: in.Email, GivenName: in.GivenName,
-		MiddleName: in.MiddleName, Surname: in.Surname}, store.RegistrationPolicy{}, true)
+	refused := cmp.Or(in.invalid, applyAccount(&account.Account, directoryapi.NewAccount{Username: username, Email: in.Email, GivenName: in.GivenName,
+		MiddleName: in.MiddleName, Surname: in.Surname}, store.RegistrationPolicy{}, true))
 	if account.Account.Status == "" {
 		account.Account.Status = account.AssignedStatus
 	}
@@ -135,7 +136,7 @@ func (s *Service) importedHash(agent store.Agent, in field.Text) string {
 // except that it is disabled or enabled as the source says.
 func (s *Service) refuseAccount(batch *accountBatch, account store.MirroredAccountWrite, in SyncAccount, reason string) error {
 	name := in.Username.Or(in.Email.Value)
-	r, err := s.refusal(store.AccountEntry, in.ExternalID.Value, name, reason, in)
+	r, err := s.refusal(store.AccountEntry, in.ExternalID.Value, name, reason, in, in.invalid)
 	if err != nil {
 		return err
 	}

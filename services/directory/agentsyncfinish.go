@@ -27,8 +27,12 @@ func refusalReason(err error) string {
 	return refusal.Message
 }
 
-// refusal makes the record of a refused entry.
-func (s *Service) refusal(kind, key, name, reason string, entry any) (store.Refusal, error) {
+// refusal makes the record of a refused entry. An invalid one is not kept for a retry: what could be
+// decoded of it is not what was sent.
+func (s *Service) refusal(kind, key, name, reason string, entry any, invalid error) (store.Refusal, error) {
+	if invalid != nil {
+		entry = nil
+	}
 	text, err := json.Marshal(entry)
 	return store.Refusal{Kind: kind, ExternalID: key, Name: name, Reason: reason, Entry: text, CreatedAt: s.now()}, err
 }

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -72,7 +73,7 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 	var wanted, written []string
 	var refusals []store.Refusal
 	refuse := func(g SyncGroup, reason string) error {
-		r, err := s.refusal(store.GroupEntry, g.key(), g.Name.Value, reason, g)
+		r, err := s.refusal(store.GroupEntry, g.key(), g.Name.Value, reason, g, g.invalid)
 		refusals = append(refusals, r)
 		tx.MarkGroupSeen(ctx, agent.TenantID, agent.DirectoryID, g.key(), number)
 		return err
@@ -84,7 +85,8 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 		if g.ID.IsZero() {
 			g.ID = id.New(now)
 		}
-		if err := applyGroup(&g, directoryapi.NewGroup{Name: entry.Name, Description: entry.Description}, true); err != nil {
+		err := cmp.Or(entry.invalid, applyGroup(&g, directoryapi.NewGroup{Name: entry.Name, Description: entry.Description}, true))
+		if err != nil {
 			if err := refuse(entry, refusalReason(err)); err != nil {
 				return 0, err
 			}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -42,18 +43,23 @@ const maxKeyAttempts = 16
 //
 // The owner has no password until it is reset by mail.
 func (s *Service) SignUpFirstTenant(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
-	named := func(what string) id.ID { return derivedID(in.KeyID, what) }
-	return s.createTenant(ctx, in.KeyID, named, directoryapi.SignUp{Email: in.OwnerEmail},
+	return s.createTenant(ctx, in.KeyID, directoryapi.SignUp{Tenant: derivedID(in.KeyID, "tenant"), Email: in.OwnerEmail},
 		oauthapi.EnsureKey{ID: in.KeyID, Secret: in.KeySecret})
 }
 
-// createTenant creates a tenant whose parts have the ids that named returns.
-func (s *Service) createTenant(ctx context.Context, seed string, named func(string) id.ID, owner directoryapi.SignUp,
-	key oauthapi.EnsureKey) (directoryapi.Tenant, error) {
+// createTenant creates the tenant of owner, with parts whose ids are derived from seed.
+func (s *Service) createTenant(ctx context.Context, seed string, owner directoryapi.SignUp, key oauthapi.EnsureKey) (
+	directoryapi.Tenant, error) {
 	at := caller.From(ctx)
-	ctx = caller.Into(ctx, caller.Caller{Tenant: named("tenant"), RequestID: at.RequestID, Address: at.Address})
-	owner.Tenant, owner.Directory, owner.Owner = named("tenant"), named("administrators"), named("owner")
-	owner.DirectoryName = s.cfg.AliasTitle + " Administrators"
+	ctx = caller.Into(ctx, caller.Caller{Tenant: owner.Tenant, RequestID: at.RequestID, Address: at.Address})
+	named, err := s.partIDs(ctx, owner.Tenant, seed)
+	if err != nil {
+		return directoryapi.Tenant{}, fmt.Errorf("look for the tenant: %w", err)
+	}
+	owner.Directory, owner.DirectoryName = named("administrators"), s.cfg.AliasTitle+" Administrators"
+	if owner.Owner.IsZero() {
+		owner.Owner = named("owner")
+	}
 	made, err := s.signUpWithFreeKey(ctx, seed, owner)
 	if err != nil {
 		return made.Tenant, fmt.Errorf("make the tenant: %w", err)
@@ -80,7 +86,7 @@ func (s *Service) createTenant(ctx context.Context, seed string, named func(stri
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
 	// The key is created last, so that a key that works has a complete tenant.
-	key.Tenant, key.Account, key.MustExist = tenant.ID, named("owner"), site.KeyMade
+	key.Tenant, key.Account, key.MustExist = tenant.ID, owner.Owner, site.KeyMade
 	_, err = s.peers.OAuth.EnsureKey(ctx, key)
 	switch {
 	case site.KeyMade && errors.Is(err, apierr.NotFound):
@@ -128,15 +134,6 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 		return directoryapi.Tenant{}, oauthapi.EnsureKey{}, err
 	}
 	seed := pending.Tenant.String()
-	named := func(what string) id.ID {
-		switch what {
-		case "tenant":
-			return pending.Tenant
-		case "owner":
-			return pending.Account
-		}
-		return derivedID(seed, what)
-	}
 	// The API key is derived from the token, so that a repeated call returns the same key.
 	_, master := s.ring.Derive("idsite.sign-up/" + seed)
 	part := func(what string) []byte { return []byte(secure.Derive(master, what+token.Reveal())) }
@@ -144,7 +141,7 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 		ID:     base32.StdEncoding.EncodeToString(part("key id"))[:26],
 		Secret: secure.Secret(base64.RawURLEncoding.EncodeToString(part("key secret"))),
 	}
-	tenant, err := s.createTenant(ctx, seed, named, directoryapi.SignUp{Pending: true}, key)
+	tenant, err := s.createTenant(ctx, seed, directoryapi.SignUp{Tenant: pending.Tenant, Owner: pending.Account, Pending: true}, key)
 	if err == nil {
 		_, err = s.peers.Directory.EndSignUp(ctx, directoryapi.SignUpToken{Token: token})
 	}
@@ -171,8 +168,28 @@ func (s *Service) signUpWithFreeKey(ctx context.Context, seed string, in directo
 	return made, fmt.Errorf("none of %d keys is free: %s", maxKeyAttempts, err.Error())
 }
 
-// derivedID returns the id of a part of a tenant: a UUID of version 8 (RFC 9562) made from the
-// SHA-256 of a seed, such as the id of the API key, and the name of the part.
+// parts are the parts of a tenant in the order in which lists have them.
+var parts = []string{"administrators", "owner", "application directory", "console", "console mapping", "application",
+	"application mapping", "site"}
+
+// partIDs returns the function of the ids of a tenant's parts. The ids sort in the order of parts and
+// before every id.New, because lists sort by id where they are to sort by time. A tenant that an
+// earlier release has begun keeps its ids, which are hashes as a whole.
+func (s *Service) partIDs(ctx context.Context, tenant id.ID, seed string) (func(what string) id.ID, error) {
+	hashed := func(what string) id.ID { return derivedID(seed, what) }
+	_, err := s.peers.Directory.Directory(ctx, directoryapi.Ref{Tenant: tenant, ID: hashed("administrators")})
+	if !errors.Is(err, apierr.NotFound) {
+		return hashed, err
+	}
+	return func(what string) id.ID {
+		v := hashed(what)
+		copy(v[:8], []byte{6: 0x80, 7: byte(slices.Index(parts, what))}) // the time zero, version 8, the order
+		return v
+	}, nil
+}
+
+// derivedID returns an id that is a hash as a whole: a UUID of version 8 (RFC 9562) made from the
+// SHA-256 of a seed, such as the id of the API key, and the name of what has the id.
 func derivedID(seed, what string) id.ID {
 	sum := sha256.Sum256([]byte("doorward/bootstrap/" + seed + "/" + what))
 	v := id.ID(sum[:16])

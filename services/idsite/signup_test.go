@@ -1,7 +1,9 @@
 package idsite_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -110,6 +112,101 @@ func TestASignUpIsIdempotent(t *testing.T) {
 	if tenant, err := svc.SignUpFirstTenant(t.Context(), other); err != nil || tenant.ID == first || len(d.Directories.Tenants()) != 2 {
 		t.Errorf("another key returns the tenant %s, %v", tenant.ID, err)
 	}
+}
+
+// partsOf returns the ids of the parts of the only tenant in the order of lists.
+func partsOf(d *idsitetest.Deployment) []id.ID {
+	made, applications := d.Directories.Tenants()[0], d.Applications.SignUps()[0]
+	return []id.ID{made.Directory.ID, applications.Directory, applications.Console, applications.Application, id.New(time.UnixMilli(1))}
+}
+
+// Lists sort by id where they are to sort by time, so that the first parts of a tenant must have the
+// lowest ids.
+func TestThePartsOfATenantSortBeforeAllLaterResources(t *testing.T) {
+	sorted := func(t *testing.T, d *idsitetest.Deployment) {
+		t.Helper()
+		if ids := partsOf(d); !slices.IsSortedFunc(ids, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) }) {
+			t.Errorf("the ids are not in order: %s", ids)
+		}
+	}
+	t.Run("the first tenant", func(t *testing.T) {
+		d := idsitetest.New(now)
+		svc, _ := newService(t, d)
+		if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		sorted(t, d)
+		if owner := d.Directories.Tenants()[0].Owner.ID; !owner.Time().Equal(time.UnixMilli(0)) {
+			t.Errorf("the owner has the id %s", owner)
+		}
+	})
+	t.Run("a tenant that was signed up", func(t *testing.T) {
+		d := idsitetest.New(now)
+		svc, _ := newService(t, d)
+		if err := svc.RequestSignUp(t.Context(), newOwner("jo@example.test")); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := svc.CompleteSignUp(t.Context(), d.Directories.SignUpTokens()["jo@example.test"]); err != nil {
+			t.Fatal(err)
+		}
+		sorted(t, d)
+	})
+}
+
+// In earlier releases all ids of the parts were hashes. Such a tenant keeps them, also where its
+// sign-up broke off after the first call.
+func TestATenantOfAnEarlierReleaseKeepsItsIDs(t *testing.T) {
+	hashed := func(seed, what string) id.ID {
+		sum := sha256.Sum256([]byte("doorward/bootstrap/" + seed + "/" + what))
+		v := id.ID(sum[:16])
+		v[6], v[8] = v[6]&0x0f|0x80, v[8]&0x3f|0x80
+		return v
+	}
+	check := func(t *testing.T, d *idsitetest.Deployment, seed string) {
+		t.Helper()
+		want := []id.ID{hashed(seed, "administrators"), hashed(seed, "application directory"), hashed(seed, "console"),
+			hashed(seed, "application")}
+		if got := partsOf(d)[:4]; !slices.Equal(got, want) || len(d.Directories.Tenants()) != 1 {
+			t.Errorf("the ids are %s\nwant %s", got, want)
+		}
+	}
+	t.Run("the first tenant", func(t *testing.T) {
+		d := idsitetest.New(now)
+		svc, _ := newService(t, d)
+		if _, err := d.Directories.SignUp(t.Context(), directoryapi.SignUp{Tenant: hashed(in.KeyID, "tenant"), Key: "some-key",
+			Directory: hashed(in.KeyID, "administrators"), DirectoryName: "Service Administrators", Owner: hashed(in.KeyID, "owner"),
+			Email: in.OwnerEmail}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			complete(t, svc, d)
+			check(t, d, in.KeyID)
+		}
+	})
+	t.Run("a tenant that was signed up", func(t *testing.T) {
+		d := idsitetest.New(now)
+		svc, _ := newService(t, d)
+		if err := svc.RequestSignUp(t.Context(), newOwner("jo@example.test")); err != nil {
+			t.Fatal(err)
+		}
+		token := d.Directories.SignUpTokens()["jo@example.test"]
+		pending, err := svc.PendingSignUp(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed := pending.Tenant.String()
+		if _, err := d.Directories.SignUp(t.Context(), directoryapi.SignUp{Tenant: pending.Tenant, Key: "some-key", Owner: pending.Account,
+			Directory: hashed(seed, "administrators"), DirectoryName: "Service Administrators", Pending: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := svc.CompleteSignUp(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+		check(t, d, seed)
+	})
 }
 
 // The configuration of a deployment keeps the key: whoever has it from there must not have

@@ -129,13 +129,36 @@ func TestEntriesThatCannotBeTakenAreListed(t *testing.T) {
 		`{"accounts":[{"username":"x"}]}`: 2000, `{"groups":[{"description":"x"}]}`: 2000, `{"accounts":{}}`: 2004, `{"mood":"good"}`: 2015,
 		`{"accounts":[{"externalId":"x","mood":"good"}]}`: 2015, `{"syncId":"` + strings.Repeat("x", 101) + `"}`: 2008,
 		`{"accounts":[{"externalId":"` + strings.Repeat("x", 256) + `"}]}`: 2008, `{"groups":[{"externalId":5}]}`: 2004,
-		`{"deletedAccounts":[` + strings.Repeat(`"x",`, 10000) + `"x"]}`:   2010,
-		`{"groups":[{"externalId":"x","name":"x","members":["a\u0000"]}]}`: 2006, `{"deletedAccounts":["\u0000"]}`: 2006,
+		`{"deletedAccounts":[` + strings.Repeat(`"x",`, 10000) + `"x"]}`: 2010,
+		`{"groups":[{"name":"x","members":["a\u0000"]}]}`:                2006, `{"deletedAccounts":["\u0000"]}`: 2006,
 		`{"deletedGroups":["a\u0000"]}`: 2006,
 	} {
 		b.Post(agent+"/sync", body).WantError(400, code)
 	}
 	b.Post("/v1/agents/6ZmOHBdXeMz4fTfMHAdQ2Y/sync", `{}`).WantError(404, 404)
+}
+
+func TestAnEntryThatCannotBeDecodedIsListedAndTheOthersAreTaken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	agent := b.agent("L", ldapProvider(``))
+	b.sync(agent, `{"accounts":[`+person("known", ``)+`,`+person("stays", ``)+`],
+		"groups":[{"externalId":"kept","name":"Kept","members":["known"]}]}`)
+	b.sync(agent, `{"syncId":"s","accounts":[`+person("jo", ``)+`,`+person("known", `,"disabled":true,"givenName":"a\u0000b"`)+`,
+		`+person("stays", `,"middleName":"\u0000"`)+`,`+person("half", `,"surname":"\ud800"`)+`,
+		`+person("long", `,"surname":"`+strings.Repeat("x", 256)+`"`)+`,{"externalId":"nul","username":"a\u0000b","email":"nul@example.test"}],
+		"groups":[{"externalId":"g","name":"Staff","members":["jo"]},{"externalId":"nul","name":"a\u0000b"},
+		{"externalId":"kept","name":"Kept","members":["a\u0000b"]},{"externalId":"half","name":"Half","description":"\udc00"}],
+		"complete":true}`)
+	b.finish()
+	b.want("accounts", b.accounts(agent), "jo ENABLED, known DISABLED, stays ENABLED")
+	b.want("groups", b.members(agent), "Kept: known, Staff: jo")
+	b.Get(agent + "/refusals").Want(200).Golden("agent_refusals_undecoded")
+
+	b.sync(agent, `{"syncId":"s2","accounts":[`+person("jo", ``)+`,`+person("nul", ``)+`],"complete":true}`)
+	b.finish()
+	b.want("repaired", b.accounts(agent), "jo ENABLED, nul ENABLED")
+	b.want("refused", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
 }
 
 func TestNamesThatAreExchangedAreTaken(t *testing.T) {

@@ -23,7 +23,7 @@ type Refusal struct {
 	ExternalID string
 	Name       string
 	Reason     string
-	Entry      json.RawMessage // as it was sent
+	Entry      json.RawMessage // as it was sent; null for one that could not be decoded
 	CreatedAt  time.Time
 }
 
@@ -129,11 +129,11 @@ func (tx *Tx) DeleteRefusals(_ context.Context, a Agent, kind string, externalID
 	}
 }
 
-// RefusalsAfter returns entries of a kind that the syncs from a number on refused, in the order of
-// their external ids, at most limit after one.
+// RefusalsAfter returns entries of a kind that the syncs from a number on refused and that can be
+// retried, in the order of their external ids, at most limit after one.
 func (s *Store) RefusalsAfter(ctx context.Context, a Agent, kind, after string, number int64, limit int) ([]Refusal, error) {
 	return pg.All[Refusal](ctx, s.db, `SELECT `+refusalColumns+` FROM agent_refusals
-		WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3 AND external_id > $4 AND seen >= $5
+		WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3 AND external_id > $4 AND seen >= $5 AND entry <> 'null'
 		ORDER BY external_id LIMIT $6`, a.TenantID, a.ID, kind, after, number, limit)
 }
 
