@@ -60,6 +60,15 @@ func (f Nullable[T]) Or(fallback T) T {
 	return fallback
 }
 
+// NullIsAbsent returns the member, and an absent one for null where the resource is new, so that it gets
+// its default.
+func (f Nullable[T]) NullIsAbsent(isNew bool) Nullable[T] {
+	if isNew && f.Null {
+		return Nullable[T]{}
+	}
+	return f
+}
+
 // IsZero lets encoding/json leave out an absent member (omitzero).
 func (f Nullable[T]) IsZero() bool { return !f.Present }
 

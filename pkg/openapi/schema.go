@@ -180,6 +180,9 @@ func (b *builder) body(r *resource, kind string) string {
 		if kind == "update" {
 			field = without(field, "default")
 		}
+		if get(field, "nullable") == kind {
+			field = set(field, "nullable", true)
+		}
 		properties = set(properties, member.Key.(string), b.schema(without(field, "readOnly")))
 	}
 	schema := object{{Key: "type", Value: "object"}, {Key: "description", Value: bodyDescription(r, kind)}}

@@ -23,6 +23,7 @@ type file struct {
 // these members besides those of the standard:
 //
 //	nullable: true      null is a value too
+//	nullable: create    in a body that creates the resource, null stands for the default
 //	link: Account       it is a link to an Account, or an expanded Account
 //	links: Account      it is a link to a collection of Accounts, or an expanded page
 //	in: create          only a body that creates the resource has it

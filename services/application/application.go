@@ -184,7 +184,7 @@ func applyApplication(a *applicationapi.Application, in NewApplication, isNew bo
 	var errs field.Errors
 	errs.Required(&a.Name, in.Name, "name", maxName, isNew)
 	errs.Optional(&a.Description, in.Description, "description", maxDescription)
-	errs.Enum(&a.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&a.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
 		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris")
 		errs.Add(err)

@@ -97,7 +97,7 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 	errs.Required(&o.Name, in.Name, "name", maxName, isNew)
 	errs.Required(&o.NameKey, in.NameKey, "nameKey", maxHostLabel, isNew)
 	errs.Optional(&o.Description, in.Description, "description", maxOrganizationDescription)
-	errs.Enum(&o.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&o.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	err = errs.First()
 	if errors.Is(err, apierr.Required) && o.NameKey == "" && o.Name != "" {
 		return errNoNameKey

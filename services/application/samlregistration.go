@@ -32,9 +32,9 @@ type RegistrationChange struct {
 }
 
 // apply writes the members of a body into a registration and checks them.
-func (in RegistrationChange) apply(r *store.SAMLRegistration) (err error) {
+func (in RegistrationChange) apply(r *store.SAMLRegistration, isNew bool) (err error) {
 	var errs field.Errors
-	errs.Enum(&r.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&r.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	errs.Optional(&r.DefaultRelayState, in.DefaultRelayState, "defaultRelayState", maxRelayState)
 	return errs.First()
 }
@@ -75,7 +75,7 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, i
 	if !in.ServiceProvider.Given() { // Invalid in place of Required, the error of other bodies
 		return r, apierr.Invalid.Because("serviceProvider is required; it cannot be null")
 	}
-	if err := in.apply(&r); err != nil {
+	if err := in.apply(&r, true); err != nil {
 		return r, err
 	}
 	if err := s.readProviders(&r, in); err != nil {
@@ -121,7 +121,7 @@ func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref, in Regi
 		if r, err = tx.LockSAMLRegistration(ctx, at); err != nil {
 			return err
 		}
-		if err := in.apply(&r); err != nil {
+		if err := in.apply(&r, false); err != nil {
 			return err
 		}
 		r.ModifiedAt = s.now()

@@ -221,8 +221,8 @@ func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy st
 			errs.Add(err)
 		}
 	}
-	errs.Enum(&a.Status, in.Status, "status", store.AccountStatuses...)
-	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus, a.EmailVerificationStatus)
+	errs.Enum(&a.Status, in.Status.NullIsAbsent(isNew), "status", store.AccountStatuses...)
+	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus.NullIsAbsent(isNew), a.EmailVerificationStatus)
 	errs.Add(err)
 	return errs.First()
 }

@@ -39,7 +39,7 @@ func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) 
 		errs.Add(err)
 	}
 	errs.Optional(&d.Description, in.Description, "description", maxDescription)
-	errs.Enum(&d.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&d.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	return errs.First()
 }
 

@@ -104,7 +104,7 @@ func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (er
 		errs.Add(err)
 	}
 	errs.Optional(&g.Description, in.Description, "description", maxDescription)
-	errs.Enum(&g.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&g.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	return errs.First()
 }
 

@@ -103,7 +103,7 @@ func (s *Service) readProviderType(in NewProvider) (providerID, providerType str
 		}
 		return providerID, providerID, nil
 	}
-	providerType, err = field.Enum(in.ProviderType, "providerType", "oauth2", "oauth2", "oauth")
+	providerType, err = field.Enum(in.ProviderType.NullIsAbsent(true), "providerType", "oauth2", "oauth2", "oauth")
 	return providerID, providerType, err
 }
 

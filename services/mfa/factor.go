@@ -124,7 +124,7 @@ func (s *Service) readNewFactor(a directoryapi.Account, in NewFactor) (store.Fac
 	if in.Challenge.Value.Code.Given() {
 		return f, apierr.UnusedProperty.Because("a challenge of a new factor has no code yet")
 	}
-	return f, in.apply(&f)
+	return f, in.apply(&f, true)
 }
 
 // UpdateFactor changes what the body names. A new issuer or accountName changes the
@@ -143,7 +143,7 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorChange) 
 				return err
 			}
 		}
-		if err := in.apply(&f); err != nil {
+		if err := in.apply(&f, false); err != nil {
 			return err
 		}
 		f.ModifiedAt = s.now()
@@ -154,9 +154,9 @@ func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorChange) 
 
 // apply checks the members of a body, writes them into a factor, and renews the key URI
 // and the QR code of an authenticator.
-func (in FactorChange) apply(f *store.Factor) error {
+func (in FactorChange) apply(f *store.Factor, isNew bool) error {
 	var errs field.Errors
-	errs.Enum(&f.Status, in.Status, "status", store.Enabled, store.Disabled)
+	errs.Enum(&f.Status, in.Status.NullIsAbsent(isNew), "status", store.Enabled, store.Disabled)
 	if f.Type != store.Authenticator {
 		errs.Add(refuseUnusedProperties(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
 		return errs.First()

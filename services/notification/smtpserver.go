@@ -184,7 +184,7 @@ func (s *Service) apply(in SMTPServerBody, v *store.SMTPServer, isNew bool) (err
 		v.SecurityProtocol, err = readSecurity(in.SecurityProtocol)
 		errs.Add(err)
 	}
-	errs.Enum(&v.Status, in.Status, "status", store.Enabled, store.Disabled)
+	errs.Enum(&v.Status, in.Status.NullIsAbsent(isNew), "status", store.Enabled, store.Disabled)
 	return errs.First()
 }
 

@@ -33,7 +33,7 @@ func TestApplicationsThatAreRefused(t *testing.T) {
 		{"a name with NUL", `{"name":"a\u0000b"}`, 400, 2006},
 		{"a long description", object{"name": "New", "description": long(4001)}, 400, 2008},
 		{"an unknown status", object{"name": "New", "status": "asleep"}, 400, 2003},
-		{"a null status", object{"name": "New", "status": nil}, 400, 2000},
+		{"an empty status", object{"name": "New", "status": ""}, 400, 2000},
 		{"an unknown property", object{"name": "New", "colour": "red"}, 400, 2015},
 		{"callbacks that are no list", object{"name": "New", "authorizedCallbackUris": "https://app.localhost/cb"}, 400, 2004},
 		{"a callback that is no URI", object{"name": "New", "authorizedCallbackUris": []string{"app.localhost"}}, 400, 2006},

@@ -78,7 +78,7 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 		{"a key with NUL", object{"nameKey": "bank\x00"}, 400, 2006},
 		{"a long description", object{"description": long(1001)}, 400, 2008},
 		{"an unknown status", object{"status": "UNVERIFIED"}, 400, 2003},
-		{"a null status", object{"status": nil}, 400, 2000},
+		{"an empty status", object{"status": ""}, 400, 2000},
 		{"customData with a reserved key", object{"customData": object{"meta": 1}}, 400, 3003},
 		{"an unknown property", object{"key": "bank"}, 400, 2015},
 	} {

@@ -96,7 +96,7 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 		{"an identity provider that is none", registrations, with(object{"identityProvider": link("x")}), 2014},
 		{"a registration that is there", registrations, object{"serviceProvider": link(chat)}, 10111},
 		{"an unknown status", registrations, with(object{"status": "ON"}), 2003},
-		{"a null status", registrations, with(object{"status": nil}), 2000},
+		{"an empty status", registrations, with(object{"status": ""}), 2000},
 		{"a long relay state", registrations, with(object{"defaultRelayState": strings.Repeat("é", 4001)}), 2008},
 		{"a relay state that is no text", registrations, with(object{"defaultRelayState": 1}), 2004},
 		{"an unknown member", registrations, with(object{"name": "x"}), 2015},

@@ -115,7 +115,7 @@ func TestGroupRefusals(t *testing.T) {
 		{`{"name":"` + long + `x"}`, 400, 2008},
 		{`{"name":"G","description":"` + strings.Repeat("ä", 1001) + `"}`, 400, 2008},
 		{`{"name":"G","status":"UNVERIFIED"}`, 400, 2003},
-		{`{"name":"G","status":null}`, 400, 2000},
+		{`{"name":"G","status":""}`, 400, 2000},
 		{`{"name":"G","customData":"red"}`, 400, 2006},
 		{`{"name":"G","colour":"red"}`, 400, 2015},
 		{`{"name":"ＥＤＩＴＯＲＳ"}`, 409, 2001},

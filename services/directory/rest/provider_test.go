@@ -150,7 +150,7 @@ func TestAProviderIsMadeWhollyOrNotAtAll(t *testing.T) {
 		{google(`,"agent":{}`), 2017}, {google(`,"attributeStatementMappingRules":{"items":[]}`), 2017}, {google(`,"ssoLoginUrl":"https://a"`), 2017},
 		{social("github", `,"hd":"x"`), 2017}, {social("twitter", `,"forceAuthn":false`), 2017},
 
-		{generic(`,"providerType":"ldap"`), 2003}, {generic(`,"providerType":null`), 2000}, {generic(`,"accessTokenType":"mac"`), 2003},
+		{generic(`,"providerType":"ldap"`), 2003}, {generic(`,"providerType":""`), 2000}, {generic(`,"accessTokenType":"mac"`), 2003},
 		{generic(`,"redirectUri":"https://a/"`), 2017}, {generic(`,"idField":"a..b"`), 2006}, {generic(`,"idField":"` + strings.Repeat("x", 256) + `"`), 2008},
 
 		{samlProvider(`,"requestSignatureAlgorithm":"RSA-MD5"`), 2003}, {samlProvider(`,"forceAuthn":"perhaps"`), 2004}, {samlProvider(`,"scope":[]`), 2017},

@@ -177,6 +177,7 @@ func TestFactorRefusals(t *testing.T) {
 		{sms(`,"accountName":"jo"`), 400, 2017},
 		{sms(`,"issuer":"Shop"`), 400, 2017},
 		{sms(`,"status":"LOST"`), 400, 2003},
+		{sms(`,"status":""`), 400, 2000},
 		{sms(`,"challenge":{"message":"no placeholder"}`), 400, 13103},
 		{sms(`,"challenge":{"message":""}`), 400, 2007},
 		{sms(`,"challenge":{"message":"${code}` + strings.Repeat("x", 154) + `"}`), 400, 2008},

@@ -81,10 +81,10 @@ func TestPhoneRefusals(t *testing.T) {
 		{number(`,"name":"` + strings.Repeat("ä", 256) + `"`), 400, 2008},
 		{number(`,"description":"` + strings.Repeat("ä", 1001) + `"`), 400, 2008},
 		{number(`,"status":"LOST"`), 400, 2003},
-		{number(`,"status":null`), 400, 2000},
+		{number(`,"status":""`), 400, 2000},
 		{number(`,"verificationStatus":"MAYBE"`), 400, 2003},
 		{`{"number":"none","verificationStatus":"MAYBE"}`, 400, 2003},
-		{`{"number":"none","verificationStatus":"MAYBE","status":null}`, 400, 2000},
+		{`{"number":"none","verificationStatus":"MAYBE","status":""}`, 400, 2000},
 		{number(`,"colour":"red"`), 400, 2015},
 		{`[]`, 400, 2006},
 	} {
@@ -93,9 +93,11 @@ func TestPhoneRefusals(t *testing.T) {
 	d.Post(phones, `{"number":"+18883915282"}`).WantError(409, 13102).Golden("phone_taken")
 	d.Post(first, `{"number":"+12675555555"}`).WantError(409, 13102)
 	d.Post(first, `{"number":null}`).WantError(400, 2000)
+	d.Post(first, `{"status":null}`).WantError(400, 2000)
+	d.Post(first, `{"verificationStatus":null}`).WantError(400, 2000)
 	d.Post(first, `{"number":"none"}`).WantError(400, 13101)
 	d.Send("PUT", first, "application/json", `{}`).WantError(405, 1100)
-	d.Post(phones, number(`,"name":"`+strings.Repeat("ä", 255)+`","description":"`+strings.Repeat("ä", 1000)+`"`)).Want(201)
+	d.Post(phones, number(`,"status":null,"verificationStatus":null,"name":"`+strings.Repeat("ä", 255)+`","description":"`+strings.Repeat("ä", 1000)+`"`)).Want(201)
 	d.Post(mfatest.Of(d.Account(d.Tenant, "al"))+"/phones", `{"number":"+18883915282"}`).Want(201)
 	d.Get(second).Want(200)
 	if got := d.Get(phones).Int("size"); got != 3 {

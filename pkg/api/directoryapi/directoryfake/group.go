@@ -43,7 +43,9 @@ func (d *Service) CreateGroup(_ context.Context, in directoryapi.CreateGroup) (d
 		if g.Description, err = field.Optional(in.Group.Description, "description", 1000); err != nil {
 			return g, err
 		}
-		if g.Status, err = field.Enum(in.Group.Status, "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled); err != nil {
+		g.Status, err = field.Enum(in.Group.Status.NullIsAbsent(true), "status", directoryapi.Enabled, directoryapi.Enabled,
+			directoryapi.Disabled)
+		if err != nil {
 			return g, err
 		}
 		for _, other := range d.groups {
