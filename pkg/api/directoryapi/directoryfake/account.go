@@ -99,9 +99,8 @@ func (d *Service) validate(in directoryapi.CreateAccount) (a account, err error)
 	if a.password, err = validatePassword(in.Account.Password); err != nil {
 		return a, err
 	}
-	a.Status, err = field.Enum(
-		in.Account.Status.NullIsAbsent(true), "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified,
-	)
+	a.Status, err = field.Enum(in.Account.Status.NullIsAbsent(true), "status", directoryapi.Enabled, directoryapi.Enabled,
+		directoryapi.Disabled, directoryapi.Unverified)
 	return a, err
 }
 
