@@ -106,8 +106,8 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	username := in.Username
 	username.Present = true // without a user name, the email is the user name
 	username.Null = !in.Username.Given()
-	refused := cmp.Or(in.invalid, applyAccount(&account.Account, directoryapi.NewAccount{Username: username, Email: in.Email, GivenName: in.GivenName,
-		MiddleName: in.MiddleName, Surname: in.Surname}, store.RegistrationPolicy{}, true))
+	refused := cmp.Or(in.invalid, applyAccount(&account.Account, directoryapi.NewAccount{Username: username, Email: in.Email,
+		GivenName: in.GivenName, MiddleName: in.MiddleName, Surname: in.Surname}, store.RegistrationPolicy{}, true))
 	if account.Account.Status == "" {
 		account.Account.Status = account.AssignedStatus
 	}

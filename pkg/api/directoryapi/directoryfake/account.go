@@ -100,7 +100,8 @@ func (d *Service) validate(in directoryapi.CreateAccount) (a account, err error)
 		return a, err
 	}
 	a.Status, err = field.Enum(
-		in.Account.Status.NullIsAbsent(true), "status", directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified,
+		in.Account.Status.NullIsAbsent(true), "status", directoryapi.Enabled,
+		directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified,
 	)
 	return a, err
 }
