@@ -1729,9 +1729,7 @@ type NewApplication struct {
 	Description *string `json:"description,omitempty"`
 
 	// Name Unique in the tenant, in any letter case.
-	Name string `json:"name"`
-
-	// Status What is disabled stays, but takes no part in logins.
+	Name   string  `json:"name"`
 	Status *Status `json:"status,omitempty"`
 }
 
@@ -1826,9 +1824,7 @@ type NewGroup struct {
 
 	// NameKey Ignored.
 	NameKey *string `json:"nameKey,omitempty"`
-
-	// Status What is disabled stays, but takes no part in logins.
-	Status *Status `json:"status,omitempty"`
+	Status  *Status `json:"status,omitempty"`
 }
 
 // NewGroupMembership What a new group membership is made of.
@@ -1876,10 +1872,8 @@ type NewOrganization struct {
 	Name string `json:"name"`
 
 	// NameKey Unique in the tenant: letters, digits and hyphens, with no hyphen at either end. Capitals become small.
-	NameKey string `json:"nameKey"`
-
-	// Status What is disabled stays, but takes no part in logins.
-	Status *Status `json:"status,omitempty"`
+	NameKey string  `json:"nameKey"`
+	Status  *Status `json:"status,omitempty"`
 }
 
 // NewOrganizationAccountStoreMapping What a new organization account store mapping is made of.
