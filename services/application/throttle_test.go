@@ -397,7 +397,7 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 	}
 }
 
-// A user who has reset the password can log in by user name and by email, from a new address and
+// After a password reset a user can log in by user name and by email, from a new address and
 // during an attack.
 func TestAPasswordResetMakesTheAddressTrusted(t *testing.T) {
 	t.Parallel()

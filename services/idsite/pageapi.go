@@ -270,7 +270,8 @@ func (p *PageAPI) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountF
 }
 
 // EnrollFactor creates a factor of the account. It returns apierr.Forbidden where the account
-// has a factor that can pass the second step: the password alone must not add another one.
+// has a factor that can pass the second step: the password alone must not add another one. The mfa
+// service checks that too, but not that of the release before, which may run beside this one.
 func (p *PageAPI) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	if err := p.checkAccount(ctx, account); err != nil {
 		return mfaapi.EnrolledFactor{}, err

@@ -230,12 +230,12 @@ func (r request) factorTypes() []string {
 	types := []string{}
 	for _, name := range names {
 		name = strings.ToLower(name)
-		if (name == mfaapi.SMS || name == mfaapi.Authenticator) && !slices.Contains(types, name) {
+		if slices.Contains(mfaapi.Types, name) && !slices.Contains(types, name) {
 			types = append(types, name)
 		}
 	}
 	if len(types) == 0 && len(names) > 0 {
-		types = []string{mfaapi.SMS, mfaapi.Authenticator}
+		types = mfaapi.Types
 	}
 	return types
 }

@@ -118,7 +118,7 @@ type SignOnResponse struct {
 // FinishSignOn returns the SAML response to the service provider of a flow, once, to the browser
 // that has brought the AuthnRequest. For a flow that has not ended the response says that no user
 // has logged in. For a flow that has ended the browser must also have the assertion: otherwise
-// an attacker could begin the flow and get the response of a victim who has logged in.
+// an attacker could begin the flow and get the response to the login of a victim.
 func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browser, assertion secure.Secret) (SignOnResponse, error) {
 	s, errFlow := c.svc, apierr.BadRequest.Because(
 		"the login has ended, has timed out, or began in another browser; begin again at the application")

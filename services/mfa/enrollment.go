@@ -52,10 +52,9 @@ func (s *Service) describeFactor(ctx context.Context, f store.Factor) (mfaapi.Ac
 	return out, nil
 }
 
-// EnrollFactor creates a factor for a user who has passed the first step of a login, or who
-// is logged in. Where the account has a usable factor, the user must have passed one: the
-// password alone must not add another. It refuses an account with too many factors or phones
-// (checkEnrollmentLimit).
+// EnrollFactor creates a factor for a user in the second step of a login, or logged in. Where
+// the account has a usable factor, the user must have passed one: the password alone must not
+// add another. It refuses an account with too many factors or phones (checkEnrollmentLimit).
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	login := directLogin(in.Application, in.Account, in.Types, in.SecondFactor)
 	if in.State != "" {
@@ -66,7 +65,6 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 		if !login.SecondFactor && (!login.Factor.IsZero() || !login.Challenge.IsZero()) {
 			return mfaapi.EnrolledFactor{}, errVerifiedFactorExists
 		}
-		in.Account = login.Account
 	}
 	if !login.LoggedIn && !slices.Contains(login.Types, strings.ToLower(in.Type)) {
 		return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(login.Types, ", "))
@@ -84,7 +82,7 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 	if in.Issuer != nil {
 		body.Issuer = field.Some(*in.Issuer)
 	}
-	f, err := s.CreateFactor(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account}, body)
+	f, err := s.CreateFactor(ctx, id.Ref{Tenant: in.Tenant, ID: login.Account}, body)
 	if err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
@@ -105,7 +103,7 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 func directLogin(application, account id.ID, types []string, secondFactor bool) loginState {
 	login := loginState{Application: application, Account: account, Types: types}
 	if len(types) == 0 {
-		login.Types, login.LoggedIn, login.SecondFactor = []string{mfaapi.SMS, mfaapi.Authenticator}, true, secondFactor
+		login.Types, login.LoggedIn, login.SecondFactor = mfaapi.Types, true, secondFactor
 	}
 	return login
 }

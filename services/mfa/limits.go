@@ -10,8 +10,8 @@ import (
 )
 
 // The limits of wrong codes (throttling, brute force protection): of a challenge, and of a factor and an
-// account across their challenges. A correct code resets no counter: a user who has one
-// factor must not get more attempts at another by it.
+// account across their challenges. A correct code resets no counter: the owner of one factor
+// must not get more attempts at another by it.
 const (
 	maxChallengeFailures = 5
 	maxFactorFailures    = 10

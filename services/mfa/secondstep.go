@@ -26,7 +26,7 @@ var storedTypes = map[string]string{mfaapi.SMS: store.SMS, mfaapi.Authenticator:
 // needs a second step is decided in services/oauth/secondstep.go.
 func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep) (mfaapi.SecondStep, error) {
 	if len(in.Types) == 0 {
-		in.Types = []string{mfaapi.SMS, mfaapi.Authenticator}
+		in.Types = mfaapi.Types
 	}
 	types := make([]string, len(in.Types))
 	for i, name := range in.Types {

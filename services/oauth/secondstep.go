@@ -29,7 +29,7 @@ func readSecondStep(claims secure.Claims) (step secondStep) {
 	for _, each := range allowed {
 		text, _ := each.(string)
 		kind := strings.ToLower(text)
-		if kind == mfaapi.SMS || kind == mfaapi.Authenticator {
+		if slices.Contains(mfaapi.Types, kind) {
 			step.types = append(step.types, kind)
 		}
 	}

@@ -19,9 +19,6 @@ import (
 // MeExpansions are the links that the endpoint /me can expand, in the order of its answer.
 var MeExpansions = []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData", "tenant"}
 
-// factorTypes are the types of factor that a second step can ask for.
-var factorTypes = []string{mfaapi.SMS, mfaapi.Authenticator}
-
 // WebConfig is the web config of an application, with the application, which has the DNS
 // label of the Client API.
 type WebConfig struct {
@@ -119,14 +116,14 @@ func defaultWebConfig(app applicationapi.Application) store.WebConfig {
 	return store.WebConfig{
 		TenantID: app.TenantID, ApplicationID: app.ID, Status: status,
 		OAuth2: true, Register: true, Login: true, Me: true, MeExpand: []string{},
-		MFA: store.MFA{FactorTypes: factorTypes}, SigningKeyID: app.CreatedBy,
+		MFA: store.MFA{FactorTypes: mfaapi.Types}, SigningKeyID: app.CreatedBy,
 		CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
 	}
 }
 
 // IsDefaultMFA reports whether the second factor is configured as in defaultWebConfig.
 func IsDefaultMFA(mfa store.MFA) bool {
-	return !mfa.Required && slices.Equal(mfa.FactorTypes, factorTypes)
+	return !mfa.Required && slices.Equal(mfa.FactorTypes, mfaapi.Types)
 }
 
 // withoutDeletedKey returns a web config with its application, as clients see it: without
@@ -308,7 +305,7 @@ func (in WebConfigChange) applyMFA(mfa *store.MFA) error {
 	}
 	types := []string{}
 	for _, text := range change.FactorTypes.Or(nil) {
-		kind, err := field.Enum(field.Some(text), "mfa.factorTypes", "", factorTypes...)
+		kind, err := field.Enum(field.Some(text), "mfa.factorTypes", "", mfaapi.Types...)
 		if err != nil {
 			return err
 		}
@@ -317,7 +314,7 @@ func (in WebConfigChange) applyMFA(mfa *store.MFA) error {
 		}
 	}
 	if len(types) == 0 {
-		return apierr.Required.Because("mfa.factorTypes needs at least one of %s", strings.Join(factorTypes, ", "))
+		return apierr.Required.Because("mfa.factorTypes needs at least one of %s", strings.Join(mfaapi.Types, ", "))
 	}
 	mfa.FactorTypes = types
 	return nil

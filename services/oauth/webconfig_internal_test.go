@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 )
@@ -36,7 +37,7 @@ func FuzzWebConfigChange(f *testing.F) {
 		if c.Status != directoryapi.Enabled && c.Status != directoryapi.Disabled {
 			t.Fatalf("%q: the status is %q", body, c.Status)
 		}
-		for _, list := range []struct{ some, all []string }{{c.MeExpand, MeExpansions}, {c.FactorTypes, factorTypes}} {
+		for _, list := range []struct{ some, all []string }{{c.MeExpand, MeExpansions}, {c.FactorTypes, mfaapi.Types}} {
 			for i, name := range list.some {
 				if !slices.Contains(list.all, name) || slices.Contains(list.some[:i], name) {
 					t.Fatalf("%q returns %v", body, list.some)

@@ -107,7 +107,7 @@ func TestAChangeOfAWebConfigShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 }
 
-// An administrator who has left still knows the secret: an assertion of that key is refused.
+// A former administrator still knows the secret: an assertion of that key is refused.
 func TestTheKeyOfAFormerAdministratorSignsNothing(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)

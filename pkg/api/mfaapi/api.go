@@ -35,6 +35,9 @@ const (
 	Authenticator = "google-authenticator"
 )
 
+// Types are all types of factor, in the order in which they are offered.
+var Types = []string{SMS, Authenticator}
+
 // The actions that a login can demand of its user.
 const (
 	Challenge = "factor_challenge" // answer the challenge of the only usable factor

@@ -19,9 +19,9 @@ type Hosted interface {
 	// EnrollFactor creates a factor, and a challenge of that factor if Challenge is true. It
 	// returns apierr.Forbidden for an account that has a usable factor, unless the user has passed
 	// one: with SecondFactor, or with the State of a successful challenge of a user who is logged
-	// in. It returns apierr.Forbidden for an account with too many factors too. It returns apierr.CodeExpired for a State that has
-	// expired, Reference for a State of another application or tenant, and the errors of a new
-	// factor.
+	// in. It returns apierr.Forbidden for an account with too many factors too, CodeExpired for a
+	// State that has expired, Reference for a State of another application or tenant, and the
+	// errors of a new factor.
 	EnrollFactor(context.Context, EnrollFactor) (EnrolledFactor, error)
 
 	// ChallengeFactor creates a challenge of a factor, or with a code answers a challenge. A

@@ -123,7 +123,7 @@ func (s *Service) AnswerFactor(_ context.Context, in mfaapi.AnswerFactor) (mfaap
 func direct(tenant, application, account id.ID, types []string, secondFactor bool) *challenge {
 	c := &challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: tenant, Application: application, Account: account, Types: types}}
 	if len(types) == 0 {
-		c.Types, c.loggedIn, c.secondFactor = []string{mfaapi.SMS, mfaapi.Authenticator}, true, secondFactor
+		c.Types, c.loggedIn, c.secondFactor = mfaapi.Types, true, secondFactor
 	}
 	return c
 }

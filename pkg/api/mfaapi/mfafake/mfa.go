@@ -77,7 +77,7 @@ func New(directories directoryapi.API, base href.Base, now func() time.Time) *Se
 // BeginSecondStep begins a second step.
 func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep) (mfaapi.SecondStep, error) {
 	return fault.Call(&s.Injector, &s.mu, "BeginSecondStep", func() (mfaapi.SecondStep, error) {
-		types := []string{mfaapi.SMS, mfaapi.Authenticator}
+		types := mfaapi.Types
 		for _, kind := range in.Types {
 			if !slices.Contains(types, kind) {
 				return mfaapi.SecondStep{}, apierr.Invalid
