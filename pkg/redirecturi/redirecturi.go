@@ -80,9 +80,10 @@ func IsListed(asked string, listed []string) bool {
 	})
 }
 
-// IsListedOrigin reports whether an origin, as a browser sends it, matches an
-// entry of a list.
+// IsListedOrigin reports whether the origin of a request matches an entry of a list: scheme, host and
+// port are equal. A slash at its end is ignored, because programs that are no browsers send one.
 func IsListedOrigin(origin string, listed []string) bool {
+	origin = strings.TrimSuffix(origin, "/")
 	return isOrigin(origin) && IsListed(origin, listed)
 }
 

@@ -176,3 +176,18 @@ func FuzzListedCallback(f *testing.F) {
 		}
 	})
 }
+
+func TestOriginsAreComparedBySchemeHostAndPort(t *testing.T) {
+	t.Parallel()
+	listed := []string{"https://app.example.test", "https://*.apps.example.test:8443"}
+	for origin, want := range map[string]bool{
+		"https://app.example.test": true, "https://app.example.test/": true, "https://app.example.test:443": true, "HTTPS://APP.example.test": true,
+		"https://shop.apps.example.test:8443/": true, "http://app.example.test": false, "https://app.example.test:8443": false,
+		"https://app.example.test//": false, "https://app.example.test/x": false, "https://evil.test/https://app.example.test": false,
+		"https://shop.apps.example.test": false, "null": false, "": false, "/": false,
+	} {
+		if IsListedOrigin(origin, listed) != want {
+			t.Errorf("the origin %q is listed: %v, want %v", origin, !want, want)
+		}
+	}
+}

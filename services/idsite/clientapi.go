@@ -53,7 +53,7 @@ func (c *ClientAPI) Origin() string {
 // AllowsOrigin reports whether pages of an origin may call the Client API and get its cookies
 // (CORS). self is the origin of the Client API itself.
 func (c *ClientAPI) AllowsOrigin(origin, self string) bool {
-	return origin == self || redirecturi.IsListedOrigin(origin, c.Application.AuthorizedOriginURIs)
+	return redirecturi.IsListedOrigin(origin, append([]string{self}, c.Application.AuthorizedOriginURIs...))
 }
 
 // AccountStoreParam is the account store that a request to the Client API names.

@@ -20,8 +20,12 @@ func (p *PageAPI) RequestPasswordReset(ctx context.Context, application id.ID, l
 	if err := p.checkApplication(application); err != nil {
 		return err
 	}
+	where, err := p.accountStore(ctx, at)
+	if err != nil {
+		return err
+	}
 	return hideAccountExistence(ctx, func() error {
-		_, err := p.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{LoginTarget: p.accountStore(at), Login: login})
+		_, err := p.svc.peers.Application.RequestReset(ctx, applicationapi.LoginName{LoginTarget: where, Login: login})
 		return err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -62,8 +63,8 @@ func (p *PageAPI) AllowsOrigin(origin string) bool {
 	if p.site.ID.IsZero() {
 		return false
 	}
-	return origin == p.svc.originOf(p.site.DomainName) || origin == p.svc.organizationOrigin(p.site, p.flow.NameKey) ||
-		redirecturi.IsListedOrigin(origin, p.site.AuthorizedOriginURIs)
+	own := []string{p.svc.originOf(p.site.DomainName), p.svc.organizationOrigin(p.site, p.flow.NameKey)}
+	return redirecturi.IsListedOrigin(origin, slices.Concat(own, p.site.AuthorizedOriginURIs))
 }
 
 // checkApplication returns apierr.Forbidden for another application than that of the flow.
@@ -163,7 +164,10 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 	if err != nil || !found || !utf8.Valid(decoded) || strings.ContainsRune(login, 0) {
 		return PageResult{}, apierr.Format.Because("value must be the Base64 form of <login>:<password>")
 	}
-	where := p.accountStore(at)
+	where, err := p.accountStore(ctx, at)
+	if err != nil {
+		return PageResult{}, err
+	}
 	logged, err := p.svc.peers.Application.Login(ctx, applicationapi.Login{
 		Tenant: where.Tenant, Application: where.Application, Login: login, Password: secure.Secret(password),
 		AccountStore: where.AccountStore, NameKey: where.NameKey,
@@ -181,13 +185,53 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 // call from a hosted page.
 var errWrongLogin = apierr.WrongPassword.Because("the user name, the email or the password is wrong")
 
-// accountStore is the account store that a body names, else the one that the request names.
-func (p *PageAPI) accountStore(at directoryapi.StoreName) applicationapi.LoginTarget {
-	where := accountStoreOf(p.flow)
-	if at != (directoryapi.StoreName{}) {
-		where.NameKey, where.AccountStore = strings.ToLower(at.NameKey), href.Link{Href: at.Href}
+// accountStore is where a call of the page logs in, registers or looks up its user: the account
+// store that its body names, else the one that the signed request names. It decides that for every
+// call, because the application has signed the request and the browser writes the body: it returns
+// apierr.Forbidden where the request names an account store and the body another one. An
+// organization is allowed even then, if the request lets the user name it (the claim sof).
+func (p *PageAPI) accountStore(ctx context.Context, at directoryapi.StoreName) (applicationapi.LoginTarget, error) {
+	signed := accountStoreOf(p.flow)
+	if at == (directoryapi.StoreName{}) {
+		return signed, nil
 	}
-	return where
+	if at.Href != "" {
+		at.NameKey = "" // the href decides
+	}
+	if signed.NameKey != "" || signed.AccountStore.Href != "" {
+		own, err := p.svc.namedStore(ctx, p.flow)
+		if err != nil {
+			return signed, err
+		}
+		if p.isSameStore(at, own) {
+			return signed, nil
+		}
+		if !p.flow.ShowOrganization || !p.isOrganization(at) {
+			return signed, errOtherStore
+		}
+	}
+	signed.NameKey, signed.AccountStore = strings.ToLower(at.NameKey), href.Link{Href: at.Href}
+	return signed, nil
+}
+
+// errOtherStore is the error for a body that names another account store than the signed request.
+var errOtherStore = apierr.Forbidden.Because("the signed request of this login names another account store")
+
+// isSameStore reports whether a body names the account store of the request. Pages name it as
+// their session token does: by the claim ash, an href, or by the claim asnk.
+func (p *PageAPI) isSameStore(at, own directoryapi.StoreName) bool {
+	if at.Href == "" {
+		return strings.EqualFold(strings.TrimSpace(at.NameKey), own.NameKey)
+	}
+	named, ok := p.svc.cfg.Base.Parse(at.Href)
+	signed, known := p.svc.cfg.Base.Parse(own.Href)
+	return ok && known && named == signed
+}
+
+// isOrganization reports whether a body names an organization.
+func (p *PageAPI) isOrganization(at directoryapi.StoreName) bool {
+	ref, ok := p.svc.cfg.Base.Parse(at.Href)
+	return at.Href == "" || ok && ref.Kind == "organizations"
 }
 
 // completeFirstStep continues the login after its first step: with the second step where the
@@ -368,9 +412,11 @@ func (p *PageAPI) LogInWithProviderData(ctx context.Context, kind string, at id.
 	if err := p.checkResource(ctx, kind, at); err != nil {
 		return PageResult{}, err
 	}
-	if login.AccountStore == "" && login.NameKey == "" {
-		login.AccountStore, login.NameKey = p.flow.AccountStore, p.flow.NameKey
+	where, err := p.accountStore(ctx, directoryapi.StoreName{Href: login.AccountStore, NameKey: login.NameKey})
+	if err != nil {
+		return PageResult{}, err
 	}
+	login.AccountStore, login.NameKey = where.AccountStore.Href, where.NameKey
 	logged, err := p.svc.peers.Application.ProviderLogin(ctx, applicationapi.ProviderLogin{
 		Tenant: p.flow.TenantID, Application: p.flow.ApplicationID, Login: login,
 	})

@@ -38,10 +38,13 @@ func (p *PageAPI) register(
 	if err := p.checkResource(ctx, kind, at); err != nil {
 		return PageResult{}, err
 	}
-	if ref, _ := p.svc.cfg.Base.Parse(named.Href); named.Href != "" && named.Href != p.flow.AccountStore && ref.Kind != "organizations" {
+	where, err := p.accountStore(ctx, named)
+	if err != nil {
+		return PageResult{}, err
+	}
+	if where != accountStoreOf(p.flow) && !p.isOrganization(named) {
 		return PageResult{}, errStoreNotAllowed
 	}
-	where := p.accountStore(named)
 	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{LoginTarget: where, Account: in})
 	if errors.Is(err, apierr.Exists) {
 		return p.svc.mailOwnerOfTakenEmail(ctx, where, in.Email.Or(""), err)

@@ -268,18 +268,24 @@ func TestTheOrganizationOfALoginElsewhere(t *testing.T) {
 	l.peers.Directories.InsertDirectory(acme)
 	applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", acme.ID)
 	other := apiBase.To("organizations", applications.NewOrganization(l.tenant.ID, l.app.ID, "other", l.user.DirectoryID))
-	request := map[string]any{"onk": "acme"}
 	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + idsitetest.Password.Reveal()))
-	for named, want := range map[string]string{apiBase.To("directories", l.user.DirectoryID): "", other: strconv.Quote(other)} {
-		page := l.open(t, pageOf(t, l.begin(t, request, idsite.BrowserRequest{}).Location))
-		answer, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{Href: named})
+	for _, c := range []struct {
+		request     map[string]any
+		named, want string
+	}{
+		{nil, apiBase.To("directories", l.user.DirectoryID), ""},
+		{map[string]any{"onk": "acme", "sof": true}, other, strconv.Quote(other)},
+	} {
+		page := l.open(t, pageOf(t, l.begin(t, c.request, idsite.BrowserRequest{}).Location))
+		answer, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{Href: c.named})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, claims, _ := assertion(t, answer.Redirect); string(claims["org"]) != want {
-			t.Errorf("a login at %s is of the organization %s, want %q", named, claims["org"], want)
+		if _, claims, _ := assertion(t, answer.Redirect); string(claims["org"]) != c.want {
+			t.Errorf("a login at %s is of the organization %s, want %q", c.named, claims["org"], c.want)
 		}
 	}
+	request := map[string]any{"onk": "acme", "sof": true}
 	for _, factors := range []string{"", mfaapi.SMS} {
 		if factors != "" {
 			request["require_mfa"] = factors

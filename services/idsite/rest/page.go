@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/idsite/pages"
 	"github.com/doorward/doorward/services/idsite/screens"
 )
@@ -42,7 +43,7 @@ func refusalText(c *fiber.Ctx, err error, key string) string {
 // that only the recipient of the mail knows, and requestSignUp (signup.go) compares the CSRF
 // token of the sign-up form with its cookie.
 func (h *handlers) readForm(c *fiber.Ctx) (url.Values, error) {
-	if origin := c.Get(fiber.HeaderOrigin); origin != "" && origin != h.base.Host() {
+	if origin := c.Get(fiber.HeaderOrigin); origin != "" && !redirecturi.IsListedOrigin(origin, []string{h.base.Host()}) {
 		return nil, apierr.Forbidden.Because("the form was sent by the page of another site")
 	}
 	form, err := url.ParseQuery(string(c.Body()))

@@ -102,7 +102,9 @@ func (h *handlers) openPageAPI(c *fiber.Ctx) error {
 		return err
 	}
 	c.Locals(pageAPIKey{}, page)
-	err = c.Next()
+	if err = checkPageQuery(c); err == nil {
+		err = c.Next()
+	}
 	if len(c.Response().Header.Peek(h.redirectHeader)) > 0 || errors.Is(err, apierr.SessionTimedOut) ||
 		c.Response().StatusCode() == http.StatusAccepted && err == nil {
 		return err
@@ -112,6 +114,18 @@ func (h *handlers) openPageAPI(c *fiber.Ctx) error {
 		return errors.Join(err, failed)
 	}
 	c.Set(fiber.HeaderAuthorization, "Bearer "+next.Reveal())
+	return err
+}
+
+// checkPageQuery refuses what a session token does not authorize, although an API key does: to expand
+// a link other than idSiteModel, and to send another method in the query (_method).
+func checkPageQuery(c *fiber.Ctx) (err error) {
+	c.Context().QueryArgs().VisitAll(func(name, value []byte) {
+		switch name, value := string(name), string(value); {
+		case name == "_method", name == "expand" && value != "" && value != "idSiteModel":
+			err = apierr.Forbidden.Because("a hosted login may not send %s=%.50s", name, value)
+		}
+	})
 	return err
 }
 
