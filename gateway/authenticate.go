@@ -39,8 +39,18 @@ func (g *Gateway) authenticate(rc *requestContext) error {
 		return err
 	}
 	rc.caller.Address, rc.caller.RequestID = address, caller.From(rc.ctx).RequestID
+	rc.caller.AcceptLanguage = string(firstLanguages(rc.Request().Header.Peek(fiber.HeaderAcceptLanguage)))
 	rc.signedCaller = g.cfg.Common.Signer.Sign(rc.caller)
 	return nil
+}
+
+// firstLanguages returns those languages of a header Accept-Language that fit into a Caller: a browser
+// sends them in the order of preference.
+func firstLanguages(accept []byte) []byte {
+	if len(accept) <= caller.MaxAcceptLanguage {
+		return accept
+	}
+	return accept[:max(bytes.LastIndexByte(accept[:caller.MaxAcceptLanguage], ','), 0)]
 }
 
 // errAgentKey refuses the API key of an LDAP agent on a path other than those of the agent itself.

@@ -39,7 +39,14 @@ type Caller struct {
 	// Address is the IP address of the end user, if a client with an API key has named it,
 	// otherwise that of the client. It is not valid for work without a client's request.
 	Address netip.Addr
+	// AcceptLanguage is that header of the client's request, cut to MaxAcceptLanguage: the mails that
+	// the request causes are in the user's language.
+	AcceptLanguage string
 }
+
+// MaxAcceptLanguage bounds the AcceptLanguage of a Caller, in bytes. A browser sends the languages in
+// their order, and less than this.
+const MaxAcceptLanguage = 200
 
 // Network returns the address by which a client is counted: the Address, or for IPv6 its network of 64
 // bits, because a client can use all addresses of its network.
@@ -113,13 +120,14 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 }
 
 // append encodes the Caller to text: the tenant and the account, the length of the address and the
-// address, the length of the key and the key, and the request id.
+// address, the length of the key and the key, those of the request id, and the languages.
 func (c Caller) append(text []byte) []byte {
 	text = append(append(text, c.Tenant[:]...), c.Account[:]...)
 	address := c.Address.AsSlice()
 	text = append(append(text, byte(len(address))), address...)
 	text = append(binary.AppendUvarint(text, uint64(len(c.Key))), c.Key...)
-	return append(text, c.RequestID...)
+	text = append(binary.AppendUvarint(text, uint64(len(c.RequestID))), c.RequestID...)
+	return append(text, c.AcceptLanguage...)
 }
 
 // parse decodes a text of append.
@@ -137,11 +145,14 @@ func parse(text []byte) (c Caller, ok bool) {
 		return Caller{}, false
 	}
 	text = text[length:]
-	key, size := binary.Uvarint(text)
-	if text = text[max(size, 0):]; size <= 0 || key > uint64(len(text)) {
-		return Caller{}, false
+	for _, member := range []*string{&c.Key, &c.RequestID} {
+		length, size := binary.Uvarint(text)
+		if text = text[max(size, 0):]; size <= 0 || length > uint64(len(text)) {
+			return Caller{}, false
+		}
+		*member, text = string(text[:length]), text[length:]
 	}
-	c.Key, c.RequestID = string(text[:key]), string(text[key:])
+	c.AcceptLanguage = string(text)
 	return c, true
 }
 

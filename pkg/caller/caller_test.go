@@ -22,6 +22,7 @@ func TestACallerIsReadBack(t *testing.T) {
 		{Key: strings.Repeat("k", 1000), RequestID: strings.Repeat("r", 1000)},
 		{Tenant: id.New(now), Key: "K1", RequestID: "r", Address: netip.MustParseAddr("203.0.113.7")},
 		{RequestID: "r", Address: netip.MustParseAddr("2001:db8::7")},
+		{Tenant: id.New(now), Key: "K1", RequestID: "r", AcceptLanguage: "de-AT, en;q=0.8"},
 		{Address: netip.MustParseAddr("::ffff:203.0.113.7")},
 	} {
 		if got, err := signer.Verify([]byte(signer.Sign(want))); err != nil || got != want {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/locale"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
 
@@ -36,8 +37,9 @@ type Envelope struct {
 	Tenant    id.ID             `json:"tenant"`
 	Subject   id.ID             `json:"subject"`
 	At        time.Time         `json:"at"`
-	RequestID string            `json:"request,omitempty"` // id of the request that caused the event
-	Trace     map[string]string `json:"trace,omitempty"`   // W3C trace context (traceparent) of that request, here and not in a Kafka header
+	RequestID string            `json:"request,omitempty"`  // id of the request that caused the event
+	Language  string            `json:"language,omitempty"` // of that request, one of locale.Languages, or "": for its mails
+	Trace     map[string]string `json:"trace,omitempty"`    // W3C trace context (traceparent) of that request, here and not in a Kafka header
 	Data      json.RawMessage   `json:"data"`
 }
 
@@ -50,16 +52,17 @@ func Wrap(ctx context.Context, event Event, now time.Time) (Envelope, error) {
 	trace := propagation.MapCarrier{}
 	telemetry.InjectTrace(ctx, trace)
 	tenant, subject := event.About()
+	by := caller.From(ctx)
 	return Envelope{
 		ID: id.New(now), Type: reflect.TypeOf(event).Name(), Tenant: tenant, Subject: subject,
-		At: now, RequestID: caller.From(ctx).RequestID, Trace: trace, Data: data,
+		At: now, RequestID: by.RequestID, Language: locale.OfHeader(by.AcceptLanguage), Trace: trace, Data: data,
 	}, nil
 }
 
 // Context returns the context in which the event is handled: the caller of the
-// tenant and the trace of the request that caused it.
+// tenant, and the language and the trace of the request that caused it.
 func (e Envelope) Context(ctx context.Context) context.Context {
-	ctx = caller.Into(ctx, caller.Caller{Tenant: e.Tenant, RequestID: e.RequestID})
+	ctx = caller.Into(ctx, caller.Caller{Tenant: e.Tenant, RequestID: e.RequestID, AcceptLanguage: e.Language})
 	return telemetry.ExtractTrace(ctx, propagation.MapCarrier(e.Trace))
 }
 

@@ -50,8 +50,9 @@ func (s *Service) SignUpFirstTenant(ctx context.Context, in Bootstrap) (director
 // createTenant creates the tenant of owner, with parts whose ids are derived from seed.
 func (s *Service) createTenant(ctx context.Context, seed string, owner directoryapi.SignUp, key oauthapi.EnsureKey) (
 	directoryapi.Tenant, error) {
-	at := caller.From(ctx)
-	ctx = caller.Into(ctx, caller.Caller{Tenant: owner.Tenant, RequestID: at.RequestID, Address: at.Address})
+	by := caller.From(ctx)
+	by.Tenant, by.Key, by.Account = owner.Tenant, "", id.ID{}
+	ctx = caller.Into(ctx, by)
 	named, err := s.partIDs(ctx, owner.Tenant, seed)
 	if err != nil {
 		return directoryapi.Tenant{}, fmt.Errorf("look for the tenant: %w", err)

@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/doorward/doorward/pkg/locale"
 	"github.com/doorward/doorward/services/idsite/screens"
 )
 
@@ -35,7 +36,7 @@ var Policy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(s
 // readTexts reads the texts of this package, by language: those that the package screens lacks.
 func readTexts() map[string]map[string]string {
 	all := map[string]map[string]string{}
-	for _, language := range screens.Languages {
+	for _, language := range locale.Languages {
 		content, err := files.ReadFile("texts/" + language + ".json")
 		read := map[string]string{}
 		if err == nil {

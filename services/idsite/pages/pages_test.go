@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/services/idsite/screens"
+	"github.com/doorward/doorward/pkg/locale"
 )
 
 // Every form of the template is drawn with hostile text: it stays text, the
@@ -43,7 +43,7 @@ func TestPagesShowTextAndTheirOwnStyleAlone(t *testing.T) {
 
 func TestEveryLanguageHasEveryTextOfThePages(t *testing.T) {
 	placeholder := regexp.MustCompile(`\{\w+\}`)
-	for _, language := range screens.Languages {
+	for _, language := range locale.Languages {
 		if len(texts[language]) != len(texts["en"]) {
 			t.Errorf("%s has %d texts, want %d", language, len(texts[language]), len(texts["en"]))
 		}

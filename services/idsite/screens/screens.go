@@ -10,6 +10,7 @@ package screens
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -22,42 +23,14 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/text/language"
+	"github.com/doorward/doorward/pkg/locale"
 )
 
 //go:embed static
 var embedded embed.FS
 
-// Languages are the locales of the texts (localisation, i18n). The first is the fallback.
-var Languages = []string{"en", "de", "es", "fr", "ja"}
-
-var matcher = language.NewMatcher(tags())
-
-func tags() []language.Tag {
-	out := make([]language.Tag, len(Languages))
-	for i, name := range Languages {
-		out[i] = language.MustParse(name)
-	}
-	return out
-}
-
-// maxAcceptLanguage bounds the header Accept-Language, in bytes: the parser takes 100 ms for 38 kB
-// (denial of service). Browsers send less than 200 bytes.
-const maxAcceptLanguage = 2000
-
-// Language returns the language of a page for a header Accept-Language. A header that is too long
-// or malformed counts as absent.
-func Language(accept string) string {
-	if len(accept) > maxAcceptLanguage {
-		return Languages[0]
-	}
-	wanted, _, err := language.ParseAcceptLanguage(accept)
-	if err != nil {
-		return Languages[0]
-	}
-	_, index, _ := matcher.Match(wanted...)
-	return Languages[index]
-}
+// Language returns the language of a page for a header Accept-Language.
+func Language(accept string) string { return cmp.Or(locale.OfHeader(accept), locale.Languages[0]) }
 
 // Asset is a file as it is sent to a browser.
 type Asset struct {
@@ -108,7 +81,7 @@ func New(api string) (*Screens, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, lang := range Languages {
+	for _, lang := range locale.Languages {
 		var out bytes.Buffer
 		if err := document.Execute(&out, map[string]any{
 			"API": api, "Language": lang, "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
@@ -144,8 +117,8 @@ func (s *Screens) Index(lang string) Asset { return s.index[lang] }
 
 // texts are those of static/texts, by language and key.
 var texts = func() map[string]map[string]string {
-	out := make(map[string]map[string]string, len(Languages))
-	for _, lang := range Languages {
+	out := make(map[string]map[string]string, len(locale.Languages))
+	for _, lang := range locale.Languages {
 		content, err := embedded.ReadFile("static/texts/" + lang + ".json")
 		if err == nil {
 			in := map[string]string{}

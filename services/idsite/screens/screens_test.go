@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/locale"
 )
 
 func open(t testing.TB) *Screens {
@@ -32,7 +33,7 @@ var (
 func TestEveryLanguageHasEveryText(t *testing.T) {
 	t.Parallel()
 	english := texts["en"]
-	for _, language := range Languages {
+	for _, language := range locale.Languages {
 		have := texts[language]
 		if file, _ := embedded.ReadFile("static/texts/" + language + ".json"); bytes.Count(file, []byte("\n"))-2 != len(have) {
 			t.Errorf("%s has a text twice, or two in a line", language)
@@ -57,8 +58,8 @@ func TestEveryLanguageHasEveryText(t *testing.T) {
 		}
 	}
 	entries, err := embedded.ReadDir("static/texts")
-	if err != nil || len(entries) != len(Languages) {
-		t.Errorf("%d files for %d languages, %v", len(entries), len(Languages), err)
+	if err != nil || len(entries) != len(locale.Languages) {
+		t.Errorf("%d files for %d languages, %v", len(entries), len(locale.Languages), err)
 	}
 }
 
@@ -139,7 +140,7 @@ func unzipped(t *testing.T, content []byte) []byte {
 func TestThePagesAreSmall(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	for _, language := range Languages {
+	for _, language := range locale.Languages {
 		index := s.Index(language)
 		size := len(index.Zipped)
 		for _, content := range s.files {
@@ -158,7 +159,7 @@ func TestThePagesAreSmall(t *testing.T) {
 func TestTheIndexNamesFilesThatAreThere(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	for _, language := range Languages {
+	for _, language := range locale.Languages {
 		page := string(unzipped(t, s.Index(language).Zipped))
 		for _, want := range []string{`<html lang="` + language + `"`, `<meta name="api" content="https://localhost:8443">`,
 			`<link rel="preconnect" href="https://localhost:8443" crossorigin>`, `"signIn":"` + Text(language, "signIn") + `"`} {
@@ -217,7 +218,7 @@ func FuzzAcceptLanguage(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, accept string) {
-		if got := Language(accept); !slices.Contains(Languages, got) || !utf8.ValidString(got) {
+		if got := Language(accept); !slices.Contains(locale.Languages, got) || !utf8.ValidString(got) {
 			t.Fatalf("%q gets %q", accept, got)
 		}
 	})
