@@ -191,6 +191,7 @@ var (
 	ProviderIncomplete   = invalid(7201, "That provider did not share your email, which is needed here. Please allow it.")
 	MirroredProperty     = invalid(7202, "This value is kept in your organization's own directory. Please have it changed there.")
 	ProviderOtherClient  = invalid(7203, "The login with that provider was made for another application. Please try again from here.")
+	OutsideDomains       = invalid(7204, "That email address is outside the domains of this directory. Please use another one.")
 	DomainBlacklisted    = invalid(7205, "That email domain is not accepted. Please use another address.")
 	DomainNotWhitelisted = invalid(7206, "That email domain is not accepted. Please use another address.")
 	TemplateWithoutLink  = invalid(7301, "The mail would have no link. Please put one into the text.")

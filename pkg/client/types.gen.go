@@ -162,7 +162,7 @@ type AccountCreationPolicy struct {
 	// EmailDomainBlacklist Domains that are refused.
 	EmailDomainBlacklist []string `json:"emailDomainBlacklist"`
 
-	// EmailDomainWhitelist Domains that are accepted; none means all. `*` stands for any text.
+	// EmailDomainWhitelist Domains that are accepted; none means all. `*` stands for any text. Those of a mirror directory bind it: an email outside is refused with 7204.
 	EmailDomainWhitelist []string `json:"emailDomainWhitelist"`
 
 	// Href Address of the resource.
@@ -198,7 +198,7 @@ type AccountCreationPolicyChange struct {
 	// EmailDomainBlacklist Domains that are refused.
 	EmailDomainBlacklist *[]string `json:"emailDomainBlacklist,omitempty"`
 
-	// EmailDomainWhitelist Domains that are accepted; none means all. `*` stands for any text.
+	// EmailDomainWhitelist Domains that are accepted; none means all. `*` stands for any text. Those of a mirror directory bind it: an email outside is refused with 7204.
 	EmailDomainWhitelist *[]string `json:"emailDomainWhitelist,omitempty"`
 
 	// VerificationEmailStatus Whether a new account gets an email that verifies its address.

@@ -54,6 +54,15 @@ func (s *Service) CreateAccountLink(ctx context.Context, tenant id.ID, in NewAcc
 	if l.LeftAccountID == l.RightAccountID {
 		return l, apierr.LinkToItself.Because("leftAccount and rightAccount are the same account")
 	}
+	for _, end := range []id.ID{l.LeftAccountID, l.RightAccountID} {
+		a, err := s.store.Account(ctx, tenant, end)
+		if err == nil {
+			err = s.checkAccountDomain(ctx, a)
+		}
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return l, err
+		}
+	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		directories, err := s.lockAccountsInOrder(ctx, tx, tenant, l.LeftAccountID, l.RightAccountID)
 		if err != nil {

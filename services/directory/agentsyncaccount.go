@@ -36,6 +36,7 @@ func (s *Service) deleteAbsentAccounts(ctx context.Context, tx *store.Tx, of sto
 
 // accountBatch is a batch of accounts of a sync, classified by what is to be done.
 type accountBatch struct {
+	policy        store.RegistrationPolicy     // of the directory: the domains that it may speak for
 	writes        []store.MirroredAccountWrite // new and changed accounts, to be written
 	entries       []SyncAccount                // those of writes, as they were sent
 	known         map[string]store.MirroredAccount
@@ -53,12 +54,16 @@ func (s *Service) writeAccountBatch(ctx context.Context, agent store.Agent, numb
 	for i, a := range in {
 		ids[i] = a.ExternalID.Value
 	}
+	policy, err := s.store.RegistrationPolicy(ctx, agent.TenantID, agent.DirectoryID)
+	if err != nil {
+		return 0, err
+	}
 	err = s.lockedTx(ctx, agent, func(tx *store.Tx) error {
 		found, err := tx.MirroredAccounts(ctx, agent.TenantID, agent.DirectoryID, ids)
 		if err != nil {
 			return err
 		}
-		batch := accountBatch{known: make(map[string]store.MirroredAccount, len(found))}
+		batch := accountBatch{policy: policy, known: make(map[string]store.MirroredAccount, len(found))}
 		for _, m := range found {
 			batch.known[m.ExternalID] = m
 		}
@@ -109,6 +114,9 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	refused := cmp.Or(in.invalid, applyAccount(&account.Account, directoryapi.NewAccount{
 		Username: username, Email: in.Email, GivenName: in.GivenName, MiddleName: in.MiddleName, Surname: in.Surname,
 	}, store.RegistrationPolicy{}, true))
+	if refused == nil {
+		refused = checkMirrorDomain(batch.policy, account.Account.Email)
+	}
 	if account.Account.Status == "" {
 		account.Account.Status = account.AssignedStatus
 	}

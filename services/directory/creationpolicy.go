@@ -31,14 +31,16 @@ func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.C
 	return s.store.CreationPolicy(ctx, directory.Tenant, directory.ID)
 }
 
-// UpdateCreationPolicy changes what the body names. A list in the body replaces the whole list.
-// The policy of a mirror directory is read-only: apierr.MirroredProperty.
+// UpdateCreationPolicy changes what the body names. A list in the body replaces the whole list. Of
+// the policy of a mirror directory only the lists can be changed, which bind it to the domains that
+// it may speak for (checkMirrorDomain); what else would change is apierr.MirroredProperty.
 func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in CreationPolicyChange) (store.CreationPolicy, error) {
 	var p store.CreationPolicy
-	if err := s.refuseMirrorPolicies(ctx, directory.Tenant, directory.ID); err != nil {
+	d, err := s.store.Directory(ctx, directory.Tenant, directory.ID)
+	if err != nil {
 		return p, err
 	}
-	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockCreationPolicy(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}
@@ -59,6 +61,10 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 		}
 		if err := errs.First(); err != nil {
 			return err
+		}
+		if d.Mirror() && p.SendsMails() {
+			return apierr.MirroredProperty.Because(
+				"the directory %q is a mirror, which sends no mails; of its policy, only the lists of domains can be changed", d.Name)
 		}
 		p.ModifiedAt = s.now()
 		return tx.UpdateCreationPolicy(ctx, p)
@@ -118,6 +124,29 @@ func checkDomain(p store.CreationPolicy, email string) error {
 		return apierr.DomainNotWhitelisted.Because("the email domain %q is not on the directory's whitelist", domain)
 	}
 	return nil
+}
+
+// checkMirrorDomain binds a mirror directory to the domains of its lists: it returns
+// apierr.OutsideDomains for an email that a provider, an identity provider or a directory server
+// has no right to speak for. It is asked before an account of a mirror is made, changed, logged in
+// or linked; registrations in a cloud directory have codes of their own (checkDomain).
+func checkMirrorDomain(p store.RegistrationPolicy, email string) error {
+	if p.ProviderID == directoryapi.Native {
+		return nil
+	}
+	if err := checkDomain(p.CreationPolicy, email); err != nil {
+		return apierr.OutsideDomains.Because("%s", apierr.From(err).Reason)
+	}
+	return nil
+}
+
+// checkAccountDomain is checkMirrorDomain for an account that exists.
+func (s *Service) checkAccountDomain(ctx context.Context, a directoryapi.Account) error {
+	p, err := s.store.RegistrationPolicy(ctx, a.TenantID, a.DirectoryID)
+	if err != nil {
+		return err
+	}
+	return checkMirrorDomain(p, a.Email)
 }
 
 // inScript returns a domain name, or a pattern, with its punycode labels in their own script. A

@@ -71,6 +71,9 @@ func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkedAccount
 			return linkPlan{}, err
 		}
 		p, err := planLink(in, candidate)
+		if err == nil && p.createsLink() {
+			p, err = s.checkLinkDomains(ctx, p)
+		}
 		if err == nil && p.outcome == directoryapi.Provisioned {
 			p, err = s.checkCopy(ctx, p)
 		}
@@ -194,6 +197,21 @@ func (s *Service) checkCopy(ctx context.Context, p linkPlan) (linkPlan, error) {
 	}
 	if err != nil {
 		return p.withoutLink("no copy can be made: " + apierr.From(err).Reason), nil
+	}
+	return p, nil
+}
+
+// checkLinkDomains returns the plan without its link where one of its accounts is in a mirror
+// directory and has an email outside the domains of that mirror.
+func (s *Service) checkLinkDomains(ctx context.Context, p linkPlan) (linkPlan, error) {
+	for _, a := range []directoryapi.Account{p.candidate.Account, p.account} {
+		err := s.checkAccountDomain(ctx, a)
+		if errors.Is(err, apierr.OutsideDomains) {
+			return p.withoutLink("no link can be made: " + apierr.From(err).Reason), nil
+		}
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return p, err
+		}
 	}
 	return p, nil
 }

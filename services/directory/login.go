@@ -41,6 +41,11 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	if err := checkLoginAllowed(found); err != nil {
 		return directoryapi.Authenticated{}, err
 	}
+	if found.ProviderID != directoryapi.Native {
+		if err := s.checkAccountDomain(ctx, found.Account); err != nil {
+			return directoryapi.Authenticated{}, err
+		}
+	}
 	if stale {
 		s.rehash(ctx, found, in.Password)
 	}

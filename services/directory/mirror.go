@@ -78,11 +78,12 @@ func (m *mirrorResources) insert(ctx context.Context, tx *store.Tx) error {
 }
 
 // refuseMirrorPolicies returns apierr.MirroredProperty for a mirror directory, whose policies and
-// email templates are read-only (docs/interface/directories.md#creation).
+// email templates are read-only (docs/interface/directories.md#creation) but for the domains of its
+// account creation policy (creationpolicy.go).
 func (s *Service) refuseMirrorPolicies(ctx context.Context, tenant, directory id.ID) error {
 	d, err := s.store.Directory(ctx, tenant, directory)
 	if err == nil && d.Mirror() {
-		err = apierr.MirroredProperty.Because("the directory %q is a mirror; its policies and email templates are read-only", d.Name)
+		err = apierr.MirroredProperty.Because("the directory %q is a mirror; its password policy and its email templates are read-only", d.Name)
 	}
 	return err
 }

@@ -72,6 +72,9 @@ func (s *Service) findOrCreateAccount(
 			out.IsNew = user.ID == in.Account
 			out.Account, err = s.updateUser(ctx, tx, user, claims)
 		}
+		if err == nil {
+			err = checkMirrorDomain(policy, out.Account.Email) // not that of the claims where another account has it
+		}
 		if err != nil {
 			return err
 		}

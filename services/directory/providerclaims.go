@@ -57,7 +57,7 @@ func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerC
 		return claims, apierr.ProviderIncomplete.Because("the id that the provider %q states of the user is not a text of at most %d bytes",
 			p.ProviderID, maxExternalID)
 	}
-	return claims, nil
+	return claims, checkMirrorDomain(p.RegistrationPolicy, claims.email)
 }
 
 // maxExternalID is the longest id of a user at a provider, in bytes: the column is indexed.

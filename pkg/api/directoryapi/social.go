@@ -20,8 +20,9 @@ type Providers interface {
 	// (docs/interface/applications.md#accounts-by-provider). Of concurrent calls for one user one
 	// creates the account, and all return it. It returns apierr.NotFound for the directory,
 	// DirectoryDisabled, AccountDisabled, AccountUnverified, AccountLocked, ProviderIncomplete for a
-	// user without an id or an email, and Exists where another account has the email, unless both the
-	// provider and that account have it verified.
+	// user without an id or an email, OutsideDomains for an email outside the domains that the mirror
+	// is bound to, and Exists where another account has the email, unless both the provider and that
+	// account have it verified.
 	ProviderAccount(context.Context, ProviderUser) (ProviderAccountResult, error)
 
 	// SocialAccount fetches the user of a login from the social or OAuth provider of a directory, and

@@ -98,7 +98,7 @@ func TestARefusedPolicyStaysAsItWas(t *testing.T) {
 	b.Get(policy).Want(200).Golden("creation_policy")
 }
 
-func TestTheCreationPolicyOfAMirrorIsReadOnly(t *testing.T) {
+func TestOfTheCreationPolicyOfAMirrorOnlyTheDomainsChange(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
@@ -106,8 +106,14 @@ func TestTheCreationPolicyOfAMirrorIsReadOnly(t *testing.T) {
 	b.Post(policy, `{"verificationEmailStatus":"ENABLED","verificationSuccessEmailStatus":"ENABLED","welcomeEmailStatus":"ENABLED"}`).Want(200)
 	b.mirrored(staff)
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
-	b.Post(policy, `{"welcomeEmailStatus":"ENABLED"}`).WantError(400, 7202)
-	b.Post(policy, `{}`).WantError(400, 7202)
+	for _, status := range []string{"verificationEmailStatus", "verificationSuccessEmailStatus", "welcomeEmailStatus"} {
+		b.Post(policy, `{"emailDomainWhitelist":["corp.test"],"`+status+`":"ENABLED"}`).WantError(400, 7202)
+	}
+	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
+	// What is read can be sent back, with the domains that the mirror may speak for.
+	b.Post(policy, `{"welcomeEmailStatus":"DISABLED","emailDomainWhitelist":["corp.test"],"emailDomainBlacklist":["old.corp.test"]}`).
+		Want(200).Golden("creation_policy_of_mirror_with_domains")
+	b.Get(policy).Want(200).Golden("creation_policy_of_mirror_with_domains")
 }
 
 func TestAnotherTenantsPoliciesAreNotFound(t *testing.T) {

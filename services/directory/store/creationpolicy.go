@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -21,6 +22,11 @@ type CreationPolicy struct {
 	EmailDomainBlacklist           []string
 	CreatedAt                      time.Time
 	ModifiedAt                     time.Time
+}
+
+// SendsMails reports whether a registration, or a verification, sends any mail.
+func (p CreationPolicy) SendsMails() bool {
+	return slices.Contains([]string{p.VerificationEmailStatus, p.VerificationSuccessEmailStatus, p.WelcomeEmailStatus}, directoryapi.Enabled)
 }
 
 const creationPolicy = `SELECT p.tenant_id, p.directory_id,

@@ -112,7 +112,7 @@ func TestTheRefusalsOfThePagesHaveATextInEveryLanguage(t *testing.T) {
 	for _, e := range []*apierr.Error{
 		apierr.WrongPassword, apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.NoSuchAccount, apierr.GroupDisabled,
 		apierr.DirectoryDisabled, apierr.OrganizationDisabled, apierr.NotMapped, apierr.Reference, apierr.Required, apierr.Exists, apierr.Format,
-		apierr.TooShort, apierr.TooLong, apierr.BadRequest, apierr.PasswordReused, apierr.DomainBlacklisted, apierr.DomainNotWhitelisted,
+		apierr.TooShort, apierr.TooLong, apierr.BadRequest, apierr.PasswordReused, apierr.OutsideDomains, apierr.DomainBlacklisted, apierr.DomainNotWhitelisted,
 		apierr.NoAccountStore, apierr.AccountStoreDisabled, apierr.ProviderRefused, apierr.ServerUnreachable, apierr.PhoneNumberInvalid,
 		apierr.PhoneHasFactor, apierr.CodeWrong, apierr.CodeExpired, apierr.ChallengeFinished, apierr.ChallengeFailures, apierr.FactorDisabled,
 		apierr.PhoneDisabled, apierr.Forbidden, apierr.NotFound, apierr.TooMany, apierr.Internal, apierr.Unavailable,

@@ -123,7 +123,7 @@ const refusals = new Map([
   [t('taken'), 2001],
   [t('checkEntries'), 2002, 2003, 2004, 2005],
   [t('invalidEmail'), 2006], // no other entry has a form
-  [t('emailRefused'), 7205, 7206],
+  [t('emailRefused'), 7204, 7205, 7206],
   [t('noNewAccounts'), 4600, 4601, 5100, 5101, 5116, 5117],
   [t('tooShort'), 2007],
   [t('tooLong'), 2008],
