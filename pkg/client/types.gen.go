@@ -825,6 +825,9 @@ type Application struct {
 	// Groups A page of a collection of group resources.
 	Groups *GroupCollection `json:"groups,omitempty"`
 
+	// HomeUrl Where users find the application: an `https` address, or an `http` one of the loopback. Pages that mails lead to, and pages of errors, lead on to it. Where it is null, they lead to the origin of the default callback.
+	HomeUrl *string `json:"homeUrl"`
+
 	// Href Address of the resource.
 	Href Href `json:"href"`
 
@@ -872,6 +875,9 @@ type ApplicationChange struct {
 
 	// Description What the application is.
 	Description *string `json:"description,omitempty"`
+
+	// HomeUrl Where users find the application: an `https` address, or an `http` one of the loopback. Pages that mails lead to, and pages of errors, lead on to it. Where it is null, they lead to the origin of the default callback.
+	HomeUrl *string `json:"homeUrl,omitempty"`
 
 	// Name Unique in the tenant, in any letter case.
 	Name *string `json:"name,omitempty"`
@@ -1727,6 +1733,9 @@ type NewApplication struct {
 
 	// Description What the application is.
 	Description *string `json:"description,omitempty"`
+
+	// HomeUrl Where users find the application: an `https` address, or an `http` one of the loopback. Pages that mails lead to, and pages of errors, lead on to it. Where it is null, they lead to the origin of the default callback.
+	HomeUrl *string `json:"homeUrl,omitempty"`
 
 	// Name Unique in the tenant, in any letter case.
 	Name   string  `json:"name"`

@@ -65,6 +65,38 @@ func isOrigin(text string) bool {
 	return ok && u.Path == "" && u.RawQuery == "" && !u.ForceQuery && isHost(u, text, isWeb(u))
 }
 
+// CheckHome returns apierr.Format unless a text is the address of a web page for users: https, or http of the
+// loopback.
+func CheckHome(text, name string) error {
+	u, ok := parse(strings.TrimSpace(text))
+	if !ok || !isHost(u, text, false) || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+		return apierr.Format.Because("%s must be an absolute https address, or an http address of the loopback, without user name and fragment", name)
+	}
+	return nil
+}
+
+// DefaultOrigin returns the origin of the default callback of a list: the first one without a wildcard. It
+// returns "" where there is none, and where a browser cannot open it as CheckHome asks for.
+func DefaultOrigin(callbacks []string) string {
+	for _, callback := range callbacks {
+		if strings.Contains(callback, "*") {
+			continue
+		}
+		if u, ok := parse(callback); ok && CheckHome(callback, "") == nil {
+			return u.Scheme + "://" + u.Host + "/"
+		}
+		return ""
+	}
+	return ""
+}
+
+// isLoopback reports whether a host name is that of the own machine.
+func isLoopback(name string) bool {
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.IsLoopback() || strings.EqualFold(name, "localhost") ||
+		strings.HasSuffix(strings.ToLower(name), ".localhost")
+}
+
 // IsListed reports whether a callback URI matches an entry of a list: scheme,
 // host, port and path are equal, a wildcard stands for one label, and the query is
 // not compared.

@@ -45,6 +45,32 @@ func TestCallbackURIs(t *testing.T) {
 	}
 }
 
+// A home is led to by a button of a page: no script, and nothing that is not encrypted on the way.
+func TestHomesOfApplications(t *testing.T) {
+	t.Parallel()
+	for home, want := range map[string]bool{
+		"https://app.example.test": true, "https://app.example.test/start?from=mail": true, "http://localhost:3000/": true, "http://127.0.0.1:80": true,
+		"http://[::1]:3000/": true, "http://shop.localhost/": true, "http://app.example.test/": false, "http://localhost.evil.test/": false, "": false,
+		"javascript:alert(1)": false, "myapp://start": false, "https://*.example.test/": false, "https://a@app.example.test/": false, "//app.example.test": false,
+	} {
+		if err := CheckHome(home, "homeUrl"); (err == nil) != want || err != nil && !errors.Is(err, apierr.Format) {
+			t.Errorf("the home %q returned %v, want it taken: %v", home, err, want)
+		}
+	}
+	for want, callbacks := range map[string][]string{
+		"https://app.example.test:8443/": {"https://*.example.test/cb", "https://app.example.test:8443/cb?x=1", "https://other.test/cb"},
+		"http://localhost:3000/":         {"http://localhost:3000/cb"},
+		"":                               {"myapp://serviceCallback", "https://other.test/cb"},
+	} {
+		if got := DefaultOrigin(callbacks); got != want {
+			t.Errorf("the origin of the default of %q is %q, want %q", callbacks, got, want)
+		}
+	}
+	if got := DefaultOrigin([]string{"http://app.example.test/cb"}) + DefaultOrigin(nil); got != "" {
+		t.Errorf("a callback that is not encrypted, or none, has the origin %q", got)
+	}
+}
+
 func TestOriginURIs(t *testing.T) {
 	t.Parallel()
 	good := []string{"https://app.example.test", "http://localhost:3000", "https://*.apps.localhost", "https://*.apps.localhost:8443", "http://127.0.0.1:8080", "http://[::1]:8080", "ionic://localhost"}

@@ -24,6 +24,7 @@ import (
 const (
 	maxName        = 255
 	maxDescription = 4000
+	maxHomeURL     = 2000
 )
 
 // NewApplication is the body that creates or updates an application.
@@ -33,6 +34,7 @@ type NewApplication struct {
 	Status                 field.Text        `json:"status"`
 	AuthorizedCallbackURIs field.List        `json:"authorizedCallbackUris"`
 	AuthorizedOriginURIs   field.List        `json:"authorizedOriginUris"`
+	HomeURL                field.Text        `json:"homeUrl"`
 	CustomData             customdata.Change `json:"customData"`
 }
 
@@ -193,6 +195,10 @@ func applyApplication(a *applicationapi.Application, in NewApplication, isNew bo
 		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris")
 		errs.Add(err)
 	}
+	if strings.TrimSpace(in.HomeURL.Or("")) != "" {
+		errs.Add(redirecturi.CheckHome(in.HomeURL.Value, "homeUrl"))
+	}
+	errs.Optional(&a.HomeURL, in.HomeURL, "homeUrl", maxHomeURL)
 	return errs.First()
 }
 

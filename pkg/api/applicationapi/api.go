@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -102,6 +103,7 @@ type Application struct {
 	CreatedBy              string    `json:"createdBy,omitempty"` // id of the API key of the request; empty for applications of SignUp
 	AuthorizedCallbackURIs []string  `json:"authorizedCallbackUris" db:"authorized_callback_uris"`
 	AuthorizedOriginURIs   []string  `json:"authorizedOriginUris" db:"authorized_origin_uris"`
+	HomeURL                *string   `json:"homeUrl" db:"home_url"`        // nil: see Home
 	DefaultAccountStore    id.ID     `json:"defaultAccountStore,omitzero"` // mapping with the flag
 	DefaultGroupStore      id.ID     `json:"defaultGroupStore,omitzero"`   // mapping with the flag
 	SAMLPolicyID           id.ID     `json:"samlPolicyId" db:"saml_policy_id"`
@@ -113,6 +115,15 @@ type Application struct {
 
 // Times returns the times that collections of the application show.
 func (a Application) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
+
+// Home returns the address at which users find the application: its HomeURL, else the origin of its default
+// callback. It is empty where neither is known.
+func (a Application) Home() string {
+	if a.HomeURL != nil {
+		return *a.HomeURL
+	}
+	return redirecturi.DefaultOrigin(a.AuthorizedCallbackURIs)
+}
 
 // DomainName returns the host name of the application's Client API; empty where it has none.
 // suffix is the domain of Client APIs of the deployment. Pages of https://<DomainName> may call

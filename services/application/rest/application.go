@@ -15,6 +15,7 @@ type applicationView struct {
 	Status                     string     `json:"status"`
 	AuthorizedCallbackURIs     []string   `json:"authorizedCallbackUris"`
 	AuthorizedOriginURIs       []string   `json:"authorizedOriginUris"`
+	HomeURL                    *string    `json:"homeUrl"`
 	Tenant                     href.Link  `json:"tenant"`
 	DefaultAccountStoreMapping *href.Link `json:"defaultAccountStoreMapping"`
 	DefaultGroupStoreMapping   *href.Link `json:"defaultGroupStoreMapping"`
@@ -38,7 +39,7 @@ func (v views) application(a applicationapi.Application) applicationView {
 	return applicationView{
 		Head: rest.NewHead(v.Base.To("applications", a.ID), a.CreatedAt, a.ModifiedAt),
 		Name: a.Name, Description: a.Description, Status: a.Status,
-		AuthorizedCallbackURIs: a.AuthorizedCallbackURIs, AuthorizedOriginURIs: a.AuthorizedOriginURIs,
+		AuthorizedCallbackURIs: a.AuthorizedCallbackURIs, AuthorizedOriginURIs: a.AuthorizedOriginURIs, HomeURL: a.HomeURL,
 		Tenant:                     v.Base.Link("tenants", a.TenantID),
 		DefaultAccountStoreMapping: v.Base.OptionalLink("accountStoreMappings", a.DefaultAccountStore),
 		DefaultGroupStoreMapping:   v.Base.OptionalLink("accountStoreMappings", a.DefaultGroupStore),

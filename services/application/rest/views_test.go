@@ -14,6 +14,7 @@ func TestAnswers(t *testing.T) {
 	shop := text(c.create(t, "/applications?createDirectory=true", object{
 		"name": "Shop", "description": "Sells things", "status": "enabled",
 		"authorizedCallbackUris": []string{"https://app.localhost/cb"}, "authorizedOriginUris": []string{"https://app.localhost"},
+		"homeUrl": "https://app.localhost/start",
 	})["href"])
 	second := c.directory(t, "Second")
 	c.mapping(t, shop, second, nil)

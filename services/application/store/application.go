@@ -16,7 +16,7 @@ import (
 // applicationColumns reads the ids of the default mappings by their flags, which at most one
 // mapping of an application has.
 const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.dns_label, a.created_by,
-	a.authorized_callback_uris, a.authorized_origin_uris,
+	a.authorized_callback_uris, a.authorized_origin_uris, a.home_url,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id
 		AND m.is_default_account_store) AS default_account_store,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id
@@ -98,10 +98,10 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 	tx.invalidateLoginOrders(a.TenantID, a.ID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label,
 		created_by,
-		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at, home_url)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin, a.DNSLabel, a.CreatedBy,
-		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID, a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt)
+		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID, a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt, a.HomeURL)
 	if err != nil {
 		return err
 	}
@@ -112,9 +112,10 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Application) error {
 	tx.invalidateLoginOrders(a.TenantID, a.ID)
 	return pg.MustChange(ctx, tx, `UPDATE applications SET name = $3, name_folded = $4, description = $5, status = $6,
-		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9, dns_label = $10 WHERE tenant_id = $1 AND id = $2`,
+		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9, dns_label = $10, home_url = $11
+		WHERE tenant_id = $1 AND id = $2`,
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt,
-		a.DNSLabel)
+		a.DNSLabel, a.HomeURL)
 }
 
 // DeleteApplication deletes an application with its mappings, its linking policy and its
