@@ -34,9 +34,9 @@ func (g *Gateway) onPrivateNetwork(rc *requestContext) bool {
 	return rc.address.IsLoopback() || rc.address.IsPrivate()
 }
 
-// clientAddress returns the entry of X-Forwarded-For that the first trusted proxy added,
-// counted from the right. Each trusted proxy adds the address of its peer; entries further left
-// may be forged by the client. Where the header has too few entries, the address is that of the
+// clientAddress returns the entry of X-Forwarded-For, or of Forwarded, that the first trusted proxy
+// added, counted from the right. Each trusted proxy adds the address of its peer; entries further
+// left may be forged by the client. Where there are too few entries, the address is that of the
 // connection.
 func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	peer := netip.Addr{}
@@ -46,10 +46,9 @@ func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	if g.cfg.TrustedHops == 0 {
 		return peer
 	}
-	forwarded, _ := header(c.Request().Header.RawHeaders(), "x-forwarded-for")
-	entries := strings.Split(forwarded, ",")
-	if from := len(entries) - g.cfg.TrustedHops; from >= 0 {
-		if address, ok := parseAddress(strings.TrimSpace(entries[from])); ok {
+	entries := forwardedEntries(c, "x-forwarded-for", "for")
+	if from := len(entries) - g.cfg.TrustedHops; from >= 0 && len(entries) > 0 {
+		if address, ok := parseAddress(entries[from]); ok {
 			return address
 		}
 	}
@@ -74,8 +73,11 @@ func (g *Gateway) userAddress(rc *requestContext) (netip.Addr, error) {
 	return address, nil
 }
 
-// parseAddress parses an IP address, with or without a port.
+// parseAddress parses an IP address, with or without a port, an IPv6 address also in brackets.
 func parseAddress(text string) (netip.Addr, bool) {
+	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
+		text = strings.TrimSuffix(inner, "]")
+	}
 	if address, err := netip.ParseAddr(text); err == nil {
 		return address.Unmap().WithZone(""), true
 	}

@@ -65,5 +65,5 @@ func (g *Gateway) handleError(c *fiber.Ctx, err error) error {
 	if err := rest.Fail(c, g.cfg.Common.Base, err); err != nil || !wantsPage(c) {
 		return err
 	}
-	return g.failurePage(c)
+	return g.failurePage(c, apierr.From(err).Reason)
 }

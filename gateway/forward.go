@@ -59,7 +59,7 @@ func (g *Gateway) forward(rc *requestContext) error {
 	}
 	if rc.method == fiber.MethodPost {
 		to.SetContentTypeBytes(from.ContentType())
-		request.SetBodyRaw(rc.Request().Body())
+		request.SetBodyRaw(bytes.TrimPrefix(rc.Request().Body(), []byte(byteOrderMark)))
 	}
 
 	response := rc.Response()
@@ -81,6 +81,9 @@ func (g *Gateway) forward(rc *requestContext) error {
 	releaseBuffers(rc)
 	return nil
 }
+
+// byteOrderMark is skipped before a body: RFC 8259, section 8.1, lets a parser ignore it.
+const byteOrderMark = "\uFEFF"
 
 // copyHeader copies a header that is not empty.
 func copyHeader(from, to *fasthttp.RequestHeader, name string) {

@@ -284,4 +284,59 @@ func TestBehindALoadBalancer(t *testing.T) {
 			t.Errorf("the refusal does not tell what to do: %s", a.body)
 		}
 	}
+	if a := s.do(t, came("ftp")); !strings.Contains(string(a.body), `\"ftp\"`) {
+		t.Errorf("the refusal does not name what was read: %s", a.body)
+	}
+}
+
+// RFC 7239, and lists of more than one trusted proxy.
+func TestWhatTrustedProxiesSayIsCountedFromTheRight(t *testing.T) {
+	for name, c := range map[string]struct {
+		hops    int
+		header  http.Header
+		status  int
+		address string
+	}{
+		"Forwarded of one proxy":                    {1, http.Header{"Forwarded": {`for=203.0.113.1;proto=https;by=203.0.113.43`}}, 200, "203.0.113.1"},
+		"Forwarded with an IPv6 address and a port": {1, http.Header{"Forwarded": {`For="[2001:db8::7]:4711";Proto="https"`}}, 200, "2001:db8::7"},
+		"Forwarded with an IPv6 address":            {1, http.Header{"Forwarded": {`for="[2001:db8::7]";proto=https`}}, 200, "2001:db8::7"},
+		"an element that the client forged":         {1, http.Header{"Forwarded": {`for=9.9.9.9;proto=https`, `for=203.0.113.1;proto=http`}}, 403, ""},
+		"a quoted comma of the client": {1, http.Header{"Forwarded": {`for="a,b;proto=https";proto=http, for=203.0.113.1;proto=https`}}, 200,
+			"203.0.113.1"},
+		"two proxies that both add": {2, http.Header{"X-Forwarded-Proto": {"https, http"}, "X-Forwarded-For": {"203.0.113.1, 10.0.0.1"}}, 200,
+			"203.0.113.1"},
+		"two proxies, of which the inner one passes the entry on": {2, http.Header{"X-Forwarded-Proto": {"https"},
+			"X-Forwarded-For": {"203.0.113.1, 10.0.0.1"}}, 200, "203.0.113.1"},
+		"two proxies behind a client that forges": {2, http.Header{"X-Forwarded-Proto": {"https, http, https"},
+			"X-Forwarded-For": {"9.9.9.9, 203.0.113.1, 10.0.0.1"}}, 403, ""},
+		"X-Forwarded-Proto counts before Forwarded": {1, http.Header{"X-Forwarded-Proto": {"http"}, "Forwarded": {"proto=https"}}, 403, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.Proxied, cfg.TrustedHops = true, c.hops })
+			a := s.do(t, call{method: "GET", path: "/v1/accounts/1", header: c.header})
+			if a.status != c.status {
+				t.Fatalf("the gateway answered %d, want %d: %s", a.status, c.status, a.body)
+			}
+			if c.address != "" && a.echo().Caller.Address.String() != c.address {
+				t.Errorf("the client's address is %s, want %s", a.echo().Caller.Address, c.address)
+			}
+		})
+	}
+}
+
+func TestARefusedHeaderShowsNothingOfTheServer(t *testing.T) {
+	s := openGateway(t)
+	a := s.raw(t, "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost\r\nBad name: x\r\n\r\n").want(400)
+	if text := string(a.body); strings.Contains(text, "uffer") || strings.Contains(text, "fasthttp") || !strings.Contains(text, "malformed") {
+		t.Errorf("the refusal is %s", text)
+	}
+}
+
+// RFC 8259, section 8.1.
+func TestAByteOrderMarkBeforeABodyIsSkipped(t *testing.T) {
+	s := openGateway(t)
+	a := s.do(t, call{method: "POST", path: "/v1/accounts/1", body: "\uFEFF{}"}).want(200)
+	if got := a.echo().Body; got != "{}" {
+		t.Errorf("the service was sent the body %q, want {}", got)
+	}
 }

@@ -120,7 +120,7 @@ func New(cfg Config) (*Gateway, error) {
 		requestContexts: sync.Pool{New: func() any { return new(requestContext) }},
 		requestHeader:   cfg.Common.Alias.Title() + "-Request-Id",
 		userHeader:      cfg.Common.Alias.Title() + "-User-Address",
-		wwwAuthenticate: `Basic realm="` + string(cfg.Common.Alias) + `", SAuthc1`,
+		wwwAuthenticate: cfg.Common.Alias.WWWAuthenticate(),
 		hostname:        cfg.Common.Base.Hostname(),
 		hsts:            hsts(cfg.Common.Base),
 		dateHeaderNames: dateHeaders(cfg.Common.Alias),

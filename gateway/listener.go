@@ -267,15 +267,20 @@ func (g *Gateway) plainHTTPResponse() []byte {
 }
 
 // requireTLS is the middleware that refuses a request that came to the load balancer without
-// TLS. Only the last entry of X-Forwarded-Proto is trusted, that of the nearest proxy. Without a
-// proxy the listener refuses connections without TLS.
+// TLS. It reads the entry of X-Forwarded-Proto, or of Forwarded, that the first trusted proxy
+// added, counted from the right; of a shorter list the first entry, because proxies further in pass
+// it on. Without a proxy the listener refuses connections without TLS.
 func (g *Gateway) requireTLS(rc *requestContext) error {
 	if !g.cfg.Proxied {
 		return nil
 	}
-	forwarded, _ := header(rc.Request().Header.RawHeaders(), "x-forwarded-proto")
-	if last := forwarded[strings.LastIndexByte(forwarded, ',')+1:]; !strings.EqualFold(strings.TrimSpace(last), "https") {
-		return g.refusals.countAs("plain_http", plainHTTP)
+	entries := forwardedEntries(rc.Ctx, "x-forwarded-proto", "proto")
+	if len(entries) == 0 {
+		return g.refusals.countAs("plain_http", plainHTTP.Because("%s; the load balancer has sent neither X-Forwarded-Proto nor Forwarded",
+			plainHTTP.Reason))
+	}
+	if proto := entries[max(0, len(entries)-max(1, g.cfg.TrustedHops))]; !strings.EqualFold(proto, "https") {
+		return g.refusals.countAs("plain_http", plainHTTP.Because("%s; the load balancer says that the client used %.20q", plainHTTP.Reason, proto))
 	}
 	return nil
 }

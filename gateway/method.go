@@ -54,7 +54,7 @@ func (g *Gateway) checkMethod(rc *requestContext) error {
 			return apierr.NotFound.Because("the path has a backslash, a control character, an escaped slash, a broken escape or the segment . or " +
 				".., which no address has; send addresses and tokens as they were returned")
 		}
-		return apierr.UnknownPath
+		return apierr.NotFound
 	}
 	if !rc.route.offers(rc.method) {
 		refusal := *apierr.MethodNotAllowed.Because("this path offers %s", cmp.Or(rc.route.allow, "no methods; its resources are below it"))

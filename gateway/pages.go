@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -85,8 +86,9 @@ func (g *Gateway) errorsPage(rc *requestContext) error {
 	return g.html(rc, "errors", "Errors", map[string]any{"Errors": all})
 }
 
-// failurePage renders the error that the answer has as JSON as an HTML page.
-func (g *Gateway) failurePage(c *fiber.Ctx) error {
+// failurePage renders the error that the answer has as JSON as an HTML page, with the reason of the
+// error also where programs get a text that they compare in its place.
+func (g *Gateway) failurePage(c *fiber.Ctx, reason string) error {
 	var e struct {
 		Status, Code                         int
 		Message, DeveloperMessage, RequestID string
@@ -94,6 +96,7 @@ func (g *Gateway) failurePage(c *fiber.Ctx) error {
 	if err := json.Unmarshal(c.Response().Body(), &e); err != nil {
 		return err
 	}
+	e.DeveloperMessage = cmp.Or(reason, e.DeveloperMessage)
 	return g.html(&requestContext{Ctx: c}, "failure", http.StatusText(e.Status), e)
 }
 

@@ -275,7 +275,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 
 	t.Run("are refused with error and message", func(t *testing.T) {
 		api := clientAPI{t, api.Client, api.at}
-		api.oauthRefused(400, "invalid_request", passwordGrant(email, "Wrong0000"))
+		api.oauthRefused(400, "invalid_grant", passwordGrant(email, "Wrong0000"))
 		api.oauthRefused(400, "invalid_request", url.Values{"username": {email}})
 		api.oauthRefused(400, "invalid_request", e2e.Object{"grant_type": "password", "username": email, "password": e2e.Password})
 		api.oauthRefused(400, "unsupported_grant_type", url.Values{"grant_type": {"magic"}})

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -24,7 +25,9 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 	imported := func(password string) e2e.Object {
 		return e2e.Object{"email": "import@example.test", "password": password}
 	}
-	other := client.Register(t, accounts)
+	other, deleted := client.Register(t, accounts), client.Register(t, accounts)
+	client.Delete(t, deleted.Href())
+	token := client.Create(t, resets, e2e.Object{"email": account.Text("email")})
 	person := func(email, username string) e2e.Object {
 		return e2e.Object{"email": email, "username": username, "password": e2e.Password}
 	}
@@ -37,6 +40,17 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 	}{
 		{"an unknown path", 404, 404, get(account.Href() + "/foobar"), "developerMessage", notThere, false},
 		{"an unknown id", 404, 404, get(account.Href() + "0"), "message", notThere, true},
+		{"an unknown id, to the developer", 404, 404, get(account.Href() + "0"), "developerMessage", notThere, false},
+		{"what was deleted, to the developer", 404, 404, get(deleted.Href()), "developerMessage", notThere, false},
+		{"a reset with an empty password", 400, 2000, post(token.Href(), e2e.Object{"password": ""}), "message",
+			"account password is required; it cannot be null, empty, or blank.", false},
+		{"a token of another text", 400, 10017, get(fixture.Application.Href() + "/authTokens/abc"), "developerMessage",
+			"Token is invalid because verifying the signature of a JWT failed.", false},
+		{"a revocation without a token", 400, 2000, post(fixture.Application.Href()+"/oauth/revoke", url.Values{"x": {"y"}}), "developerMessage",
+			"token parameter is required; it cannot be null, empty, or blank.", false},
+		{"an unknown client", 400, 10019, post(fixture.Application.Href()+"/oauth/token",
+			url.Values{"grant_type": {"client_credentials"}, "client_id": {"x"}, "client_secret": {"y"}}), "developerMessage",
+			"API Key Authentication failed because the API key or secret submitted is invalid.", false},
 		{"a password reset that is none", 404, 404, get(resets + "/unknown"), "message",
 			"This password reset request does not exist. Please request a new password reset.", false},
 		{"an account without an email", 400, 2000, post(accounts, e2e.Object{"password": e2e.Password}), "message",
@@ -66,6 +80,8 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 		{"a hash of another format", 400, 2105, post(accounts+"?passwordFormat=plain", imported("$2a$08$AAAA")), "message",
 			"The imported password designates an algorithm that is an unsupported value.", false},
 		{"a short password", 400, 2007, post(accounts, imported("a")), "message", "Account password minimum length not satisfied.", false},
+		{"a short password, to the developer", 400, 2007, post(accounts, imported("a")), "developerMessage",
+			"Account password minimum length not satisfied.", true},
 		{"a phone that is there", 409, 13102, post(phones, e2e.Object{"number": "+12675555555"}), "message",
 			"An existing phone with that number already exists for this Account.", false},
 	} {

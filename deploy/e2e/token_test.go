@@ -125,8 +125,8 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		})
 	})
 	t.Run("grants that fail", func(t *testing.T) {
-		oauthRefused(t, 400, 7100, "invalid_request", post(endpoint, passwordGrant(account.Text("email"), "Wrong1234")))
-		oauthRefused(t, 400, 7104, "invalid_request", post(endpoint, passwordGrant("nobody@example.test", e2e.Password)))
+		oauthRefused(t, 400, 7100, "invalid_grant", post(endpoint, passwordGrant(account.Text("email"), "Wrong1234")))
+		oauthRefused(t, 400, 7104, "invalid_grant", post(endpoint, passwordGrant("nobody@example.test", e2e.Password)))
 		oauthRefused(t, 400, 2003, "invalid_request", post(endpoint, url.Values{"grant_type": {"guess"}}))
 		for name, request := range map[string]e2e.Request{
 			"no grant type": post(endpoint, url.Values{"username": {"jo"}}),
@@ -189,7 +189,7 @@ func TestTokensOfWhoIsDisabledFailAtOnce(t *testing.T) {
 		client.Update(t, account.Href(), e2e.Object{"status": "DISABLED"})
 		client.Refused(t, 400, 10010, check)
 		client.Refused(t, 400, 7101, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
-		oauthRefused(t, 400, 7101, "invalid_request", post(endpoint, passwordGrant(account.Text("email"), e2e.Password)))
+		oauthRefused(t, 400, 7101, "invalid_grant", post(endpoint, passwordGrant(account.Text("email"), e2e.Password)))
 		oauthRefused(t, 400, 10010, "invalid_grant", refresh)
 		client.Update(t, account.Href(), e2e.Object{"status": "ENABLED"})
 		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))

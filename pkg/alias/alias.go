@@ -38,6 +38,10 @@ func (a Alias) Neutral(text, prefix string) string {
 	return text
 }
 
+// WWWAuthenticate is the challenge of the header WWW-Authenticate where an API key is needed
+// (RFC 9110, section 11.6.1).
+func (a Alias) WWWAuthenticate() string { return `Basic realm="` + string(a) + `", SAuthc1` }
+
 // Title is the alias as a name: "Service".
 func (a Alias) Title() string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
 

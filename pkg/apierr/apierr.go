@@ -47,10 +47,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d/%d: %s", e.Status, e.Code, e.Reason)
 }
 
-// DeveloperMessage returns the reason; without a reason the literal that clients compare, or the
-// explanation of the code.
+// DeveloperMessage returns the literal that clients compare for every error of the code, else the
+// reason; without a reason the literal that stands for it, or the explanation of the code.
 func (e *Error) DeveloperMessage() string {
-	return cmp.Or(e.Reason, comparedMessages[e.Code], defaultReason(e.Code))
+	return cmp.Or(fixedMessages[e.Code], e.Reason, comparedMessages[e.Code], defaultReason(e.Code))
 }
 
 // Is reports whether target is the same entry of the catalogue.
@@ -96,6 +96,13 @@ func (e *Error) WithLocation(location string) *Error {
 	c := *e
 	c.Location = location
 	return &c
+}
+
+// IsLoginRefusal reports whether err says that a login is refused for its login name, its password or
+// the state of its account: 7100 to 7107.
+func IsLoginRefusal(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code >= WrongPassword.Code && e.Code <= OrganizationDisabled.Code
 }
 
 // From returns the *Error that err wraps, Internal for any other error, and nil for nil.

@@ -52,7 +52,17 @@ func TestEveryErrorIsListedOnce(t *testing.T) {
 // docs/interface/errors.md#texts-that-clients-compare
 func TestTextsThatClientsCompare(t *testing.T) {
 	for e, want := range map[*Error]struct{ message, developerMessage string }{
-		Unauthorized:   {"Authentication required.", ""},
+		Unauthorized: {"Authentication required.", ""},
+		NotFound.Because("no account has the id %q", "x"): {
+			"The requested resource does not exist.", "The requested resource does not exist.",
+		},
+		TokenSignature.Because("the header stt is missing"): {
+			"Token is invalid", "Token is invalid because verifying the signature of a JWT failed.",
+		},
+		ClientCredentials.Because("the key is disabled"): {
+			"", "API Key Authentication failed because the API key or secret submitted is invalid.",
+		},
+		AlreadyLinked:  {"These accounts are already linked.", ""},
 		WrongType:      {"is an invalid type.", ""},
 		NoSuchResource: {"does not match a known resource", ""},
 		WrongPassword: {

@@ -18,6 +18,14 @@ const (
 	sourceBroken    = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
 )
 
+// fixedMessages are developer messages, by code, that clients compare whatever the reason is: the
+// reason is for the log.
+var fixedMessages = map[int]string{
+	404:   notThere,
+	10017: "Token is invalid because verifying the signature of a JWT failed.",
+	10019: "API Key Authentication failed because the API key or secret submitted is invalid.",
+}
+
 // comparedMessages are developer messages, by code, whose literals clients compare
 // (docs/interface/errors.md#texts-that-clients-compare). A reason replaces them.
 var comparedMessages = map[int]string{
@@ -62,9 +70,6 @@ var (
 	Internal         = define(http.StatusInternalServerError, 500, "Something went wrong on our side. Please try again.")
 	Unavailable      = define(http.StatusServiceUnavailable, 503, "The service is busy. Please try again in a moment.")
 )
-
-// UnknownPath is the NotFound of a path that no resource has.
-var UnknownPath = NotFound.Because(notThere)
 
 // Values in a body. Unsupported is for a value that is not one of the allowed values; UnusedProperty
 // for a member that is known, but not used by this kind of resource or request; UnknownProperty for a
@@ -199,7 +204,7 @@ var (
 
 // Account links.
 var (
-	AlreadyLinked     = define(http.StatusConflict, 7500, "These accounts are linked already.")
+	AlreadyLinked     = define(http.StatusConflict, 7500, "These accounts are already linked.")
 	LinkToItself      = invalid(7501, "An account cannot be linked to itself.")
 	LinkMalformed     = invalid(7502, "Two accounts are needed for a link. Please name both.")
 	TooManyLinks      = invalid(7503, "This account is linked to too many others. Please remove a link first.")

@@ -54,7 +54,7 @@ func checkContentType(c *fiber.Ctx, want string) error {
 func ID(c *fiber.Ctx, name string) (id.ID, error) {
 	v, err := id.Parse(c.Params(name))
 	if err != nil || v.IsZero() {
-		return id.ID{}, resourceNotFound(c, name)
+		return id.ID{}, apierr.NotFound
 	}
 	return v, nil
 }

@@ -56,15 +56,11 @@ func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
 func catalogueError(c *fiber.Ctx, err error) *apierr.Error {
 	var own *fiber.Error
 	if !errors.As(err, &own) {
-		refusal := apierr.From(err)
-		if errors.Is(refusal, apierr.NotFound) && refusal.Reason == "" {
-			return resourceNotFound(c, "id")
-		}
-		return refusal
+		return apierr.From(err)
 	}
 	switch own.Code {
 	case fiber.StatusNotFound:
-		return apierr.UnknownPath
+		return apierr.NotFound
 	case fiber.StatusMethodNotAllowed:
 		refusal := *apierr.MethodNotAllowed.Because("%s is not offered on this path; use a method of the header Allow", c.Method())
 		refusal.Allow = c.GetRespHeader(fiber.HeaderAllow)
@@ -75,7 +71,8 @@ func catalogueError(c *fiber.Ctx, err error) *apierr.Error {
 		return apierr.TooLarge.Because("the URL or a header is too long")
 	}
 	if own.Code < 500 {
-		return apierr.BadRequest.Because("%s", own.Message)
+		// The text of the framework shows its buffers.
+		return apierr.BadRequest.Because("the request cannot be read: its first line or one of its headers is malformed")
 	}
 	return apierr.Internal
 }

@@ -103,6 +103,12 @@ func (s *Service) resetKey(ctx context.Context, tenant id.ID) (secure.Secret, er
 
 func resetKeyPurpose(tenant id.ID) string { return "directory.reset/" + tenant.String() }
 
+// errResetWithoutPassword has a text that clients compare
+// (docs/interface/errors.md#texts-that-clients-compare).
+var errResetWithoutPassword = apierr.Required.Because(resetWithoutPassword).Saying(resetWithoutPassword)
+
+const resetWithoutPassword = "account password is required; it cannot be null, empty, or blank."
+
 // verifiedReset is the reset of a token that has been verified.
 type verifiedReset struct {
 	directoryapi.PasswordReset
@@ -170,6 +176,9 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 	mailed, err := s.isWorkflowEnabled(ctx, in.Tenant, verified.Account.DirectoryID, directoryapi.ResetSuccess)
 	if err != nil {
 		return verified.PasswordReset, err
+	}
+	if requirePassword(in.Password) != nil {
+		return verified.PasswordReset, errResetWithoutPassword
 	}
 	err = s.changePassword(ctx, verified.Account, in.Password, func(tx *store.Tx, password store.NewPassword) (err error) {
 		if verified.Account, err = tx.LockAccount(ctx, in.Tenant, verified.Account.ID); err != nil {

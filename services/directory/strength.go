@@ -66,6 +66,9 @@ func checkContradiction(p store.PasswordPolicy) error {
 	return nil
 }
 
+// tooShort is a text that clients compare (docs/interface/errors.md#texts-that-clients-compare).
+const tooShort = "Account password minimum length not satisfied."
+
 // checkStrength validates a new password against the strength of the password policy (length,
 // complexity). Its error says all that the password lacks: 2007 if it is too short, else 2008 if
 // it is too long, else 400 if it lacks characters of a class
@@ -98,9 +101,9 @@ func checkStrength(p store.PasswordPolicy, password string) error {
 	}
 	switch {
 	case length < p.MinLength:
-		return apierr.TooShort.Because("password has %s and needs at least %s",
+		return apierr.TooShort.Because(tooShort+" password has %s and needs at least %s",
 			countOfCharacters(length, ""), field.And(append([]string{countOfCharacters(p.MinLength, "")}, missing...))).
-			Saying("Account password minimum length not satisfied.")
+			Saying(tooShort)
 	case length > maxLength:
 		return passwordTooLong(length, maxLength, missing)
 	case len(missing) > 0:

@@ -32,7 +32,8 @@ type PageAPI struct {
 }
 
 // OpenPageAPI verifies the session token of a hosted page and returns what the page may call.
-// After the end of the session it returns apierr.SessionTimedOut and, where the flow is known,
+// It returns apierr.Unauthorized for a text that is no session token. After the end of the session it
+// returns apierr.SessionTimedOut and, where the flow is known,
 // the address of the application to which the browser goes with that error. Also with an error
 // the PageAPI is not nil, because AllowsOrigin decides which pages may read the error.
 func (s *Service) OpenPageAPI(ctx context.Context, token secure.Secret) (page *PageAPI, redirect string, err error) {

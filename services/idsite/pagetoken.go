@@ -162,12 +162,12 @@ func (s *Service) signPageToken(tenant id.ID, claims pageTokenClaims) (secure.Se
 }
 
 // verifyPageToken verifies a session token and returns its flow and the site of its tenant. It
-// returns apierr.SessionTimedOut for a token that is invalid or has expired and for one whose flow
-// has ended. Where the flow and the site are known, they are returned with that error.
+// returns apierr.Unauthorized for a text that is no session token of this service, and
+// apierr.SessionTimedOut for one that has expired and for one whose flow has ended. Where the flow and the site are known, they are returned with that error.
 func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
 	at, claims, err := s.verifyServiceToken(token, pageTokenPurpose, "", "flow")
 	if err != nil {
-		return store.Flow{}, store.Site{}, errSessionEnded
+		return store.Flow{}, store.Site{}, errNoPageToken
 	}
 	flow, site, err := s.store.FlowAndSite(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
 	if errors.Is(err, apierr.NotFound) && !site.ID.IsZero() {

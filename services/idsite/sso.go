@@ -170,8 +170,11 @@ func (s *Service) recordFirstStep(ctx context.Context, f *store.Flow, logged app
 }
 
 // errSessionEnded is the error for a hosted login that has ended or timed out.
-var errSessionEnded = apierr.SessionTimedOut.Because("the hosted login of the Bearer token has ended or has timed out, or the token is " +
-	"not that of a hosted login; programs send an API key in the header Authorization, as Basic or SAuthc1")
+var errSessionEnded = apierr.SessionTimedOut.Because("the hosted login of the Bearer token has ended or has timed out")
+
+// errNoPageToken is the error for a Bearer token that is not the session token of a hosted login.
+var errNoPageToken = apierr.Unauthorized.Because("the Bearer token is not that of a hosted login; " +
+	"programs send an API key in the header Authorization, as Basic or SAuthc1")
 
 // finishFlow ends a flow and returns the callback of the application with an assertion. Of
 // parallel calls one succeeds; the others return apierr.SessionTimedOut.

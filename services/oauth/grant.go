@@ -24,7 +24,7 @@ type Form map[string]secure.Secret
 // required returns a field, or the error invalid_request where it is absent or empty.
 func (f Form) required(name string) (secure.Secret, error) {
 	if f[name] == "" {
-		return "", withOAuthError(apierr.Required.Because("the form field %s is required", name), "invalid_request")
+		return "", withOAuthError(apierr.Required.Because("%s parameter is required; it cannot be null, empty, or blank.", name), "invalid_request")
 	}
 	return f[name], nil
 }
@@ -164,7 +164,7 @@ func (s *Service) issueTokens(ctx context.Context, in TokenRequest, user subject
 		err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertTokenPair(ctx, access, refresh) })
 	}
 	if errors.Is(err, apierr.NotFound) {
-		err = withOAuthError(apierr.WrongPassword.Because("the password of the account was changed while it logged in"), "invalid_request")
+		err = loginRefusal(apierr.WrongPassword.Because("the password of the account was changed while it logged in"))
 	}
 	if err != nil {
 		return IssuedTokens{}, err

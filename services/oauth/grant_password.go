@@ -29,9 +29,18 @@ func (s *Service) passwordGrant(ctx context.Context, in TokenRequest) (IssuedTok
 		AccountStore: where.href, NameKey: where.nameKey,
 	})
 	if err != nil {
-		return IssuedTokens{}, withOAuthError(err, "invalid_request")
+		return IssuedTokens{}, loginRefusal(err)
 	}
 	return s.completeLogin(ctx, in, subject{account: logged.Account.ID, organization: logged.Organization}, secondStep{})
+}
+
+// loginRefusal adds the member error to the refusal of a login by password: invalid_grant for wrong
+// credentials and for an account that may not log in (RFC 6749, section 5.2), else invalid_request.
+func loginRefusal(err error) error {
+	if apierr.IsLoginRefusal(err) {
+		return withOAuthError(err, "invalid_grant")
+	}
+	return withOAuthError(err, "invalid_request")
 }
 
 // accountStore is the only account store in which a login is looked up, or the zero value.

@@ -249,15 +249,15 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 	return account, apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
 }
 
-// Validate is token introspection (in place of RFC 7662). It returns a valid access or
-// refresh token. The errors and their order are those of
-// docs/interface/errors.md#failed-validation, with apierr.NotFound for the application and
-// apierr.Unauthorized for the caller's API key.
+// Validate is token introspection (in place of RFC 7662). It returns a valid access token; a
+// refresh token is none (apierr.TokenSignature), so that nobody takes one for a login. The errors
+// and their order are those of docs/interface/errors.md#failed-validation, with apierr.NotFound
+// for the application and apierr.Unauthorized for the caller's API key.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
 	if err := s.checkCallerKey(ctx, tenant); err != nil {
 		return store.Token{}, err
 	}
-	t, err := s.checkToken(ctx, tenant, application, text, s.recentToken, store.TokenKinds...)
+	t, err := s.checkToken(ctx, tenant, application, text, s.recentToken, store.Access)
 	if err == nil {
 		_, err = s.checkTokenAccess(ctx, t, true, s.checkRecentAccess)
 	}

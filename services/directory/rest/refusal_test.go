@@ -64,7 +64,7 @@ func TestEveryErrorOfTheService(t *testing.T) {
 	}{
 		{"BadRequest", 400, 400, "DELETE", base.To("directories", b.signedUp.Directory.ID), ""},
 		{"NotFound", 404, 404, "GET", b.unknown("accounts"), ""},
-		{"UnknownPath", 404, 404, "GET", jo + "/foobar", ""},
+		{"NotFound", 404, 404, "GET", jo + "/foobar", ""},
 		{"MethodNotAllowed", 405, 1100, "DELETE", estate["schemas"], ""},
 		{"Required", 400, 2000, "POST", staff + "/accounts", `{"password":"Changeme1!"}`},
 		{"Exists", 409, 2001, "POST", staff + "/accounts", `{"email":"JO@example.test","password":"Changeme1!"}`},

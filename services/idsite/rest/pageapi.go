@@ -95,6 +95,9 @@ func (h *handlers) openPageAPI(c *fiber.Ctx) error {
 			return apierr.Forbidden.Because("the origin %q is neither that of the ID site nor in its authorizedOriginUris", origin)
 		}
 	}
+	if errors.Is(err, apierr.Unauthorized) {
+		c.Set(fiber.HeaderWWWAuthenticate, h.challenge)
+	}
 	if err != nil {
 		if back != "" {
 			c.Set(h.redirectHeader, back)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/idsite"
@@ -27,6 +28,7 @@ type handlers struct {
 	base           href.Base
 	aliasTitle     string // the alias of the deployment as headers have it
 	redirectHeader string // header with the address to which a page redirects its browser
+	challenge      string // value of WWW-Authenticate
 	screens        *screens.Screens
 }
 
@@ -36,7 +38,8 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	if err != nil {
 		return err
 	}
-	h := &handlers{svc: svc, base: base, aliasTitle: svc.AliasTitle(), redirectHeader: svc.AliasTitle() + redirectHeaderSuffix, screens: built}
+	h := &handlers{svc: svc, base: base, aliasTitle: svc.AliasTitle(), redirectHeader: svc.AliasTitle() + redirectHeaderSuffix,
+		challenge: alias.Alias(strings.ToLower(svc.AliasTitle())).WWWAuthenticate(), screens: built}
 	v1 := app.Group("/v1")
 
 	sites := rest.List(store.Sites, svc.ListSites, h.siteView)

@@ -92,7 +92,7 @@ func clientTokens(t *testing.T, s Surroundings) {
 	}
 	login["password"] = "Wrong0000!"
 	if _, err := s.API.ClientToken(t.Context(), form(login)); !errors.Is(err, apierr.WrongPassword) ||
-		apierr.From(err).Fields["error"] != "invalid_request" {
+		apierr.From(err).Fields["error"] != "invalid_grant" {
 		t.Errorf("a wrong password ends with %v", err)
 	}
 	login["grant_type"] = "pigeon"

@@ -100,7 +100,7 @@ func (s *Service) ClientToken(ctx context.Context, in oauthapi.ClientForm) (oaut
 			Tenant: in.Tenant, Application: in.Application, Login: in.Form["username"].Reveal(), Password: in.Form["password"],
 		})
 		if err != nil {
-			return out, apierr.From(err).With("error", "invalid_request")
+			return out, apierr.From(err).With("error", "invalid_grant")
 		}
 		out = oauthapi.ClientTokens{
 			Access: secure.Token(22), Refresh: secure.Token(22), AccessExpiresAt: s.now().Add(lifetime), ExpiresIn: int(lifetime / time.Second),
