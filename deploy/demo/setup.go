@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,12 +61,16 @@ func connect(ctx context.Context, folder string) (*deployment, error) {
 	return d, err
 }
 
-// findOrMakeApplication returns the application with a name, and makes it where there is
-// none. The first application gets a directory with one user in one group; the second has
+// findOrMakeApplication returns the application with a name, with the callback among its authorized
+// ones, and makes it where there is none. The first application gets a directory with one user in one group; the second has
 // the same directory as its account store.
 func (d *deployment) findOrMakeApplication(ctx context.Context, name, callback string) (*client.Application, error) {
 	for found, err := range client.All[client.Application](ctx, d.api, d.tenant.Applications.Href, url.Values{"name": {name}}) {
-		return found, err
+		if err != nil || slices.Contains(found.AuthorizedCallbackUris, callback) {
+			return found, err
+		}
+		change := map[string]any{"authorizedCallbackUris": []string{callback}}
+		return client.Update[client.Application](ctx, d.api, found.Href, change)
 	}
 	body := client.NewApplication{Name: name, AuthorizedCallbackUris: &[]string{callback}}
 	directory, err := d.sharedDirectory(ctx)

@@ -30,6 +30,7 @@ type shop struct {
 	*deployment
 	application *client.Application
 	callback    string
+	other       *demoSite
 
 	mu       sync.Mutex
 	sessions map[string]session // by the value of the cookie
@@ -63,11 +64,9 @@ func (s *shop) routes() http.Handler {
 
 // show writes the page, with the error of a sign-in that failed.
 func (s *shop) show(w http.ResponseWriter, r *http.Request, problem error) {
-	other, at := "the club", "http://localhost:8082"
-	if strings.Contains(s.callback, "8082") {
-		other, at = "the shop", "http://localhost:8081"
-	}
-	_ = page.Execute(w, map[string]any{"Name": s.application.Name, "Session": s.session(r), "Problem": problem, "Other": other, "At": at})
+	_ = page.Execute(w, map[string]any{
+		"Name": s.application.Name, "Session": s.session(r), "Problem": problem, "Other": s.other.title, "At": s.other.address(),
+	})
 }
 
 // cookieName is the name of the session cookie. Browsers send a cookie to all ports of a

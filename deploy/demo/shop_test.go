@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,7 +13,7 @@ import (
 func newShop() *shop {
 	return &shop{
 		deployment: &deployment{key: client.Credentials{ID: "ID", Secret: "secret"}}, application: &client.Application{Name: "Demo shop"},
-		callback: "http://localhost:8081/callback", sessions: map[string]session{},
+		callback: "http://localhost:8081/callback", other: &demoSite{title: "the club", host: "localhost:8082"}, sessions: map[string]session{},
 	}
 }
 
@@ -57,5 +58,28 @@ func TestAnAnswerThatTheShopRefusesLeadsToAPageThatSaysWhatToDo(t *testing.T) {
 			!strings.Contains(body, "Please begin again.") {
 			t.Errorf("%q is answered with %d %s, want %s", response, status, body, want)
 		}
+	}
+}
+
+func TestAPortInUseIsToldAtOnce(t *testing.T) {
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	t.Setenv("DEMO_SHOP_LISTEN", "localhost:0")
+	t.Setenv("DEMO_CLUB_LISTEN", taken.Addr().String())
+	if _, _, err := listen(t.Context()); err == nil || !strings.Contains(err.Error(), "DEMO_CLUB_LISTEN") {
+		t.Errorf("listen on a port in use returned %v, want an error that names DEMO_CLUB_LISTEN", err)
+	}
+}
+
+func TestTheEndOfStandaloneIsToldAtOnce(t *testing.T) {
+	s, err := startStandalone(t.Context(), "/bin/false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.await(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("await returned %v, want the end of standalone", err)
 	}
 }
