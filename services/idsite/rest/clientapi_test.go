@@ -175,7 +175,7 @@ func TestTheErrorsOfTheClientAPI(t *testing.T) {
 		{"POST", "/login", `{"login":"jo@example.test"}`, `{"message":"*","status":400}`},
 		{"POST", "/login", `{"login":"throttled","password":"x"}`, `{"message":"*","status":429}`},
 		{"POST", "/oauth/token", "grant_type=password&username=throttled", `{"error":"temporarily_unavailable","message":"*"}`},
-		{"POST", "/oauth/token", "grant_type=password&username=jo&password=x", `{"error":"invalid_request","message":"*"}`},
+		{"POST", "/oauth/token", "grant_type=password&username=jo&password=x", `{"error":"invalid_grant","message":"*"}`},
 		{"POST", "/oauth/token", "{}", `{"error":"invalid_request","message":"*"}`},
 		{"POST", "/oauth/token", "grant_type=password&username=jo@example.test&username=other&password=" + url.QueryEscape(string(idsitetest.Password)),
 			`{"error":"invalid_request","message":"*"}`},
