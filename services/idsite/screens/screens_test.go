@@ -223,3 +223,22 @@ func FuzzAcceptLanguage(f *testing.F) {
 		}
 	})
 }
+
+// A button of a social provider shows its mark; the letter of a name is for providers that have none
+// here.
+func TestEachSocialProviderHasItsMark(t *testing.T) {
+	page, err := embedded.ReadFile("static/screens/password.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`const names = \{([^}]*)\}`).FindSubmatch(page)
+	if names == nil {
+		t.Fatal("password.js names no providers")
+	}
+	for _, name := range regexp.MustCompile(`(\w+):`).FindAllStringSubmatch(string(names[1]), -1) {
+		mark := regexp.MustCompile(`\.provider\.` + name[1] + `::before \{[^}]*clip-path: path\("[^"]+"\)`)
+		if !mark.MatchString(Style()) {
+			t.Errorf("style.css draws no mark of %s", name[1])
+		}
+	}
+}

@@ -5,7 +5,6 @@ import { Failure, api, call } from '../session.js';
 import { afterPassword } from './mfa.js';
 
 const names = { google: 'Google', facebook: 'Facebook', github: 'GitHub', linkedin: 'LinkedIn', twitter: 'X' };
-const initials = { facebook: 'f', linkedin: 'in' };
 
 // login is the sign-in page: login name, password, and buttons of providers (social login).
 export function login({ application, model, claims, go }) {
@@ -68,7 +67,8 @@ export function providers(claims, model) {
     model.providers.map(({ providerId, accountStore: store }) => {
       const name = names[providerId] ?? store.name;
       return h('button', {
-        type: 'button', class: names[providerId] ? `provider ${providerId}` : 'provider', 'data-initial': initials[providerId] ?? [...name][0]?.toUpperCase(),
+        // The style sheet draws the marks of the social providers; another shows the first letter of its name.
+        type: 'button', class: names[providerId] ? `provider ${providerId}` : 'provider', 'data-initial': names[providerId] ? null : [...name][0]?.toUpperCase(),
         onclick: (event) => start(event, providerId, store.href),
       }, t('continueWith', { name }));
     }));
