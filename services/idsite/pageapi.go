@@ -314,44 +314,26 @@ func (p *PageAPI) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountF
 	return factors.Items, err
 }
 
-// EnrollFactor creates a factor of the account. It returns apierr.Forbidden where the account
-// has a factor that can pass the second step: the password alone must not add another one. The mfa
-// service checks that too, but not that of the release before, which may run beside this one.
+// EnrollFactor creates a factor of the account. The mfa service decides whether the login may: the
+// password alone adds no factor to an account that has one.
 func (p *PageAPI) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	if err := p.checkAccount(ctx, account); err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
-	usable, err := p.svc.usableFactors(ctx, p.flow)
-	if err != nil {
-		return mfaapi.EnrolledFactor{}, err
-	}
-	if len(usable) > 0 {
-		return mfaapi.EnrolledFactor{}, apierr.Forbidden.Because("the account has a factor; this login must use it")
-	}
-	if !p.flow.AllowsFactor(strings.ToLower(in.Type)) {
-		return mfaapi.EnrolledFactor{}, apierr.Unsupported.Because("type must be one of %s", strings.Join(p.flow.FactorTypes, ", "))
-	}
-	in.Tenant, in.Account, in.Types = p.flow.TenantID, account, p.flow.FactorTypes
+	in.Tenant, in.Account, in.Types, in.SecondFactor = p.flow.TenantID, account, p.factorTypes(), p.flow.SteppedUp
 	return p.svc.peers.MFA.EnrollFactor(ctx, in)
 }
 
 // Challenge creates a challenge of a factor of the account. With a code it also answers that
 // challenge.
 func (p *PageAPI) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi.Challenged, PageResult, error) {
-	kind, err := p.allowedFactorType(ctx, factor)
-	if err == nil {
-		err = p.checkFirstStep(ctx)
-	}
-	if err != nil {
+	if err := p.checkFirstStep(ctx); err != nil {
 		return mfaapi.Challenged{}, PageResult{}, err
 	}
 	challenged, err := p.svc.peers.MFA.ChallengeFactor(ctx, mfaapi.ChallengeFactor{
-		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Factor: factor, Code: code, Types: p.flow.FactorTypes,
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Factor: factor, Code: code, Types: p.factorTypes(), SecondFactor: p.flow.SteppedUp,
 	})
-	if err != nil {
-		return challenged, PageResult{}, err
-	}
-	return p.completeChallenge(ctx, challenged, kind)
+	return p.completeChallenge(ctx, challenged, err)
 }
 
 // AnswerChallenge verifies the code of a challenge of the account.
@@ -360,48 +342,37 @@ func (p *PageAPI) AnswerChallenge(ctx context.Context, challenge id.ID, code str
 		return mfaapi.Challenged{}, PageResult{}, err
 	}
 	challenged, err := p.svc.peers.MFA.AnswerFactor(ctx, mfaapi.AnswerFactor{
-		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code, Types: p.flow.FactorTypes,
+		Tenant: p.flow.TenantID, Account: p.flow.AccountID, Challenge: challenge, Code: code, Types: p.factorTypes(),
+		SecondFactor: p.flow.SteppedUp,
 	})
+	return p.completeChallenge(ctx, challenged, err)
+}
+
+// factorTypes are the types of factor that complete the login. They are never none: without types
+// the mfa service takes a user for logged in.
+func (p *PageAPI) factorTypes() []string {
+	if len(p.flow.FactorTypes) == 0 {
+		return mfaapi.Types
+	}
+	return p.flow.FactorTypes
+}
+
+// completeChallenge continues the login after the answer to a challenge: a correct code ends the
+// login or, where it is the code of a step-up, lets the page enroll a factor.
+func (p *PageAPI) completeChallenge(ctx context.Context, c mfaapi.Challenged, err error) (mfaapi.Challenged, PageResult, error) {
 	if errors.Is(err, apierr.NotFound) {
 		err = errNotAllowedForPage
 	}
-	if err != nil {
-		return challenged, PageResult{}, err
-	}
-	kind, err := p.allowedFactorType(ctx, challenged.Factor)
-	if err != nil {
-		return challenged, PageResult{}, err
-	}
-	return p.completeChallenge(ctx, challenged, kind)
-}
-
-// allowedFactorType returns the type of a factor. It returns apierr.Forbidden for a factor that
-// does not belong to the account, or whose type the request does not allow.
-func (p *PageAPI) allowedFactorType(ctx context.Context, factor id.ID) (kind string, err error) {
-	if p.flow.AccountID.IsZero() {
-		return "", errNotAllowedForPage
-	}
-	factors, err := p.svc.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.AccountID})
-	if err != nil {
-		return "", err
-	}
-	for _, f := range factors.Items {
-		if f.ID == factor && p.flow.AllowsFactor(f.Type) {
-			return f.Type, nil
-		}
-	}
-	return "", errNotAllowedForPage
-}
-
-// completeChallenge ends the login after a correct code. kind is the type of the factor.
-func (p *PageAPI) completeChallenge(ctx context.Context, c mfaapi.Challenged, kind string) (mfaapi.Challenged, PageResult, error) {
-	if c.Status != "SUCCESS" {
-		return c, PageResult{Account: p.flow.AccountID}, nil
+	if err != nil || c.Status != "SUCCESS" {
+		return c, PageResult{Account: p.flow.AccountID}, err
 	}
 	if err := p.checkFirstStep(ctx); err != nil {
 		return c, PageResult{}, err
 	}
-	p.flow.FactorPassed, p.flow.FactorType = true, kind
+	if c.StepUp {
+		return c, PageResult{Account: p.flow.AccountID}, p.svc.recordStepUp(ctx, &p.flow)
+	}
+	p.flow.FactorPassed, p.flow.FactorType = true, c.Type
 	redirect, err := p.svc.finishFlow(ctx, p.flow, p.site, authenticated, p.flow.IsNew)
 	return c, PageResult{Redirect: redirect, Account: p.flow.AccountID}, err
 }

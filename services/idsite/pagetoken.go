@@ -9,7 +9,6 @@ import (
 	"unicode/utf16"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
@@ -188,21 +187,9 @@ func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (sto
 	case !passed:
 		// The token is older than the first step. A page gets such a token back when the user
 		// goes back in the browser: it is valid for what comes before the first step.
-		flow.AccountID, flow.IsNew = id.ID{}, false
+		flow.AccountID, flow.IsNew, flow.SteppedUp = id.ID{}, false, false
 	case accounts[flow.AccountID.String()] == nil: // another account has passed the first step since
 		return flow, site, errSessionEnded
 	}
 	return flow, site, nil
-}
-
-// usableFactors returns the factors of the account of a flow that can pass the second step.
-func (s *Service) usableFactors(ctx context.Context, f store.Flow) ([]mfaapi.AccountFactor, error) {
-	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
-	var usable []mfaapi.AccountFactor
-	for _, factor := range factors.Items {
-		if factor.Usable && f.AllowsFactor(factor.Type) {
-			usable = append(usable, factor)
-		}
-	}
-	return usable, err
 }

@@ -156,6 +156,69 @@ func TestAnUnverifiedFactorPassesNoLogin(t *testing.T) {
 	}
 }
 
+// A login that does not allow the type of the account's factor asks for that factor all the same. Its
+// code lets the page enroll another one, for this account in this login alone.
+func TestAFactorOfAnotherTypeIsAStepUp(t *testing.T) {
+	l := newLogin(t)
+	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
+	other := l.user
+	other.ID, other.Email, other.Username = id.New(l.clock.Now()), "eve@example.test", "eve@example.test"
+	l.peers.Directories.InsertAccount(other, idsitetest.Password)
+	l.peers.MFA.Enroll(id.Ref{Tenant: l.tenant.ID, ID: other.ID}, mfaapi.Authenticator, "Shop")
+	phone := mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550100"}
+
+	link := pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.BrowserRequest{}).Location)
+	logIn := func(email string) *idsite.PageAPI {
+		page := l.open(t, link)
+		value := base64.StdEncoding.EncodeToString([]byte(email + ":" + idsitetest.Password.Reveal()))
+		if _, err := page.LogIn(t.Context(), l.app.ID, value, directoryapi.StoreName{}); err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	page := logIn(l.user.Email)
+	if _, err := page.EnrollFactor(t.Context(), l.user.ID, phone); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the password alone enrolls a phone: %v", err)
+	}
+	challenged, answer, err := page.Challenge(t.Context(), factor, l.peers.MFA.Show(l.userRef()))
+	if err != nil || challenged.Status != "SUCCESS" || answer.Redirect != "" {
+		t.Fatalf("the code of the authenticator is %+v, leads to %q, %v; want a login that goes on", challenged, answer.Redirect, err)
+	}
+
+	token, err := page.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := l.open(t, token).EnrollFactor(t.Context(), l.user.ID, phone)
+	if err != nil {
+		t.Fatalf("after the step-up a phone is refused: %v", err)
+	}
+	if _, err := logIn(other.Email).EnrollFactor(t.Context(), other.ID, phone); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the step-up of another account in the same login enrolls a phone: %v", err)
+	}
+	if _, err := page.EnrollFactor(t.Context(), other.ID, phone); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the page of the account before enrolls a phone of the one after: %v", err)
+	}
+	page = logIn(l.user.Email)
+	if _, err := page.EnrollFactor(t.Context(), l.user.ID, phone); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("a step-up counts after another password step: %v", err)
+	}
+	if _, _, err := page.Challenge(t.Context(), factor, l.peers.MFA.Show(l.userRef())); err != nil {
+		t.Fatal(err)
+	}
+	challenged, _, err = page.Challenge(t.Context(), made.Factor.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, answer, err = page.AnswerChallenge(t.Context(), challenged.ID, l.peers.MFA.Sent(l.userRef()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, claims, _ := assertion(t, answer.Redirect); string(claims["amr"]) != `["pwd","mfa"]` {
+		t.Errorf("the assertion says %s", claims)
+	}
+}
+
 // A session proves the types of factors that it was begun with, and no others.
 func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 	l := newLogin(t)

@@ -169,6 +169,18 @@ func (s *Service) recordFirstStep(ctx context.Context, f *store.Flow, logged app
 	return err
 }
 
+// recordStepUp records that the account of a flow has passed a factor of a type that the flow does
+// not allow. It returns apierr.SessionTimedOut where the flow has ended, or another account has
+// passed its first step since.
+func (s *Service) recordStepUp(ctx context.Context, f *store.Flow) error {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordStepUp(ctx, *f, s.now()) })
+	if errors.Is(err, apierr.NotFound) {
+		return errSessionEnded
+	}
+	f.SteppedUp = err == nil
+	return err
+}
+
 // errSessionEnded is the error for a hosted login that has ended or timed out.
 var errSessionEnded = apierr.SessionTimedOut.Because("the hosted login of the Bearer token has ended or has timed out")
 

@@ -29,7 +29,8 @@ type loginState struct {
 	Challenge    id.ID    `json:"challenge,omitzero"` // absent: the client must create a challenge
 	Types        []string `json:"types"`              // types of factor that the login allows
 	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user is logged in and adds a factor: this state completes no login
-	SecondFactor bool     `json:"passed,omitzero"`    // with LoggedIn: the user has passed a second factor, and may add another
+	SecondFactor bool     `json:"passed,omitzero"`    // the user has passed a second factor, and may add another
+	Hosted       bool     `json:"-"`                  // the login of a hosted page, which gets no state
 	ExpiresAt    int64    `json:"exp"`
 
 	// PasswordSetAt is the time at which the password of the first step was set, in Unix
@@ -97,7 +98,7 @@ func (s *Service) verifyState(ctx context.Context, tenant id.ID, state secure.Se
 		return loginState{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stateTTL)
 	}
 	account, err := s.directory.Account(ctx, id.Ref{Tenant: tenant, ID: login.Account})
-	if errors.Is(err, apierr.NotFound) || err == nil && login.PasswordSetAt != 0 && login.PasswordSetAt != passwordSetAt(account) {
+	if errors.Is(err, apierr.NotFound) || err == nil && login.PasswordSetAt != passwordSetAt(account) {
 		return loginState{}, apierr.CodeExpired.Because("the account has another password since the first step; log in again")
 	}
 	return login, err

@@ -23,15 +23,14 @@ var storedTypes = map[string]string{mfaapi.SMS: store.SMS, mfaapi.Authenticator:
 // (docs/interface/oauth.md#second-factors). It offers the factors that are enabled and
 // verified, and whose phone is too: a phone whose number was changed is not verified. A
 // factor that has used up its attempts is left out where there is another. Whether a login
-// needs a second step is decided in services/oauth/secondstep.go.
+// needs a second step is decided in services/oauth/secondstep.go. Where the account has usable
+// factors of other types only, it offers these as a step-up (factorrule.go).
 func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep) (mfaapi.SecondStep, error) {
 	if len(in.Types) == 0 {
 		in.Types = mfaapi.Types
 	}
-	types := make([]string, len(in.Types))
-	for i, name := range in.Types {
-		types[i] = storedTypes[name]
-		if types[i] == "" {
+	for _, name := range in.Types {
+		if storedTypes[name] == "" {
 			return mfaapi.SecondStep{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS,
 				mfaapi.Authenticator)
 		}
@@ -47,7 +46,10 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 	accountLocked := false // there is a row of the account to lock: it has, or had, a phone or a factor
 	err = s.lockedTx(ctx, in.Tenant, in.Account, func(tx *store.Tx) error {
 		accountLocked = true
-		selectable, err := s.selectableFactors(ctx, tx, in.Tenant, in.Account, types)
+		selectable, err := s.selectableFactors(ctx, tx, in.Tenant, in.Account, login.storedTypes())
+		if err == nil && len(selectable) == 0 {
+			selectable, err = s.selectableFactors(ctx, tx, in.Tenant, in.Account, store.Types) // a step-up
+		}
 		if err != nil || len(selectable) == 0 {
 			return err
 		}
@@ -58,9 +60,14 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 		return mfaapi.SecondStep{}, err
 	}
 	if out.Action == "" {
-		return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.signState(in.Tenant, login), AllowedFactorTypes: in.Types}, nil
+		return s.demandEnrollment(in.Tenant, login), nil
 	}
 	return out, nil
+}
+
+// demandEnrollment returns the second step of a login whose user has to enroll a factor.
+func (s *Service) demandEnrollment(tenant id.ID, login loginState) mfaapi.SecondStep {
+	return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.signState(tenant, login), AllowedFactorTypes: login.Types}
 }
 
 // selectableFactors returns the usable factors of an account that have attempts left, or
@@ -129,16 +136,17 @@ func factorHint(f store.UsableFactor) string {
 	return *f.AccountName
 }
 
-// VerifySecondStep verifies the code of a second step and returns the account that is logged in.
-// Callers with an API key may name a challenge in place of a state: they must have checked
-// the first step themselves.
+// VerifySecondStep verifies the code of a second step and returns the account that is logged in,
+// or after the code of a step-up (factorrule.go) the demand to enroll a factor. Callers with an API
+// key may name a challenge in place of a state: they must have checked the first step themselves.
 func (s *Service) VerifySecondStep(ctx context.Context, in mfaapi.VerifySecondStep) (mfaapi.CompletedLogin, error) {
 	if in.State == "" {
 		ref, ok := s.base.Parse(in.Challenge.Href)
 		if !ok || ref.Kind != "challenges" {
 			return mfaapi.CompletedLogin{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
 		}
-		return s.verifyLoginChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code, loginState{})
+		c, err := s.verifyLoginChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code)
+		return mfaapi.CompletedLogin{Account: c.AccountID}, err
 	}
 	login, err := s.verifyApplicationState(ctx, in.Tenant, in.Application, in.State)
 	switch {
@@ -149,20 +157,31 @@ func (s *Service) VerifySecondStep(ctx context.Context, in mfaapi.VerifySecondSt
 	case login.Challenge.IsZero():
 		return mfaapi.CompletedLogin{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
 	}
-	return s.verifyLoginChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: login.Challenge}, in.Code, login)
+	f, err := s.mayUse(ctx, in.Tenant, login, login.Factor)
+	if err != nil {
+		return mfaapi.CompletedLogin{}, err
+	}
+	if _, err = s.verifyLoginChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: login.Challenge}, in.Code); err != nil {
+		return mfaapi.CompletedLogin{}, err
+	}
+	if !login.allows(f.Type) {
+		next := s.demandEnrollment(in.Tenant, login.afterFactor(f.Type))
+		return mfaapi.CompletedLogin{Next: &next}, nil
+	}
+	return mfaapi.CompletedLogin{Account: login.Account, Organization: login.Organization}, nil
 }
 
 // verifyLoginChallenge answers a challenge. A text that is not made of digits is a wrong code too,
 // and is counted as a failed attempt.
-func (s *Service) verifyLoginChallenge(ctx context.Context, at id.Ref, code string, login loginState) (mfaapi.CompletedLogin, error) {
+func (s *Service) verifyLoginChallenge(ctx context.Context, at id.Ref, code string) (store.Challenge, error) {
 	c, err := s.answerChallenge(ctx, at, code)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		return mfaapi.CompletedLogin{}, apierr.Reference.Because("there is no such challenge")
+		return store.Challenge{}, apierr.Reference.Because("there is no such challenge")
 	case err != nil:
-		return mfaapi.CompletedLogin{}, err
+		return store.Challenge{}, err
 	case c.Status != store.Success:
-		return mfaapi.CompletedLogin{}, apierr.CodeWrong.Because("the code is not the one that the challenge asks for")
+		return store.Challenge{}, apierr.CodeWrong.Because("the code is not the one that the challenge asks for")
 	}
-	return mfaapi.CompletedLogin{Account: c.AccountID, Organization: login.Organization}, nil
+	return c, nil
 }

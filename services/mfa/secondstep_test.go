@@ -216,6 +216,25 @@ func TestANewPasswordEndsALogin(t *testing.T) {
 	if _, err := d.Service.ChallengeFactor(t.Context(), challenge); !errors.Is(err, apierr.CodeExpired) {
 		t.Errorf("a state of before the password gets another challenge: %v", err)
 	}
+
+	t.Run("a factor that was begun with an access token too", func(t *testing.T) {
+		jo := d.Jo
+		d.Jo = d.Account(d.Tenant, "al")
+		for _, had := range []string{"no password", "a password"} {
+			made, err := d.Service.EnrollFactor(t.Context(), mfaapi.EnrollFactor{
+				Tenant: d.Tenant, Application: application, Account: d.Jo.ID, Type: mfaapi.Authenticator, Challenge: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			setPassword()
+			in := mfaapi.ChallengeFactor{Tenant: d.Tenant, Application: application, State: made.State, Code: "123456"}
+			if _, err := d.Service.ChallengeFactor(t.Context(), in); !errors.Is(err, apierr.CodeExpired) {
+				t.Errorf("after a new password for an account with %s the state returns %v, want CodeExpired", had, err)
+			}
+		}
+		d.Jo = jo
+	})
 }
 
 func TestALoginExpiresHoweverManyStatesFollow(t *testing.T) {

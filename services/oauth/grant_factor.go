@@ -25,6 +25,9 @@ func (s *Service) secondFactorGrant(ctx context.Context, in TokenRequest) (Issue
 	redeemed, err := s.peers.MFA.VerifySecondStep(ctx, mfaapi.VerifySecondStep{
 		Tenant: in.Tenant, Application: in.Application, State: state, Challenge: href.Link{Href: challenge.Reveal()}, Code: code.Reveal(),
 	})
+	if err == nil && redeemed.Next != nil {
+		return IssuedTokens{}, actionRequiredError(*redeemed.Next)
+	}
 	user := subject{redeemed.Account, redeemed.Organization, true}
 	if err == nil {
 		err = s.checkSubjectAccess(ctx, in.Tenant, in.Application, user, s.checkAccess)

@@ -91,6 +91,20 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		}
 		redeem(t, factors[1]["state"])
 	})
+	t.Run("of a user whose factor the application does not allow: its code, and then to enroll one", func(t *testing.T) {
+		d := oauthtest.Open(t)
+		requireFactor(t, d, mfaapi.SMS)
+		d.Enroll(d.Tenant, d.Account, mfaapi.Authenticator, "Shop")
+		fields := demanded(t, d, logInTo(d), mfaapi.Challenge)
+		if !reflect.DeepEqual(fields["factor"], map[string]string{"type": mfaapi.Authenticator, "hint": "Shop"}) {
+			t.Errorf("the members are %v", fields)
+		}
+		code := d.Request("grant_type", "service_factor_challenge", "state", text(fields, "state"), "code", d.Code(d.Tenant, d.Account))
+		fields = demanded(t, d, code, mfaapi.Enroll)
+		if text(fields, "state") == "" || !reflect.DeepEqual(fields["allowedFactorTypes"], []string{mfaapi.SMS}) {
+			t.Errorf("after the code the members are %v", fields)
+		}
+	})
 	t.Run("of the types that the application allows", func(t *testing.T) {
 		requireFactor(t, d, mfaapi.Authenticator)
 		demanded(t, d, logInTo(d), mfaapi.Challenge)

@@ -15,13 +15,15 @@ import (
 type API interface {
 	// BeginSecondStep begins the second step of a login whose first step has succeeded, and
 	// returns what the user has to do. Where the only usable factor is a phone, the code is
-	// sent at once. It returns apierr.NotFound for the account, Invalid for an unknown type
+	// sent at once. An account whose usable factors are of other types than the login allows is
+	// challenged for these, as a step-up. It returns apierr.NotFound for the account, Invalid for an unknown type
 	// of factor, and the errors of a new challenge: TooMany where the limit of text messages
 	// is reached, ChallengeFailures where every factor has used up its attempts.
 	BeginSecondStep(context.Context, BeginSecondStep) (SecondStep, error)
 
 	// VerifySecondStep verifies the code of a second step and returns the account whose login it
-	// completes. A state is accepted once. It returns apierr.CodeWrong, CodeExpired,
+	// completes. The code of a step-up completes none: the answer is Next alone, the demand to
+	// enroll a factor. A state is accepted once. It returns apierr.CodeWrong, CodeExpired,
 	// ChallengeFinished, ChallengeFailures, FactorDisabled and PhoneDisabled, and
 	// Reference for a state of another application or tenant, for a state that has no
 	// challenge yet, and for a challenge of another tenant. A caller that names a
@@ -82,8 +84,10 @@ type VerifySecondStep struct {
 	Code        string        `json:"code"`
 }
 
-// CompletedLogin has the account of a login whose second step has succeeded.
+// CompletedLogin has the account of a login whose second step has succeeded, or Next alone where
+// the login goes on.
 type CompletedLogin struct {
-	Account      id.ID `json:"account"`
-	Organization id.ID `json:"organization,omitzero"`
+	Account      id.ID       `json:"account,omitzero"`
+	Organization id.ID       `json:"organization,omitzero"`
+	Next         *SecondStep `json:"next,omitempty"` // the user has passed a step-up, and has to enroll a factor
 }

@@ -10,16 +10,17 @@ import (
 // Hosted is the part of the contract by which users enroll factors and answer challenges: the
 // idsite service calls it for hosted logins and the Client API. State, of BeginSecondStep, names a
 // login that has passed its first step; Account names a user who is logged in, or with Types the
-// user of a hosted login. SecondFactor says that the user who is logged in has passed a second
-// factor.
+// user of a hosted login. SecondFactor says that the user has passed a factor of the account: in
+// the login of the access token, or as a step-up in this hosted login.
 type Hosted interface {
 	// FactorsOf returns the factors of an account, at most 100, without their secrets.
 	FactorsOf(context.Context, id.Ref) (AccountFactors, error)
 
 	// EnrollFactor creates a factor, and a challenge of that factor if Challenge is true. It
-	// returns apierr.Forbidden for an account that has a usable factor, unless the user has passed
-	// one: with SecondFactor, or with the State of a successful challenge of a user who is logged
-	// in. It returns apierr.Forbidden for an account with too many factors too, CodeExpired for a
+	// returns apierr.Forbidden for an account that has a usable factor, of whatever type, unless the
+	// user has passed one: with SecondFactor, with the State of a step-up that succeeded, or with
+	// that of a successful challenge of a user who is logged in. It returns apierr.Unsupported for a
+	// type that the login does not allow. It returns apierr.Forbidden for an account with too many factors too, CodeExpired for a
 	// State that has expired, Reference for a State of another application or tenant, and the
 	// errors of a new factor.
 	EnrollFactor(context.Context, EnrollFactor) (EnrolledFactor, error)
@@ -27,8 +28,9 @@ type Hosted interface {
 	// ChallengeFactor creates a challenge of a factor, or with a code answers a challenge. A
 	// State names the factor. It returns the errors of a new challenge, and those of a State as
 	// EnrollFactor does. It refuses a factor that was never verified, if the account has another
-	// one that is usable, unless the user has passed one: apierr.Forbidden, or CodeExpired with
-	// a State. Somebody who knew only the password may have enrolled that factor.
+	// one that is usable, of whatever type, unless the user has passed one: apierr.Forbidden, or
+	// CodeExpired with a State. Somebody who knew only the password may have enrolled that factor.
+	// A verified factor of a type that the login does not allow is a step-up (Challenged.StepUp).
 	ChallengeFactor(context.Context, ChallengeFactor) (Challenged, error)
 
 	// AnswerFactor verifies the code of a challenge of the account. A wrong code is no error:
@@ -69,7 +71,7 @@ type EnrollFactor struct {
 	Challenge   bool          `json:"challenge,omitempty"` // also create a challenge, which for SMS sends a code
 	Types       []string      `json:"types,omitempty"`     // of factor that a hosted login allows; empty: the user is logged in
 
-	SecondFactor bool `json:"secondFactor,omitempty"` // of a user who is logged in: passed already
+	SecondFactor bool `json:"secondFactor,omitempty"` // the user has passed a factor already
 }
 
 // EnrolledFactor is a new factor. Secret, KeyURI and QRImage (Base64 of a PNG)
@@ -103,6 +105,8 @@ type AnswerFactor struct {
 	Challenge id.ID    `json:"challenge"`
 	Code      string   `json:"code"`
 	Types     []string `json:"types,omitempty"` // as in ChallengeFactor
+
+	SecondFactor bool `json:"secondFactor,omitempty"` // as in EnrollFactor
 }
 
 // Challenged is a challenge after a call.
@@ -112,5 +116,9 @@ type Challenged struct {
 	Status string        `json:"status"`          // CREATED, SUCCESS, FAILED, …
 	State  secure.Secret `json:"state,omitempty"` // leads to the challenge; empty in a hosted login
 	// Account is the account of the challenge.
-	Account id.ID `json:"account"`
+	Account id.ID  `json:"account"`
+	Type    string `json:"type"` // of the factor: SMS or Authenticator
+	// StepUp says that the login does not allow the type: SUCCESS does not complete the login, but
+	// lets its user enroll a factor of a type that it allows, by State or with SecondFactor.
+	StepUp bool `json:"stepUp,omitempty"`
 }

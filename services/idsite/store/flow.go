@@ -40,6 +40,7 @@ type Flow struct {
 	AssertionID        *string // jti of the assertion, until a session is created with it
 	FactorPassed       bool
 	FactorType         string                    // of the factor that was passed; "": none, or not known
+	SteppedUp          bool                      // the account has passed a factor of a type that the flow does not allow
 	SAMLRequest        *SAMLRequest              `db:"saml_request"` // of the SAML service provider that gets the answer; nil: none
 	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
 	CreatedAt          time.Time
@@ -48,16 +49,18 @@ type Flow struct {
 
 const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
 	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at,
-	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain`
+	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up`
 
 // InsertFlow adds a flow, with the commit. It returns apierr.Exists where the request has begun a
 // flow already (replay).
 func (tx *Tx) InsertFlow(_ context.Context, f Flow) error {
 	tx.Queue(`INSERT INTO login_flows (`+flowColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
+			$28)`,
 		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
 		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.SAMLRequest, f.SAMLSession,
-		f.CreatedAt, f.ExpiresAt, f.StateJSON, f.PasswordModifiedAt, f.FactorType, f.OrganizationID, f.UseSubdomain)
+		f.CreatedAt, f.ExpiresAt, f.StateJSON, f.PasswordModifiedAt, f.FactorType, f.OrganizationID, f.UseSubdomain,
+		f.SteppedUp)
 	return nil
 }
 
@@ -86,13 +89,23 @@ func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site
 	return flows[0], sites[0], nil
 }
 
-// RecordFirstStep records, with the commit, the account that has passed the first step of a flow. It
-// returns apierr.NotFound for a flow that has finished or expired.
+// RecordFirstStep records, with the commit, the account that has passed the first step of a flow. A
+// step-up of before does not count for it. It returns apierr.NotFound for a flow that has finished or expired.
 func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET account_id = $3, is_new = $4, saml_session = $6, password_modified_at = $7,
-		organization_id = $8
+		organization_id = $8, stepped_up = false
 		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $5`,
 		f.TenantID, f.ID, f.AccountID, f.IsNew, now, f.SAMLSession, f.PasswordModifiedAt, f.OrganizationID)
+	return nil
+}
+
+// RecordStepUp records, with the commit, that the account that has passed the first step of a flow
+// has passed a step-up. It returns apierr.NotFound for a flow that has finished or expired, and where
+// another account, or another password, has passed the first step since.
+func (tx *Tx) RecordStepUp(_ context.Context, f Flow, now time.Time) error {
+	tx.QueueChange(`UPDATE login_flows SET stepped_up = true WHERE tenant_id = $1 AND id = $2 AND account_id = $3
+		AND password_modified_at IS NOT DISTINCT FROM $4 AND finished_at IS NULL AND expires_at > $5`,
+		f.TenantID, f.ID, f.AccountID, f.PasswordModifiedAt, now)
 	return nil
 }
 
@@ -142,6 +155,7 @@ func (f Flow) WithAccount(account directoryapi.Account, organization id.ID) Flow
 	if f.AccountID != account.ID {
 		f.SAMLSession = nil
 	}
+	f.SteppedUp = false
 	f.AccountID, f.PasswordModifiedAt, f.OrganizationID = account.ID, account.PasswordModifiedAt, organization
 	return f
 }

@@ -18,6 +18,9 @@ const (
 	Authenticator = "google-authenticator"
 )
 
+// Types are all types of factor.
+var Types = []string{SMS, Authenticator}
+
 // Factor is a second factor of an account: a phone that takes text messages, or
 // an application that makes codes.
 type Factor struct {
@@ -76,14 +79,23 @@ type UsableFactor struct {
 	Number string // of an SMS factor
 }
 
+// usable are the factors of an account, of some types, that are enabled and verified, as are their
+// phones.
+const usable = `FROM factors f LEFT JOIN phones p ON p.tenant_id = f.tenant_id AND p.id = f.phone_id
+	WHERE f.tenant_id = $1 AND f.account_id = $2 AND f.type = ANY($3) AND f.status = 'ENABLED' AND f.verification_status = 'VERIFIED'
+	AND (f.phone_id IS NULL OR p.status = 'ENABLED' AND p.verification_status = 'VERIFIED')`
+
+// HasUsableFactor reports whether an account has a factor of some types that is enabled and
+// verified, as is its phone.
+func (s *Store) HasUsableFactor(ctx context.Context, tenant, account id.ID, types []string) (bool, error) {
+	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT `+usable+`)`, tenant, account, types)
+}
+
 // UsableFactors returns at most limit factors of an account, of some types, that
 // are enabled and verified, as are their phones.
 func (tx *Tx) UsableFactors(ctx context.Context, tenant, account id.ID, types []string, limit int) ([]UsableFactor, error) {
 	return pg.All[UsableFactor](ctx, tx, `SELECT `+factorColumns+`, coalesce(p.number, '') AS number
-		FROM factors f LEFT JOIN phones p ON p.tenant_id = f.tenant_id AND p.id = f.phone_id
-		WHERE f.tenant_id = $1 AND f.account_id = $2 AND f.type = ANY($3) AND f.status = 'ENABLED' AND f.verification_status = 'VERIFIED'
-		AND (f.phone_id IS NULL OR p.status = 'ENABLED' AND p.verification_status = 'VERIFIED') ORDER BY f.id LIMIT $4`,
-		tenant, account, types, limit)
+		`+usable+` ORDER BY f.id LIMIT $4`, tenant, account, types, limit)
 }
 
 // LockFactor reads and locks a factor, or returns apierr.NotFound.

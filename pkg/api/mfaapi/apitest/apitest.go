@@ -71,6 +71,7 @@ func promises(t *testing.T, open func(*testing.T) Subject) {
 		"a page enrolls the first factor":                   enrolls,
 		"a factor that was left unverified passes no login": planted,
 		"a user who is logged in passes a factor first":     addsFactor,
+		"a factor of another type is a step-up":             stepsUp,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -133,8 +134,8 @@ func enroll(t *testing.T, l login) {
 		t.Errorf("the demand is %+v", out)
 	}
 	l.Phone(t, l.tenant, l.account, number)
-	if out := l.demand(t, mfaapi.Authenticator); out.Action != mfaapi.Enroll {
-		t.Errorf("a phone does where none is allowed: %+v", out)
+	if out := l.demand(t, mfaapi.Authenticator); out.Action != mfaapi.Challenge || len(out.Factors) != 1 || out.Factors[0].Type != mfaapi.SMS {
+		t.Errorf("a phone where none is allowed is no step-up: %+v", out)
 	}
 	for _, in := range []mfaapi.BeginSecondStep{
 		{Tenant: l.tenant, Application: l.application, Account: newID()},

@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/mfaapi"
@@ -110,12 +111,68 @@ func planted(t *testing.T, l login) {
 		t.Errorf("the grant is answered %v", err)
 	}
 	page.Types = []string{mfaapi.SMS}
-	if got, err = l.API.ChallengeFactor(t.Context(), page); got.Status != "CREATED" {
-		t.Errorf("where the login does not allow the other factor it is %+v, %v", got, err)
+	if got, err = l.API.ChallengeFactor(t.Context(), page); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("where the login does not allow the other factor the challenge is %+v, %v", got, err)
 	}
-	answer.Challenge, answer.Code, answer.Types = got.ID, l.Sent(t, l.tenant, l.account), nil
-	got, err = l.API.AnswerFactor(t.Context(), answer) // of a user who is logged in
+	answer.Types = nil
+	if _, err := l.API.AnswerFactor(t.Context(), answer); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("the code of a user who is logged in is answered %v", err)
+	}
+	answer.SecondFactor = true
+	got, err = l.API.AnswerFactor(t.Context(), answer)
 	l.challenged(t, got, err, "SUCCESS")
+}
+
+// stepsUp is a login that does not allow the type of the account's only factor: its code completes
+// nothing, but lets the user enroll a factor that the login allows.
+func stepsUp(t *testing.T, l login) {
+	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
+	out := l.demand(t, mfaapi.SMS)
+	if out.Action != mfaapi.Challenge || !reflect.DeepEqual(out.Factors, []mfaapi.Factor{{Type: mfaapi.Authenticator, Hint: "Shop"}}) {
+		t.Fatalf("the demand is %+v", out)
+	}
+	in := mfaapi.EnrollFactor{
+		Tenant: l.tenant, Application: l.application, State: out.State, Type: "SMS", Number: number, Challenge: true,
+	}
+	if _, err := l.API.EnrollFactor(t.Context(), in); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("before the step-up the enrollment returns %v, want Forbidden", err)
+	}
+	passed, err := l.redeem(t, out.State, shown())
+	if err != nil || !passed.Account.IsZero() || passed.Next == nil || passed.Next.Action != mfaapi.Enroll ||
+		!reflect.DeepEqual(passed.Next.AllowedFactorTypes, []string{mfaapi.SMS}) {
+		t.Fatalf("the code of a step-up returns %+v, %v", passed, err)
+	}
+	in.State, in.Type = passed.Next.State, mfaapi.Authenticator
+	if _, err := l.API.EnrollFactor(t.Context(), in); !errors.Is(err, apierr.Unsupported) {
+		t.Errorf("after the step-up a type that the login does not allow returns %v, want Unsupported", err)
+	}
+	in.Type = mfaapi.SMS
+	made, err := l.API.EnrollFactor(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.passes(t, made.State, l.Sent(t, l.tenant, l.account))
+
+	page := mfaapi.ChallengeFactor{Tenant: l.tenant, Account: l.account, Factor: made.Factor.ID, Types: []string{mfaapi.Authenticator}}
+	if _, err := l.API.ChallengeFactor(t.Context(), page); !errors.Is(err, apierr.Forbidden) {
+		t.Errorf("a page whose login allows a factor of the account challenges another one: %v", err)
+	}
+	l.tenant, l.account = l.Subject.Account(t)
+	l.Phone(t, l.tenant, l.account, number)
+	list, err := l.API.FactorsOf(t.Context(), id.Ref{Tenant: l.tenant, ID: l.account})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatal(list, err)
+	}
+	page.Tenant, page.Account, page.Factor = l.tenant, l.account, list.Items[0].ID
+	got, err := l.API.ChallengeFactor(t.Context(), page)
+	answer := mfaapi.AnswerFactor{
+		Tenant: l.tenant, Account: l.account, Challenge: l.challenged(t, got, err, "CREATED").ID, Code: l.Sent(t, l.tenant, l.account),
+		Types: page.Types,
+	}
+	got, err = l.API.AnswerFactor(t.Context(), answer)
+	if got = l.challenged(t, got, err, "SUCCESS"); !got.StepUp || got.Type != mfaapi.SMS {
+		t.Errorf("the code of a step-up on a page is %+v", got)
+	}
 }
 
 // addsFactor is a user who is logged in, whose account has a factor, and who adds another one.

@@ -50,7 +50,7 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 		switch {
 		case f.Type == mfaapi.SMS && in.Number == "":
 			return out, apierr.Required
-		case f.Type != mfaapi.SMS && f.Type != mfaapi.Authenticator:
+		case !slices.Contains(begun.Types, f.Type):
 			return out, apierr.Unsupported
 		}
 		at := directoryapi.Ref{Tenant: in.Tenant, ID: begun.Account}
@@ -58,7 +58,10 @@ func (s *Service) EnrollFactor(_ context.Context, in mfaapi.EnrollFactor) (mfaap
 		out.Factor = f.shown()
 		c := s.begin(begun.BeginSecondStep, f, in.Challenge)
 		c.loggedIn, c.secondFactor = begun.loggedIn, begun.secondFactor
-		if out.State = c.state; in.Challenge {
+		if len(in.Types) == 0 {
+			out.State = c.state
+		}
+		if in.Challenge {
 			out.Challenge = c.id
 		}
 		return out, nil
@@ -111,7 +114,7 @@ func (s *Service) AnswerFactor(_ context.Context, in mfaapi.AnswerFactor) (mfaap
 			return mfaapi.Challenged{}, apierr.NotFound
 		}
 		c := s.challenges[i]
-		if !s.mayPass(&challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: in.Tenant, Account: in.Account, Types: in.Types}}, c.factor) {
+		if !s.mayPass(direct(in.Tenant, id.ID{}, in.Account, in.Types, in.SecondFactor), c.factor) {
 			return mfaapi.Challenged{}, apierr.Forbidden
 		}
 		return s.answer(c, in.Code)
@@ -122,19 +125,28 @@ func (s *Service) AnswerFactor(_ context.Context, in mfaapi.AnswerFactor) (mfaap
 // a user who is logged in.
 func direct(tenant, application, account id.ID, types []string, secondFactor bool) *challenge {
 	c := &challenge{BeginSecondStep: mfaapi.BeginSecondStep{Tenant: tenant, Application: application, Account: account, Types: types}}
+	c.secondFactor = secondFactor
 	if len(types) == 0 {
-		c.Types, c.loggedIn, c.secondFactor = mfaapi.Types, true, secondFactor
+		c.Types, c.loggedIn = mfaapi.Types, true
 	}
 	return c
 }
 
-// mayPass reports whether a factor, or a new one (nil), can pass a login: it is verified, or the
-// account has no other that is and that the login allows, or the user has passed one.
+// mayPass reports whether a factor, or a new one (nil), can be used in a login: it is verified, or
+// the account has no other that is, or the user has passed one. One that the login does not allow
+// must be verified, and the only way.
 func (s *Service) mayPass(in *challenge, of *factor) bool {
-	return in.secondFactor || of != nil && !of.unverified ||
-		!slices.ContainsFunc(s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}], func(f *factor) bool {
-			return !f.unverified && slices.Contains(in.Types, f.Type)
-		})
+	isVerified := of != nil && !of.unverified
+	isAllowed := of == nil || slices.Contains(in.Types, of.Type)
+	switch {
+	case !isVerified && !isAllowed:
+		return false
+	case isVerified && isAllowed, in.secondFactor:
+		return true
+	}
+	return !slices.ContainsFunc(s.factors[directoryapi.Ref{Tenant: in.Tenant, ID: in.Account}], func(f *factor) bool {
+		return !f.unverified && (isAllowed || slices.Contains(in.Types, f.Type))
+	})
 }
 
 func (s *Service) answer(c *challenge, code string) (mfaapi.Challenged, error) {
@@ -143,10 +155,18 @@ func (s *Service) answer(c *challenge, code string) (mfaapi.Challenged, error) {
 		return c.shown("FAILED"), err
 	}
 	c.factor.unverified = false
-	c.secondFactor = c.loggedIn
-	return c.shown("SUCCESS"), nil
+	shown := c.shown("SUCCESS")
+	switch {
+	case c.loggedIn:
+		c.secondFactor = true
+	case c.stepsUp():
+		shown.State = s.demandEnrollment(c.BeginSecondStep, true).State
+	}
+	return shown, nil
 }
 
 func (c *challenge) shown(status string) mfaapi.Challenged {
-	return mfaapi.Challenged{ID: c.id, Factor: c.factor.id, Status: status, State: c.state, Account: c.Account}
+	return mfaapi.Challenged{
+		ID: c.id, Factor: c.factor.id, Status: status, State: c.state, Account: c.Account, Type: c.factor.Type, StepUp: c.stepsUp(),
+	}
 }

@@ -63,7 +63,12 @@ type challenge struct {
 	refusal  error // nil: it has not ended
 
 	loggedIn     bool // a user who is logged in adds a factor
-	secondFactor bool // and has passed another one
+	secondFactor bool // the user has passed another one
+}
+
+// stepsUp reports whether the challenge is of a factor that its login does not allow.
+func (c *challenge) stepsUp() bool {
+	return len(c.Types) > 0 && !slices.Contains(c.Types, c.factor.Type)
 }
 
 var _ mfaapi.Contract = (*Service)(nil)
@@ -94,13 +99,18 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 		in.Types = types
 		var usable []*factor
 		for _, f := range s.factors[at] {
-			if !f.unverified && slices.Contains(types, f.Type) {
+			if !f.unverified {
 				usable = append(usable, f)
 			}
 		}
+		stepUp := usable // where the login allows none of them
+		usable = slices.DeleteFunc(slices.Clone(usable), func(f *factor) bool { return !slices.Contains(types, f.Type) })
+		if len(usable) == 0 {
+			usable = stepUp
+		}
 		switch len(usable) {
 		case 0:
-			return mfaapi.SecondStep{Action: mfaapi.Enroll, State: s.begin(in, nil, false).state, AllowedFactorTypes: types}, nil
+			return s.demandEnrollment(in, false), nil
 		case 1:
 			c := s.begin(in, usable[0], true)
 			return mfaapi.SecondStep{Action: mfaapi.Challenge, State: c.state, Factors: []mfaapi.Factor{usable[0].Factor}}, nil
@@ -113,6 +123,13 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 		}
 		return out, nil
 	})
+}
+
+// demandEnrollment demands a factor, after a step-up too.
+func (s *Service) demandEnrollment(in mfaapi.BeginSecondStep, secondFactor bool) mfaapi.SecondStep {
+	c := s.begin(in, nil, false)
+	c.secondFactor = secondFactor
+	return mfaapi.SecondStep{Action: mfaapi.Enroll, State: c.state, AllowedFactorTypes: in.Types}
 }
 
 // begin makes a challenge, and sends the code of one that is open.
@@ -145,6 +162,11 @@ func (s *Service) VerifySecondStep(_ context.Context, in mfaapi.VerifySecondStep
 		}
 		if right, err := s.check(c, in.Code); err != nil || !right {
 			return mfaapi.CompletedLogin{}, cmp.Or(err, error(apierr.CodeWrong))
+		}
+		c.factor.unverified = false
+		if c.stepsUp() {
+			next := s.demandEnrollment(c.BeginSecondStep, true)
+			return mfaapi.CompletedLogin{Next: &next}, nil
 		}
 		return mfaapi.CompletedLogin{Account: c.Account, Organization: c.Organization}, nil
 	})

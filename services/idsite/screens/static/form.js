@@ -99,8 +99,9 @@ export function password({ name = 'password', label = t('password'), isNew = fal
   return made;
 }
 
-// code is a field for a code of a second factor.
-export const code = () => field({ name: 'code', label: t('code'), autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '8', pattern: '[0-9 ]*' });
+// code is a field for a code of a second factor, with white space or digits of any script: the
+// service reads it (pkg/field/code.go).
+export const code = () => field({ name: 'code', label: t('code'), autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '40', pattern: '[\\p{Nd}\\p{Cf}\\s]*' });
 
 // email is a field for an address. It is one of text: in a field of type email
 // browsers replace an internationalized domain by its ASCII form, under which the

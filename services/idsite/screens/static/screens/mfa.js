@@ -9,6 +9,8 @@ const enrolledKey = 'enrolled';
 const typeOf = (factor) => factor.type.toLowerCase();
 const isUsable = (factor) => factor.status === 'ENABLED' && factor.verificationStatus === 'VERIFIED';
 
+const isAllowed = (factor) => allowed().length === 0 || allowed().includes(typeOf(factor));
+
 // afterPassword continues with the second step of a login: a challenge, or the enrollment of
 // a factor for an account that has no usable one.
 export async function afterPassword(account, go) {
@@ -22,9 +24,12 @@ async function factorsOf(account) {
   return body.items;
 }
 
+// usableFactors are the factors that complete the login or, where the account has none of an
+// allowed type, those that it has: one of them is passed before another is enrolled (step-up).
 async function usableFactors(account) {
-  const types = allowed();
-  return (await factorsOf(account)).filter((factor) => isUsable(factor) && (types.length === 0 || types.includes(typeOf(factor))));
+  const usable = (await factorsOf(account)).filter(isUsable);
+  const completing = usable.filter(isAllowed);
+  return completing.length ? completing : usable;
 }
 
 const accountOf = ({ application }) => {
@@ -131,15 +136,16 @@ export async function mfaVerify(page, chosen) {
     ];
   }
   const other = usable.length > 1 ? h('p', { class: 'switch' }, h('a', { href: '#/mfa/verify' }, t('otherWay'))) : null;
-  const content = typeOf(factor) === 'sms' ? await challenge(factor) : [
-    h('p', {}, t('authenticatorCode')), codeForm((value) => call('POST', factor.challenges.href, { code: value })),
+  const next = () => page.go('/mfa/setup'); // the code that completes a login leaves the page
+  const content = typeOf(factor) === 'sms' ? await challenge(factor, next) : [
+    h('p', {}, t('authenticatorCode')), codeForm((value) => call('POST', factor.challenges.href, { code: value }), next),
   ];
   return [h('h1', {}, t('mfaTitle')), ...content, other].filter(Boolean);
 }
 
 // challenge sends a text message with a code and asks for the code. "Send again" creates
 // another challenge.
-async function challenge(factor) {
+async function challenge(factor, next) {
   let at = (await call('POST', factor.challenges.href, {})).body.href;
   const status = h('p', { role: 'status' }, t('codeSent', { number: factor.phone?.number?.replace(/.(?=.{4})/g, '•') ?? '' }));
   const again = h('button', { type: 'button', class: 'link', onclick: async () => {
@@ -154,19 +160,22 @@ async function challenge(factor) {
       setTimeout(() => { again.disabled = false; }, 10_000);
     }
   } }, t('sendAgain'));
-  return [status, codeForm((value) => call('POST', at, { code: value })), h('p', { class: 'switch' }, again)];
+  return [status, codeForm((value) => call('POST', at, { code: value }), next), h('p', { class: 'switch' }, again)];
 }
 
-function codeForm(send) {
+// codeForm asks for a code. next is called after the code of a step-up.
+function codeForm(send, next) {
   const entered = code();
   return form({
     fields: [entered], button: t('confirm'),
     submit: async () => {
-      const { body } = await send(entered.value.replaceAll(' ', ''));
-      if (body.status !== 'SUCCESS') {
-        entered.show(t('wrongCode'));
-        entered.input.select();
+      const { body } = await send(entered.value);
+      if (body.status === 'SUCCESS') {
+        next?.();
+        return;
       }
+      entered.show(t('wrongCode'));
+      entered.input.select();
     },
   });
 }
