@@ -13,6 +13,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -37,6 +38,7 @@ type object = yaml.MapSlice
 type Document struct {
 	Topics     []Topic
 	Operations []*Operation // in the order of the source
+	Claims     *Claims
 	root       object
 	resources  map[string]*resource
 }
@@ -163,6 +165,7 @@ func (b *builder) document(files []*file) (*Document, error) {
 	paths := object{}
 	for _, f := range files {
 		d.root = append(d.root, f.Document...)
+		d.Claims = cmp.Or(f.Claims, d.Claims)
 		if len(f.Operations) == 0 {
 			continue
 		}

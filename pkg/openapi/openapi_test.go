@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -77,6 +78,56 @@ func TestEveryCodeStandsAtAnOperation(t *testing.T) {
 	for _, e := range apierr.All() {
 		if found := regexp.MustCompile(fmt.Sprintf("(code |`)%d[`)]", e.Code)).MatchString(text); found == (undescribed[e.Code] != "") {
 			t.Errorf("the code %d is described: %t", e.Code, found)
+		}
+	}
+}
+
+// The claims of a hosted login are one table: source/idsite.yaml, which docs/interface/id-site.md repeats.
+func TestTheDocsHaveTheClaimsOfAHostedLogin(t *testing.T) {
+	d := open(t)
+	text, err := os.ReadFile("../../docs/interface/id-site.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := "| Claim | Required | |\n|---|---|---|\n"
+	for _, c := range d.Claims.Request {
+		required := "no"
+		if c.Required {
+			required = "yes"
+		}
+		table += "| " + c.Name + " | " + required + " | " + c.Text + " |\n"
+	}
+	if !strings.Contains(string(text), table) {
+		t.Errorf("docs/interface/id-site.md lacks the table of the request's claims:\n%s", table)
+	}
+	table = "| Claim | |\n|---|---|\n"
+	for _, c := range d.Claims.Assertion {
+		table += "| " + c.Name + " | " + c.Text + " |\n"
+	}
+	if !strings.Contains(string(text), table) {
+		t.Errorf("docs/interface/id-site.md lacks the table of the assertion's claims:\n%s", table)
+	}
+	files, err := d.Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(d.Claims.Request, d.Claims.Assertion...) {
+		if !strings.Contains(string(files["hosted-login-guide"].Body), "<td><code>"+c.Name+"</code></td>") {
+			t.Errorf("the guide to hosted logins lacks the claim %s", c.Name)
+		}
+	}
+}
+
+// Browsers and pages call what needs no API key, so its examples send none.
+func TestExamplesOfPublicOperationsSendNoAPIKey(t *testing.T) {
+	files, err := open(t).Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command := range strings.SplitSeq(string(files["id-site"].Body), "<pre><code>") {
+		command, _, _ = strings.Cut(command, "</code>")
+		if strings.Contains(command, "/sso") && strings.Contains(command, "curl.conf") {
+			t.Errorf("an example sends the API key: %s", command)
 		}
 	}
 }

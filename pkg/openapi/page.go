@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-//go:embed page/*
+//go:embed page/*.html page/*.css page/*.js page/samples/*
 var pageFiles embed.FS
 
 // File is a file of the API reference in HTML.
@@ -34,7 +34,11 @@ func (d *Document) Pages() (map[string]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := bookView{Title: "Reference", Text: text(get(d.at("info"), "description")),
+	samples, err := hostedLoginSamples()
+	if err != nil {
+		return nil, err
+	}
+	view := bookView{Claims: d.Claims, Samples: samples, Text: text(get(d.at("info"), "description")),
 		Base: text(get(d.at("servers")[0].Value.(object), "url"))}
 	for _, topic := range d.Topics {
 		t := topicView{Name: topic.Name, Text: topic.Description}
@@ -53,26 +57,47 @@ func (d *Document) Pages() (map[string]File, error) {
 		}
 		files[name] = File{kind + "; charset=utf-8", body}
 	}
-	for i := range append(view.Topics, topicView{}) {
-		path := ""
-		if view.Topic = nil; i < len(view.Topics) {
-			view.Topic = &view.Topics[i]
-			path = slug(view.Topic.Name)
-		}
+	write := func(path string) error {
 		var out bytes.Buffer
-		if err := templates.ExecuteTemplate(&out, "page.html", view); err != nil {
+		err := templates.ExecuteTemplate(&out, "page.html", view)
+		files[path] = File{"text/html; charset=utf-8", out.Bytes()}
+		return err
+	}
+	if err := write(""); err != nil {
+		return nil, err
+	}
+	for i := range view.Topics {
+		view.Topic = &view.Topics[i]
+		if err := write(slug(view.Topic.Name)); err != nil {
 			return nil, err
 		}
-		files[path] = File{"text/html; charset=utf-8", out.Bytes()}
 	}
-	return files, nil
+	view.Topic, view.HostedLogin = nil, true
+	return files, write("hosted-login-guide")
+}
+
+// hostedLoginSamples returns the programs of page/samples, which deploy/e2e runs.
+func hostedLoginSamples() (samples []exampleView, err error) {
+	for _, sample := range []struct{ language, file string }{
+		{"Python", "hosted_login.py"}, {"Node.js", "hosted_login.mjs"}, {"Go", "hosted_login.go"},
+	} {
+		text, err := pageFiles.ReadFile("page/samples/" + sample.file)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, exampleView{sample.language, string(text)})
+	}
+	return samples, nil
 }
 
 type (
 	bookView struct {
-		Title, Text, Base string
-		Topics            []topicView
-		Topic             *topicView // that the page is about; nil for the first page
+		Text, Base  string
+		Topics      []topicView
+		Topic       *topicView // that the page is about; nil for the first page and for that of hosted logins
+		HostedLogin bool       // the page is that of hosted logins
+		Claims      *Claims
+		Samples     []exampleView
 	}
 	topicView struct {
 		Name, Text string
@@ -183,6 +208,9 @@ func (d *Document) command(v operationView, host string, body any) string {
 		return text(get(d.resolve(ref("parameters", strings.Trim(name, "{}"))), "example"))
 	})
 	command := "curl -K curl.conf"
+	if v.Public { // browsers and pages call it: no API key belongs there
+		command = "curl"
+	}
 	if v.Method != http.MethodGet && (v.Method != http.MethodPost || body == nil) {
 		command += " -X " + v.Method
 	}

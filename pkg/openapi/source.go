@@ -16,7 +16,18 @@ type file struct {
 	Components  object               // parameters, headers, responses and security schemes, copied unchanged
 	Resources   map[string]*resource // by the name of their schema
 	Schemas     object               // other schemas, by name
+	Claims      *Claims              // of the JWTs of a hosted login
 	Operations  yaml.MapSlice        // "GET /v1/accounts/{accountId}": an entry
+}
+
+// Claims are the claims of the JWTs with which a hosted login begins and ends. They stand in
+// docs/interface/id-site.md too.
+type Claims struct{ Request, Assertion []Claim }
+
+// Claim is a claim of a JWT (RFC 7519, section 4).
+type Claim struct {
+	Name, Text string
+	Required   bool
 }
 
 // resource describes a resource by its fields. A field is a JSON schema with

@@ -11,7 +11,7 @@ function search() {
     let here = 0;
     for (const item of group.querySelectorAll("li")) {
       item.hidden = !words.every((word) => item.dataset.terms.includes(word));
-      here += item.hidden ? 0 : 1;
+      here += item.hidden || item.dataset.terms === "" ? 0 : 1;
     }
     group.hidden = here === 0;
     group.open = words.length > 0 ? here > 0 : opened[i];
