@@ -38,9 +38,10 @@ const (
 	maxTenantQueue      = 8               // bodies of one tenant that are read, wait or are forwarded at a time
 	bodyQueueTime       = 5 * time.Second // how long each waits at most
 
-	// maxHeaders is the header limit (MaxHeaderBytes of net/http). It is less than the header
-	// limit of a service, to which the gateway sends additional headers.
-	maxHeaders = 38 << 10
+	// maxHeaders is the header limit (MaxHeaderBytes of net/http). It has room for ten cookies of
+	// 4 KB, the largest that browsers keep: whoever can plant those shall not lock the browser out. It
+	// is less than the header limit of a service, to which the gateway sends additional headers.
+	maxHeaders = 54 << 10
 
 	maxLargeBodies       = 6 // bodies of more than maxSmall at a time in this process
 	maxTenantLargeBodies = 2 // the same bodies of one tenant

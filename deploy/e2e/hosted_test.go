@@ -80,7 +80,7 @@ func TestTheCookiesOfHostedLogins(t *testing.T) {
 		t.Helper()
 		for _, each := range (&http.Response{Header: answer.Header}).Cookies() {
 			if each.Name == name {
-				if !each.HttpOnly || !each.Secure || each.Path != "/sso" || each.SameSite != http.SameSiteNoneMode {
+				if !each.HttpOnly || !each.Secure || each.Path != "/" || each.Domain != "" || each.SameSite != http.SameSiteLaxMode {
 					t.Errorf("the cookie is %v", each)
 				}
 				return each
@@ -94,22 +94,22 @@ func TestTheCookiesOfHostedLogins(t *testing.T) {
 
 	t.Run("a browser that did not begin gets no session", func(t *testing.T) {
 		answer := client.Browser().Want(t, http.StatusFound, landing)
-		if answer.Header.Get("Location") != page.back || cookie(t, answer, "sso") != nil {
+		if answer.Header.Get("Location") != page.back || cookie(t, answer, "__Host-sso") != nil {
 			t.Errorf("the header is %v", answer.Header)
 		}
 	})
 	t.Run("the one that began gets it once, until it is closed", func(t *testing.T) {
-		session := cookie(t, browser.Want(t, http.StatusFound, landing), "sso")
+		session := cookie(t, browser.Want(t, http.StatusFound, landing), "__Host-sso")
 		if session == nil || session.MaxAge != 0 || !session.Expires.IsZero() || len(session.Value) < 40 {
 			t.Errorf("the session is %v", session)
 		}
-		if again := cookie(t, browser.Want(t, http.StatusFound, landing), "sso"); again != nil {
+		if again := cookie(t, browser.Want(t, http.StatusFound, landing), "__Host-sso"); again != nil {
 			t.Errorf("a second one is %v", again)
 		}
 	})
 	t.Run("logout clears it", func(t *testing.T) {
 		answer := browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, fixture.Application, nil)))
-		if cleared := cookie(t, answer, "sso"); cleared == nil || cleared.Value != "" || cleared.Expires.After(time.Now()) {
+		if cleared := cookie(t, answer, "__Host-sso"); cleared == nil || cleared.Value != "" || cleared.Expires.After(time.Now()) {
 			t.Errorf("it becomes %v", cleared)
 		}
 	})

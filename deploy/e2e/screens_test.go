@@ -446,7 +446,7 @@ func TestABrowserGoesBackAndHasTwoTabs(t *testing.T) {
 		answer := page.browser.Want(t, http.StatusFound, get(client.Key.HostURL()+"/sso/?jwtResponse="+strings.TrimPrefix(page.back,
 			callback+"?jwtResponse=")))
 		cookies := (&http.Response{Header: answer.Header}).Cookies()
-		if len(cookies) != 1 || cookies[0].Name != "sso" || cookies[0].MaxAge != 7200 || !cookies[0].HttpOnly || !cookies[0].Secure {
+		if len(cookies) != 1 || cookies[0].Name != "__Host-sso" || cookies[0].MaxAge != 7200 || !cookies[0].HttpOnly || !cookies[0].Secure {
 			t.Errorf("the cookies are %v", cookies)
 		}
 	})

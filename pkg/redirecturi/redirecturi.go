@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 )
@@ -117,6 +119,29 @@ func IsListed(asked string, listed []string) bool {
 func IsListedOrigin(origin string, listed []string) bool {
 	origin = strings.TrimSuffix(origin, "/")
 	return isOrigin(origin) && IsListed(origin, listed)
+}
+
+// IsSameSite reports whether browsers take two addresses for the same site (schemefully same-site): the
+// scheme is equal, and the registrable domain, the part of the host below a public suffix.
+func IsSameSite(one, other string) bool {
+	a, ok := parse(strings.TrimSuffix(one, "/"))
+	b, known := parse(other)
+	return ok && known && a.Scheme == b.Scheme && RegistrableDomain(a.Hostname()) == RegistrableDomain(b.Hostname())
+}
+
+// RegistrableDomain returns the part of a host name below a public suffix: example.co.uk for
+// login.example.co.uk. A host that has none, such as an IP address, localhost or co.uk, is returned
+// itself, in lower case.
+func RegistrableDomain(host string) string {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return host
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return host
+	}
+	return domain
 }
 
 // isHostOf reports whether a host name is the listed host name, or one label below a wildcard.

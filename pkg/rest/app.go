@@ -38,7 +38,7 @@ const requestTimeout = 15 * time.Second
 func NewFiber(fail fiber.ErrorHandler) *fiber.App {
 	app := fiber.New(fiber.Config{
 		Immutable: true, CaseSensitive: true, StrictRouting: false, UnescapePath: false,
-		ReadBufferSize: 40 << 10, BodyLimit: MaxBody, IdleTimeout: time.Minute, ReadTimeout: time.Minute,
+		ReadBufferSize: 56 << 10, BodyLimit: MaxBody, IdleTimeout: time.Minute, ReadTimeout: time.Minute,
 		DisableStartupMessage: true, ErrorHandler: fail,
 		DisablePreParseMultipartForm: true, // else a form with files is written to disk before a handler runs
 		RequestMethods: []string{

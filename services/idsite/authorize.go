@@ -27,8 +27,7 @@ type Authorize struct {
 	Scope        string
 	Organization string // href
 	NameKey      string
-	Self         string        // address of this Client API
-	Browser      secure.Secret // cookie that binds the login to the browser
+	Self         string // address of this Client API
 }
 
 // Authorize begins a login at the provider of a directory (social login, SAML) for the Client
@@ -45,7 +44,7 @@ func (c *ClientAPI) Authorize(ctx context.Context, in Authorize) (location strin
 			return "", "", apierr.Required.Saying("%s is required.", name)
 		}
 	}
-	browser = browserTokenOrNew(in.Browser)
+	browser = newBrowserToken()
 	location, err = c.authorize(ctx, in, returnTo, browser)
 	if err != nil {
 		location, err = errorCallback(returnTo, in.State, err)

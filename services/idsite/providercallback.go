@@ -26,7 +26,7 @@ type ProviderResponse struct {
 	Token            secure.Secret // oauth_token of twitter (OAuth 1.0a)
 	Verifier         secure.Secret // oauth_verifier of twitter
 	Denied           bool          // denied of twitter: the user refused
-	Browser          secure.Secret // cookie of the browser that has begun the login
+	Browsers         BrowserTokens // cookies of the logins that the browser has begun
 }
 
 // errProviderState is the error of a callback whose state is not valid for this browser.
@@ -77,12 +77,12 @@ func (s *Service) ProviderCallback(ctx context.Context, in ProviderResponse) (st
 // and for another browser than the one that began the login (login CSRF).
 func (s *Service) consumeProviderLogin(ctx context.Context, in ProviderResponse) (l store.ProviderLogin, err error) {
 	at, _, err := s.verifyServiceToken(in.State, providerStatePurpose, "", "jti")
-	if err != nil || len(in.Browser) != browserTokenLength {
+	if err != nil {
 		return l, errProviderState
 	}
 	ctx = caller.WithTenant(ctx, at.Tenant)
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		l, err = tx.ConsumeProviderLogin(ctx, at.Tenant, at.ID, secure.Digest(in.Browser), s.now())
+		l, err = tx.ConsumeProviderLogin(ctx, at.Tenant, at.ID, in.Browsers.digests(), s.now())
 		return err
 	})
 	if errors.Is(err, apierr.NotFound) {

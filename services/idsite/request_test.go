@@ -524,11 +524,11 @@ func TestASessionHasAnIdleAndAnAbsoluteTimeout(t *testing.T) {
 	signIn := func() idsite.BrowserRequest {
 		began := sso(idsite.BrowserRequest{})
 		_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
-		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser})
+		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}})
 		if err != nil || landed.Session == "" {
 			t.Fatalf("the browser has the session %q, %v", landed.Session, err)
 		}
-		return idsite.BrowserRequest{Browser: began.Browser, Session: landed.Session}
+		return idsite.BrowserRequest{Browsers: idsite.BrowserTokens{began.Browser}, Session: landed.Session}
 	}
 	signedIn := func(visit idsite.BrowserRequest) bool { return strings.HasPrefix(sso(visit).Location, callback) }
 
@@ -574,16 +574,16 @@ func TestSessionFixationIsPrevented(t *testing.T) {
 	began := l.begin(t, nil, idsite.BrowserRequest{Session: "planted"})
 	_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
 	for what, browser := range map[string]secure.Secret{"no": "", "a short": "x", "another": secure.Token(32)} {
-		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: browser})
+		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{browser}})
 		if err != nil || landed.Session != "" || landed.Location != callback+"?jwtResponse="+response.Reveal() {
 			t.Errorf("%s cookie: %+v, %v", what, landed, err)
 		}
 	}
-	first, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser, Session: "planted"})
+	first, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}, Session: "planted"})
 	if err != nil || first.Session == "" || first.Session == "planted" || first.SessionLife != 0 {
 		t.Fatalf("the session is %+v, %v", first, err)
 	}
-	if again, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err != nil || again.Session != "" {
+	if again, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}}); err != nil || again.Session != "" {
 		t.Errorf("the assertion makes another session: %+v, %v", again, err)
 	}
 	for what, token := range map[string]secure.Secret{
@@ -593,19 +593,19 @@ func TestSessionFixationIsPrevented(t *testing.T) {
 		"an assertion of the client's own with a callback of nobody": l.sign(t, map[string]any{"kid": in.KeyID, "stt": "assertion"},
 			map[string]any{"iss": l.issuer(t), "exp": l.clock.Now().Unix() + 60, "aud": in.KeyID, "cb_uri": "https://evil.example/phish"}),
 	} {
-		if to, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: token, Browser: began.Browser}); err == nil || to.Session != "" {
+		if to, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: token, Browsers: idsite.BrowserTokens{began.Browser}}); err == nil || to.Session != "" {
 			t.Errorf("%s is landed: %+v", what, to)
 		}
 	}
 	l.clock.Move(61 * time.Second)
-	if _, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err == nil {
+	if _, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}}); err == nil {
 		t.Error("an assertion that has expired is landed")
 	}
 	persistent := true
 	l.change(t, idsite.SiteChange{SessionCookiePersistent: field.Some(persistent)})
 	began = l.begin(t, nil, idsite.BrowserRequest{})
 	_, _, response = assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
-	if landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err != nil ||
+	if landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}}); err != nil ||
 		landed.SessionLife != 12*time.Hour {
 		t.Errorf("a persistent cookie lives for %s, %v", landed.SessionLife, err)
 	}
@@ -620,7 +620,7 @@ func TestASecondStepMakesAnotherSession(t *testing.T) {
 	land := func(began idsite.Redirect, redirect string, before secure.Secret) secure.Secret {
 		t.Helper()
 		_, _, response := assertion(t, redirect)
-		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser, Session: before})
+		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}, Session: before})
 		if err != nil || landed.Session == "" || landed.Session == before {
 			t.Fatalf("the session is %+v, %v", landed, err)
 		}

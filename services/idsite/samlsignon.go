@@ -2,7 +2,6 @@ package idsite
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"slices"
 
@@ -27,10 +26,9 @@ const signOnTokenKind = "signOn"
 // the Client API of the application that is its identity provider
 // (docs/interface/applications.md#saml-identity-provider).
 type SignOn struct {
-	Request    string        // SAMLRequest
-	RelayState string        // of the service provider
-	Query      string        // the whole query, whose signature is verified; "" for a request by HTTP-POST
-	Browser    secure.Secret // cookie that binds the login to the browser
+	Request    string // SAMLRequest
+	RelayState string // of the service provider
+	Query      string // the whole query, whose signature is verified; "" for a request by HTTP-POST
 }
 
 // BeginSignOn verifies the AuthnRequest of a service provider and begins a flow for it. It
@@ -43,7 +41,7 @@ func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Re
 	if err != nil {
 		return Redirect{}, err
 	}
-	browser := browserTokenOrNew(in.Browser)
+	browser := newBrowserToken()
 	now := s.now()
 	flow := store.Flow{
 		TenantID: tenant, ID: id.New(now), ApplicationID: c.Application.ID, FactorTypes: []string{}, CreatedAt: now,
@@ -75,7 +73,7 @@ func (s *Service) ContinueSignOn(ctx context.Context, in BrowserRequest) (Redire
 		return Redirect{}, err
 	}
 	ctx = caller.WithTenant(ctx, f.TenantID)
-	browser := browserTokenOrNew(in.Browser)
+	browser := newBrowserToken()
 	f.Browser = secure.Digest(browser)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.BindBrowser(ctx, f, f.Browser, s.now()) })
 	if errors.Is(err, apierr.NotFound) {
@@ -119,7 +117,7 @@ type SignOnResponse struct {
 // that has brought the AuthnRequest. For a flow that has not ended the response says that no user
 // has logged in. For a flow that has ended the browser must also have the assertion: otherwise
 // an attacker could begin the flow and get the response to the login of a victim.
-func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browser, assertion secure.Secret) (SignOnResponse, error) {
+func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browsers BrowserTokens, assertion secure.Secret) (SignOnResponse, error) {
 	s, errFlow := c.svc, apierr.BadRequest.Because(
 		"the login has ended, has timed out, or began in another browser; begin again at the application")
 	flowID, err := id.Parse(name)
@@ -128,7 +126,7 @@ func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browser, asse
 	}
 	f, err := s.store.Flow(ctx, c.Application.TenantID, flowID)
 	if errors.Is(err, apierr.NotFound) || err == nil && (f.ApplicationID != c.Application.ID || f.SAMLRequest == nil ||
-		!s.now().Before(f.ExpiresAt) || subtle.ConstantTimeCompare(f.SAMLRequest.Browser, secure.Digest(browser)) != 1) {
+		!s.now().Before(f.ExpiresAt) || !browsers.include(f.SAMLRequest.Browser)) {
 		return SignOnResponse{}, errFlow
 	}
 	if err != nil {

@@ -62,9 +62,6 @@ func (s *Service) validSession(ctx context.Context, f store.Flow, site store.Sit
 func (s *Service) createSession(
 	ctx context.Context, tenant id.ID, assertion string, site store.Site, in BrowserRequest,
 ) (secure.Secret, error) {
-	if len(in.Browser) != browserTokenLength {
-		return "", apierr.NotFound
-	}
 	idle, err := parseDuration(site.SessionTTI)
 	if err != nil {
 		return "", err
@@ -76,7 +73,7 @@ func (s *Service) createSession(
 	now, cookie := s.now(), secure.Token(sessionTokenLength)
 	var flow store.Flow
 	if err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		flow, err = tx.ConsumeAssertion(ctx, tenant, assertion, secure.Digest(in.Browser), now.Add(-assertionTTL))
+		flow, err = tx.ConsumeAssertion(ctx, tenant, assertion, in.Browsers.digests(), now.Add(-assertionTTL))
 		return err
 	}); err != nil {
 		return "", err

@@ -99,7 +99,7 @@ func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser}); err != nil || landed.Session != "" {
+	if landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}}); err != nil || landed.Session != "" {
 		t.Errorf("the assertion of before makes a session: %+v, %v", landed, err)
 	}
 }
@@ -231,7 +231,7 @@ func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, response := assertion(t, answer.Redirect)
-	landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browser: began.Browser})
+	landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: response, Browsers: idsite.BrowserTokens{began.Browser}})
 	if err != nil || landed.Session == "" {
 		t.Fatalf("the session is %+v, %v", landed, err)
 	}
@@ -475,14 +475,14 @@ func TestASAMLResponseIsForTheBrowserThatLoggedIn(t *testing.T) {
 	flow, jwt, began := begin()
 	_, other, _ := begin()
 	for what, assertion := range map[string]secure.Secret{"no": "", "no good": "x", "another": secure.Secret(other)} {
-		if _, err := api.FinishSignOn(t.Context(), flow, began.Browser, assertion); !errors.Is(err, apierr.BadRequest) || len(provider.answers) > 0 {
+		if _, err := api.FinishSignOn(t.Context(), flow, idsite.BrowserTokens{began.Browser}, assertion); !errors.Is(err, apierr.BadRequest) || len(provider.answers) > 0 {
 			t.Errorf("%s assertion: %v, %+v", what, err, provider.answers)
 		}
 	}
-	if _, err := api.FinishSignOn(t.Context(), flow, secure.Token(32), secure.Secret(jwt)); !errors.Is(err, apierr.BadRequest) {
+	if _, err := api.FinishSignOn(t.Context(), flow, idsite.BrowserTokens{secure.Token(32)}, secure.Secret(jwt)); !errors.Is(err, apierr.BadRequest) {
 		t.Errorf("another browser: %v", err)
 	}
-	if signed, err := api.FinishSignOn(t.Context(), flow, began.Browser, secure.Secret(jwt)); err != nil || signed.Response != "signed" ||
+	if signed, err := api.FinishSignOn(t.Context(), flow, idsite.BrowserTokens{began.Browser}, secure.Secret(jwt)); err != nil || signed.Response != "signed" ||
 		len(provider.answers) != 1 || provider.answers[0].Account != l.user.ID {
 		t.Errorf("the browser itself gets %+v, %v; %+v", signed, err, provider.answers)
 	}

@@ -2,8 +2,10 @@ package idsite
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -20,27 +22,42 @@ const (
 	sessionTokenLength = 43
 )
 
-// browserTokenOrNew returns the value of the cookie that binds a login to a browser: the one that
-// the browser has sent, or a new one.
-func browserTokenOrNew(sent secure.Secret) secure.Secret {
-	if len(sent) != browserTokenLength {
-		return secure.Token(browserTokenLength)
+// newBrowserToken returns the value of the cookie that binds a login to the browser that has begun
+// it (login CSRF). Each login has one of its own: a value that was planted before is worth nothing.
+func newBrowserToken() secure.Secret { return secure.Token(browserTokenLength) }
+
+// BrowserTokens are the values of these cookies that a browser has sent: of the logins that it has
+// begun.
+type BrowserTokens []secure.Secret
+
+// digests returns the SHA-256 of the values, which rows have.
+func (b BrowserTokens) digests() [][]byte {
+	var digests [][]byte
+	for _, token := range b {
+		if len(token) == browserTokenLength {
+			digests = append(digests, secure.Digest(token))
+		}
 	}
-	return sent
+	return digests
+}
+
+// include reports whether one of the values has a digest.
+func (b BrowserTokens) include(digest []byte) bool {
+	return slices.ContainsFunc(b.digests(), func(sent []byte) bool { return subtle.ConstantTimeCompare(sent, digest) == 1 })
 }
 
 // BrowserRequest is the request of a browser to /sso or /sso/logout: its token and its cookies.
 type BrowserRequest struct {
-	Token   secure.Secret // jwtRequest, jwtResponse or signOn
-	Browser secure.Secret // cookie that binds a login to the browser that began it (login CSRF)
-	Session secure.Secret // cookie of the single sign-on session
+	Token    secure.Secret // jwtRequest, jwtResponse or signOn
+	Browsers BrowserTokens // cookies that bind logins to the browser that began them
+	Session  secure.Secret // cookie of the single sign-on session
 }
 
 // Redirect is the answer to a BrowserRequest: the address to which the browser is redirected, with
 // its new cookies (rest/sso.go).
 type Redirect struct {
 	Location string
-	Browser  secure.Secret // empty: the cookie stays as it is
+	Browser  secure.Secret // of the login that has begun; empty: none has
 	Session  secure.Secret // empty: the cookie stays as it is
 	// SessionLife is the Max-Age of Session; zero: until the browser is closed.
 	SessionLife time.Duration
@@ -57,7 +74,7 @@ func (s *Service) BeginLogin(ctx context.Context, in BrowserRequest) (Redirect, 
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	browser := browserTokenOrNew(in.Browser)
+	browser := newBrowserToken()
 	flow, err := s.newFlow(r, browser)
 	if err != nil {
 		return Redirect{}, err
@@ -247,7 +264,7 @@ func (s *Service) Logout(ctx context.Context, in BrowserRequest) (Redirect, erro
 		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	flow, err := s.newFlow(r, secure.Token(browserTokenLength))
+	flow, err := s.newFlow(r, newBrowserToken())
 	if err != nil {
 		return Redirect{}, err
 	}

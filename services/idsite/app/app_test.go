@@ -128,6 +128,10 @@ func TestAHalfConfigurationIsRefused(t *testing.T) {
 		{[]string{keyID, "DOORWARD_BOOTSTRAP_KEY_SECRET=short"}, "at least 32 characters"},
 		{[]string{keyID, keySecret, "DOORWARD_BOOTSTRAP_OWNER_EMAIL=nobody"}, "DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address"},
 		{[]string{"DOORWARD_IDSITE_SUFFIX=https://id.example.com"}, "DOORWARD_IDSITE_SUFFIX must be a host name"},
+		{[]string{"DOORWARD_BASE_URL=https://login.example.com/v1", "DOORWARD_IDSITE_SUFFIX=login.example.com"}, "the same site"},
+		{[]string{"DOORWARD_BASE_URL=https://login.example.com/v1", "DOORWARD_IDSITE_SUFFIX=example.com"}, "the same site"},
+		{[]string{"DOORWARD_BASE_URL=https://login.example.co.uk/v1", "DOORWARD_IDSITE_SUFFIX=pages.example.co.uk"}, "the same site"},
+		{[]string{"DOORWARD_BASE_URL=https://login.localhost.test/v1", "DOORWARD_IDSITE_SUFFIX=localhost.test"}, "the same site"},
 	} {
 		if _, _, err := open(t, idsitetest.New(time.Now), c.variables...); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) {
 			t.Errorf("with %v the start says %v", c.variables, err)

@@ -3,11 +3,14 @@ package app
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
 )
@@ -51,5 +54,25 @@ func (c Config) check() error {
 	case field.Email("email", c.OwnerEmail) != nil:
 		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none", c.OwnerEmail)
 	}
-	return deployment.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix)
+	if err := deployment.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix); err != nil {
+		return err
+	}
+	return c.checkSites()
+}
+
+// checkSites refuses hosted pages on the site of the base address. A tenant can serve pages of its own
+// there, and a page can set cookies for every host of its site: for that of the base address too, if
+// they have a registrable domain in common. Names of this machine alone are excepted.
+func (c Config) checkSites() error {
+	base, pages := href.Base(c.Service.BaseURL).Hostname(), "id."+c.Suffix
+	if isLoopback(base) && isLoopback(pages) || redirecturi.RegistrableDomain(base) != redirecturi.RegistrableDomain(pages) {
+		return nil
+	}
+	return fmt.Errorf("DOORWARD_IDSITE_SUFFIX %q is on the same site as DOORWARD_BASE_URL: hosted pages at <tenant key>.%s could set cookies "+
+		"for %s; take a suffix below another registrable domain", c.Suffix, pages, base)
+}
+
+// isLoopback reports whether a name is one of this machine alone (RFC 6761, section 6.3).
+func isLoopback(name string) bool {
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }

@@ -3,20 +3,10 @@ package rest
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
-)
-
-// authorizeCookie binds a login at a provider to the browser that has begun it (login CSRF). It has
-// SameSite=Lax: the browser sends it with the redirect of the provider to the callback, and not
-// with requests that pages of other sites make.
-const (
-	authorizeCookie    = "authorize.rq"
-	authorizeCookieTTL = 30 * time.Minute
 )
 
 // redirectTo redirects a browser, without a Referer.
@@ -36,7 +26,7 @@ func (c *clientCall) authorize(f *fiber.Ctx) error {
 	in := idsite.Authorize{
 		ResponseType: f.Query("response_type"), AccountStore: store, RedirectURI: f.Query("redirect_uri"),
 		Scope: f.Query("scope"), Organization: f.Query("organization_href"), NameKey: f.Query("organization_name_key"),
-		Self: c.baseURL, Browser: secure.Secret(f.Cookies(authorizeCookie)),
+		Self: c.baseURL,
 	}
 	if f.Context().QueryArgs().Has("state") {
 		state := f.Query("state")
@@ -46,9 +36,6 @@ func (c *clientCall) authorize(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	f.Cookie(&fiber.Cookie{
-		Name: authorizeCookie, Value: browser.Reveal(), Path: "/", MaxAge: int(authorizeCookieTTL / time.Second), HTTPOnly: true, Secure: true,
-		SameSite: fiber.CookieSameSiteLaxMode,
-	})
+	setLoginCookie(f, authorizeCookie, browser)
 	return redirectTo(f, location)
 }

@@ -146,7 +146,8 @@ func (c *clientCall) answerLogin(f *fiber.Ctx, account directoryapi.Account, tok
 func (c *clientCall) logout(f *fiber.Ctx) error {
 	tokens := []string{bearer(f)}
 	if c.mayUseCookies {
-		tokens = append(tokens, f.Cookies(refreshCookie), f.Cookies(accessCookie))
+		access, refresh := c.readTokenCookies(f)
+		tokens = append(tokens, refresh, access)
 	}
 	for _, token := range tokens {
 		if token == "" {
@@ -276,11 +277,12 @@ func (c *clientCall) sendVerification(f *fiber.Ctx) error {
 // token that is missing or no longer valid is renewed by the refresh token.
 func (c *clientCall) me(f *fiber.Ctx) error {
 	token, byCookie := bearer(f), false
+	access, refresh := c.readTokenCookies(f)
 	if token == "" {
-		token, byCookie = f.Cookies(accessCookie), true
+		token, byCookie = access, true
 	}
 	valid, err := c.Validate(f.UserContext(), secure.Secret(token))
-	if refresh := f.Cookies(refreshCookie); err != nil && byCookie && refresh != "" && apierr.From(err).Status < 500 {
+	if err != nil && byCookie && refresh != "" && apierr.From(err).Status < 500 {
 		var tokens oauthapi.ClientTokens
 		tokens, err = c.Token(f.UserContext(), map[string]secure.Secret{"grant_type": "refresh_token", "refresh_token": secure.Secret(refresh)})
 		if err == nil {
@@ -289,7 +291,7 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 		}
 	}
 	if refusal := apierr.From(err); err != nil && refusal.Status < 500 && !errors.Is(err, apierr.TooMany) {
-		if f.Cookies(accessCookie) != "" || f.Cookies(refreshCookie) != "" {
+		if access != "" || refresh != "" {
 			c.clearTokenCookies(f)
 		}
 		f.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="`+strings.NewReplacer(`"`, "'", `\`, "").Replace(c.Application.Name)+`"`)

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/idsite"
 )
@@ -29,7 +30,7 @@ type clientCall struct {
 	*idsite.ClientAPI
 	baseURL       string // address of this Client API
 	mayUseCookies bool   // set, clear and revoke them: the request is of this site or an allowed origin (CSRF)
-	crossOrigin   bool   // the request has an allowed Origin, which may be another site
+	crossSite     bool   // the request has an allowed Origin, which is another site
 }
 
 type clientHandler = func(*clientCall, *fiber.Ctx) error
@@ -156,7 +157,7 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 		}
 		return false, nil
 	}
-	c.mayUseCookies, c.crossOrigin = true, true
+	c.mayUseCookies, c.crossSite = true, !redirecturi.IsSameSite(origin, c.baseURL)
 	f.Set(fiber.HeaderAccessControlAllowOrigin, origin)
 	f.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	if preflight {

@@ -66,7 +66,9 @@ const signIn = `{"login":"jo@example.test","password":"` + string(idsitetest.Pas
 // A page of another site gets its cookies back only where its origin is allowed.
 func TestTheCookiesOfTheClientAPI(t *testing.T) {
 	c, _ := newClientAPI(t)
-	for from, want := range map[string]http.SameSite{"": http.SameSiteLaxMode, origin: http.SameSiteNoneMode, "https://evil.example": 0} {
+	for from, want := range map[string]http.SameSite{
+		"": http.SameSiteLaxMode, base.Host(): http.SameSiteLaxMode, origin: http.SameSiteNoneMode, "https://evil.example": 0,
+	} {
 		var header []string
 		if from != "" {
 			header = []string{"Origin", from}
@@ -79,7 +81,8 @@ func TestTheCookiesOfTheClientAPI(t *testing.T) {
 			t.Errorf("from %q the cookies are %v", from, cookies)
 		}
 		for _, cookie := range answer.Cookies() {
-			if !cookie.HttpOnly || !cookie.Secure || cookie.Path != "/" || cookie.SameSite != want || cookie.MaxAge < 1 {
+			if !cookie.HttpOnly || !cookie.Secure || cookie.Path != "/client/calm-otter" || cookie.SameSite != want ||
+				cookie.Partitioned != (want == http.SameSiteNoneMode) || cookie.MaxAge < 1 {
 				t.Errorf("from %q the cookie is %v", from, cookie)
 			}
 		}
@@ -87,9 +90,9 @@ func TestTheCookiesOfTheClientAPI(t *testing.T) {
 			t.Errorf("from %q the header is %v", from, answer.Header)
 		}
 	}
-	answer, _ := c.call(t, "POST", "/logout", "", "Cookie", "access_token=x")
+	answer, _ := c.call(t, "POST", "/logout", "", "Cookie", "access_token=x", "Origin", origin)
 	for _, cookie := range answer.Cookies() {
-		if cookie.Value != "" || cookie.Expires.Year() > 1970 || cookie.MaxAge != -1 || !strings.Contains(cookie.Raw, "Max-Age=0") {
+		if !cookie.Partitioned || cookie.SameSite != http.SameSiteNoneMode || cookie.Path != "/client/calm-otter" || cookie.Value != "" || cookie.Expires.Year() > 1970 || cookie.MaxAge != -1 || !strings.Contains(cookie.Raw, "Max-Age=0") {
 			t.Errorf("a logout leaves %v", cookie)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 // (providercallback.go).
 
 // readProviderResponse reads the parameters that a provider has added to its redirect, and the
-// cookie of the browser.
+// cookies of the browser for a kind of login.
 func readProviderResponse(f *fiber.Ctx, cookie string) idsite.ProviderResponse {
 	return idsite.ProviderResponse{
 		State: secure.Secret(f.Query("state")), Code: secure.Secret(f.Query("code")), Error: f.Query("error"),
 		ErrorDescription: f.Query("error_description"), Token: secure.Secret(f.Query("oauth_token")),
-		Verifier: secure.Secret(f.Query("oauth_verifier")), Denied: f.Query("denied") != "", Browser: secure.Secret(f.Cookies(cookie)),
+		Verifier: secure.Secret(f.Query("oauth_verifier")), Denied: f.Query("denied") != "", Browsers: readLoginCookies(f, cookie),
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *clientCall) authorizeCallbackByForm(f *fiber.Ctx) error {
 
 // providerCallback is the callback of a social login that a hosted page began.
 func (h *handlers) providerCallback(c *fiber.Ctx) error {
-	location, err := h.svc.ProviderCallback(c.UserContext(), readProviderResponse(c, browserCookie))
+	location, err := h.svc.ProviderCallback(c.UserContext(), readProviderResponse(c, hostedCookie))
 	if err != nil {
 		return h.renderLoginError(c, err)
 	}

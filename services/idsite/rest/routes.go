@@ -1,7 +1,7 @@
 // Package rest is the HTTP layer of the idsite service. routes.go lists its endpoints.
 //
 //   - site.go: the settings
-//   - sso.go: the redirects of a hosted login, and the cookie of the single sign-on session
+//   - sso.go: the redirects of a hosted login; cookie.go: the cookies of its session and of logins
 //   - pageapi.go: what hosted pages call; screens.go: the hosted pages themselves
 //   - providercallback.go: the callbacks of social logins; saml.go: the endpoints of SAML
 //   - clientapi.go, clientaccount.go, clienttoken.go, clientfactor.go, authorize.go: the Client

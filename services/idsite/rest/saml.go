@@ -4,7 +4,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -20,9 +19,6 @@ import (
 // maxSAMLForm bounds the body that an identity provider or a service provider makes a browser post,
 // in bytes. The encoding of a form makes Base64 larger.
 const maxSAMLForm = 2 * saml.MaxResponse
-
-// signOnCookie binds the login that a SAML service provider has requested to the browser.
-const signOnCookie = "saml.rq"
 
 // beginSAML redirects the browser to the SAML identity provider of a directory.
 func (h *handlers) beginSAML(c *fiber.Ctx) error {
@@ -117,7 +113,6 @@ func (c *clientCall) samlSignOn(f *fiber.Ctx) error {
 	}
 	in := idsite.SignOn{
 		Request: f.Query("SAMLRequest"), RelayState: f.Query("RelayState"), Query: string(f.Request().URI().QueryString()),
-		Browser: secure.Secret(f.Cookies(signOnCookie)),
 	}
 	return c.beginSAMLSignOn(f, in)
 }
@@ -128,9 +123,7 @@ func (c *clientCall) samlSignOnByForm(f *fiber.Ctx) error {
 	if err != nil {
 		return c.renderLoginError(f, err)
 	}
-	return c.beginSAMLSignOn(f, idsite.SignOn{
-		Request: form.Get("SAMLRequest"), RelayState: form.Get("RelayState"), Browser: secure.Secret(f.Cookies(signOnCookie)),
-	})
+	return c.beginSAMLSignOn(f, idsite.SignOn{Request: form.Get("SAMLRequest"), RelayState: form.Get("RelayState")})
 }
 
 func (c *clientCall) beginSAMLSignOn(f *fiber.Ctx, in idsite.SignOn) error {
@@ -139,20 +132,13 @@ func (c *clientCall) beginSAMLSignOn(f *fiber.Ctx, in idsite.SignOn) error {
 	if err != nil {
 		return c.renderLoginError(f, err)
 	}
-	path := "/saml/sso"
-	if own, err := url.Parse(address); err == nil {
-		path = own.Path
-	}
-	f.Cookie(&fiber.Cookie{
-		Name: signOnCookie, Value: to.Browser.Reveal(), Path: path, MaxAge: int(browserCookieTTL / time.Second), HTTPOnly: true, Secure: true,
-		SameSite: fiber.CookieSameSiteLaxMode,
-	})
+	setLoginCookie(f, signOnCookie, to.Browser)
 	return redirectTo(f, to.Location)
 }
 
 // finishSAMLSignOn answers with a page that posts the SAML response to the service provider.
 func (c *clientCall) finishSAMLSignOn(f *fiber.Ctx, flow string) error {
-	signed, err := c.FinishSignOn(f.UserContext(), flow, secure.Secret(f.Cookies(signOnCookie)), secure.Secret(f.Query("jwtResponse")))
+	signed, err := c.FinishSignOn(f.UserContext(), flow, readLoginCookies(f, signOnCookie), secure.Secret(f.Query("jwtResponse")))
 	if err != nil {
 		return c.renderLoginError(f, err)
 	}

@@ -52,7 +52,7 @@ func (h *handlers) renderSignUpForm(c *fiber.Ctx, status int, entered url.Values
 	if !h.svc.SignUpEnabled() {
 		return h.renderPage(c, http.StatusNotFound, pages.Page{Title: t("offTitle"), Text: t("offText")})
 	}
-	token := c.Cookies(formCookie)
+	token := readCookie(c, formCookie).Reveal()
 	if len(token) != formTokenLength {
 		token = secure.Token(formTokenLength).Reveal()
 		c.Cookie(&fiber.Cookie{
@@ -111,7 +111,7 @@ func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
 	if !h.svc.SignUpEnabled() {
 		return h.renderSignUpForm(c, http.StatusNotFound, nil, "")
 	}
-	cookie := c.Cookies(formCookie)
+	cookie := readCookie(c, formCookie).Reveal()
 	if len(cookie) != formTokenLength || subtle.ConstantTimeCompare([]byte(cookie), []byte(form.Get("csrf"))) != 1 {
 		return h.renderSignUpForm(c, http.StatusForbidden, form, t("stale"))
 	}

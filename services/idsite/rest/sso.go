@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -13,14 +12,6 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/pages"
-)
-
-// The session cookie of single sign-on (SSO), and the cookie that binds a login to the browser that
-// has begun it (login CSRF). Both are sent to /sso alone.
-const (
-	sessionCookie    = "sso"
-	browserCookie    = "sso.rq"
-	browserCookieTTL = 30 * time.Minute
 )
 
 // sso answers GET /sso. With jwtRequest it begins a hosted login, with jwtResponse it creates the
@@ -61,35 +52,23 @@ func (h *handlers) redirectBy(
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	to, err := rule(c.UserContext(), idsite.BrowserRequest{
-		Token: secure.Secret(c.Query(parameter)), Browser: secure.Secret(c.Cookies(browserCookie)),
-		Session: secure.Secret(c.Cookies(sessionCookie)),
+		Token: secure.Secret(c.Query(parameter)), Browsers: readLoginCookies(c, hostedCookie), Session: readCookie(c, sessionCookie),
 	})
 	if err != nil {
 		return h.renderLoginError(c, err)
 	}
 	if to.Browser != "" {
-		c.Cookie(ssoCookie(browserCookie, to.Browser.Reveal(), browserCookieTTL))
+		setLoginCookie(c, hostedCookie, to.Browser)
 	}
 	switch {
 	case to.EndSession:
-		expired := ssoCookie(sessionCookie, "", 0)
-		expired.Expires = time.Unix(1, 0)
-		c.Cookie(expired)
+		clearCookie(c, sessionCookie)
 	case to.Session != "":
-		c.Cookie(ssoCookie(sessionCookie, to.Session.Reveal(), to.SessionLife))
+		setCookie(c, sessionCookie, to.Session, to.SessionLife)
 	}
 	c.Set(fiber.HeaderLocation, to.Location)
 	c.Status(http.StatusFound)
 	return nil
-}
-
-// ssoCookie makes a cookie of single sign-on with its flags (HttpOnly, Secure, SameSite)
-// (docs/interface/id-site.md#sessions).
-func ssoCookie(name, value string, life time.Duration) *fiber.Cookie {
-	return &fiber.Cookie{
-		Name: name, Value: value, Path: "/sso", MaxAge: int(life / time.Second), HTTPOnly: true, Secure: true,
-		SameSite: fiber.CookieSameSiteNoneMode,
-	}
 }
 
 // renderLoginError answers an error of a login: with a page for a browser and JSON for a program.

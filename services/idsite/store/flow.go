@@ -130,10 +130,10 @@ func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
 // ConsumeAssertion returns the flow that has ended with an assertion, once. It returns
 // apierr.NotFound for an assertion that was consumed, that is older than since, or that another
 // browser than the one that has begun the login sends.
-func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, assertion string, browser []byte, since time.Time) (Flow, error) {
+func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, assertion string, browsers [][]byte, since time.Time) (Flow, error) {
 	return pg.One[Flow](ctx, tx, `UPDATE login_flows SET assertion_id = NULL
-		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = $3 AND finished_at > $4
-			RETURNING `+flowColumns, tenant, assertion, browser, since)
+		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = ANY($3) AND finished_at > $4
+			RETURNING `+flowColumns, tenant, assertion, browsers, since)
 }
 
 // DeleteExpiredFlows deletes at most limit flows that expired before a time.

@@ -40,9 +40,10 @@ func (tx *Tx) InsertProviderLogin(_ context.Context, l ProviderLogin) error {
 
 // ConsumeProviderLogin returns and deletes a login. It returns apierr.NotFound for a login that was
 // consumed, that has expired, or that another browser has begun.
-func (tx *Tx) ConsumeProviderLogin(ctx context.Context, tenant, login id.ID, browser []byte, now time.Time) (ProviderLogin, error) {
-	return pg.One[ProviderLogin](ctx, tx, `DELETE FROM provider_logins WHERE tenant_id = $1 AND id = $2 AND browser = $3 AND expires_at > $4
-		RETURNING `+providerLoginColumns, tenant, login, browser, now)
+func (tx *Tx) ConsumeProviderLogin(ctx context.Context, tenant, login id.ID, browsers [][]byte, now time.Time) (ProviderLogin, error) {
+	return pg.One[ProviderLogin](ctx, tx, `DELETE FROM provider_logins
+		WHERE tenant_id = $1 AND id = $2 AND browser = ANY($3) AND expires_at > $4
+		RETURNING `+providerLoginColumns, tenant, login, browsers, now)
 }
 
 // DeleteExpiredProviderLogins deletes at most limit logins that have expired.
