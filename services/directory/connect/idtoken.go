@@ -7,12 +7,16 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
+// clockSkew is how far the clock of a provider may be ahead.
+const clockSkew = time.Minute
+
 // verifyIDToken validates the id token of a login (OpenID Connect Core, section 3.1.3.7): its
-// signature, issuer, expiry, audience, authorized party and nonce, and that it belongs to the
+// signature, issuer, time of issue and expiry, audience, authorized party and nonce, and that it belongs to the
 // access token (at_hash).
 func (s *providerLogin) verifyIDToken(ctx context.Context) error {
 	config := &oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: s.provider.algorithms, Now: s.now}
@@ -27,6 +31,9 @@ func (s *providerLogin) verifyIDToken(ctx context.Context) error {
 	}
 	if err != nil || claims == nil || token.Subject == "" {
 		return s.providerError("its id token makes no sense")
+	}
+	if token.IssuedAt.After(s.now().Add(clockSkew)) {
+		return s.providerError("its id token was issued in the future; see that the clocks agree")
 	}
 	party := firstText(claims, "azp")
 	if party == "" && len(token.Audience) == 1 {
