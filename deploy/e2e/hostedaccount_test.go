@@ -45,6 +45,30 @@ func TestAHostedRegistration(t *testing.T) {
 	})
 }
 
+// What users may write into their customData when they register themselves is the administrator's
+// to say: applications trust it as a plan or a role.
+func TestCustomDataOfARegistration(t *testing.T) {
+	fixture := newHosted(t)
+	client.Update(t, fixture.Directory.Link(t, "accountCreationPolicy"), e2e.Object{"registrationCustomData": []string{"shoe"}})
+	accounts := fixture.Application.Link(t, "accounts")
+	body := func(data e2e.Object) e2e.Object {
+		return e2e.Object{"email": e2e.Unique("new") + "@example.test", "password": e2e.Password, "givenName": "Jo", "surname": "Doe", "customData": data}
+	}
+	api := openClientAPI(t, fixture.Application)
+	refused := api.object(http.StatusBadRequest, post("/register", body(e2e.Object{"shoe": 43, "role": "admin"})))
+	if refused.Text("message") != "customData.role is not a field of a registration." {
+		t.Errorf("the refusal is %v", refused)
+	}
+	made := api.object(http.StatusOK, post("/register", body(e2e.Object{"shoe": 43}))).Object("account")
+	if shoe := client.Get(t, made.Href()+"/customData").Number(t, "shoe"); shoe != 43 {
+		t.Errorf("the shoe is %d", shoe)
+	}
+	page := begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/#/register"}, "/register")
+	page.refused(400, 2015, http.MethodPost, accounts, body(e2e.Object{"role": "admin"}))
+	page.call(http.StatusNoContent, http.MethodPost, accounts, body(e2e.Object{"shoe": 43}))
+	client.Create(t, accounts, body(e2e.Object{"role": "admin"})) // with an API key
+}
+
 func TestAHostedPasswordReset(t *testing.T) {
 	fixture := newHosted(t)
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))

@@ -171,6 +171,9 @@ type AccountCreationPolicy struct {
 	// ModifiedAt When it last changed, in UTC.
 	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
+	// RegistrationCustomData Keys of `customData` that users may set when they register themselves, with the Client API or on a hosted page; null means all. Another key is refused with 2015.
+	RegistrationCustomData *[]string `json:"registrationCustomData"`
+
 	// Tenant The private space of one customer.
 	Tenant *Tenant `json:"tenant,omitempty"`
 
@@ -200,6 +203,9 @@ type AccountCreationPolicyChange struct {
 
 	// EmailDomainWhitelist Domains that are accepted; none means all. `*` stands for any text. Those of a mirror directory bind it: an email outside is refused with 7204.
 	EmailDomainWhitelist *[]string `json:"emailDomainWhitelist,omitempty"`
+
+	// RegistrationCustomData Keys of `customData` that users may set when they register themselves, with the Client API or on a hosted page; null means all. Another key is refused with 2015.
+	RegistrationCustomData *[]string `json:"registrationCustomData,omitempty"`
 
 	// VerificationEmailStatus Whether a new account gets an email that verifies its address.
 	VerificationEmailStatus *string `json:"verificationEmailStatus,omitempty"`
@@ -1965,6 +1971,9 @@ type NewProvidedAccount struct {
 
 // NewProvider Where the accounts of a directory come from. Which members are needed depends on `providerId`.
 type NewProvider struct {
+	// AcceptForeignTokens Accept access tokens of which the provider cannot be asked to which client it issued them. Whoever runs another application of that provider can log in as your users then.
+	AcceptForeignTokens *bool `json:"acceptForeignTokens,omitempty"`
+
 	// AccessTokenType Of a generic provider: how the token is sent.
 	AccessTokenType *string `json:"accessTokenType,omitempty"`
 
@@ -2013,6 +2022,9 @@ type NewProvider struct {
 	// IdField Of a generic provider: path of the user's id, `id` unless named, or `sub` with `discoveryUrl`.
 	IdField *string `json:"idField,omitempty"`
 
+	// IntrospectionEndpoint Of a generic provider: https address where it says to which client it issued an access token (RFC 7662).
+	IntrospectionEndpoint *string `json:"introspectionEndpoint,omitempty"`
+
 	// ProviderId `service`, `ldap`, `ad`, `google`, `facebook`, `github`, `linkedin`, `twitter`, `saml`, or a name of your own.
 	ProviderId string `json:"providerId"`
 
@@ -2032,7 +2044,7 @@ type NewProvider struct {
 	// ResourceEndpoint Of a generic provider: https address where the user is described.
 	ResourceEndpoint *string `json:"resourceEndpoint,omitempty"`
 
-	// Scope Scopes to ask for besides the usual.
+	// Scope Scopes to ask for besides the usual; of `linkedin`, in their place.
 	Scope *[]string `json:"scope,omitempty"`
 
 	// Scopes Another name of `scope`.
@@ -2521,6 +2533,9 @@ type PhoneCollection = Collection[Phone]
 
 // Provider Where the accounts of a directory come from. Which members there are depends on `providerId`.
 type Provider struct {
+	// AcceptForeignTokens Whether access tokens are accepted of which the provider cannot be asked to which client it issued them. Do not set it for a provider where others have applications: each of them could log in as your users with the tokens that it has of them.
+	AcceptForeignTokens *bool `json:"acceptForeignTokens,omitempty"`
+
 	// AccessTokenType Of a generic provider: how the token is sent.
 	AccessTokenType *string `json:"accessTokenType,omitempty"`
 
@@ -2572,6 +2587,9 @@ type Provider struct {
 	// IdField Of a generic provider: path of the user's id in its description.
 	IdField *string `json:"idField,omitempty"`
 
+	// IntrospectionEndpoint Of a generic provider: where it says to which client it issued an access token (RFC 7662); `discoveryUrl` fills it in.
+	IntrospectionEndpoint *string `json:"introspectionEndpoint,omitempty"`
+
 	// ModifiedAt When it last changed, in UTC.
 	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
@@ -2590,7 +2608,7 @@ type Provider struct {
 	// ResourceEndpoint Of a generic provider: where the user is described.
 	ResourceEndpoint *string `json:"resourceEndpoint,omitempty"`
 
-	// Scope Scopes that are asked for besides the usual.
+	// Scope Scopes that are asked for besides the usual; of `linkedin`, in their place.
 	Scope *[]string `json:"scope,omitempty"`
 
 	// ServiceProviderMetadata What an identity provider needs to know of a SAML directory.
@@ -2611,6 +2629,9 @@ type Provider struct {
 
 // ProviderChange What changes of a provider; what is absent stays.
 type ProviderChange struct {
+	// AcceptForeignTokens Accept access tokens of which the provider cannot be asked to which client it issued them. Whoever runs another application of that provider can log in as your users then.
+	AcceptForeignTokens *bool `json:"acceptForeignTokens,omitempty"`
+
 	// AccessTokenType Of a generic provider: how the token is sent.
 	AccessTokenType *string `json:"accessTokenType,omitempty"`
 
@@ -2659,6 +2680,9 @@ type ProviderChange struct {
 	// IdField Of a generic provider: path of the user's id, `id` unless named, or `sub` with `discoveryUrl`.
 	IdField *string `json:"idField,omitempty"`
 
+	// IntrospectionEndpoint Of a generic provider: https address where it says to which client it issued an access token (RFC 7662).
+	IntrospectionEndpoint *string `json:"introspectionEndpoint,omitempty"`
+
 	// ProviderId `service`, `ldap`, `ad`, `google`, `facebook`, `github`, `linkedin`, `twitter`, `saml`, or a name of your own.
 	ProviderId *string `json:"providerId,omitempty"`
 
@@ -2678,7 +2702,7 @@ type ProviderChange struct {
 	// ResourceEndpoint Of a generic provider: https address where the user is described.
 	ResourceEndpoint *string `json:"resourceEndpoint,omitempty"`
 
-	// Scope Scopes to ask for besides the usual.
+	// Scope Scopes to ask for besides the usual; of `linkedin`, in their place.
 	Scope *[]string `json:"scope,omitempty"`
 
 	// Scopes Another name of `scope`.

@@ -150,6 +150,12 @@ func printableText(value string) (text string, ok bool) {
 	return text, len(text) <= MaxPrinted
 }
 
+// Keys are the root keys.
+func (d Document) Keys() (keys []string) {
+	d.each(func(name, _ string) { keys = append(keys, name) })
+	return keys
+}
+
 // Without returns the document without a key; the key may be absent.
 func (d Document) Without(key string) Document {
 	out := builder{}

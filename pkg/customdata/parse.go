@@ -43,6 +43,16 @@ func Parse(text []byte) (Document, error) {
 	return d, nil
 }
 
+// CheckKey returns the error of Parse for a document with this key, if it is no key of customData.
+func CheckKey(key string) error {
+	text, err := json.Marshal(map[string]bool{key: true})
+	if err != nil {
+		return err
+	}
+	_, err = Parse(text)
+	return err
+}
+
 // parse is Parse; the reasons of its errors have no subject ("is larger than …").
 func parse(text []byte) (Document, error) {
 	if !utf8.Valid(text) {

@@ -81,7 +81,7 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 		return directoryapi.Account{}, err
 	}
 	in.Account.Status, in.Account.EmailVerificationStatus = field.Text{}, field.Text{}
-	account := directoryapi.CreateAccount{Application: application.ID, Account: in.Account, Workflow: true}
+	account := directoryapi.CreateAccount{Application: application.ID, Account: in.Account, Workflow: true, SelfService: true}
 	if where == (directoryapi.StoreName{}) {
 		return s.createAccount(ctx, application, applicationOwner.accounts, account)
 	}

@@ -125,6 +125,11 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	if err := checkDomain(policy.CreationPolicy, account.Email); err != nil {
 		return directoryapi.Account{}, apierr.From(err).Saying("Cannot create the Account because your email's domain is not allowed.")
 	}
+	if in.SelfService {
+		if err := checkRegistrationData(policy.CreationPolicy, in.Account.CustomData.Value); err != nil {
+			return directoryapi.Account{}, err
+		}
+	}
 	hash, err := s.firstPassword(ctx, in)
 	if err != nil {
 		return directoryapi.Account{}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/directory/store"
@@ -23,6 +24,7 @@ type CreationPolicyChange struct {
 	WelcomeEmailStatus             field.Text `json:"welcomeEmailStatus"`
 	EmailDomainWhitelist           field.List `json:"emailDomainWhitelist"`
 	EmailDomainBlacklist           field.List `json:"emailDomainBlacklist"`
+	RegistrationCustomData         field.List `json:"registrationCustomData"`
 }
 
 // CreationPolicy returns the account creation policy of a directory, or apierr.NotFound.
@@ -59,12 +61,16 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 			p.EmailDomainBlacklist, err = domainList("emailDomainBlacklist", in.EmailDomainBlacklist.Or([]string{}))
 			errs.Add(err)
 		}
+		if in.RegistrationCustomData.Present {
+			p.RegistrationCustomData, err = keyList("registrationCustomData", in.RegistrationCustomData.Or(nil))
+			errs.Add(err)
+		}
 		if err := errs.First(); err != nil {
 			return err
 		}
-		if d.Mirror() && p.SendsMails() {
+		if d.Mirror() && (p.SendsMails() || p.RegistrationCustomData != nil) {
 			return apierr.MirroredProperty.Because(
-				"the directory %q is a mirror, which sends no mails; of its policy, only the lists of domains can be changed", d.Name)
+				"the directory %q is a mirror, in which nobody registers; of its policy, only the lists of domains can be changed", d.Name)
 		}
 		p.ModifiedAt = s.now()
 		return tx.UpdateCreationPolicy(ctx, p)
@@ -95,6 +101,37 @@ func domainList(name string, entries []string) ([]string, error) {
 		}
 	}
 	return entries, nil
+}
+
+// maxDataKeys bounds the keys of customData that a policy lists.
+const maxDataKeys = 100
+
+// keyList validates a list of root keys of customData.
+func keyList(name string, keys []string) ([]string, error) {
+	if len(keys) > maxDataKeys {
+		return nil, apierr.TooLong.Because("%s has %d entries; at most %d are allowed", name, len(keys), maxDataKeys)
+	}
+	for _, key := range keys {
+		if err := customdata.CheckKey(key); err != nil {
+			return nil, apierr.Invalid.Because("%s holds %q, which is not a key of customData: %s", name, key, apierr.From(err).Reason)
+		}
+	}
+	return keys, nil
+}
+
+// checkRegistrationData returns apierr.UnknownProperty for customData of a registration with a key
+// that the policy does not list: what a user writes there himself is read by applications.
+func checkRegistrationData(p store.CreationPolicy, data customdata.Document) error {
+	if p.RegistrationCustomData == nil {
+		return nil
+	}
+	for _, key := range data.Keys() {
+		if !slices.Contains(p.RegistrationCustomData, key) {
+			return apierr.UnknownProperty.Because("customData.%s is not among registrationCustomData of the directory's account creation policy", key).
+				Saying("customData.%s is not a field of a registration.", key)
+		}
+	}
+	return nil
 }
 
 // isDomainPattern reports whether an entry is a domain name, in which any part may be *

@@ -327,6 +327,9 @@ type CreateAccount struct {
 	HashedPassword bool `json:"hashedPassword,omitempty"`
 	// Workflow requests the directory's registration mails.
 	Workflow bool `json:"workflow"`
+	// SelfService says that the user registers himself, without an API key: he sets no customData but
+	// what the account creation policy lists.
+	SelfService bool `json:"selfService,omitempty"`
 }
 
 // ListAccounts is the request for a page of accounts.

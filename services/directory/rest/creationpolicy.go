@@ -13,6 +13,7 @@ type creationPolicyView struct {
 	WelcomeEmailStatus                string    `json:"welcomeEmailStatus"`
 	EmailDomainWhitelist              []string  `json:"emailDomainWhitelist"`
 	EmailDomainBlacklist              []string  `json:"emailDomainBlacklist"`
+	RegistrationCustomData            []string  `json:"registrationCustomData"`
 	VerificationEmailTemplates        href.Link `json:"verificationEmailTemplates"`
 	VerificationSuccessEmailTemplates href.Link `json:"verificationSuccessEmailTemplates"`
 	WelcomeEmailTemplates             href.Link `json:"welcomeEmailTemplates"`
@@ -26,6 +27,7 @@ func (v views) creationPolicy(p store.CreationPolicy) creationPolicyView {
 		Head:                    rest.NewHead(v.Base.To("accountCreationPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
 		VerificationEmailStatus: p.VerificationEmailStatus, VerificationSuccessEmailStatus: p.VerificationSuccessEmailStatus,
 		WelcomeEmailStatus: p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist, EmailDomainBlacklist: p.EmailDomainBlacklist,
+		RegistrationCustomData:            p.RegistrationCustomData,
 		VerificationEmailTemplates:        link("verificationEmailTemplates"),
 		VerificationSuccessEmailTemplates: link("verificationSuccessEmailTemplates"),
 		WelcomeEmailTemplates:             link("welcomeEmailTemplates"),

@@ -25,6 +25,7 @@ func TestCreationPolicy(t *testing.T) {
 		"emailDomainWhitelist":["*example.test","ÄÖ.test"],"emailDomainBlacklist":["bad.example.test"],"directory":{"href":"x"},"createdAt":"x"}`).
 		Want(200).Golden("creation_policy_all_changed")
 	b.Post(policy, `{"emailDomainWhitelist":["other.test"],"emailDomainBlacklist":null}`).Want(200).Golden("creation_policy_lists_replaced")
+	b.Post(policy, `{"registrationCustomData":["newsletter","plan-b"]}`).Want(200).Golden("creation_policy_custom_data")
 	b.Post(policy, string(read.Body)).Want(200)
 	b.Get(policy).Want(200).Golden("creation_policy")
 }
@@ -81,6 +82,12 @@ func TestCreationPolicyRefusals(t *testing.T) {
 			answer.WantError(400, c.code)
 		}
 	}
+	for body, code := range map[string]int{
+		`"newsletter"`: 2004, `[1]`: 2004, `[""]`: 2002, `["a.b"]`: 2002, `["spMeta"]`: 2002, `["a b"]`: 2002, `["` + strings.Repeat("x", 256) + `"]`: 2002,
+		many(101): 2008,
+	} {
+		b.Post(policy, `{"registrationCustomData":`+body+`}`).WantError(400, code)
+	}
 	for _, status := range []string{"verificationEmailStatus", "verificationSuccessEmailStatus", "welcomeEmailStatus"} {
 		b.Post(policy, `{"`+status+`":"ON"}`).WantError(400, 2003)
 		b.Post(policy, `{"`+status+`":null}`).WantError(400, 2000)
@@ -109,6 +116,7 @@ func TestOfTheCreationPolicyOfAMirrorOnlyTheDomainsChange(t *testing.T) {
 	for _, status := range []string{"verificationEmailStatus", "verificationSuccessEmailStatus", "welcomeEmailStatus"} {
 		b.Post(policy, `{"emailDomainWhitelist":["corp.test"],"`+status+`":"ENABLED"}`).WantError(400, 7202)
 	}
+	b.Post(policy, `{"registrationCustomData":[]}`).WantError(400, 7202)
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
 	// What is read can be sent back, with the domains that the mirror may speak for.
 	b.Post(policy, `{"welcomeEmailStatus":"DISABLED","emailDomainWhitelist":["corp.test"],"emailDomainBlacklist":["old.corp.test"]}`).

@@ -20,6 +20,7 @@ type CreationPolicy struct {
 	WelcomeEmailStatus             string
 	EmailDomainWhitelist           []string
 	EmailDomainBlacklist           []string
+	RegistrationCustomData         []string // root keys of customData that a registration may set; nil: all
 	CreatedAt                      time.Time
 	ModifiedAt                     time.Time
 }
@@ -33,7 +34,7 @@ const creationPolicy = `SELECT p.tenant_id, p.directory_id,
 	CASE d.provider_id WHEN 'native' THEN p.verification_email_status ELSE 'DISABLED' END AS verification_email_status,
 	CASE d.provider_id WHEN 'native' THEN p.verification_success_email_status ELSE 'DISABLED' END AS verification_success_email_status,
 	CASE d.provider_id WHEN 'native' THEN p.welcome_email_status ELSE 'DISABLED' END AS welcome_email_status,
-	p.email_domain_whitelist, p.email_domain_blacklist, p.created_at, p.modified_at
+	p.email_domain_whitelist, p.email_domain_blacklist, p.registration_custom_data, p.created_at, p.modified_at
 	FROM account_creation_policies p JOIN directories d ON d.tenant_id = p.tenant_id AND d.id = p.directory_id
 	WHERE p.tenant_id = $1 AND p.directory_id = $2`
 
@@ -50,10 +51,10 @@ func (tx *Tx) LockCreationPolicy(ctx context.Context, tenant, directory id.ID) (
 // UpdateCreationPolicy updates what a client can change.
 func (tx *Tx) UpdateCreationPolicy(ctx context.Context, p CreationPolicy) error {
 	return pg.MustChange(ctx, tx, `UPDATE account_creation_policies SET verification_email_status = $3, verification_success_email_status = $4,
-		welcome_email_status = $5, email_domain_whitelist = $6, email_domain_blacklist = $7, modified_at = $8 WHERE tenant_id = $1 AND
-			directory_id = $2`,
+		welcome_email_status = $5, email_domain_whitelist = $6, email_domain_blacklist = $7, registration_custom_data = $8,
+		modified_at = $9 WHERE tenant_id = $1 AND directory_id = $2`,
 		p.TenantID, p.DirectoryID, p.VerificationEmailStatus, p.VerificationSuccessEmailStatus, p.WelcomeEmailStatus,
-		p.EmailDomainWhitelist, p.EmailDomainBlacklist, p.ModifiedAt)
+		p.EmailDomainWhitelist, p.EmailDomainBlacklist, p.RegistrationCustomData, p.ModifiedAt)
 }
 
 func insertCreationPolicy(batch *pg.Batch, d directoryapi.Directory) {
