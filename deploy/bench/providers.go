@@ -96,6 +96,7 @@ func (s *system) silentProviderLogin(ctx context.Context, address string) (actio
 	s.addProviderDirectory(setup, application, e2e.Object{
 		"providerId": name, "providerType": "oauth2", "clientId": "c", "clientSecret": "s",
 		"authorizationEndpoint": address, "tokenEndpoint": address, "resourceEndpoint": address,
+		"acceptForeignTokens": true,
 	})
 	body := e2e.Object{"providerData": e2e.Object{"providerId": name, "accessToken": "token"}}
 	return func(_ *system, c *connection, _ uint64) error {

@@ -105,6 +105,39 @@ func TestAccountsOfProviders(t *testing.T) {
 	client.Refused(t, 400, 7101, request)
 }
 
+// Whoever runs another application of a provider has access tokens of its users: they lead nowhere
+// here, whichever way they are sent.
+func TestATokenOfAnotherClientOfAProvider(t *testing.T) {
+	fixture := client.NewFixture(t)
+	api := openClientAPI(t, fixture.Application)
+	id, email, own := newUser()
+	foreign := provider.OtherClientToken(id)
+	for _, settings := range []e2e.Object{google(), {"providerId": "facebook"}, {"providerId": "github"}, {"providerId": "linkedin"}, openID()} {
+		name, directory := settings.Text("providerId"), newSocial(t, fixture.Application, settings)
+		t.Run(name, func(t *testing.T) {
+			login := func(token string) e2e.Object {
+				return e2e.Object{"providerData": e2e.Object{"providerId": name, "accessToken": token}}
+			}
+			for _, at := range []string{fixture.Application.Link(t, "accounts"), directory.Link(t, "accounts")} {
+				client.Refused(t, 400, 7203, e2e.Request{Method: http.MethodPost, URL: at, Body: login(foreign)})
+			}
+			form := url.Values{"grant_type": {"service_social"}, "providerId": {name}, "accessToken": {foreign}}
+			oauthRefused(t, 400, 7203, "invalid_client", post(fixture.Application.Href()+"/oauth/token", form))
+			api.oauthRefused(http.StatusUnauthorized, "invalid_client", form)
+			api.want(http.StatusBadRequest, e2e.Request{Method: http.MethodPost, URL: "/login", Body: login(foreign)})
+			if accounts := client.All(t, directory.Link(t, "accounts")); len(accounts) != 0 {
+				t.Errorf("the directory has %v", accounts)
+			}
+			account := client.WantObject(t, http.StatusCreated, e2e.Request{
+				Method: http.MethodPost, URL: fixture.Application.Link(t, "accounts"), Body: login(own),
+			})
+			if account.Text("email") != email {
+				t.Errorf("a token of the directory's own client leads to %v", account)
+			}
+		})
+	}
+}
+
 // checkExplained wants the explanation of a login with a password to name the
 // provider at which the account logs in.
 func checkExplained(t *testing.T, application e2e.Object, email, providerID string) {

@@ -3,11 +3,12 @@
 package providertest
 
 import (
-	"cmp"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -25,20 +26,22 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Client id and secret of every client.
+// Client id and secret of the client that may log in, and the id of another application at the
+// provider, whose tokens are not for the first (OtherClientToken).
 const (
-	ClientID     = "client-1"
-	ClientSecret = "a secret of the client"
+	ClientID      = "client-1"
+	ClientSecret  = "a secret of the client"
+	OtherClientID = "client-2"
 )
 
 // Provider keeps users, codes and tokens in memory.
 type Provider struct {
 	// URL is the address of the provider, and the issuer of its id tokens.
 	URL string
+	// Certificate is the certificate of its authority in PEM, where Start serves it.
+	Certificate string
 	// Change, if it is set, changes the claims of an id token before it is signed.
 	Change func(claims jwt.MapClaims)
-	// Audience is the audience in the answers of the token info endpoint; empty: ClientID.
-	Audience string
 
 	key *rsa.PrivateKey
 
@@ -46,11 +49,14 @@ type Provider struct {
 	users  map[string]map[string]any // by their sub or id
 	order  []string
 	grants map[string]grant // by code
-	tokens map[string]string
+	tokens map[string]token
 	asked  []string // paths in their order
 }
 
 type grant struct{ user, redirect, challenge, nonce, scope string }
+
+// token is what the provider knows of an access token: its user, and the client it was issued to.
+type token struct{ user, client string }
 
 // New makes a provider without users.
 func New() *Provider {
@@ -58,7 +64,7 @@ func New() *Provider {
 	if err != nil {
 		panic(err)
 	}
-	return &Provider{key: key, users: map[string]map[string]any{}, grants: map[string]grant{}, tokens: map[string]string{}}
+	return &Provider{key: key, users: map[string]map[string]any{}, grants: map[string]grant{}, tokens: map[string]token{}}
 }
 
 // Start serves a provider over TLS until the test ends, and returns it with the
@@ -68,8 +74,8 @@ func Start(t testing.TB) (p *Provider, authority string) {
 	p = New()
 	server := httptest.NewTLSServer(p)
 	t.Cleanup(server.Close)
-	p.URL = server.URL
-	return p, Authority(server)
+	p.URL, p.Certificate = server.URL, Authority(server)
+	return p, p.Certificate
 }
 
 // Authority is the certificate of a test server in PEM.
@@ -86,13 +92,20 @@ func (p *Provider) AddUser(id string, object map[string]any) (accessToken string
 		p.order = append(p.order, id)
 	}
 	p.users[id] = object
-	return p.token(id)
+	return p.token(id, ClientID)
 }
 
-func (p *Provider) token(user string) string {
-	token := rand.Text()
-	p.tokens[token] = user
-	return token
+// OtherClientToken returns an access token of a user that was issued to another client.
+func (p *Provider) OtherClientToken(user string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.token(user, OtherClientID)
+}
+
+func (p *Provider) token(user, client string) string {
+	text := rand.Text()
+	p.tokens[text] = token{user, client}
+	return text
 }
 
 // Code returns an authorization code of a user.
@@ -127,6 +140,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
 			"userinfo_endpoint": p.URL + "/userinfo", "jwks_uri": p.URL + "/jwks", "id_token_signing_alg_values_supported": []string{"RS256"},
 			"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
+			"introspection_endpoint": p.URL + "/introspect",
 		})
 	case "/jwks":
 		answer(w, http.StatusOK, map[string]any{"keys": []any{map[string]any{
@@ -139,6 +153,12 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.exchange(w, r)
 	case "/tokeninfo":
 		p.tokenInfo(w, r)
+	case "/introspect", "/introspectToken":
+		p.introspect(w, r)
+	case "/debug_token":
+		p.debugToken(w, r)
+	case "/applications/" + ClientID + "/token":
+		p.checkToken(w, r)
 	case "/userinfo", "/user", "/me":
 		p.userInfo(w, r)
 	case "/user/emails":
@@ -195,17 +215,24 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect.String(), http.StatusFound)
 }
 
-func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
+// isClient reports whether a request has the credentials of the client, in the header or the form.
+func isClient(r *http.Request) bool {
 	id, secret, basic := r.BasicAuth()
 	if !basic {
-		id, secret = r.FormValue("client_id"), url.QueryEscape(r.FormValue("client_secret"))
+		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
+	} else if unescaped, err := url.QueryUnescape(secret); err == nil {
+		secret = unescaped // RFC 6749, section 2.3.1
 	}
+	return id == ClientID && secret == ClientSecret
+}
+
+func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	code := r.FormValue("code")
 	g, known := p.grants[code]
 	delete(p.grants, code)
 	verifier := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	switch {
-	case id != ClientID || secret != url.QueryEscape(ClientSecret):
+	case !isClient(r):
 		answer(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
 		return
 	case r.Method != http.MethodPost, r.FormValue("grant_type") != "authorization_code", !known, g.redirect != r.FormValue("redirect_uri"),
@@ -213,7 +240,7 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "The code " + code + " is not valid."})
 		return
 	}
-	token := p.token(g.user)
+	token := p.token(g.user, ClientID)
 	out := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": rand.Text()}
 	if slices.Contains(strings.Fields(g.scope), "openid") {
 		now := time.Now()
@@ -241,19 +268,41 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// holder returns the user of the access token of a request.
-func (p *Provider) holder(r *http.Request) (user string, object map[string]any) {
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+// tokenOf returns what the provider knows of the access token of a request.
+func (p *Provider) tokenOf(r *http.Request) (text string, known token) {
+	text, _ = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	for _, name := range []string{"access_token", "oauth_token"} {
 		if named := r.URL.Query().Get(name); named != "" {
-			token = named
+			text = named
 		}
 	}
-	if _, rest, isOAuth1 := strings.Cut(r.Header.Get("Authorization"), `oauth_token="`); isOAuth1 {
-		token, _, _ = strings.Cut(rest, `"`)
+	if signed, isOAuth1 := strings.CutPrefix(r.Header.Get("Authorization"), "OAuth "); isOAuth1 {
+		text = oauth1Parameter(signed, "oauth_token")
+		if known = p.tokens[text]; known.client != oauth1Parameter(signed, "oauth_consumer_key") {
+			return text, token{} // the key of another application signs nothing for the token
+		}
 	}
-	user = p.tokens[token]
-	return user, p.users[user]
+	return text, p.tokens[text]
+}
+
+func oauth1Parameter(header, name string) string {
+	_, rest, _ := strings.Cut(header, name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// holder returns the user of the access token of a request. The proof of a token with the secret of
+// another client than its own (Facebook) is refused.
+func (p *Provider) holder(r *http.Request) (user string, object map[string]any) {
+	text, known := p.tokenOf(r)
+	if proof := r.URL.Query().Get("appsecret_proof"); proof != "" {
+		sum := hmac.New(sha256.New, []byte(ClientSecret))
+		sum.Write([]byte(text))
+		if known.client != ClientID || proof != hex.EncodeToString(sum.Sum(nil)) {
+			return "", nil
+		}
+	}
+	return known.user, p.users[known.user]
 }
 
 func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
@@ -273,11 +322,64 @@ func (p *Provider) emails(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusNotFound, map[string]any{"message": "Not Found"})
 }
 
+// tokenInfo says of a token to which client it was issued, as Google does.
 func (p *Provider) tokenInfo(w http.ResponseWriter, r *http.Request) {
-	user, object := p.holder(r)
-	if object == nil {
+	_, known := p.tokenOf(r)
+	if known.user == "" {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_token"})
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"aud": cmp.Or(p.Audience, ClientID), "sub": user})
+	answer(w, http.StatusOK, map[string]any{"aud": known.client, "sub": known.user})
+}
+
+// introspect answers as RFC 7662 says: to any client, about the tokens of all.
+func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || !isClient(r) {
+		answer(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
+		return
+	}
+	known := p.tokens[r.FormValue("token")]
+	if known.user == "" {
+		answer(w, http.StatusOK, map[string]any{"active": false})
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{"active": true, "client_id": known.client, "sub": known.user})
+}
+
+// debugToken answers as the Graph API of Facebook does, which tells an application of its own tokens
+// alone.
+func (p *Provider) debugToken(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer "+ClientID+"|"+ClientSecret {
+		answer(w, http.StatusBadRequest, map[string]any{"error": map[string]any{"code": 190, "message": "Invalid OAuth access token signature."}})
+		return
+	}
+	known := p.tokens[r.FormValue("input_token")]
+	switch {
+	case known.user == "":
+		answer(w, http.StatusOK, map[string]any{"data": map[string]any{"is_valid": false, "error": map[string]any{"code": 190}}})
+	case known.client != ClientID:
+		answer(w, http.StatusBadRequest, map[string]any{"error": map[string]any{
+			"code": 100, "message": "(#100) The App_id in the input_token did not match the Viewing App"}})
+	default:
+		answer(w, http.StatusOK, map[string]any{"data": map[string]any{"is_valid": true, "app_id": known.client, "user_id": known.user}})
+	}
+}
+
+// checkToken answers as GitHub does, which knows no token of another application here.
+func (p *Provider) checkToken(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		AccessToken string `json:"access_token"`
+	}
+	known := token{}
+	if err := json.NewDecoder(r.Body).Decode(&in); err == nil {
+		known = p.tokens[in.AccessToken]
+	}
+	switch {
+	case r.Method != http.MethodPost || !isClient(r):
+		answer(w, http.StatusUnauthorized, map[string]any{"message": "Bad credentials"})
+	case known.client != ClientID:
+		answer(w, http.StatusNotFound, map[string]any{"message": "Not Found"})
+	default:
+		answer(w, http.StatusOK, map[string]any{"token": in.AccessToken, "app": map[string]any{"client_id": known.client}})
+	}
 }

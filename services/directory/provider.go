@@ -34,6 +34,8 @@ type NewProvider struct {
 	AuthorizationEndpoint          field.Text                         `json:"authorizationEndpoint"`
 	TokenEndpoint                  field.Text                         `json:"tokenEndpoint"`
 	ResourceEndpoint               field.Text                         `json:"resourceEndpoint"`
+	IntrospectionEndpoint          field.Text                         `json:"introspectionEndpoint"`
+	AcceptForeignTokens            field.Bool                         `json:"acceptForeignTokens"`
 	DiscoveryURL                   field.Text                         `json:"discoveryUrl"`
 	IDField                        field.Text                         `json:"idField"`
 	AccessTokenType                field.Text                         `json:"accessTokenType"`
@@ -92,7 +94,7 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		name  string
 		given bool
 	}{
-		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()}, {"agent", in.Agent.Given()},
+		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()}, {"acceptForeignTokens", in.AcceptForeignTokens.Given()}, {"agent", in.Agent.Given()},
 		{"userInfoMappingRules", in.UserInfoMappingRules.Given()}, {"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
 	} {
 		if other.given && providerType.members[other.name] == 0 {
@@ -103,8 +105,12 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		force := in.ForceAuthn.Or(false)
 		p.Settings.ForceAuthn = &force
 	}
+	if providerType.members["acceptForeignTokens"] != 0 && (in.AcceptForeignTokens.Present || isNew) {
+		accept := in.AcceptForeignTokens.Or(false)
+		p.Settings.AcceptForeignTokens = &accept
+	}
 	if providerType.members["scope"] != 0 && (scopes.Present || isNew) {
-		errs.Add(setScope(p, providerType.scope, scopes.Or(nil)))
+		errs.Add(setScope(p, providerType, scopes.Or(nil)))
 	}
 	refusal := errs.First()
 	if _, named := providerTypes[p.ProviderID]; !named && isNew && errors.Is(refusal, apierr.Required) {
@@ -120,12 +126,16 @@ func unusedMemberError(name string) error {
 }
 
 // setScope sets the scopes of a provider: those of the type, without which an account has no email
-// (docs/interface/directories.md#social), and those of the body.
-func setScope(p *store.Provider, always, more []string) error {
+// (docs/interface/directories.md#social), and those of the body, which for some types are in their
+// place.
+func setScope(p *store.Provider, of providerType, more []string) error {
 	if len(more) > maxScopes {
 		return apierr.TooLong.Because("scope has %d entries; at most %d are allowed", len(more), maxScopes)
 	}
-	p.Settings.Scope = append([]string{}, always...)
+	p.Settings.Scope = []string{}
+	if len(more) == 0 || !of.scopeIsReplaced {
+		p.Settings.Scope = append(p.Settings.Scope, of.scope...)
+	}
 	for _, entry := range more {
 		entry, err := field.Verbatim(field.Some(entry), "an entry of scope", maxName)
 		if err != nil {

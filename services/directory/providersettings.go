@@ -42,6 +42,7 @@ func (in NewProvider) textMembers(to *store.ProviderSettings, secret **string) [
 		{name: "authorizationEndpoint", in: in.AuthorizationEndpoint, to: &to.AuthorizationEndpoint, most: maxURL, check: field.URL("https")},
 		{name: "tokenEndpoint", in: in.TokenEndpoint, to: &to.TokenEndpoint, most: maxURL, check: field.URL("https")},
 		{name: "resourceEndpoint", in: in.ResourceEndpoint, to: &to.ResourceEndpoint, most: maxURL, check: field.URL("https")},
+		{name: "introspectionEndpoint", in: in.IntrospectionEndpoint, to: &to.IntrospectionEndpoint, most: maxURL, check: field.URL("https")},
 		{name: "discoveryUrl", in: in.DiscoveryURL, to: &to.DiscoveryURL, most: maxURL, check: field.URL("https")},
 		{name: "idField", in: in.IDField, to: &to.IDField, most: maxName, check: idField, fallback: "id"},
 		{name: "accessTokenType", in: in.AccessTokenType, to: &to.AccessTokenType, most: maxName,

@@ -18,10 +18,11 @@ const (
 )
 
 // providerType says which members the providers of a type have, which of them are required, and
-// which scopes are always requested.
+// which scopes are always requested, or only where the provider names none (scopeIsReplaced).
 type providerType struct {
-	members map[string]presence
-	scope   []string
+	members         map[string]presence
+	scope           []string
+	scopeIsReplaced bool
 }
 
 // presence says whether providers of a type may or must have a member. Zero: they do not have it, and
@@ -43,13 +44,15 @@ var providerTypes = map[string]providerType{
 	"google": {
 		members: map[string]presence{
 			"clientId": required, "clientSecret": required, "redirectUri": required, "scope": optional,
-			"hd": optional, "display": optional, "accessType": optional, "userInfoMappingRules": optional,
+			"hd": optional, "display": optional, "accessType": optional, "userInfoMappingRules": optional, "acceptForeignTokens": optional,
 		},
 		scope: []string{"profile", "email"},
 	},
 	"facebook": {members: socialMembers, scope: []string{"public_profile", "email"}},
 	"github":   {members: socialMembers, scope: []string{"user:email"}},
-	"linkedin": {members: socialMembers, scope: []string{"r_basicprofile", "r_emailaddress"}},
+	// The former r_basicprofile and r_emailaddress are refused for every application that was
+	// registered since August 2023; an older one names its scopes itself.
+	"linkedin": {members: socialMembers, scope: []string{"openid", "profile", "email"}, scopeIsReplaced: true},
 	"twitter":  {members: socialMembers},
 	"saml": {members: map[string]presence{
 		"ssoLoginUrl": required, "ssoLogoutUrl": required, "encodedX509SigningCert": required,
@@ -60,6 +63,7 @@ var providerTypes = map[string]providerType{
 
 var socialMembers = map[string]presence{
 	"clientId": required, "clientSecret": required, "redirectUri": optional, "scope": optional, "userInfoMappingRules": optional,
+	"acceptForeignTokens": optional,
 }
 
 // genericOAuth is the type of every other providerId
@@ -67,6 +71,7 @@ var socialMembers = map[string]presence{
 var genericOAuth = providerType{members: map[string]presence{
 	"clientId": required, "clientSecret": required, "authorizationEndpoint": required, "tokenEndpoint": required, "resourceEndpoint": required,
 	"discoveryUrl": optional, "idField": optional, "accessTokenType": optional, "scope": optional, "userInfoMappingRules": optional,
+	"introspectionEndpoint": optional, "acceptForeignTokens": optional,
 }}
 
 // openIDConnect is genericOAuth where a discovery document gives the endpoints that are left out.

@@ -81,7 +81,9 @@ func connectProvider(p store.Provider) connect.Provider {
 		HD: orEmpty(s.HD), Display: orEmpty(s.Display), AccessType: orEmpty(s.AccessType), DiscoveryURL: orEmpty(s.DiscoveryURL),
 		Endpoints: connect.Endpoints{
 			Authorization: orEmpty(s.AuthorizationEndpoint), Token: orEmpty(s.TokenEndpoint), Resource: orEmpty(s.ResourceEndpoint),
+			Introspection: orEmpty(s.IntrospectionEndpoint),
 		},
 		IDField: orEmpty(s.IDField), AccessTokenType: orEmpty(s.AccessTokenType),
+		AcceptForeignTokens: s.AcceptForeignTokens != nil && *s.AcceptForeignTokens,
 	}
 }

@@ -40,6 +40,7 @@ func generic(t *testing.T, application e2e.Object, address string) (providerID s
 	connect(t, application, e2e.Object{
 		"providerId": providerID, "providerType": "oauth2", "clientId": "c", "clientSecret": "s",
 		"authorizationEndpoint": address + "/authorize", "tokenEndpoint": address + "/token", "resourceEndpoint": address + "/me",
+		"acceptForeignTokens": true,
 	})
 	return providerID
 }

@@ -18,7 +18,7 @@ func TestAProvidersTokensAndCodesSignIn(t *testing.T) {
 	directory := connect(t, application, e2e.Object{
 		"providerId": name, "providerType": "oauth2", "clientId": id, "clientSecret": secret,
 		"authorizationEndpoint": k.OpenID("auth"), "tokenEndpoint": k.OpenID("token"), "resourceEndpoint": k.OpenID("userinfo"),
-		"idField": "sub", "scope": []string{"openid", "email", "profile"},
+		"introspectionEndpoint": k.OpenID("token/introspect"), "idField": "sub", "scope": []string{"openid", "email", "profile"},
 	})
 	accounts := application.Href() + "/accounts"
 	token := k.Token(t, id, secret, email)
@@ -64,6 +64,11 @@ func TestAProvidersTokensAndCodesSignIn(t *testing.T) {
 		client.Refused(t, 400, 7200, post(accounts, e2e.Object{"providerData": e2e.Object{"providerId": name, "code": "forged", "redirectUri": shopCallback}}))
 		client.Refused(t, 400, 2000, post(accounts, e2e.Object{"providerData": e2e.Object{"providerId": name, "code": "a", "accessToken": "b"}}))
 		client.Refused(t, 400, 5201, post(accounts, e2e.Object{"providerData": e2e.Object{"providerId": "nobody", "accessToken": "b"}}))
+	})
+	t.Run("a token of another client of the provider is refused", func(t *testing.T) {
+		otherID, otherSecret := k.NewClient(t, shopCallback)
+		foreign := k.Token(t, otherID, otherSecret, email)
+		client.Refused(t, 400, 7203, post(accounts, e2e.Object{"providerData": e2e.Object{"providerId": name, "accessToken": foreign}}))
 	})
 	t.Run("a disabled account stays out", func(t *testing.T) {
 		client.Update(t, created.Href(), e2e.Object{"status": "DISABLED"})

@@ -149,12 +149,12 @@ type SocialLogin struct {
 }
 
 // Check returns apierr.Required unless the login has what its provider needs: either an access
-// token or an authorization code; only an access token for Facebook, GitHub and Twitter.
+// token or an authorization code; only an access token for Facebook and Twitter.
 func (l SocialLogin) Check() error {
 	switch {
 	case l.AccessToken != "" && l.Code != "":
 		return apierr.Required.Because("of accessToken and code exactly one can be given")
-	case l.AccessToken == "" && (l.Provider == "facebook" || l.Provider == "github" || l.Provider == "twitter"):
+	case l.AccessToken == "" && (l.Provider == "facebook" || l.Provider == "twitter"):
 		return apierr.Required.Because("accessToken is required for the provider %q", l.Provider)
 	case l.AccessTokenSecret == "" && l.Provider == "twitter":
 		return apierr.Required.Because("accessTokenSecret is required for the provider %q", l.Provider)

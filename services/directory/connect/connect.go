@@ -9,6 +9,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -51,6 +52,9 @@ type Provider struct {
 	DiscoveryURL    string
 	IDField         string // path of the user's id in the user object
 	AccessTokenType string // bearer, access_token or oauth_token
+	// AcceptForeignTokens admits access tokens of which the provider cannot be asked to which client
+	// they were issued: whoever runs another application of the provider can log in as its users.
+	AcceptForeignTokens bool
 }
 
 // Client calls providers. It is safe for use by several goroutines.
@@ -95,6 +99,7 @@ func (c *Client) Begin(ctx context.Context, of Provider, in AuthorizationRequest
 	if len(in.Scope) > 0 {
 		p.Scope = in.Scope
 	}
+	p.Scope = p.withOpenID()
 	if p.ID == twitter {
 		return c.beginTwitter(ctx, p, in)
 	}
@@ -160,7 +165,35 @@ func (c *Client) User(ctx context.Context, of Provider, in Login) (directoryapi.
 			return directoryapi.ProviderUser{}, err
 		}
 	}
-	switch p.ID {
+	return s.ownUser(ctx)
+}
+
+// ownUser fetches the user of the access token, which must have been issued to the client of the
+// directory: apierr.ProviderOtherClient. The provider's answer for the user says best why a token is
+// not valid, and goes before that of the check.
+func (s *providerLogin) ownUser(ctx context.Context) (directoryapi.ProviderUser, error) {
+	client, checkErr := s.tokenClient(ctx)
+	if errors.Is(checkErr, apierr.ProviderOtherClient) {
+		return directoryapi.ProviderUser{}, checkErr
+	}
+	if client != "" && client != s.provider.ClientID {
+		return directoryapi.ProviderUser{}, s.otherClientError()
+	}
+	user, err := s.user(ctx)
+	switch {
+	case err != nil:
+		return directoryapi.ProviderUser{}, err
+	case checkErr != nil:
+		return directoryapi.ProviderUser{}, checkErr
+	case client == "":
+		return directoryapi.ProviderUser{}, s.otherClientError()
+	}
+	return user, nil
+}
+
+// user fetches the user of the access token.
+func (s *providerLogin) user(ctx context.Context) (directoryapi.ProviderUser, error) {
+	switch s.provider.ID {
 	case google:
 		return s.google(ctx)
 	case facebook:
@@ -186,9 +219,23 @@ type providerLogin struct {
 // provider is a Provider with its defaults and the result of discovery.
 type provider struct {
 	Provider
-	takesPKCE      bool     // RFC 7636
-	secretInHeader bool     // at the token endpoint: HTTP Basic
-	algorithms     []string // of id tokens
+	takesPKCE           bool     // RFC 7636
+	secretInHeader      bool     // at the token endpoint: HTTP Basic
+	introspectionByForm bool     // at the introspection endpoint: client id and secret in the form, not HTTP Basic
+	algorithms          []string // of id tokens
+}
+
+// withOpenID returns the scope of a login. Of an OpenID Connect provider it has openid, without
+// which there is no id token (OpenID Connect Core, section 3.1.2.1); where the directory names none,
+// also the scopes of the claims that an account is made of (section 5.4).
+func (p provider) withOpenID() []string {
+	switch {
+	case p.DiscoveryURL == "" || slices.Contains(p.Scope, "openid"):
+		return p.Scope
+	case len(p.Scope) == 0:
+		return []string{"openid", "profile", "email"}
+	}
+	return append([]string{"openid"}, p.Scope...)
 }
 
 // resolve returns the provider with the endpoints of a social provider, or those of its discovery
@@ -261,7 +308,28 @@ func (s *providerLogin) providerError(text string) *apierr.Error {
 }
 
 // callError is the error for a failed call of the provider.
-func (s *providerLogin) callError(err error) error { return s.providerError(failureText(err)) }
+func (s *providerLogin) callError(err error) error {
+	var refused *oauth2.RetrieveError
+	if s.provider.ID == linkedin && errors.As(err, &refused) {
+		if own := ownText(refused.Body); own != "" {
+			return s.providerError(own)
+		}
+	}
+	return s.providerError(failureText(err))
+}
+
+// answerError is the error for an answer that is none of success: its status and then the
+// provider's own text, for linkedin its own text alone, as clients compare it.
+func (s *providerLogin) answerError(status int, object map[string]any) error {
+	own := textOfError(object)
+	switch {
+	case own == "":
+		return s.providerError(statusText(status))
+	case s.provider.ID == linkedin:
+		return s.providerError(own)
+	}
+	return s.providerError(statusText(status) + ": " + own)
+}
 
 // providerError names the provider as clients compare it: with a capital letter.
 func providerError(p Provider, text string) *apierr.Error {

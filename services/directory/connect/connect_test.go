@@ -44,7 +44,12 @@ func start(t *testing.T) (*Client, *providertest.Provider) {
 	for id := range publicEndpoints {
 		endpoints[id] = Endpoints{
 			Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user", TokenInfo: p.URL + "/tokeninfo",
-			JWKS: p.URL + "/jwks", Issuer: p.URL,
+			JWKS: p.URL + "/jwks", Issuer: p.URL, Introspection: p.URL + "/introspect", TokenCheck: p.URL + "/applications/{clientId}/token",
+		}
+		if id == "facebook" {
+			e := endpoints[id]
+			e.TokenCheck = p.URL + "/debug_token"
+			endpoints[id] = e
 		}
 	}
 	return New(trusting(t, authority), endpoints, time.Now), p
@@ -57,7 +62,7 @@ func social(id string) Provider {
 func forge(p *providertest.Provider) Provider {
 	f := social("forge")
 	f.IDField, f.AccessTokenType = "id", "bearer"
-	f.Endpoints = Endpoints{Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user"}
+	f.Endpoints = Endpoints{Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user", Introspection: p.URL + "/introspect"}
 	return f
 }
 
@@ -140,15 +145,18 @@ func TestWhatAProviderRefusesIsRepeated(t *testing.T) {
 	t.Parallel()
 	c, p := start(t)
 	p.AddUser("1", map[string]any{"id": "1", "email": "jo@example.test"})
-	for _, id := range []string{"facebook", "github", "linkedin", "twitter"} {
+	for id, want := range map[string]string{
+		"facebook": "Facebook error message: 401 Unauthorized: Bad credentials", "github": "Github error message: 401 Unauthorized: Bad credentials",
+		"google": "Google error message: 401 Unauthorized: Bad credentials", "twitter": "Twitter error message: 401 Unauthorized: Bad credentials",
+		"linkedin": "Linkedin error message: Bad credentials",
+	} {
 		_, err := c.User(t.Context(), social(id), Login{AccessToken: "bad-token", AccessTokenSecret: "s"})
-		want := strings.ToUpper(id[:1]) + id[1:] + " error message: 401 Unauthorized"
 		if got := refusal(t, err, apierr.ProviderRefused); got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
 	}
-	_, err := c.User(t.Context(), social("google"), Login{AccessToken: "bad-token"})
-	if got := refusal(t, err, apierr.ProviderRefused); got != "Google error message: 400 Bad Request" {
+	_, err := c.User(t.Context(), social("linkedin"), Login{Code: "a-bad-code"})
+	if got := refusal(t, err, apierr.ProviderRefused); got != "Linkedin error message: The code *** is not valid." {
 		t.Error(got)
 	}
 	_, err = c.User(t.Context(), social("google"), Login{Code: "a-bad-code"})
@@ -168,13 +176,30 @@ func TestWhatAProviderRefusesIsRepeated(t *testing.T) {
 	refusal(t, err, apierr.ProviderIncomplete)
 }
 
+// Whoever runs another application of a provider has access tokens of its users.
 func TestATokenOfAnotherClientIsRefused(t *testing.T) {
 	t.Parallel()
 	c, p := start(t)
-	token := secure.Secret(p.AddUser("1", map[string]any{"id": "1", "email": "jo@example.test"}))
-	p.Audience = "another-client"
-	_, err := c.User(t.Context(), social("google"), Login{AccessToken: token})
-	refusal(t, err, apierr.ProviderOtherClient)
+	own := secure.Secret(p.AddUser("1", map[string]any{"id": "1", "sub": "1", "email": "jo@example.test"}))
+	foreign := secure.Secret(p.OtherClientToken("1"))
+	for _, provider := range []Provider{
+		social("google"), social("facebook"), social("github"), social("linkedin"), forge(p), openID(p),
+	} {
+		if _, err := c.User(t.Context(), provider, Login{AccessToken: own}); err != nil {
+			t.Errorf("%s: a token of the directory's client returned %v", provider.ID, err)
+		}
+		provider.AcceptForeignTokens = true // it can be asked
+		_, err := c.User(t.Context(), provider, Login{AccessToken: foreign})
+		refusal(t, err, apierr.ProviderOtherClient)
+	}
+	_, err := c.User(t.Context(), social("twitter"), Login{AccessToken: own, AccessTokenSecret: "s"})
+	if err != nil {
+		t.Errorf("twitter: a token of the directory's client returned %v", err)
+	}
+	// The provider refuses a request that another consumer key than that of the token signs.
+	_, err = c.User(t.Context(), social("twitter"), Login{AccessToken: foreign, AccessTokenSecret: "s"})
+	refusal(t, err, apierr.ProviderRefused)
+
 	for claim, value := range map[string]string{"azp": "another", "client_id": "another", "appid": "another"} {
 		signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{claim: value}).SignedString([]byte("k"))
 		if err != nil {
@@ -182,6 +207,96 @@ func TestATokenOfAnotherClientIsRefused(t *testing.T) {
 		}
 		_, err = c.User(t.Context(), openID(p), Login{AccessToken: secure.Secret(signed)})
 		refusal(t, err, apierr.ProviderOtherClient)
+	}
+}
+
+// A token is refused where its provider does not say to which client it issued it, unless the
+// directory takes that risk.
+func TestATokenOfAProviderThatCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	_, p := start(t)
+	c := New(trusting(t, p.Certificate), map[string]Endpoints{
+		"google": {Resource: p.URL + "/user"}, "facebook": {Resource: p.URL + "/user"}, "github": {Resource: p.URL + "/user"},
+		"linkedin": {Resource: p.URL + "/user"},
+	}, time.Now)
+	token := secure.Secret(p.AddUser("1", map[string]any{"id": "1", "email": "jo@example.test"}))
+	silent := forge(p)
+	silent.Introspection = ""
+	for _, provider := range []Provider{silent, social("google"), social("facebook"), social("github"), social("linkedin")} {
+		before := len(p.Asked())
+		_, err := c.User(t.Context(), provider, Login{AccessToken: token})
+		if got := refusal(t, err, apierr.ProviderOtherClient); !strings.Contains(got, "cannot be asked") || len(p.Asked()) != before {
+			t.Errorf("%s: %q, after asking for %v", provider.ID, got, p.Asked()[before:])
+		}
+		provider.AcceptForeignTokens = true
+		if user, err := c.User(t.Context(), provider, Login{AccessToken: token}); err != nil || user.ExternalID != "1" {
+			t.Errorf("%s, which accepts foreign tokens: %+v, %v", provider.ID, user, err)
+		}
+	}
+	code := secure.Secret(p.Code("1", callback, ""))
+	if user, err := c.User(t.Context(), silent, Login{Code: code}); err != nil || user.ExternalID != "1" {
+		t.Errorf("an authorization code: %+v, %v", user, err)
+	}
+}
+
+// What a provider answers to the question for the client of a token, and what follows.
+func TestAnswersOfATokenCheck(t *testing.T) {
+	t.Parallel()
+	var status int
+	var answer string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/user" {
+			_, _ = w.Write([]byte(`{"id":"1","email":"jo@example.test"}`))
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(answer))
+	}))
+	t.Cleanup(server.Close)
+	at := Endpoints{Resource: server.URL + "/user", TokenInfo: server.URL + "/check", TokenCheck: server.URL + "/check", Introspection: server.URL + "/check"}
+	c := New(trusting(t, providertest.Authority(server)), map[string]Endpoints{"google": at, "facebook": at, "github": at, "linkedin": at}, time.Now)
+	generic := social("forge")
+	generic.Endpoints = at
+	own := providertest.ClientID
+	for _, test := range []struct {
+		provider Provider
+		status   int
+		answer   string
+		want     error
+	}{
+		{generic, 200, `{"active":true,"client_id":"` + own + `"}`, nil},
+		{generic, 200, `{"active":"true","azp":"` + own + `"}`, nil},
+		{generic, 200, `{"active":true,"aud":"` + own + `"}`, nil},
+		{generic, 200, `{"active":true,"aud":["api","` + own + `"]}`, nil},
+		{generic, 200, `{"active":true,"client_id":"other","aud":"` + own + `"}`, apierr.ProviderOtherClient},
+		{generic, 200, `{"active":true}`, apierr.ProviderOtherClient},
+		{generic, 200, `{"active":true,"aud":["api"]}`, apierr.ProviderOtherClient},
+		{generic, 200, `{"active":false,"client_id":"` + own + `"}`, apierr.ProviderOtherClient},
+		{generic, 200, `[]`, apierr.ProviderOtherClient},
+		{generic, 200, `<html>`, apierr.ProviderOtherClient},
+		{generic, 401, `{"error":"invalid_client"}`, apierr.ProviderRefused},
+		{generic, 302, ``, apierr.ProviderRefused},
+		{generic, 503, ``, apierr.ProviderRefused},
+		{social("linkedin"), 200, `{"active":true,"client_id":"` + own + `"}`, nil},
+		{social("linkedin"), 200, `{"active":false}`, apierr.ProviderOtherClient},
+		{social("github"), 200, `{"app":{"client_id":"` + own + `"}}`, nil},
+		{social("github"), 200, `{"app":{"client_id":"other"}}`, apierr.ProviderOtherClient},
+		{social("github"), 404, `{"message":"Not Found"}`, apierr.ProviderOtherClient},
+		{social("github"), 422, `{}`, apierr.ProviderOtherClient},
+		{social("github"), 401, `{}`, apierr.ProviderRefused},
+		{social("facebook"), 200, `{"data":{"is_valid":true,"app_id":"` + own + `"}}`, nil},
+		{social("facebook"), 200, `{"data":{"is_valid":true,"app_id":"other"}}`, apierr.ProviderOtherClient},
+		{social("facebook"), 200, `{"data":{"is_valid":false,"app_id":"` + own + `"}}`, apierr.ProviderOtherClient},
+		{social("facebook"), 200, `{}`, apierr.ProviderOtherClient},
+		{social("facebook"), 400, `{"error":{"code":190}}`, apierr.ProviderRefused},
+		{social("google"), 200, `{"aud":"` + own + `"}`, nil},
+		{social("google"), 200, `{}`, apierr.ProviderOtherClient},
+		{social("google"), 400, `{"error":"invalid_token"}`, apierr.ProviderRefused},
+	} {
+		status, answer = test.status, test.answer
+		if _, err := c.User(t.Context(), test.provider, Login{AccessToken: "t"}); !errors.Is(err, test.want) {
+			t.Errorf("%s, whose check answers %d %s: %v, want %v", test.provider.ID, status, answer, err, test.want)
+		}
 	}
 }
 
@@ -252,6 +367,18 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 		}
 		refusal(t, login(func(in *Login) { in.RedirectURI = "https://elsewhere.test" }), apierr.ProviderRefused)
 	}
+	for scope, want := range map[string]string{"": "scope=openid+profile+email", "email": "scope=openid+email"} {
+		bare := openID(p)
+		bare.Scope = strings.Fields(scope)
+		begun, err := c.Begin(t.Context(), bare, AuthorizationRequest{RedirectURI: callback, State: "s"})
+		if err != nil || !strings.Contains(begun.URL, want) || begun.Nonce == "" || !strings.Contains(begun.URL, "nonce=") {
+			t.Errorf("OpenID Connect with the scope %q: %s, %v", scope, begun.URL, err)
+		}
+		begun, err = c.Begin(t.Context(), bare, AuthorizationRequest{RedirectURI: callback, State: "s", Scope: []string{"calendar"}})
+		if err != nil || !strings.Contains(begun.URL, "scope=openid+calendar") {
+			t.Errorf("OpenID Connect with another scope: %s, %v", begun.URL, err)
+		}
+	}
 	begun, err := c.Begin(t.Context(), forge(p), AuthorizationRequest{RedirectURI: callback, State: "s", Scope: []string{"a", "b"}})
 	if err != nil || !strings.Contains(begun.URL, "scope=a+b") {
 		t.Errorf("another scope: %s, %v", begun.URL, err)
@@ -282,9 +409,14 @@ func TestIDTokensAreVerified(t *testing.T) {
 		change func(jwt.MapClaims)
 		want   *apierr.Error
 	}{
-		"good":                    {nil, nil},
-		"another issuer":          {func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.test" }, apierr.ProviderRefused},
-		"expired":                 {func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() }, apierr.ProviderRefused},
+		"good":                         {nil, nil},
+		"another issuer":               {func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.test" }, apierr.ProviderRefused},
+		"expired":                      {func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() }, apierr.ProviderRefused},
+		"issued now, by a clock ahead": {func(c jwt.MapClaims) { c["iat"] = time.Now().Add(clockSkew / 2).Unix() }, nil},
+		"issued tomorrow": {func(c jwt.MapClaims) {
+			c["iat"] = time.Now().Add(24 * time.Hour).Unix()
+			c["exp"] = time.Now().Add(25 * time.Hour).Unix()
+		}, apierr.ProviderRefused},
 		"of another client":       {func(c jwt.MapClaims) { c["aud"] = "another" }, apierr.ProviderOtherClient},
 		"of two clients":          {func(c jwt.MapClaims) { c["aud"] = []string{providertest.ClientID, "another"} }, apierr.ProviderOtherClient},
 		"for another party":       {func(c jwt.MapClaims) { c["azp"] = "another" }, apierr.ProviderOtherClient},
@@ -388,7 +520,7 @@ func TestProvidersThatMisbehave(t *testing.T) {
 			t.Cleanup(server.Close)
 			c := New(trusting(t, providertest.Authority(server)), nil, time.Now)
 			p := social("forge")
-			p.Endpoints = Endpoints{Token: server.URL, Resource: server.URL}
+			p.Endpoints, p.AcceptForeignTokens = Endpoints{Token: server.URL, Resource: server.URL}, true
 			_, err := c.User(t.Context(), p, Login{AccessToken: "t"})
 			if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, test.says) {
 				t.Errorf("the user object: %q", got)
@@ -448,7 +580,7 @@ func TestProvidersThatMisbehave(t *testing.T) {
 			}
 		}
 		down := forge(p)
-		down.Resource = "https://127.0.0.1:1"
+		down.Resource, down.Introspection, down.AcceptForeignTokens = "https://127.0.0.1:1", "", true
 		_, err := New(trusting(t, authority), nil, time.Now).User(t.Context(), down, Login{AccessToken: "t"})
 		if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, "cannot be reached") {
 			t.Error(got)
@@ -473,7 +605,7 @@ func TestADeadProviderHoldsUpNoOther(t *testing.T) {
 	c := New(trusting(t, authority+providertest.Authority(dead)), nil, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	hanging := forge(p)
-	hanging.ID, hanging.Resource = "dead", dead.URL
+	hanging.ID, hanging.Resource, hanging.Introspection, hanging.AcceptForeignTokens = "dead", dead.URL, "", true
 	var all sync.WaitGroup
 	failed := make(chan error, 200)
 	for range 200 {
@@ -561,8 +693,15 @@ func TestEndpointsOfADeployment(t *testing.T) {
 			}
 		}
 	}
-	if err != nil || all["twitter"].RequestToken != "https://p.test/request_token" {
+	if err != nil || all["twitter"].RequestToken != "https://p.test/request_token" || all["facebook"].TokenCheck != "https://p.test/debug_token" ||
+		all["github"].TokenCheck != "https://p.test/applications/{clientId}/token" || all["linkedin"].Introspection != "https://p.test/introspectToken" {
 		t.Errorf("%+v, %v", all, err)
+	}
+	all, err = ParseEndpoints(`{"google":{"tokenCheckEndpoint":"https://p.test/check"},"github":{"resourceEndpoint":"https://p.test/user","tokenCheckEndpoint":""},
+		"linkedin":{"introspectionEndpoint":"https://p.test/introspect"}}`)
+	if err != nil || all["google"].TokenInfo != "https://p.test/check" || all["github"].TokenCheck != "" ||
+		all["linkedin"].Introspection != "https://p.test/introspect" {
+		t.Errorf("endpoints of token checks: %+v, %v", all, err)
 	}
 	for text, says := range map[string]string{
 		`[]`: "must be a JSON object", `{`: "must be a JSON object", `{"myspace":{}}`: `"myspace" is no social provider`,
@@ -638,7 +777,8 @@ func FuzzAnswers(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	same := Endpoints{Authorization: server.URL, Token: server.URL, Resource: server.URL, TokenInfo: server.URL, JWKS: server.URL, Issuer: server.URL}
+	same := Endpoints{Authorization: server.URL, Token: server.URL, Resource: server.URL, TokenInfo: server.URL, JWKS: server.URL, Issuer: server.URL,
+		TokenCheck: server.URL, Introspection: server.URL}
 	endpoints := map[string]Endpoints{}
 	for id := range publicEndpoints {
 		endpoints[id] = same

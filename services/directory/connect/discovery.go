@@ -25,10 +25,13 @@ type metadata struct {
 	Authorization string   `json:"authorization_endpoint"`
 	Token         string   `json:"token_endpoint"`
 	UserInfo      string   `json:"userinfo_endpoint"`
+	Introspection string   `json:"introspection_endpoint"` // RFC 8414
 	JWKS          string   `json:"jwks_uri"`
 	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
 	Challenges    []string `json:"code_challenge_methods_supported"`
 	AuthMethods   []string `json:"token_endpoint_auth_methods_supported"`
+
+	IntrospectionAuthMethods []string `json:"introspection_endpoint_auth_methods_supported"`
 }
 
 // asymmetricAlgorithms are the signature algorithms of id tokens that are accepted. Symmetric ones
@@ -56,7 +59,7 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 	for _, endpoint := range []struct {
 		to   *string
 		from string
-	}{{&p.Authorization, m.Authorization}, {&p.Token, m.Token}, {&p.Resource, m.UserInfo}, {&p.JWKS, m.JWKS}} {
+	}{{&p.Authorization, m.Authorization}, {&p.Token, m.Token}, {&p.Resource, m.UserInfo}, {&p.JWKS, m.JWKS}, {&p.Introspection, m.Introspection}} {
 		if *endpoint.to == "" {
 			if endpoint.from != "" && !strings.HasPrefix(endpoint.from, "https://") {
 				return providerError(p.Provider, "its discovery document names an endpoint without https")
@@ -69,6 +72,11 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 	}
 	p.Issuer, p.takesPKCE = m.Issuer, slices.Contains(m.Challenges, "S256")
 	p.secretInHeader = !slices.Contains(m.AuthMethods, "client_secret_post")
+	methods := m.IntrospectionAuthMethods
+	if len(methods) == 0 {
+		methods = m.AuthMethods
+	}
+	p.introspectionByForm = slices.Contains(methods, "client_secret_post") && !slices.Contains(methods, "client_secret_basic")
 	p.algorithms = slices.DeleteFunc(m.Algorithms, func(name string) bool { return !slices.Contains(asymmetricAlgorithms, name) })
 	return nil
 }

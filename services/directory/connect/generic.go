@@ -2,21 +2,15 @@ package connect
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
 // generic fetches the user object of an access token from an OAuth 2.0 provider. With an id token,
 // its claims are merged with what the user info endpoint returns.
 func (s *providerLogin) generic(ctx context.Context) (directoryapi.ProviderUser, error) {
-	if s.login.Code == "" && isOfOtherClient(s.tokens.AccessToken, s.provider.ClientID) {
-		return directoryapi.ProviderUser{}, s.otherClientError()
-	}
 	object, raw := map[string]any{}, json.RawMessage("{}")
 	if s.provider.Resource != "" {
 		var err error
@@ -65,24 +59,4 @@ func (s *providerLogin) userObject(ctx context.Context) (map[string]any, json.Ra
 		return s.get(ctx, withQuery(s.provider.Resource, kind, s.tokens.AccessToken.Reveal()), nil)
 	}
 	return s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
-}
-
-// isOfOtherClient reports whether an access token is a JWT that was issued to another client (RFC
-// 9068, section 2.2, and claims in use before it). The provider verifies the token; a token that
-// is no JWT does not say to which client it was issued.
-func isOfOtherClient(token secure.Secret, client string) bool {
-	parts := strings.Split(token.Reveal(), ".")
-	if len(parts) != 3 {
-		return false
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return false
-	}
-	claims, err := decode(payload)
-	if err != nil {
-		return false
-	}
-	named := firstText(claims, "azp", "client_id", "appid")
-	return named != "" && named != client
 }

@@ -10,11 +10,6 @@ import (
 
 // google fetches the user of an access token and checks the hosted domain.
 func (s *providerLogin) google(ctx context.Context) (directoryapi.ProviderUser, error) {
-	if s.login.Code == "" {
-		if err := s.checkOwnToken(ctx); err != nil {
-			return directoryapi.ProviderUser{}, err
-		}
-	}
 	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {
 		return directoryapi.ProviderUser{}, err
@@ -27,17 +22,4 @@ func (s *providerLogin) google(ctx context.Context) (directoryapi.ProviderUser, 
 		return directoryapi.ProviderUser{}, s.providerError("the user does not belong to the hosted domain " + hd)
 	}
 	return s.profile(object, raw)
-}
-
-// checkOwnToken refuses an access token that was issued to another client: otherwise the operator
-// of that client could log in as any of its users (token substitution, confused deputy).
-func (s *providerLogin) checkOwnToken(ctx context.Context) error {
-	info, _, err := s.get(ctx, withQuery(s.provider.TokenInfo, "access_token", s.tokens.AccessToken.Reveal()), nil)
-	if err != nil {
-		return err
-	}
-	if audience := firstText(info, "aud", "audience", "azp", "issued_to"); audience != s.provider.ClientID {
-		return s.otherClientError()
-	}
-	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 )
 
-// linkedin fetches the user of an access token.
+// linkedin fetches the user of an access token, from the user info endpoint of OpenID Connect.
 func (s *providerLogin) linkedin(ctx context.Context) (directoryapi.ProviderUser, error) {
 	object, raw, err := s.get(ctx, s.provider.Resource, bearer(s.tokens.AccessToken))
 	if err != nil {

@@ -132,10 +132,10 @@ func (s *providerLogin) get(
 	if err != nil {
 		return nil, nil, s.callError(err)
 	}
-	if answer.StatusCode/100 != 2 {
-		return nil, nil, s.providerError(statusText(answer.StatusCode))
-	}
 	object, err = decode(body)
+	if answer.StatusCode/100 != 2 {
+		return nil, nil, s.answerError(answer.StatusCode, object)
+	}
 	if err != nil {
 		return nil, nil, s.providerError("it did not answer with a JSON object")
 	}
@@ -144,7 +144,12 @@ func (s *providerLogin) get(
 
 // call sends a GET request and reads the answer.
 func (c *Client) call(ctx context.Context, address string, header func(http.Header)) (*http.Response, []byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	return c.send(ctx, http.MethodGet, address, nil, header)
+}
+
+// send sends a request and reads the answer.
+func (c *Client) send(ctx context.Context, method, address string, in []byte, header func(http.Header)) (*http.Response, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(in))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,9 +195,13 @@ func failureText(err error) string {
 		if refused.Response != nil && refused.Response.StatusCode/100 != 2 {
 			text = statusText(refused.Response.StatusCode)
 		}
-		for _, said := range []string{refused.ErrorCode, refused.ErrorDescription} {
-			if said = printable(said); said != "" {
-				text = strings.TrimPrefix(text+": "+said, ": ")
+		said := []string{refused.ErrorCode, refused.ErrorDescription}
+		if refused.ErrorCode == "" && refused.ErrorDescription == "" {
+			said = []string{ownText(refused.Body)}
+		}
+		for _, part := range said {
+			if part = printable(part); part != "" {
+				text = strings.TrimPrefix(text+": "+part, ": ")
 			}
 		}
 		if text == "" {
@@ -213,6 +222,30 @@ func failureText(err error) string {
 		return "it cannot be reached"
 	}
 	return "its answer makes no sense"
+}
+
+// ownText returns what a provider says of an error in the body of its answer, if it is a JSON
+// object that says something.
+func ownText(body []byte) string {
+	object, _ := decode(body)
+	return textOfError(object)
+}
+
+// textOfError returns what a provider says of an error: by the names of RFC 6749, of RFC 9457, and
+// of GitHub, LinkedIn, Google, Facebook and Twitter.
+func textOfError(object map[string]any) string {
+	inner, _ := object["error"].(map[string]any)
+	if list, _ := object["errors"].([]any); len(list) > 0 {
+		inner, _ = list[0].(map[string]any)
+	}
+	said := firstText(object, "error_description", "message", "detail")
+	if said == "" {
+		said = firstText(inner, "message", "error_description")
+	}
+	if said == "" {
+		said = firstText(object, "error", "title")
+	}
+	return printable(said)
 }
 
 // printable returns a text of a provider on one line, shortened to maxReason.

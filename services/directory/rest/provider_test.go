@@ -87,13 +87,14 @@ func TestProviders(t *testing.T) {
 		"facebook":      social("FaceBook", `,"providerType":"facebook"`),
 		"github":        social("github", `,"scopes":["repo"]`),
 		"linkedin":      social("linkedin", ``),
-		"linkedin_full": social("linkedin", `,"redirectURL":"myapp:/callback"`),
+		"linkedin_full": social("linkedin", `,"redirectURL":"myapp:/callback","scope":["r_liteprofile","r_emailaddress"]`),
 		"twitter":       social("twitter", `,"scope":null,"hd":null`),
 		"generic":       generic(``),
-		"generic_full":  strings.Replace(generic(`,"idField":"items[0].user_id","accessTokenType":"Access_Token","scope":["read"]`), "oauth2", "OAuth", 1),
-		"openid":        social("corp", `,"discoveryUrl":"https://corp.localhost/realms/staff","scope":["openid","email"]`),
-		"saml":          samlProvider(``),
-		"saml_full":     samlProvider(`,"requestSignatureAlgorithm":"rsa-sha1","forceAuthn":"true"`),
+		"generic_full": strings.Replace(generic(`,"idField":"items[0].user_id","accessTokenType":"Access_Token","scope":["read"],
+			"introspectionEndpoint":"https://forge.localhost/introspect","acceptForeignTokens":true`), "oauth2", "OAuth", 1),
+		"openid":    social("corp", `,"discoveryUrl":"https://corp.localhost/realms/staff","scope":["openid","email"]`),
+		"saml":      samlProvider(``),
+		"saml_full": samlProvider(`,"requestSignatureAlgorithm":"rsa-sha1","forceAuthn":"true"`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := b.mirror(name, provider)
@@ -151,6 +152,8 @@ func TestAProviderIsMadeWhollyOrNotAtAll(t *testing.T) {
 		{social("github", `,"hd":"x"`), 2017}, {social("twitter", `,"forceAuthn":false`), 2017},
 
 		{generic(`,"providerType":"ldap"`), 2003}, {generic(`,"providerType":""`), 2000}, {generic(`,"accessTokenType":"mac"`), 2003},
+		{generic(`,"introspectionEndpoint":"http://a/"`), 2006}, {generic(`,"acceptForeignTokens":"perhaps"`), 2004},
+		{google(`,"introspectionEndpoint":"https://a/"`), 2017}, {samlProvider(`,"acceptForeignTokens":false`), 2017},
 		{generic(`,"redirectUri":"https://a/"`), 2017}, {generic(`,"idField":"a..b"`), 2006}, {generic(`,"idField":"` + strings.Repeat("x", 256) + `"`), 2008},
 
 		{samlProvider(`,"requestSignatureAlgorithm":"RSA-MD5"`), 2003}, {samlProvider(`,"forceAuthn":"perhaps"`), 2004}, {samlProvider(`,"scope":[]`), 2017},

@@ -44,6 +44,7 @@ func TestEveryErrorOfTheService(t *testing.T) {
 	filled := b.directory("Filled")
 	copied := b.member(filled, "copied@example.test")
 	b.mirrored(filled)
+	b.Post(creationPolicy(filled), `{"emailDomainWhitelist":["corp.test"]}`).Want(200)
 
 	ann := b.Get(jo + "/linkedAccounts").Want(200).Items()[0]["href"].(string)
 	besideAnn := b.member(b.Get(ann).Want(200).Href("directory"), "beside@example.test")
@@ -101,7 +102,9 @@ func TestEveryErrorOfTheService(t *testing.T) {
 		{"RedirectURIMissing", 400, 6203, "POST", professional + "/accounts", `{"providerData":{"providerId":"linkedin","code":"c"}}`},
 		{"StrengthContradicts", 400, 6400, "POST", strength, `{"minLength":101}`},
 		{"PasswordReused", 400, 6401, "POST", jo, `{"password":"Changeme1!"}`},
-		{"ProviderRefused", 400, 7200, "POST", mirror + "/accounts", `{"providerData":{"providerId":"github","accessToken":"a"}}`},
+		{"ProviderRefused", 400, 7200, "POST", mirror + "/accounts", `{"providerData":{"providerId":"github","code":"c"}}`},
+		{"ProviderOtherClient", 400, 7203, "POST", mirror + "/accounts", `{"providerData":{"providerId":"github","accessToken":"a"}}`},
+		{"OutsideDomains", 400, 7204, "POST", "/v1/accountLinks", ends(copied, jo)},
 		{"MirroredProperty", 400, 7202, "POST", copied, `{"givenName":"Sam"}`},
 		{"DomainBlacklisted", 400, 7205, "POST", strict + "/accounts", `{"email":"x@bad.example.test","password":"Changeme1!"}`},
 		{"DomainNotWhitelisted", 400, 7206, "POST", strict + "/accounts", `{"email":"x@elsewhere.test","password":"Changeme1!"}`},

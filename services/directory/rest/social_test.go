@@ -9,8 +9,9 @@ func TestSocialLoginsAreChecked(t *testing.T) {
 	b := newBench(t)
 	cloud := b.directory("Cloud") + "/accounts"
 	directories := map[string]string{
-		"google": b.mirror("Google", google("")) + "/accounts", "facebook": b.mirror("Facebook", social("facebook", "")) + "/accounts",
-		"twitter": b.mirror("Twitter", social("twitter", "")) + "/accounts", "linkedin": b.mirror("LinkedIn", social("linkedin", "")) + "/accounts",
+		"google": b.mirror("Google", google("")) + "/accounts", "github": b.mirror("GitHub", social("github", "")) + "/accounts",
+		"facebook": b.mirror("Facebook", social("facebook", "")) + "/accounts",
+		"twitter":  b.mirror("Twitter", social("twitter", "")) + "/accounts", "linkedin": b.mirror("LinkedIn", social("linkedin", "")) + "/accounts",
 		"linkedin with redirect": b.mirror("LinkedIn 2", social("linkedin", `,"redirectUri":"https://app.localhost/callback"`)) + "/accounts",
 		"forge":                  b.mirror("Forge", generic("")) + "/accounts", "ldap": b.mirror("Staff", ldapProvider("")) + "/accounts",
 	}
@@ -32,19 +33,22 @@ func TestSocialLoginsAreChecked(t *testing.T) {
 		{"google", `{"providerId":"facebook","accessToken":"a"}`, 2014},
 		{"google", `{"providerId":"native","accessToken":"a"}`, 2014},
 		{"ldap", `{"providerId":"ldap","accessToken":"a"}`, 2014},
-		{"google", `{"providerId":"google","accessToken":"a"}`, 7200},
+		// No provider can be asked for anything here, so that each access token may be that of another client.
+		{"google", `{"providerId":"google","accessToken":"a"}`, 7203},
 		{"google", `{"providerId":"Google","code":"c"}`, 7200},
 		{"google", `{"providerId":"google","code":"c","redirectUri":"https://app.localhost/callback"}`, 7200},
 		{"facebook", `{"providerId":"facebook","code":"c"}`, 2000},
-		{"facebook", `{"providerId":"facebook","accessToken":"a"}`, 7200},
+		{"facebook", `{"providerId":"facebook","accessToken":"a"}`, 7203},
 		{"twitter", `{"providerId":"twitter","accessToken":"a"}`, 2000},
 		{"twitter", `{"providerId":"twitter","accessTokenSecret":"s"}`, 2000},
 		{"twitter", `{"providerId":"twitter","accessToken":"a","accessTokenSecret":"s"}`, 7200},
 		{"linkedin", `{"providerId":"linkedin","code":"c"}`, 6203},
 		{"linkedin", `{"providerId":"linkedin","code":"c","redirectUri":"https://app.localhost/callback"}`, 7200},
-		{"linkedin", `{"providerId":"linkedin","accessToken":"a"}`, 7200},
+		{"linkedin", `{"providerId":"linkedin","accessToken":"a"}`, 7203},
 		{"linkedin with redirect", `{"providerId":"linkedin","code":"c"}`, 7200},
 		{"forge", `{"providerId":"forge","code":"c"}`, 7200},
+		{"forge", `{"providerId":"forge","accessToken":"a"}`, 7203},
+		{"github", `{"providerId":"github","code":"c"}`, 7200},
 	} {
 		b.Post(directories[c.at], `{"providerData":`+c.data+`}`).WantError(400, c.code)
 	}

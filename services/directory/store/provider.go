@@ -44,6 +44,8 @@ type ProviderSettings struct {
 	AuthorizationEndpoint      *string  `json:"authorizationEndpoint,omitempty"`
 	TokenEndpoint              *string  `json:"tokenEndpoint,omitempty"`
 	ResourceEndpoint           *string  `json:"resourceEndpoint,omitempty"`
+	IntrospectionEndpoint      *string  `json:"introspectionEndpoint,omitempty"`
+	AcceptForeignTokens        *bool    `json:"acceptForeignTokens,omitempty"`
 	DiscoveryURL               *string  `json:"discoveryUrl,omitempty"`
 	IDField                    *string  `json:"idField,omitempty"`
 	AccessTokenType            *string  `json:"accessTokenType,omitempty"`
