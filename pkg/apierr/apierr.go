@@ -12,6 +12,7 @@ package apierr
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,13 +106,18 @@ func IsLoginRefusal(err error) bool {
 	return ok && e.Code >= WrongPassword.Code && e.Code <= OrganizationDisabled.Code
 }
 
-// From returns the *Error that err wraps, Internal for any other error, and nil for nil.
+// From returns the *Error that err wraps, Internal for any other error, and nil for nil. Work that has
+// taken longer than its context allows is Unavailable, because the request can be repeated: the
+// database or a peer hangs.
 func From(err error) *Error {
 	if err == nil {
 		return nil
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Unavailable.Because("the request took longer than it may; repeat it later").WithRetryAfter(time.Second)
 	}
 	return Internal
 }

@@ -1,6 +1,7 @@
 package apierr
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,19 @@ func TestAnErrorKeepsItsIdentityThroughWrappingAndJSON(t *testing.T) {
 func TestAnythingElseIsInternal(t *testing.T) {
 	if From(errors.New("a secret detail")) != Internal || From(nil) != nil {
 		t.Fatal("From lets an unknown error out")
+	}
+}
+
+// The database or a peer hangs: the client repeats the request.
+func TestWorkThatTakesTooLongIsUnavailable(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	<-ctx.Done()
+	if refusal := From(fmt.Errorf("read an account: %w", ctx.Err())); refusal.Status != 503 || refusal.RetryAfter == 0 {
+		t.Fatalf("a deadline that has passed is %+v", refusal)
+	}
+	if own := From(errors.Join(NotFound, ctx.Err())); own.Status != 404 {
+		t.Fatalf("an error of the catalogue becomes %+v", own)
 	}
 }
 

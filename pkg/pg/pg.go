@@ -266,8 +266,11 @@ func Error(err error) error {
 		case failure.Code == "54000": // an index entry is too large
 			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
 		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"),
-			strings.HasPrefix(failure.Code, "53"), // disk full, out of memory, too many connections
-			failure.Code == "25006":               // a standby
+			strings.HasPrefix(failure.Code, "53"),            // disk full, out of memory, too many connections
+			failure.Code == "57014",                          // statement_timeout, or the request was given up
+			failure.Code == "55P03",                          // lock_timeout
+			failure.Code == "40001", failure.Code == "40P01", // serialization failure and deadlock, also when repeated (tx.go)
+			failure.Code == "25006": // a standby
 			return unavailable(err)
 		}
 		return err

@@ -113,11 +113,16 @@ func TestErrorsAreThoseOfTheCatalogue(t *testing.T) {
 	if err := insert(); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a taken value is %v", err)
 	}
-	for code, what := range map[string]string{"53100": "a full disk", "53200": "no memory", "53300": "too many connections", "25006": "a standby"} {
+	for code, what := range map[string]string{"53100": "a full disk", "53200": "no memory", "53300": "too many connections", "25006": "a standby",
+		"57014": "a statement timeout", "55P03": "a lock timeout", "40001": "a serialization failure", "40P01": "a deadlock"} {
 		raise := `DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '` + code + `'; END $$`
 		if _, err := pg.Exec(ctx, db, raise); !errors.Is(err, apierr.Unavailable) {
 			t.Errorf("%s is %v", what, err)
 		}
+	}
+	hangs := `SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(5)`
+	if _, err := pg.Exec(ctx, db, hangs); !errors.Is(err, apierr.Unavailable) || apierr.From(err).RetryAfter == 0 {
+		t.Errorf("a statement that hangs is %v", err)
 	}
 	back := pgtest.Outage(t, url)
 	if _, err := pg.Value[int](ctx, db, `SELECT 1`); !errors.Is(err, apierr.Unavailable) {

@@ -175,10 +175,10 @@ func (r request) state() (text, other *string) {
 	return nil, nil
 }
 
-// validate checks the claims of a request: jti, iat and exp, and whether the application is
+// validate checks the claims of a request: jti, iat, exp and nbf, and whether the application is
 // enabled. Its error goes to the callback of the request.
 func (r request) validate(now time.Time) error {
-	for _, name := range []string{"iss", "sub", "cb_uri", "jti", "iat", "onk", "ash", "sof", "usd", "sp_token", "require_mfa", "exp"} {
+	for _, name := range []string{"iss", "sub", "cb_uri", "jti", "iat", "onk", "ash", "sof", "usd", "sp_token", "require_mfa", "exp", "nbf"} {
 		if raw, given := r.claims[name]; given && (string(bytes.TrimSpace(raw)) == "null" || string(raw) == `""`) {
 			return apierr.ClaimEmpty.Because("the claim %s must not be null or empty", name)
 		}
@@ -191,7 +191,12 @@ func (r request) validate(now time.Time) error {
 		return apierr.ClaimEmpty.Because("the claim iat must be the time in Unix seconds")
 	}
 	expiresAt, hasExpiry := r.timeClaim("exp")
+	notBefore, hasNotBefore := r.timeClaim("nbf")
 	switch {
+	case r.claims["nbf"] != nil && !hasNotBefore:
+		return apierr.ClaimEmpty.Because("the claim nbf must be a time in Unix seconds")
+	case hasNotBefore && notBefore.After(now.Add(clockSkew)):
+		return apierr.TokenFromFuture.Because("the request is not valid yet (nbf)")
 	case issuedAt.After(now.Add(clockSkew)):
 		return apierr.TokenFromFuture.Because("the request was issued in the future")
 	case now.After(issuedAt.Add(maxRequestAge + clockSkew)):

@@ -264,6 +264,8 @@ func TestAnErrorOfARequestGoesToItsCallback(t *testing.T) {
 		"iat too old":     {map[string]any{"iat": now - 661}, apierr.TokenExpired},
 		"exp passed":      {map[string]any{"exp": now - 61}, apierr.TokenExpired},
 		"exp as text":     {map[string]any{"exp": "soon"}, apierr.ClaimEmpty},
+		"nbf to come":     {map[string]any{"nbf": now + 61}, apierr.TokenFromFuture},
+		"nbf as text":     {map[string]any{"nbf": "soon"}, apierr.ClaimEmpty},
 		"no jti":          {map[string]any{"jti": nil}, apierr.ClaimEmpty},
 		"an empty jti":    {map[string]any{"jti": ""}, apierr.ClaimEmpty},
 		"a long jti":      {map[string]any{"jti": strings.Repeat("x", 1025)}, apierr.ClaimEmpty},
@@ -291,6 +293,7 @@ func TestAnErrorOfARequestGoesToItsCallback(t *testing.T) {
 	for what, changes := range map[string]map[string]any{
 		"a fraction of iat": {"iat": float64(now) + 0.5}, "iat within the skew": {"iat": now + 59},
 		"an old iat within the skew": {"iat": now - 659},
+		"nbf within the skew":        {"nbf": now + 59},
 		"exp within the skew":        {"exp": now - 59}, "an empty state": {"state": ""}, "an empty path": {"path": ""},
 		"an unknown claim": {"colour": "red"},
 	} {

@@ -134,8 +134,11 @@ func (s *Service) checkAssertionTimes(claims secure.Claims) (expiresAt time.Time
 		}
 	}
 	now := s.now()
+	notBefore, hasNotBefore := unixTime(claims, "nbf")
 	switch {
-	case issuedAt.After(now.Add(clockSkew)):
+	case claims["nbf"] != nil && !hasNotBefore:
+		return expiresAt, apierr.TokenSignature.Because("the nbf of the assertion is not in Unix seconds")
+	case issuedAt.After(now.Add(clockSkew)) || notBefore.After(now.Add(clockSkew)):
 		return expiresAt, apierr.TokenFromFuture.Because("the assertion was issued in the future")
 	case !now.Before(expiresAt):
 		return expiresAt, apierr.TokenExpired.Because("the assertion has expired; one is good until its exp, and for at most %s", maxAssertionAge)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -183,6 +184,8 @@ func TestAnAssertionIsRefused(t *testing.T) {
 		{"a hosted login that a client claims to be", set("iss", "https://calm-otter.id.localhost"), "", apierr.TokenOtherApplication},
 
 		{"from the future", set("iat", now+61), "", apierr.TokenFromFuture},
+		{"not valid yet", set("nbf", now+61), "", apierr.TokenFromFuture},
+		{"an nbf that is text", set("nbf", "0"), "", apierr.TokenSignature},
 		{"expired", set("exp", now), "", apierr.TokenExpired},
 		{"older than any exp allows", func(_, claims object) { claims["iat"], claims["exp"] = now-600, now+3600 }, "", apierr.TokenExpired},
 		{"old, without exp", func(_, claims object) { claims["iat"] = now - 600; delete(claims, "exp") }, "", apierr.TokenExpired},
@@ -458,4 +461,23 @@ func FuzzAssertion(f *testing.F) {
 			t.Fatalf("%s.%s gives tokens under a secret of nobody", header, claims)
 		}
 	})
+}
+
+// A kid that is no text names no key: the claim iss does not stand in for it.
+func TestAKidThatIsNoTextIsRefused(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	for _, c := range []struct {
+		header object
+		good   bool
+	}{
+		{object{}, true}, {object{"kid": d.Key}, true}, {object{"kid": 7}, false}, {object{"kid": nil}, false},
+		{object{"kid": []string{d.Key}}, false}, {object{"kid": object{"id": d.Key}}, false}, {object{"kid": ""}, false},
+	} {
+		token := signForgedJWT(t, with(c.header, "alg", "HS256"), object{"iss": d.Key}, d.Secret)
+		_, err := d.Service.VerifyJWT(t.Context(), oauthapi.VerifyJWT{Token: token})
+		if c.good && err != nil || !c.good && !errors.Is(err, apierr.TokenSignature) {
+			t.Errorf("the header %v is answered %v", c.header, err)
+		}
+	}
 }

@@ -24,10 +24,11 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 	var key store.APIKey
 	var lookupErr error
 	header, claims, err := secure.ParseJWT(in.Token.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
-		keyID, hasKid := header["kid"].(string)
+		kid, hasKid := header["kid"]
 		if !hasKid {
-			keyID, _ = claims["iss"].(string)
+			kid = claims["iss"]
 		}
+		keyID, _ := kid.(string) // a kid that is no text names no key, whatever iss says
 		if !isAPIKeyID(keyID) {
 			return "", apierr.NotFound
 		}

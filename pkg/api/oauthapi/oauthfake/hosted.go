@@ -27,10 +27,11 @@ func (s *Service) VerifyJWT(ctx context.Context, in oauthapi.VerifyJWT) (oauthap
 	return call(s, "VerifyJWT", func() (out oauthapi.VerifiedJWT, err error) {
 		var name string
 		header, claims, err := secure.ParseJWT(in.Token.Reveal(), func(header map[string]any, claims secure.Claims) (secure.Secret, error) {
-			var named bool
-			if name, named = header["kid"].(string); !named {
-				name, _ = claims["iss"].(string)
+			kid, named := header["kid"]
+			if !named {
+				kid = claims["iss"]
 			}
+			name, _ = kid.(string)
 			if _, ok := s.keys[name]; !ok {
 				return "", apierr.NotFound
 			}
