@@ -114,7 +114,7 @@ func bearer(r e2e.Request, token string) e2e.Request {
 }
 
 var accountAttributes = []string{
-	"createdAt", "email", "emailVerificationStatus", "fullName", "givenName", "href", "middleName", "modifiedAt", "passwordModifiedAt", "status", "surname", "username",
+	"createdAt", "email", "emailVerificationStatus", "fullName", "givenName", "href", "locale", "middleName", "modifiedAt", "passwordModifiedAt", "status", "surname", "username",
 }
 
 func checkPlainAccount(t *testing.T, account e2e.Object, more ...string) {

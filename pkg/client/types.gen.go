@@ -87,6 +87,9 @@ type Account struct {
 	// LinkedAccounts A page of a collection of account resources.
 	LinkedAccounts *AccountCollection `json:"linkedAccounts,omitempty"`
 
+	// Locale Language of the user, a BCP 47 tag, which is answered in its canonical form. Mails are sent in it.
+	Locale *string `json:"locale"`
+
 	// MiddleName Middle name.
 	MiddleName *string `json:"middleName"`
 
@@ -131,6 +134,9 @@ type AccountChange struct {
 
 	// GivenName Given name; the directory's account schema can require it.
 	GivenName *string `json:"givenName,omitempty"`
+
+	// Locale Language of the user, a BCP 47 tag, which is answered in its canonical form. Mails are sent in it.
+	Locale *string `json:"locale,omitempty"`
 
 	// MiddleName Middle name.
 	MiddleName *string `json:"middleName,omitempty"`
@@ -1667,6 +1673,9 @@ type NewAccount struct {
 
 	// GivenName Given name; the directory's account schema can require it.
 	GivenName *string `json:"givenName,omitempty"`
+
+	// Locale Language of the user, a BCP 47 tag, which is answered in its canonical form. Mails are sent in it.
+	Locale *string `json:"locale,omitempty"`
 
 	// MiddleName Middle name.
 	MiddleName *string `json:"middleName,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/locale"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -226,10 +227,24 @@ func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy st
 			errs.Add(err)
 		}
 	}
+	if in.Locale.Present {
+		a.Locale, err = readLocale(in.Locale)
+		errs.Add(err)
+	}
 	errs.Enum(&a.Status, in.Status.NullIsAbsent(isNew), "status", store.AccountStatuses...)
 	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus.NullIsAbsent(isNew), a.EmailVerificationStatus)
 	errs.Add(err)
 	return errs.First()
+}
+
+// readLocale reads the locale of an account (docs/interface/accounts.md#fields), which is kept in its
+// canonical form; nil for null.
+func readLocale(in field.Text) (*string, error) {
+	if in.Null {
+		return nil, nil
+	}
+	tag, err := locale.Canonical("locale", in.Value)
+	return &tag, err
 }
 
 // explainRequired gives the error for a missing member the text for the end user
@@ -371,7 +386,7 @@ func changedProperty(before, after directoryapi.Account) string {
 	for _, property := range []struct{ name, before, after string }{
 		{"username", before.Username, after.Username}, {"email", before.Email, after.Email},
 		{"givenName", orEmpty(before.GivenName), orEmpty(after.GivenName)}, {"middleName", orEmpty(before.MiddleName), orEmpty(after.MiddleName)},
-		{"surname", orEmpty(before.Surname), orEmpty(after.Surname)},
+		{"surname", orEmpty(before.Surname), orEmpty(after.Surname)}, {"locale", orEmpty(before.Locale), orEmpty(after.Locale)},
 		{"emailVerificationStatus", before.EmailVerificationStatus, after.EmailVerificationStatus},
 		{"emailVerificationStatus", strconv.FormatBool(before.EmailAssumed), strconv.FormatBool(after.EmailAssumed)},
 	} {

@@ -176,7 +176,7 @@ func hasVerifiedEmail(a directoryapi.Account) bool {
 func copyOfAccount(a store.LinkCandidate) directoryapi.Account {
 	return directoryapi.Account{
 		TenantID: a.TenantID, DirectoryID: a.TargetID, Username: a.Username, Email: a.Email,
-		GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
+		GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname, Locale: a.Locale,
 		Status: directoryapi.Enabled, EmailVerificationStatus: a.EmailVerificationStatus, EmailAssumed: a.EmailAssumed,
 	}
 }

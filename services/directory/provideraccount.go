@@ -224,6 +224,9 @@ func applyClaims(a *directoryapi.Account, claims providerClaims, isNameFree func
 			*part.to = &part.value
 		}
 	}
+	if a.Locale == nil && claims.locale != "" {
+		a.Locale = &claims.locale
+	}
 	return nil
 }
 

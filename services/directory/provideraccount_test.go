@@ -72,6 +72,9 @@ func TestMappingRulesRunAtEachLogin(t *testing.T) {
 	if got, want := data(a.ID), `{"locale":"en","profile":{"locale":"en"},"first":"Joanna","all":{"list":[1,"x"],"n":1.50}}`; got != want {
 		t.Errorf("the customData is %s, want %s", got, want)
 	}
+	if a.Locale == nil || *a.Locale != "en" {
+		t.Errorf("the locale of the account is %v, want the provider's en", a.Locale)
+	}
 	// What a client keeps beside the mapped keys stays, and so does what the provider does not state this time.
 	if _, err := pg.Exec(t.Context(), db, `UPDATE custom_data SET document = '{"own":1,"profile":{"own":true,"locale":"en"},"locale":"en"}' WHERE tenant_id = $1`, tenant); err != nil {
 		t.Fatal(err)
@@ -79,6 +82,9 @@ func TestMappingRulesRunAtEachLogin(t *testing.T) {
 	b := login(`{"locale":"fr","work":{},"nick":null}`)
 	if b.ID != a.ID || b.Email != "jo@example.test" || b.EmailVerificationStatus != directoryapi.Verified || b.Username != "jojo" || *b.GivenName != "Jo" {
 		t.Errorf("the account is %+v", b)
+	}
+	if b.Locale == nil || *b.Locale != "en" {
+		t.Errorf("the locale of the account is %v, want en, which it had", b.Locale)
 	}
 	if got, want := data(a.ID), `{"own":1,"profile":{"locale":"fr","own":true},"locale":"fr"}`; got != want {
 		t.Errorf("the customData is %s, want %s", got, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/locale"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -24,6 +25,7 @@ type providerClaims struct {
 	email                                    string
 	emailVerified, emailUnstated             bool
 	username, givenName, middleName, surname string
+	locale                                   string                     // in canonical form; of an account that has none
 	customData                               []mappedValue              // values of mapping rules for the customData of the account
 	providerData                             map[string]json.RawMessage // what the provider data of the account show
 }
@@ -45,6 +47,7 @@ func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerC
 			return claims, err
 		}
 		claims.providerData["userInfo"], source = text, userInfoSource(object)
+		claims.locale = localeOf(object)
 	}
 	claims.applyMappingRules(p.Rules, source, in)
 	claims.sanitize()
@@ -58,6 +61,17 @@ func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerC
 			p.ProviderID, maxExternalID)
 	}
 	return claims, checkMirrorDomain(p.RegistrationPolicy, claims.email)
+}
+
+// localeOf returns the claim locale of a user (OpenID Connect Core 1.0, section 5.1) in canonical form, or
+// "". Some providers write it with an underscore.
+func localeOf(userInfo map[string]any) string {
+	text, _ := userInfo["locale"].(string)
+	tag, err := locale.Canonical("locale", strings.ReplaceAll(text, "_", "-"))
+	if err != nil {
+		return ""
+	}
+	return tag
 }
 
 // maxExternalID is the longest id of a user at a provider, in bytes: the column is indexed.

@@ -8,7 +8,10 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/locale"
 )
 
 // errStoreNotAllowed is the error for a registration in an account store of the user's choice:
@@ -45,9 +48,12 @@ func (p *PageAPI) register(
 	if where != accountStoreOf(p.flow) && !p.isOrganization(named) {
 		return PageResult{}, errStoreNotAllowed
 	}
+	if language := locale.OfHeader(caller.From(ctx).AcceptLanguage); language != "" && !in.Locale.Given() {
+		in.Locale = field.Some(language) // that of the page
+	}
 	account, err := p.svc.peers.Application.Register(ctx, applicationapi.Register{LoginTarget: where, Account: in})
 	if errors.Is(err, apierr.Exists) {
-		return p.svc.mailOwnerOfTakenEmail(ctx, where, in.Email.Or(""), err)
+		return p.svc.mailOwnerOfTakenEmail(ctx, where, in, err)
 	}
 	if err != nil {
 		return PageResult{}, err

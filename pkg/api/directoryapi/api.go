@@ -238,6 +238,7 @@ type Account struct {
 	GivenName               *string    `json:"givenName"`
 	MiddleName              *string    `json:"middleName"`
 	Surname                 *string    `json:"surname"`
+	Locale                  *string    `json:"locale"`                  // BCP 47, in its canonical form
 	Status                  string     `json:"status"`                  // Enabled, Disabled, Unverified or Locked
 	EmailVerificationStatus string     `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
 	EmailAssumed            bool       `json:"emailAssumed,omitempty"`  // VERIFIED as the provider makes no statement about the email
@@ -273,6 +274,7 @@ type NewAccount struct {
 	GivenName  field.Text        `json:"givenName,omitzero"`
 	MiddleName field.Text        `json:"middleName,omitzero"`
 	Surname    field.Text        `json:"surname,omitzero"`
+	Locale     field.Text        `json:"locale,omitzero"`
 	Status     field.Text        `json:"status,omitzero"`
 	CustomData customdata.Change `json:"customData,omitzero"`
 	// EmailVerificationStatus is set by an administrator, never by a user who registers.

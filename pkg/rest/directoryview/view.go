@@ -22,6 +22,7 @@ type AccountAttributes struct {
 	FullName                string     `json:"fullName"`
 	Status                  string     `json:"status"`
 	EmailVerificationStatus string     `json:"emailVerificationStatus"`
+	Locale                  *string    `json:"locale"`
 }
 
 // Attributes renders the plain attributes of an account.
@@ -30,7 +31,7 @@ func Attributes(base href.Base, a directoryapi.Account) AccountAttributes {
 		Head:               rest.NewHead(base.To("accounts", a.ID), a.CreatedAt, a.ModifiedAt),
 		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
 		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
-		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus,
+		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus, Locale: a.Locale,
 	}
 }
 

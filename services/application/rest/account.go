@@ -14,6 +14,7 @@ var accountAttributes = list.Spec{
 	"givenName":  {},
 	"middleName": {},
 	"surname":    {},
+	"locale":     {},
 	"status": {Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified,
 		directoryapi.Locked}},
 	"createdAt":          {Kind: list.Time},

@@ -177,6 +177,36 @@ func TestAccountLimits(t *testing.T) {
 	b.Post(staff+"/accounts", account(fmt.Sprintf(`"givenName":%q,"middleName":%q,"surname":%q`, long, long, long))).Want(201)
 }
 
+func TestTheLocaleOfAnAccount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	accounts := b.directory("Staff") + "/accounts"
+	jo := b.Post(accounts, `{"email":"jo@example.test","password":"Changeme1!","locale":"DE-at"}`).Want(201)
+	if got := jo.Object()["locale"]; got != "de-AT" {
+		t.Errorf("the locale DE-at became %v, want de-AT", got)
+	}
+	al := b.Post(accounts, `{"email":"al@example.test","password":"Changeme1!"}`).Want(201)
+	if got, has := al.Object()["locale"]; got != nil || !has {
+		t.Errorf("the locale of an account without one is %v, want null", got)
+	}
+	if got := b.found(accounts + "?locale=de-at"); got != "jo@example.test" {
+		t.Errorf("the search for a locale finds %q, want jo@example.test", got)
+	}
+	if got := b.found(accounts + "?orderBy=locale"); got != "jo@example.test al@example.test" {
+		t.Errorf("the accounts by their locales are %q, want the one without a locale last", got)
+	}
+	for _, bad := range []string{`""`, `"german"`, `"de_AT"`, `"de-DE-u-co-phonebk-attr-foo-bar-baz-qux"`, `"\u0064e\u0000"`} {
+		b.Post(jo.Href(), `{"locale":`+bad+`}`).WantError(400, 2006)
+	}
+	b.Post(jo.Href(), `{"locale":1}`).WantError(400, 2004)
+	if got := b.Post(jo.Href(), `{"givenName":"Jo"}`).Want(200).Object()["locale"]; got != "de-AT" {
+		t.Errorf("the locale after another change is %v, want de-AT", got)
+	}
+	if got := b.Post(jo.Href(), `{"locale":null}`).Want(200).Object()["locale"]; got != nil {
+		t.Errorf("the locale after null is %v, want null", got)
+	}
+}
+
 func TestUserNamesAndEmailsHaveOneForm(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

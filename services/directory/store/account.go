@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname, a.status,
+const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname, a.locale, a.status,
 	a.email_verification_status, a.email_assumed, a.verification_sealed, a.password_modified_at, a.owner, a.created_at, a.modified_at`
 
 // accountsWithDirectory are the accounts of existing directories, a, with their directories, d. A
@@ -35,6 +35,7 @@ var Accounts = list.Spec{
 	"status":     {Column: "a.status", Kind: list.Enum, Values: AccountStatuses, Counted: "c.status"},
 	"emailVerificationStatus": {Column: "a.email_verification_status", Kind: list.Enum, NoFind: true,
 		Values: []string{directoryapi.Unknown, directoryapi.Unverified, directoryapi.Verified}},
+	"locale":             {Column: "a.locale"},
 	"createdAt":          {Column: "a.created_at", Kind: list.Time},
 	"modifiedAt":         {Column: "a.modified_at", Kind: list.Time},
 	"passwordModifiedAt": {Column: "a.password_modified_at", Kind: list.Time},
@@ -161,7 +162,7 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
 		)
 		INSERT INTO accounts (`+accountRowColumns+`)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27
 		FROM directory`, accountRow(a, passwordHash, v)...)
 	return nil
 }
@@ -170,7 +171,7 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 const accountRowColumns = `tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded, ` +
 	`middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status, ` +
 	`email_assumed, verification_digest, verification_sealed, verification_expires_at, password_hash, ` +
-	`password_modified_at, owner, created_at, modified_at`
+	`password_modified_at, owner, created_at, modified_at, locale`
 
 func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerification) []any {
 	if v == nil {
@@ -180,7 +181,7 @@ func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerificatio
 	return []any{
 		a.TenantID, a.ID, a.DirectoryID, a.Username, s.username, a.Email, s.email, a.GivenName, s.givenName,
 		a.MiddleName, s.middleName, a.Surname, s.surname, s.fullName, a.Status, s.all, a.EmailVerificationStatus,
-		a.EmailAssumed, v.Digest, v.Sealed, v.ExpiresAt, passwordHash, a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt,
+		a.EmailAssumed, v.Digest, v.Sealed, v.ExpiresAt, passwordHash, a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt, a.Locale,
 	}
 }
 
@@ -221,13 +222,13 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
 		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
-		email_assumed = $20, verification_digest = CASE WHEN $19 THEN NULL ELSE verification_digest END,
+		email_assumed = $20, locale = $21, verification_digest = CASE WHEN $19 THEN NULL ELSE verification_digest END,
 		verification_sealed = CASE WHEN $19 THEN NULL ELSE verification_sealed END
 		WHERE tenant_id = $1 AND id = $2`,
 		a.TenantID, a.ID, a.Username, s.username, a.Email, s.email,
 		a.GivenName, s.givenName, a.MiddleName, s.middleName, a.Surname, s.surname,
 		s.fullName, s.all, a.Status, a.EmailVerificationStatus, a.PasswordModifiedAt, a.ModifiedAt, a.VerificationSealed == nil,
-		a.EmailAssumed && a.EmailVerificationStatus == directoryapi.Verified)
+		a.EmailAssumed && a.EmailVerificationStatus == directoryapi.Verified, a.Locale)
 	if err != nil || before.Status == a.Status {
 		return err
 	}

@@ -122,6 +122,8 @@ func TestSearchesUseTheirIndex(t *testing.T) {
 		"orderBy=givenName+desc":          "accounts_by_given_name",
 		"orderBy=middleName":              "accounts_by_middle_name",
 		"orderBy=surname":                 "accounts_by_surname",
+		"locale=de-AT":                    "accounts_by_locale",
+		"orderBy=locale":                  "accounts_by_locale",
 		"orderBy=fullName":                "accounts_by_full_name",
 		"orderBy=status+desc":             "accounts_by_status",
 		"orderBy=emailVerificationStatus": "accounts_by_verification",

@@ -40,7 +40,7 @@ func (c *clientCall) getRegistration(f *fiber.Ctx) error {
 // registrationFields are the fields that a registration may have, with their labels.
 var registrationFields = map[string]string{
 	"email": "Email", "password": "Password", "givenName": "First Name", "middleName": "Middle Name", "surname": "Last Name",
-	"username": "Username", "customData": "", "organizationNameKey": "",
+	"username": "Username", "locale": "Language", "customData": "", "organizationNameKey": "",
 }
 
 // postRegistration answers POST /register: it registers a user.

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/locale"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -96,6 +97,13 @@ func (d *Service) validate(in directoryapi.CreateAccount) (a account, err error)
 			return a, err
 		}
 	}
+	if in.Account.Locale.Given() {
+		tag, err := locale.Canonical("locale", in.Account.Locale.Value)
+		if err != nil {
+			return a, err
+		}
+		a.Locale = &tag
+	}
 	if a.password, err = validatePassword(in.Account.Password); err != nil {
 		return a, err
 	}
@@ -178,7 +186,7 @@ func accountAttributes(a directoryapi.Account) attributes {
 	return attributes{
 		texts: map[string]string{
 			"username": a.Username, "email": a.Email, "givenName": orEmpty(a.GivenName), "middleName": orEmpty(a.MiddleName),
-			"surname": orEmpty(a.Surname),
+			"surname": orEmpty(a.Surname), "locale": orEmpty(a.Locale),
 		},
 		status: a.Status,
 		times:  map[string]time.Time{"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": changed},
