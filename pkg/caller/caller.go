@@ -15,6 +15,7 @@ import (
 	"hash"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,14 +121,18 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 }
 
 // append encodes the Caller to text: the tenant and the account, the length of the address and the
-// address, the length of the key and the key, those of the request id, and the languages.
+// address, the length of the key and the key, the request id and, in a line of their own, the languages. A
+// release that does not know the languages takes them for a part of the request id.
 func (c Caller) append(text []byte) []byte {
 	text = append(append(text, c.Tenant[:]...), c.Account[:]...)
 	address := c.Address.AsSlice()
 	text = append(append(text, byte(len(address))), address...)
 	text = append(binary.AppendUvarint(text, uint64(len(c.Key))), c.Key...)
-	text = append(binary.AppendUvarint(text, uint64(len(c.RequestID))), c.RequestID...)
-	return append(text, c.AcceptLanguage...)
+	text = append(text, c.RequestID...)
+	if c.AcceptLanguage == "" {
+		return text
+	}
+	return append(append(text, '\n'), c.AcceptLanguage...)
 }
 
 // parse decodes a text of append.
@@ -145,15 +150,14 @@ func parse(text []byte) (c Caller, ok bool) {
 		return Caller{}, false
 	}
 	text = text[length:]
-	for _, member := range []*string{&c.Key, &c.RequestID} {
-		length, size := binary.Uvarint(text)
-		if text = text[max(size, 0):]; size <= 0 || length > uint64(len(text)) {
-			return Caller{}, false
-		}
-		*member, text = string(text[:length]), text[length:]
+	key, size := binary.Uvarint(text)
+	if text = text[max(size, 0):]; size <= 0 || key > uint64(len(text)) {
+		return Caller{}, false
 	}
-	c.AcceptLanguage = string(text)
-	return c, true
+	var found bool
+	c.Key = string(text[:key])
+	c.RequestID, c.AcceptLanguage, found = strings.Cut(string(text[key:]), "\n")
+	return c, !found || c.AcceptLanguage != ""
 }
 
 // encoding is strict, so that each value has one encoding.
