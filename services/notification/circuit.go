@@ -107,7 +107,8 @@ func (c *mailSender) connectTenantServer(v store.SMTPServer) error {
 	if c.tenant != nil {
 		c.tenant.Close()
 	}
-	c.tenant, err = newSMTPClient(server, c.s.cfg.TenantServerGuard.Dialer(), c.s.cfg.TenantServerGuard, tenantServerTimeout)
+	c.tenant, err = newSMTPClient(server, c.s.cfg.TenantServerGuard.Dialer(), c.s.cfg.TenantServerGuard, tenantServerTimeout,
+		c.s.heloName())
 	return err
 }
 

@@ -27,7 +27,7 @@ func (s *Service) mailChannel() *channel {
 		kind: store.Mail, name: "mail", workers: s.cfg.Senders, timeout: s.cfg.Timeout, wake: make(chan struct{}, 1),
 		skipped: s.tenantServerLimit.skip,
 		newSender: func() (sender, error) {
-			own, err := newSMTPClient(s.cfg.MailServer, &net.Dialer{}, s.cfg.TenantServerGuard, s.cfg.Timeout)
+			own, err := newSMTPClient(s.cfg.MailServer, &net.Dialer{}, s.cfg.TenantServerGuard, s.cfg.Timeout, s.heloName())
 			return &mailSender{s: s, deployment: own}, err
 		},
 		backoff:  mailBackoff,

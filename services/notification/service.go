@@ -40,6 +40,7 @@ type Config struct {
 	FromNamed         bool           // From.Name was configured; else mails name the application or the directory
 	Senders           int            // mails sent at once
 	Timeout           time.Duration  // of one attempt to send a mail
+	HeloName          string         // host name for EHLO; empty: that of the base address
 
 	SMSProvider SMSProvider // of the deployment
 	SMSSenders  int         // text messages sent at once

@@ -27,6 +27,7 @@ type smtpClient struct {
 	dialer  *net.Dialer
 	guard   outbound.Guard // has the certificate authorities that are trusted
 	timeout time.Duration
+	helo    string         // the name for EHLO
 	client  *gomail.Client // writes the mails; Dial opens the session (smtpdial.go)
 	session *smtp.Client   // nil: no connection
 
@@ -65,14 +66,14 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 }
 
 // newSMTPClient makes a client of a mail server, which connects by the dialer when it sends its
-// first mail. The timeout bounds each step of the protocol.
-func newSMTPClient(server MailServer, dialer *net.Dialer, guard outbound.Guard, timeout time.Duration) (*smtpClient, error) {
+// first mail and greets the server with the name helo. The timeout bounds each step of the protocol.
+func newSMTPClient(server MailServer, dialer *net.Dialer, guard outbound.Guard, timeout time.Duration, helo string) (*smtpClient, error) {
 	client, err := gomail.NewClient(server.Host, gomail.WithPort(server.Port), gomail.WithTimeout(timeout),
 		gomail.WithoutNoop(), gomail.WithoutRset())
 	if err != nil {
 		return nil, fmt.Errorf("make an SMTP client: %w", err)
 	}
-	return &smtpClient{server: server, dialer: dialer, guard: guard, timeout: timeout, client: client}, nil
+	return &smtpClient{server: server, dialer: dialer, guard: guard, timeout: timeout, helo: helo, client: client}, nil
 }
 
 // Send sends one mail, and connects first where there is no connection. errUnavailable means

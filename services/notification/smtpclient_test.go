@@ -111,7 +111,7 @@ func TestAnEndlessAnswerOfAMailServerIsNotRead(t *testing.T) {
 	for at, want := range map[string]error{"": errServerOutputTooLong, "EHLO": errServerOutputTooLong, "MAIL": errUnavailable, "DATA": errConnectionBroken} {
 		t.Run("to "+at, func(t *testing.T) {
 			said := make(chan int, 1)
-			c, err := newSMTPClient(babble(t, at, said), &net.Dialer{}, outbound.Guard{}, 30*time.Second)
+			c, err := newSMTPClient(babble(t, at, said), &net.Dialer{}, outbound.Guard{}, 30*time.Second, "localhost")
 			if err != nil {
 				t.Fatal(err)
 			}

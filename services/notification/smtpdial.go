@@ -1,14 +1,15 @@
 package notification
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/textproto"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func (c *smtpClient) connect(ctx context.Context) (*smtp.Client, error) {
 	if err != nil {
 		return nil, stepError(errUnreachable, err)
 	}
-	if err := session.Hello(localName()); err != nil {
+	if err := session.Hello(c.helo); err != nil {
 		return nil, stepError(errUnreachable, err)
 	}
 	return session, nil
@@ -130,12 +131,18 @@ func hasWord(list, word string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(offered string) bool { return strings.EqualFold(offered, word) })
 }
 
-// localName is the host name for EHLO.
-func localName() string {
-	if name, err := os.Hostname(); err == nil {
-		return name
+// heloName is the name for EHLO (RFC 5321, section 4.1.1.1): the configured one, else the host of the base
+// address. An IP address is written as an address literal.
+func (s *Service) heloName() string {
+	name := cmp.Or(s.cfg.HeloName, s.base.Hostname())
+	address, err := netip.ParseAddr(name)
+	switch {
+	case err != nil:
+		return asciiHost(name)
+	case address.Is6():
+		return "[IPv6:" + name + "]"
 	}
-	return "localhost"
+	return "[" + name + "]"
 }
 
 // stepError joins the step that failed and its cause, without the text of the server's reply,

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/doorward/doorward/pkg/deployment"
@@ -26,6 +27,8 @@ type Config struct {
 
 	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"SMTP server that sends all mail, smtp://[user:password@]host:port"`
 	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
+	Helo    string        `env:"DOORWARD_SMTP_HELO" help:"host name with which this deployment greets mail servers (EHLO), by default that"`
+	_       env.More      `help:"of DOORWARD_BASE_URL"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process sends at once"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"timeout of sending one mail"`
 
@@ -37,6 +40,9 @@ type Config struct {
 	LeaseTime time.Duration
 }
 
+// hostName matches a host name in ASCII, or an IP address.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:-]{0,253}[A-Za-z0-9])?$`)
+
 // sending returns the part of the configuration that says through what mails and text
 // messages are sent.
 func (c Config) sending(common deployment.Common) (cfg notification.Config, err error) {
@@ -47,6 +53,9 @@ func (c Config) sending(common deployment.Common) (cfg notification.Config, err 
 		return cfg, err
 	}
 	cfg.FromNamed = c.Sender.Name != ""
+	if cfg.HeloName = c.Helo; cfg.HeloName != "" && !hostName.MatchString(cfg.HeloName) {
+		return cfg, fmt.Errorf("DOORWARD_SMTP_HELO is %q, which is not a host name", c.Helo)
+	}
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
 	}

@@ -16,7 +16,8 @@ import (
 // Message is a mail as a mail program reads it.
 type Message struct {
 	EnvelopeFrom, EnvelopeTo string
-	Secured                  bool // it came over TLS
+	Helo                     string // with which the client greeted
+	Secured                  bool   // it came over TLS
 	Raw                      string
 	Header                   mail.Header
 	Subject                  string // decoded

@@ -202,7 +202,7 @@ func (s *session) Data(r io.Reader) error {
 	if !s.unicode && !isASCII(s.from+s.to+m.Raw) {
 		return Answer(554, [3]int{5, 6, 7}, "SMTPUTF8 was not asked for")
 	}
-	m.EnvelopeFrom, m.EnvelopeTo, m.Secured = s.from, s.to, secured
+	m.EnvelopeFrom, m.EnvelopeTo, m.Secured, m.Helo = s.from, s.to, secured, s.conn.Hostname()
 	answer := s.server.now().Data
 	s.server.take(m)
 	if answer != nil {

@@ -150,6 +150,9 @@ DOORWARD_CLIENT_API_SUFFIX: {{ $v.clientApiSuffix | quote }}
 DOORWARD_MAIL_FROM: {{ $v.mail.from | quote }}
 DOORWARD_MAIL_FROM_NAME: {{ $v.mail.fromName | quote }}
 {{- end }}
+{{- if and (eq .process "notification") $v.mail.helo }}
+DOORWARD_SMTP_HELO: {{ $v.mail.helo | quote }}
+{{- end }}
 {{- if has .process (list "directory" "notification" "idsite") }}
 DOORWARD_OUTBOUND_PRIVATE_NETWORKS: {{ join "," $v.outbound.privateNetworks | quote }}
 {{- end }}
