@@ -61,8 +61,8 @@ func noVerification(err error) error {
 var errUnknownLogin = apierr.NoSuchResource.Because("the user name or email does not match a known resource: no account of it is in the " +
 	"account stores") // clients compare the first half
 
-// RequestVerification replaces the verification token of the account of a login and sends its mail
-// (resend). No mail is sent for an email that is verified already, nor beyond the rate limit of
+// RequestVerification sends the verification mail of the account of a login again (resend), with the
+// same token where that is unused and has not ended: the links of earlier mails keep working. No mail is sent for an email that is verified already, nor beyond the rate limit of
 // anonymous requests (maillimit.go, docs/interface/accounts.md#email-verification). It returns
 // errUnknownLogin and apierr.VerificationDisabled.
 func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
@@ -92,18 +92,29 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 				return err
 			}
 		}
-		_, verification := s.newVerification(a.ID)
-		if err := tx.SetVerification(ctx, in.Tenant, a.ID, verification); err != nil {
+		sealed, err := s.renewVerification(ctx, tx, a)
+		if err != nil {
 			return err
 		}
 		return tx.Emit(ctx, events.VerificationRequested{
-			Tenant: in.Tenant, Account: a.ID, Directory: a.DirectoryID, Application: in.Application, Token: verification.Sealed,
+			Tenant: in.Tenant, Account: a.ID, Directory: a.DirectoryID, Application: in.Application, Token: sealed,
 		})
 	})
 	if errors.Is(err, apierr.NotFound) {
 		err = errUnknownLogin // deleted meanwhile
 	}
 	return directoryapi.Empty{}, err
+}
+
+// renewVerification begins the lifetime of an account's verification token anew, or makes a new token
+// where that was used or has ended, and returns the sealed token.
+func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directoryapi.Account) ([]byte, error) {
+	_, made := s.newVerification(a.ID)
+	sealed, err := tx.RenewVerification(ctx, a.TenantID, a.ID, s.now(), *made.ExpiresAt)
+	if !errors.Is(err, apierr.NotFound) {
+		return sealed, err
+	}
+	return made.Sealed, tx.SetVerification(ctx, a.TenantID, a.ID, made)
 }
 
 // newVerification makes a verification token for an account, and what is stored of it.

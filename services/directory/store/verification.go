@@ -22,6 +22,14 @@ func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *Ema
 		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)
 }
 
+// RenewVerification sets when the pending verification token of an account expires, and returns the
+// sealed token, or apierr.NotFound where none is pending.
+func (tx *Tx) RenewVerification(ctx context.Context, tenant, account id.ID, now, expires time.Time) ([]byte, error) {
+	return pg.Value[[]byte](ctx, tx, `UPDATE accounts SET verification_expires_at = $4
+		WHERE tenant_id = $1 AND id = $2 AND verification_digest IS NOT NULL AND verification_expires_at > $3
+		RETURNING verification_sealed`, tenant, account, now, expires)
+}
+
 // VerificationTenant returns the tenant of a verification token, or apierr.NotFound: a mailed link
 // has the token alone.
 func (s *Store) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
@@ -48,9 +56,16 @@ func (tx *Tx) ConsumeVerification(ctx context.Context, tenant id.ID, digest []by
 		return before, err
 	}
 	after := before
-	after.EmailVerificationStatus, after.EmailAssumed, after.ModifiedAt, after.VerificationSealed = directoryapi.Verified, false, now, nil
-	if after.Status == directoryapi.Unverified {
-		after.Status = directoryapi.Enabled
-	}
+	MarkVerified(&after)
+	after.ModifiedAt = now
 	return after, tx.UpdateAccount(ctx, before, after)
+}
+
+// MarkVerified marks the email of an account as verified, which enables an account with the status
+// UNVERIFIED, and makes its verification token void.
+func MarkVerified(a *directoryapi.Account) {
+	a.EmailVerificationStatus, a.EmailAssumed, a.VerificationSealed = directoryapi.Verified, false, nil
+	if a.Status == directoryapi.Unverified {
+		a.Status = directoryapi.Enabled
+	}
 }
