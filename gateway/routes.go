@@ -75,7 +75,7 @@ G-- key     /v1/directories/:id/organizations                        application
 G-- key     /v1/directories/:id/organizationMappings                 application   [organizationAccountStoreMapping]
 -P- public  /v1/directories/:id/saml/sso/post                        idsite        -
 GP- key     /v1/accountCreationPolicies/:id                          directory     accountCreationPolicy
-G-- key     /v1/accountCreationPolicies/:id/{verificationEmailTemplates,verificationSuccessEmailTemplates,welcomeEmailTemplates} directory -
+G-- key     /v1/accountCreationPolicies/:id/{verificationEmailTemplates,verificationSuccessEmailTemplates,welcomeEmailTemplates,existingAccountEmailTemplates} directory -
 GP- key     /v1/passwordPolicies/:id                                 directory     passwordPolicy
 GP- key     /v1/passwordPolicies/:id/strength                        directory     -
 G-- key     /v1/passwordPolicies/:id/{resetEmailTemplates,resetSuccessEmailTemplates} directory -
@@ -189,6 +189,7 @@ directory                       tenant [accounts] [groups] provider customData p
 directory                       [applicationMappings] [organizations] [organizationMappings]
 provider                        agent userInfoMappingRules attributeStatementMappingRules serviceProviderMetadata
 accountCreationPolicy           tenant directory [verificationEmailTemplates] [verificationSuccessEmailTemplates] [welcomeEmailTemplates]
+accountCreationPolicy           [existingAccountEmailTemplates]
 passwordPolicy                  tenant directory strength [resetEmailTemplates] [resetSuccessEmailTemplates]
 schema                          [fields] directory
 group                           tenant directory [accounts] [accountMemberships] customData [applications]

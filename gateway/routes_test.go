@@ -23,7 +23,7 @@ var documentedEndpoints = map[string]string{
 		GET /accounts/1/linkedAccounts, GET /accounts/1/accountLinks, POST /accounts/emailVerificationTokens/1,
 		POST /accountLinks, GET /accountLinks/1, DELETE /accountLinks/1,
 		GET /accountCreationPolicies/1, POST /accountCreationPolicies/1, GET /accountCreationPolicies/1/verificationEmailTemplates,
-		GET /accountCreationPolicies/1/verificationSuccessEmailTemplates, GET /accountCreationPolicies/1/welcomeEmailTemplates,
+		GET /accountCreationPolicies/1/verificationSuccessEmailTemplates, GET /accountCreationPolicies/1/welcomeEmailTemplates, GET /accountCreationPolicies/1/existingAccountEmailTemplates,
 		GET /passwordPolicies/1, POST /passwordPolicies/1, GET /passwordPolicies/1/strength, POST /passwordPolicies/1/strength,
 		GET /passwordPolicies/1/resetEmailTemplates, GET /passwordPolicies/1/resetSuccessEmailTemplates,
 		GET /emailTemplates/1, POST /emailTemplates/1, GET /schemas/1, GET /schemas/1/fields, GET /fields/1, POST /fields/1,

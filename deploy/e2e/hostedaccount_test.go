@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/deploy/e2e"
@@ -29,6 +30,10 @@ func TestAHostedRegistration(t *testing.T) {
 			if len(answer.Body) > 0 {
 				t.Errorf("the answer is %s", answer)
 			}
+		}
+		reminder := client.AwaitMailWith(t, email, "You already have an account")
+		if !strings.Contains(reminder.Text, client.Key.HostURL()+"/passwordReset?sptoken=") || !strings.Contains(reminder.HTML, "<html lang=") {
+			t.Errorf("the mail to the owner of the taken email says:\n%s\n%s", reminder.Text, reminder.HTML)
 		}
 		token, err := client.AwaitMail(t, pending).Sptoken()
 		if err != nil {

@@ -499,6 +499,11 @@ func (c *Client) ListAccountCreationPolicyWelcomeEmailTemplates(ctx context.Cont
 	return all[EmailTemplate](ctx, c, at("accountCreationPolicies", directory, "welcomeEmailTemplates"), query)
 }
 
+// ListAccountCreationPolicyExistingAccountEmailTemplates: List the existing account email templates of an account creation policy.
+func (c *Client) ListAccountCreationPolicyExistingAccountEmailTemplates(ctx context.Context, directory string, query ...url.Values) iter.Seq2[*EmailTemplate, error] {
+	return all[EmailTemplate](ctx, c, at("accountCreationPolicies", directory, "existingAccountEmailTemplates"), query)
+}
+
 // GetPasswordPolicy: Read a password policy.
 func (c *Client) GetPasswordPolicy(ctx context.Context, directory string, query ...url.Values) (*PasswordPolicy, error) {
 	return call[PasswordPolicy](ctx, c, http.MethodGet, at("passwordPolicies", directory), nil, query)

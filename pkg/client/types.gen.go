@@ -171,6 +171,9 @@ type AccountCreationPolicy struct {
 	// EmailDomainWhitelist Domains that are accepted; none means all. `*` stands for any text. Those of a mirror directory bind it: an email outside is refused with 7204.
 	EmailDomainWhitelist []string `json:"emailDomainWhitelist"`
 
+	// ExistingAccountEmailTemplates A page of a collection of email template resources.
+	ExistingAccountEmailTemplates *EmailTemplateCollection `json:"existingAccountEmailTemplates,omitempty"`
+
 	// Href Address of the resource.
 	Href Href `json:"href"`
 
@@ -183,7 +186,7 @@ type AccountCreationPolicy struct {
 	// Tenant The private space of one customer.
 	Tenant *Tenant `json:"tenant,omitempty"`
 
-	// VerificationEmailStatus Whether a new account gets an email that verifies its address.
+	// VerificationEmailStatus Whether a new account gets an email that verifies its address, and who registers again one that says that there is an account.
 	VerificationEmailStatus string `json:"verificationEmailStatus"`
 
 	// VerificationEmailTemplates A page of a collection of email template resources.
@@ -213,7 +216,7 @@ type AccountCreationPolicyChange struct {
 	// RegistrationCustomData Keys of `customData` that users may set when they register themselves, with the Client API or on a hosted page; null means all. Another key is refused with 2015.
 	RegistrationCustomData *[]string `json:"registrationCustomData,omitempty"`
 
-	// VerificationEmailStatus Whether a new account gets an email that verifies its address.
+	// VerificationEmailStatus Whether a new account gets an email that verifies its address, and who registers again one that says that there is an account.
 	VerificationEmailStatus *string `json:"verificationEmailStatus,omitempty"`
 
 	// VerificationSuccessEmailStatus Whether a verified account gets an email that says so.

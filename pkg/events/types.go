@@ -50,6 +50,8 @@ type PasswordResetRequested struct {
 	Directory   id.ID  `json:"directory"`
 	Application id.ID  `json:"application,omitzero"` // through which it was requested, if any
 	Token       []byte `json:"token"`                // sealed reset token
+	// Existing says that somebody tried to register with the email of the account: the mail says so.
+	Existing bool `json:"existing,omitempty"`
 }
 
 // About names the account.
@@ -124,6 +126,18 @@ type ApplicationDeleted struct {
 
 // About names the application.
 func (e ApplicationDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Application }
+
+// FactorChanged says that a second factor was added to an account, or removed from it, which its owner
+// is to hear of by mail.
+type FactorChanged struct {
+	Tenant  id.ID  `json:"tenant"`
+	Account id.ID  `json:"account"`
+	Type    string `json:"type"` // SMS or google-authenticator
+	Removed bool   `json:"removed,omitempty"`
+}
+
+// About names the account.
+func (e FactorChanged) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
 // ChallengeCreated says that a code is to be sent to a phone. Message has the placeholder ${code}
 // for the code; after ExpiresAt the message is not sent.

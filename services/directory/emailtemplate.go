@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/macro"
+	"github.com/doorward/doorward/pkg/mailtext"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -22,7 +23,7 @@ import (
 // URL, which only has to fit into a request).
 const (
 	maxTemplateText = 255
-	maxTemplateBody = 64_000
+	maxTemplateBody = 256_000
 	maxLinkBaseURL  = 2000
 )
 
@@ -75,8 +76,10 @@ func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context
 	}
 }
 
-// withDefaults fills in the deployment's sender and link where the template has none of its own.
+// withDefaults fills in the deployment's sender and link where the template has none of its own, and
+// its texts where no tenant has changed them.
 func (s *Service) withDefaults(t directoryapi.EmailTemplate) directoryapi.EmailTemplate {
+	t = withDefaultTexts(t)
 	if t.FromName == nil {
 		t.FromName = &s.cfg.Sender.Name
 	}
@@ -112,6 +115,7 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 		if t, err = tx.LockTemplate(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
+		t = withDefaultTexts(t)
 		errs := in.applyTexts(&t)
 		s.applyDefaults(&t, in, &errs)
 		if err := errs.First(); err != nil {
@@ -120,6 +124,7 @@ func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChan
 		if err := checkMacros(t); err != nil {
 			return err
 		}
+		t.Unchanged = isDefaultText(t)
 		t.ModifiedAt = s.now()
 		return tx.UpdateTemplate(ctx, t)
 	})
@@ -247,10 +252,12 @@ var linkMacros = []string{"url", "sptoken", "sptokenNameValuePair"}
 // checkMacros refuses a template whose macros are malformed, and one whose mail needs a link but
 // has no macro for it (docs/interface/mail.md#macros).
 func checkMacros(t directoryapi.EmailTemplate) error {
+	needsLink := t.Workflow == directoryapi.Verification || t.Workflow == directoryapi.Reset
 	for _, body := range []struct {
 		name, text string
 		sent       bool
 	}{
+		{"subject", t.Subject, false},
 		{"textBody", t.TextBody, t.MimeType != htmlText},
 		{"htmlBody", t.HTMLBody, t.MimeType != plainText},
 	} {
@@ -259,7 +266,7 @@ func checkMacros(t directoryapi.EmailTemplate) error {
 			return apierr.Format.Because("%s: %s", body.name, err)
 		}
 		hasLink := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(linkMacros, name) })
-		if body.sent && t.Workflow.Page() != "" && !hasLink {
+		if body.sent && needsLink && !hasLink {
 			return apierr.TemplateWithoutLink.Because(
 				"%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}", body.name, t.MimeType)
 		}
@@ -267,42 +274,50 @@ func checkMacros(t directoryapi.EmailTemplate) error {
 	return nil
 }
 
-// templateText is the default text of a workflow's mail.
+// templateText describes the default template of a workflow.
 type templateText struct {
-	workflow                         directoryapi.Workflow
-	name, description, subject, text string
+	workflow          directoryapi.Workflow
+	name, description string
 }
 
-// templateTexts are the default email templates; their names and subjects are those of
-// docs/interface/mail.md#templates. The macros greeting and sender.name have a value for every
-// account. The notification service renders them (services/notification/mail.go).
+// templateTexts are the default email templates; their names are those of
+// docs/interface/mail.md#templates. Their subjects and bodies are the English ones of pkg/mailtext.
 var templateTexts = []templateText{
-	{directoryapi.Verification, "Default Verification Email Template", "Asks a new user to confirm the email address.", "Verify your account",
-		"$!{greeting}\n\nPlease confirm the email address of your account at $!{sender.name} by opening this link:\n\n$!{url}\n\n" +
-			"If you did not register, there is nothing to do.\n"},
+	{directoryapi.Verification, "Default Verification Email Template", "Asks a new user to confirm the email address."},
 	{directoryapi.VerificationSuccess, "Default Verification Success Email Template",
-		"Tells a user that the email address was confirmed.", "Your account has been confirmed",
-		"$!{greeting}\n\nThank you: your email address is confirmed and your account at $!{sender.name} is ready.\n"},
-	{directoryapi.Welcome, "Default Welcome Email Template", "Greets a new user.", "Your registration was successful",
-		"$!{greeting}\n\nWelcome to $!{sender.name}! Your account is ready. Your user name is $!{account.username}.\n"},
-	{directoryapi.Reset, "Default Password Reset Email Template", "Lets a user choose a new password.", "Reset your Password",
-		"$!{greeting}\n\nYou can choose a new password for your account at $!{sender.name} by opening this link:\n\n$!{url}\n\n" +
-			"The link works for $!{passwordPolicy.resetTokenLifetime}. If you did not ask for it, there is nothing to do.\n"},
-	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed.",
-		"Your password has been changed",
-		"$!{greeting}\n\nThe password of your account at $!{sender.name} was changed. If that was not you, please tell us at once.\n"},
+		"Tells a user that the email address was confirmed."},
+	{directoryapi.Welcome, "Default Welcome Email Template", "Greets a new user."},
+	{directoryapi.ExistingAccount, "Default Existing Account Email Template",
+		"Tells a user who registers again that there is an account."},
+	{directoryapi.Reset, "Default Password Reset Email Template", "Lets a user choose a new password."},
+	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed."},
 }
 
 // defaultTemplates returns the templates of a new directory, one for each workflow.
 func defaultTemplates(d directoryapi.Directory, now time.Time) []directoryapi.EmailTemplate {
 	templates := make([]directoryapi.EmailTemplate, 0, len(templateTexts))
 	for _, t := range templateTexts {
-		templates = append(templates, directoryapi.EmailTemplate{
+		templates = append(templates, withDefaultTexts(directoryapi.EmailTemplate{
 			TenantID: d.TenantID, ID: id.New(now), DirectoryID: d.ID, Workflow: t.workflow, Name: t.name, Description: &t.description,
-			Subject: t.subject, MimeType: plainText, TextBody: t.text, HTMLBody: asHTML(t.text), CreatedAt: now, ModifiedAt: now,
-		})
+			Unchanged: true, CreatedAt: now, ModifiedAt: now,
+		}))
 	}
 	return templates
+}
+
+// withDefaultTexts returns a template with the texts of this release, unless a tenant has changed them.
+func withDefaultTexts(t directoryapi.EmailTemplate) directoryapi.EmailTemplate {
+	if t.Unchanged {
+		mail := mailtext.Of("en", string(t.Workflow), false)
+		t.Subject, t.MimeType, t.TextBody, t.HTMLBody = mail.Subject, plainText, mail.Text, asHTML(mail.Text)
+	}
+	return t
+}
+
+// isDefaultText reports whether the texts of a template are those of this release.
+func isDefaultText(t directoryapi.EmailTemplate) bool {
+	builtin := withDefaultTexts(directoryapi.EmailTemplate{Workflow: t.Workflow, Unchanged: true})
+	return t.Subject == builtin.Subject && t.MimeType == builtin.MimeType && t.TextBody == builtin.TextBody && t.HTMLBody == builtin.HTMLBody
 }
 
 // asHTML turns the plain text of a default template into HTML: paragraphs, and links where the
@@ -310,10 +325,7 @@ func defaultTemplates(d directoryapi.Directory, now time.Time) []directoryapi.Em
 func asHTML(text string) string {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		if paragraph == "$!{url}" {
-			paragraph = `<a href="$!{url}">$!{url}</a>`
-		}
-		out.WriteString("<p>" + paragraph + "</p>\n")
+		out.WriteString("<p>" + strings.ReplaceAll(paragraph, "$!{url}", `<a href="$!{url}">$!{url}</a>`) + "</p>\n")
 	}
 	return out.String()
 }

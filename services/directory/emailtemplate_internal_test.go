@@ -1,11 +1,11 @@
 package directory
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/macro"
 )
 
@@ -14,24 +14,23 @@ func TestDefaultMailsReadWellToWhoHasNoName(t *testing.T) {
 	gap := regexp.MustCompile(`[ \n][,.!;]|  `)
 	for _, template := range templateTexts {
 		known := map[string]string{"greeting": "Hello,", "sender.name": "Shop", "account.username": "jo", "url": "https://id.example.test", "passwordPolicy.resetTokenLifetime": "24 hours"}
-		if text := macro.Expand(template.text, known, func(value string) string { return value }); gap.MatchString(text) ||
+		if text := macro.Expand(withDefaultTexts(directoryapi.EmailTemplate{Workflow: template.workflow, Unchanged: true}).TextBody, known, func(value string) string { return value }); gap.MatchString(text) ||
 			!strings.HasPrefix(text, "Hello,\n\n") || !strings.Contains(text, "Shop") {
 			t.Errorf("the mail of %s says:\n%s", template.workflow, text)
 		}
 	}
 }
 
-// The migration that rewrites default bodies writes those that new directories get.
-func TestOlderDirectoriesGetTheDefaultMailsOfNewOnes(t *testing.T) {
-	migration, err := os.ReadFile("store/migrations/20261122002500_default_mail_texts.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+// The texts of an earlier release are stored, and are not shown where no tenant has changed them.
+func TestAnUnchangedTemplateHasTheTextsOfThisRelease(t *testing.T) {
 	for _, template := range templateTexts {
-		for _, body := range []string{template.text, asHTML(template.text)} {
-			if literal := "E'" + strings.ReplaceAll(body, "\n", `\n`) + "'"; !strings.Contains(string(migration), literal) {
-				t.Errorf("the migration lacks %s", literal)
-			}
+		stored := directoryapi.EmailTemplate{Workflow: template.workflow, Unchanged: true, Subject: "old", TextBody: "old", HTMLBody: "old", MimeType: "text/html"}
+		if shown := withDefaultTexts(stored); !isDefaultText(shown) || shown.TextBody == "old" {
+			t.Errorf("the unchanged template of %s shows %+v", template.workflow, shown)
+		}
+		stored.Unchanged = false
+		if shown := withDefaultTexts(stored); isDefaultText(shown) || shown != stored {
+			t.Errorf("the changed template of %s shows %+v", template.workflow, shown)
 		}
 	}
 }

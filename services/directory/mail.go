@@ -27,6 +27,10 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 	if mail.Directory, err = s.store.Directory(ctx, at.Tenant, at.ID); err != nil {
 		return mail, err
 	}
+	if in.Workflow == directoryapi.FactorAdded || in.Workflow == directoryapi.FactorRemoved {
+		mail.Template = directoryapi.EmailTemplate{TenantID: in.Tenant, Workflow: in.Workflow, Unchanged: true}
+		return mail, nil
+	}
 	on, err := s.isWorkflowEnabled(ctx, at.Tenant, at.ID, in.Workflow)
 	if err != nil {
 		return mail, err
@@ -37,19 +41,19 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 	if mail.Template, err = s.store.Template(ctx, at.Tenant, at.ID, in.Workflow); err != nil {
 		return mail, err
 	}
-	if in.Workflow == directoryapi.Reset {
+	if in.Workflow == directoryapi.Reset || in.Workflow == directoryapi.ExistingAccount {
 		policy, err := s.store.PasswordPolicy(ctx, at.Tenant, at.ID)
 		if err != nil {
 			return mail, err
 		}
 		mail.ResetTokenTTL = policy.ResetTokenTTL
 	}
-	bodies := mail.Template.TextBody + mail.Template.HTMLBody
-	if mail.AccountData, err = customDataValues(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, bodies,
+	texts := mail.Template.Subject + mail.Template.TextBody + mail.Template.HTMLBody
+	if mail.AccountData, err = customDataValues(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, texts,
 		"account.customData."); err != nil {
 		return mail, err
 	}
-	mail.DirectoryData, err = customDataValues(ctx, s.CustomData().Directories, at, bodies, "account.directory.customData.")
+	mail.DirectoryData, err = customDataValues(ctx, s.CustomData().Directories, at, texts, "account.directory.customData.")
 	return mail, err
 }
 
@@ -67,6 +71,7 @@ func (s *Service) isWorkflowEnabled(ctx context.Context, tenant, directory id.ID
 		directoryapi.Verification:        creation.VerificationEmailStatus,
 		directoryapi.VerificationSuccess: creation.VerificationSuccessEmailStatus,
 		directoryapi.Welcome:             creation.WelcomeEmailStatus,
+		directoryapi.ExistingAccount:     creation.VerificationEmailStatus,
 		directoryapi.Reset:               password.ResetEmailStatus,
 		directoryapi.ResetSuccess:        password.ResetSuccessEmailStatus,
 	}

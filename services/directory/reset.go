@@ -29,6 +29,31 @@ var errInvalidResetToken = apierr.NotFound.Because("the password reset token is 
 // their passwords are not stored here. Beyond the rate limit of anonymous requests it creates no
 // token and sends no mail. It returns errUnknownLogin.
 func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
+	return s.requestReset(ctx, in, directoryapi.Reset)
+}
+
+// RemindOfAccount answers a registration with the email of an account (docs/interface/accounts.md#password-reset):
+// an UNVERIFIED one gets its verification mail again, with the same token, another one the mail of the
+// workflow ExistingAccount, with the link to a new password. It returns errUnknownLogin.
+func (s *Service) RemindOfAccount(ctx context.Context, in directoryapi.RequestReset) (directoryapi.Empty, error) {
+	found, err := s.store.FindAccountByLogin(ctx, in.Tenant, in.Stores, in.Login)
+	if errors.Is(err, apierr.NotFound) {
+		return directoryapi.Empty{}, errUnknownLogin
+	}
+	if err != nil {
+		return directoryapi.Empty{}, err
+	}
+	if found.Status == directoryapi.Unverified {
+		return s.RequestVerification(ctx, directoryapi.RequestVerification(in))
+	}
+	_, err = s.requestReset(ctx, in, directoryapi.ExistingAccount)
+	return directoryapi.Empty{}, err
+}
+
+// requestReset creates a reset token and sends it by the mail of a workflow.
+func (s *Service) requestReset(
+	ctx context.Context, in directoryapi.RequestReset, workflow directoryapi.Workflow,
+) (directoryapi.PasswordReset, error) {
 	key, err := s.resetKey(ctx, in.Tenant)
 	if err != nil {
 		return directoryapi.PasswordReset{}, err
@@ -44,9 +69,13 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 	if err != nil {
 		return directoryapi.PasswordReset{}, err
 	}
+	isMailSent, err := s.isWorkflowEnabled(ctx, in.Tenant, found.DirectoryID, workflow)
+	if err != nil {
+		return directoryapi.PasswordReset{}, err
+	}
 	now, jti := s.now(), secure.Token(22)
 	reset := store.PasswordReset{
-		TenantID: in.Tenant, Digest: secure.Digest(jti), AccountID: found.ID, ApplicationID: in.Application,
+		TenantID: in.Tenant, Digest: secure.Digest(jti), AccountID: found.ID, ApplicationID: in.Application, Mailed: in.Anonymous,
 		ExpiresAt: now.Add(time.Duration(policy.ResetTokenTTL) * time.Hour).Truncate(time.Second), CreatedAt: now,
 	}
 	token, err := signReset(reset, jti, key)
@@ -55,7 +84,7 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if in.Anonymous {
-			if may, err := s.allowMail(ctx, tx, in.Tenant, found.ID, directoryapi.Reset); err != nil || !may {
+			if may, err := s.allowMail(ctx, tx, in.Tenant, found.ID, workflow); err != nil || !may {
 				token = ""
 				return err
 			}
@@ -63,12 +92,12 @@ func (s *Service) RequestReset(ctx context.Context, in directoryapi.RequestReset
 		if err := tx.InsertReset(ctx, reset); err != nil {
 			return err
 		}
-		if policy.ResetEmailStatus != directoryapi.Enabled {
+		if !isMailSent {
 			return nil
 		}
 		return tx.Emit(ctx, events.PasswordResetRequested{
 			Tenant: in.Tenant, Account: found.ID, Directory: found.DirectoryID, Application: in.Application,
-			Token: s.ring.Seal(token, events.MailTokenPurpose(found.ID)),
+			Token: s.ring.Seal(token, events.MailTokenPurpose(found.ID)), Existing: workflow == directoryapi.ExistingAccount,
 		})
 	})
 	if errors.Is(err, apierr.NotFound) {
@@ -162,8 +191,9 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 
 // ResetPassword sets the password of the account of a reset token, and invalidates all reset
 // tokens of the account. Of concurrent attempts one succeeds: the others wait for the lock of the
-// account and find no reset. A password that is refused consumes no token. The status of the
-// account stays. The event PasswordChanged revokes tokens and ends sessions
+// account and find no reset. A password that is refused consumes no token. A token that was mailed, and
+// that no API call has returned, proves that the mailbox is the user's: it verifies the email, and enables
+// an UNVERIFIED account. Otherwise the status of the account stays. The event PasswordChanged revokes tokens and ends sessions
 // (docs/interface/accounts.md#password-reset). deleteProvisionedLinkOfUnverified deletes a link that a login
 // has created together with this account.
 func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
@@ -191,8 +221,16 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		if err := deleteProvisionedLinkOfUnverified(ctx, tx, verified.Account); err != nil {
 			return err
 		}
-		if err := s.setPassword(ctx, tx, &verified.Account, password); err != nil {
+		proved := used.Mailed && !hasVerifiedEmail(verified.Account)
+		if err := s.setPassword(ctx, tx, &verified.Account, password, used.Mailed); err != nil {
 			return err
+		}
+		if proved {
+			if err := tx.Emit(ctx, events.AccountVerified{
+				Tenant: in.Tenant, Account: verified.Account.ID, Directory: verified.Account.DirectoryID,
+			}); err != nil {
+				return err
+			}
 		}
 		err = tx.Emit(ctx, events.PasswordChanged{Tenant: in.Tenant, Account: verified.Account.ID, By: events.PasswordByReset})
 		if err != nil || !mailed {
@@ -219,10 +257,15 @@ func deleteProvisionedLinkOfUnverified(ctx context.Context, tx *store.Tx, a dire
 	return tx.DeleteProvisionedLinks(ctx, a)
 }
 
-// setPassword stores the new password of an account that the transaction has locked, and
-// invalidates its reset tokens.
-func (s *Service) setPassword(ctx context.Context, tx *store.Tx, a *directoryapi.Account, password store.NewPassword) error {
+// setPassword stores the new password of an account that the transaction has locked, invalidates its
+// reset tokens and, where the token proves the mailbox, marks its email as verified.
+func (s *Service) setPassword(
+	ctx context.Context, tx *store.Tx, a *directoryapi.Account, password store.NewPassword, isMailboxProved bool,
+) error {
 	before, now := *a, s.now()
+	if isMailboxProved {
+		store.MarkVerified(a)
+	}
 	a.PasswordModifiedAt, a.ModifiedAt = &now, now
 	if err := tx.SetPassword(ctx, a.TenantID, a.ID, password); err != nil {
 		return err

@@ -132,15 +132,11 @@ func (s *Service) signUpMail(ctx context.Context, in directoryapi.MailOf) (direc
 		Account: directoryapi.Account{TenantID: in.Tenant, ID: in.Account, Username: pending.Email, Email: pending.Email,
 			GivenName: pending.GivenName, Surname: pending.Surname},
 		Template: directoryapi.EmailTemplate{
-			TenantID: in.Tenant, Workflow: in.Workflow, MimeType: plainText, Subject: "Confirm your sign-up",
-			TextBody: "$!{greeting}\n\nPlease confirm your email address to complete your sign-up at $!{sender.name}:\n\n$!{url}\n\n" +
-				"If you did not ask for this, you can ignore this mail.\n",
+			TenantID: in.Tenant, Workflow: directoryapi.SigningUp, Unchanged: true,
 		},
 	}
 	if pending.IsInvitation() {
-		mail.Template.Subject = "You are invited as an administrator"
-		mail.Template.TextBody = "Hello,\n\nYou are invited to become an administrator at $!{sender.name}. " +
-			"Choose your password here:\n\n$!{url}\n\nIf you did not expect this, you can ignore this mail.\n"
+		mail.Template.Workflow = directoryapi.Invitation
 	}
 	return mail, nil
 }

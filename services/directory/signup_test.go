@@ -92,7 +92,7 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 		t.Errorf("the token leads to %+v, %v", pending, err)
 	}
 	mail, err := s.Mail(t.Context(), directoryapi.MailOf{Tenant: in.Tenant, Account: in.Account, Workflow: directoryapi.SigningUp})
-	if err != nil || mail.Account.Email != "Owner@Example.test" || mail.Template.TextBody == "" {
+	if err != nil || mail.Account.Email != "Owner@Example.test" || mail.Template.Workflow != directoryapi.SigningUp || !mail.Template.Unchanged {
 		t.Errorf("the mail is %+v, %v", mail, err)
 	}
 	signUp := directoryapi.SignUp{Tenant: in.Tenant, Directory: id.New(now()), Owner: in.Account, Key: "calm-otter",

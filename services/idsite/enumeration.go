@@ -6,6 +6,7 @@ package idsite
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -32,9 +33,11 @@ func (p *PageAPI) RequestPasswordReset(ctx context.Context, application id.ID, l
 
 // mailOwnerOfTakenEmail answers a registration with an email that an account has already. Where
 // the directory verifies email addresses, the answer is that of any registration, and the owner
-// of the account gets a password reset mail. Otherwise a new user would be logged in at once, so
-// that nothing can be hidden: mailOwnerOfTakenEmail returns the refusal.
-func (s *Service) mailOwnerOfTakenEmail(ctx context.Context, where applicationapi.LoginTarget, email string, refusal error) (
+// of the account gets a mail: the verification mail again, or one that says that there is an
+// account, with the ways to sign in and to a new password. Otherwise a new user would be logged in
+// at once, so that nothing can be hidden: mailOwnerOfTakenEmail returns the refusal. It also does
+// for a user name that is taken while the email is not, unless that is somebody's email.
+func (s *Service) mailOwnerOfTakenEmail(ctx context.Context, where applicationapi.LoginTarget, in directoryapi.NewAccount, refusal error) (
 	PageResult, error,
 ) {
 	stores, err := s.peers.Application.LoginDirectories(ctx, where)
@@ -48,11 +51,20 @@ func (s *Service) mailOwnerOfTakenEmail(ctx context.Context, where applicationap
 	if !rules.VerificationEmail {
 		return PageResult{}, refusal
 	}
-	if _, err := s.peers.Application.RequestReset(ctx, applicationapi.LoginName{LoginTarget: where, Login: email}); apierr.From(err) != nil &&
-		apierr.From(err).Status >= 500 {
-		return PageResult{}, err
+	for _, login := range []string{in.Email.Or(""), in.Username.Or("")} {
+		if !strings.Contains(login, "@") {
+			continue
+		}
+		_, err := s.peers.Directory.RemindOfAccount(ctx, directoryapi.RequestReset{
+			Tenant: where.Tenant, Application: where.Application, Login: login, Anonymous: true,
+			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: stores.Default}},
+		})
+		if errors.Is(err, apierr.NoSuchResource) {
+			continue
+		}
+		return PageResult{Pending: true}, err
 	}
-	return PageResult{Pending: true}, nil
+	return PageResult{}, refusal
 }
 
 // responseTimeStep is the multiple to which response times are rounded up, against timing

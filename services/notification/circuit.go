@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/mailtext"
 	"github.com/doorward/doorward/services/notification/store"
 )
 
@@ -155,12 +157,7 @@ func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure
 // circuitAlert is the workflow of the mail that tells the owner of a tenant that the circuit
 // breaker of its server is open. Directories have no email template for it, and the mail
 // always goes through the deployment's server.
-const circuitAlert directoryapi.Workflow = "smtpAlert"
-
-const alertText = "Hello,\n\n" +
-	"your mail server %s, port %d, failed %d times in a row. Until it works again your mails go through the server of this service. " +
-	"It is tried again by itself, less often from time to time; a change of its settings makes it be tried at once.\n\n" +
-	"Please look whether it is running, accepts its username and password, and allows the senders of your email templates.\n"
+const circuitAlert directoryapi.Workflow = mailtext.SMTPAlert
 
 // circuitAlertContent returns the content of that mail, or errObsolete if the circuit breaker
 // was closed or the server was deleted meanwhile.
@@ -180,10 +177,11 @@ func (s *Service) circuitAlertContent(ctx context.Context, d store.Delivery) (ma
 	if err != nil {
 		return content, fmt.Errorf("load the owner: %w", err)
 	}
-	content.Template = directoryapi.EmailTemplate{
-		Workflow: circuitAlert, Subject: "Your mail server does not work", MimeType: "text/plain",
-		TextBody: fmt.Sprintf(alertText, v.Host, v.Port, failureThreshold),
+	content.Template = directoryapi.EmailTemplate{Workflow: circuitAlert, Unchanged: true}
+	content.values = map[string]string{
+		"smtpServer.host": v.Host, "smtpServer.port": strconv.Itoa(v.Port), "smtpServer.failures": strconv.Itoa(failureThreshold),
 	}
+	content.addDefaultTexts()
 	return content, nil
 }
 

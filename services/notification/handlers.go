@@ -21,6 +21,7 @@ func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),
 		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated), events.On(s.signUpRequested),
+		events.On(s.factorChanged),
 	}
 }
 
@@ -52,10 +53,15 @@ func (s *Service) verificationRequested(ctx context.Context, e events.Envelope, 
 	return s.enqueueMails(ctx, e, d, directoryapi.Verification)
 }
 
-// passwordResetRequested adds the mail with the link to set a new password.
+// passwordResetRequested adds the mail with the link to set a new password, also that to the owner of an
+// email with which somebody tried to register.
 func (s *Service) passwordResetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
+	workflow := directoryapi.Reset
+	if event.Existing {
+		workflow = directoryapi.ExistingAccount
+	}
 	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
-	return s.enqueueMails(ctx, e, d, directoryapi.Reset)
+	return s.enqueueMails(ctx, e, d, workflow)
 }
 
 // signUpRequested adds the mail with the link that completes a sign-up of a tenant. An invitation of
@@ -67,6 +73,15 @@ func (s *Service) signUpRequested(ctx context.Context, e events.Envelope, event 
 // passwordReset adds the mail that confirms the new password.
 func (s *Service) passwordReset(ctx context.Context, e events.Envelope, event events.PasswordReset) error {
 	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application}, directoryapi.ResetSuccess)
+}
+
+// factorChanged adds the mail that tells the owner of an account of a second factor that was added or removed.
+func (s *Service) factorChanged(ctx context.Context, e events.Envelope, event events.FactorChanged) error {
+	workflow := directoryapi.FactorAdded
+	if event.Removed {
+		workflow = directoryapi.FactorRemoved
+	}
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, Message: event.Type}, workflow)
 }
 
 // challengeCreated adds the text message with the code of a challenge.
@@ -98,6 +113,7 @@ func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, de
 		}
 		for _, d := range deliveries {
 			d.TenantID, d.ID, d.EventID, d.Kind, d.RequestID, d.Trace, d.CreatedAt = e.Tenant, id.New(now), e.ID, c.kind, e.RequestID, origin, now
+			d.Language = e.Language
 			if err := tx.InsertDelivery(ctx, d); err != nil {
 				return err
 			}

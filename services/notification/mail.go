@@ -14,6 +14,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/macro"
+	"github.com/doorward/doorward/pkg/mailtext"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification/store"
 )
@@ -23,8 +24,11 @@ type mailContent struct {
 	delivery store.Delivery
 	directoryapi.Mail
 	token           secure.Secret     // empty: the mail has no link
+	language        string            // of the macros, and of the mail where it is the deployment's (pkg/mailtext)
 	application     *string           // name of the application, if the mail names one
+	homeURL         *string           // where users of the application begin, if it has that
 	applicationData map[string]string // values of its customData that the template names
+	values          map[string]string // of macros that this kind of mail alone has
 }
 
 // macroValues returns the values of the macros of an email template, sanitized (sanitize.go).
@@ -37,13 +41,14 @@ func (s *Service) macroValues(content mailContent) map[string]string {
 	}
 	// Macros that the default templates use.
 	values["sender.name"] = sanitizeLine(s.senderName(content))
-	values["greeting"] = "Hello,"
-	if content.Account.GivenName != nil && sanitizeName(*content.Account.GivenName) != "" {
-		values["greeting"] = "Hello " + sanitizeName(*content.Account.GivenName) + ","
+	givenName := ""
+	if content.Account.GivenName != nil {
+		givenName = sanitizeName(*content.Account.GivenName)
 	}
+	values["greeting"] = mailtext.Greeting(content.language, givenName)
 	if content.ResetTokenTTL > 0 {
 		values["passwordPolicy.resetTokenTtl"] = strconv.Itoa(content.ResetTokenTTL)
-		values["passwordPolicy.resetTokenLifetime"] = formatHours(content.ResetTokenTTL)
+		values["passwordPolicy.resetTokenLifetime"] = mailtext.Hours(content.language, content.ResetTokenTTL)
 	}
 	for macro, value := range map[string]*string{
 		"account.givenName": content.Account.GivenName, "account.middleName": content.Account.MiddleName,
@@ -55,6 +60,15 @@ func (s *Service) macroValues(content mailContent) map[string]string {
 	}
 	if content.application != nil {
 		values["application.name"] = sanitizeLine(*content.application)
+	}
+	if content.homeURL != nil {
+		values["application.homeUrl"] = sanitizeLine(*content.homeURL)
+	}
+	if content.Account.Locale != nil {
+		values["account.locale"] = *content.Account.Locale
+	}
+	for key, value := range content.values {
+		values[key] = sanitizeLine(value)
 	}
 	for key, value := range content.AccountData {
 		values["account.customData."+key] = sanitizeCustomData(value)
@@ -75,16 +89,9 @@ func (s *Service) macroValues(content mailContent) map[string]string {
 	return values
 }
 
-func formatHours(n int) string {
-	if n == 1 {
-		return "1 hour"
-	}
-	return strconv.Itoa(n) + " hours"
-}
-
 // compose renders the mail from its email template, with the macros of pkg/macro in place of
-// Go's html/template: in the HTML body their values are HTML-escaped (no XSS). Macros are replaced in
-// bodies only, and every header is one line. compose fails for an email address that no mail can be sent to.
+// Go's html/template: in the HTML body their values are HTML-escaped (no XSS), and in the subject, as in
+// every header, they are one line. compose fails for an email address that no mail can be sent to.
 func (s *Service) compose(content mailContent, from fromAddresses, now time.Time) (*gomail.Msg, error) {
 	to, err := parseMailAddress(content.Account.Email)
 	if err != nil {
@@ -94,13 +101,17 @@ func (s *Service) compose(content mailContent, from fromAddresses, now time.Time
 	m.ToMailAddress(to)
 	m.FromMailAddress(&from.author)
 	m.EnvelopeFromMailAddress(&mail.Address{Address: from.envelope})
-	m.Subject(sanitizeLine(content.Template.Subject))
+	values := s.macroValues(content)
+	asIs := func(value string) string { return value }
+	m.Subject(sanitizeLine(macro.Expand(content.Template.Subject, values, asIs)))
 	m.SetMessageIDWithValue(s.messageID(content.delivery))
 	m.SetDateWithValue(now)
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notice comes back
 
-	values := s.macroValues(content)
-	textBody := macro.Expand(content.Template.TextBody, values, func(value string) string { return value })
+	if content.Template.Unchanged {
+		m.SetGenHeader("Content-Language", content.language)
+	}
+	textBody := macro.Expand(content.Template.TextBody, values, asIs)
 	htmlBody := macro.Expand(content.Template.HTMLBody, values, html.EscapeString)
 	switch content.Template.MimeType {
 	case "text/html":

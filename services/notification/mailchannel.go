@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/locale"
 	"github.com/doorward/doorward/pkg/macro"
+	"github.com/doorward/doorward/pkg/mailtext"
 	"github.com/doorward/doorward/services/notification/store"
 )
 
@@ -120,7 +123,28 @@ func (s *Service) loadMailContent(ctx context.Context, d store.Delivery) (mailCo
 	if err := s.addApplication(ctx, &content); err != nil && !errors.Is(err, apierr.NotFound) {
 		return content, fmt.Errorf("ask for the application: %w", err)
 	}
+	content.addDefaultTexts()
 	return content, nil
+}
+
+// addDefaultTexts gives a mail whose template no tenant has changed the texts of the deployment, in the
+// language of the account's locale, else of the request that caused the mail, else in English. The macros
+// of a template that was changed are in English.
+func (content *mailContent) addDefaultTexts() {
+	content.language = locale.Languages[0]
+	if !content.Template.Unchanged {
+		return
+	}
+	if content.Account.Locale != nil {
+		content.delivery.Language = cmp.Or(locale.Lookup(*content.Account.Locale), content.delivery.Language)
+	}
+	content.language = cmp.Or(content.delivery.Language, content.language)
+	if kind := content.delivery.Message; kind != "" {
+		content.values = map[string]string{"factor.name": mailtext.Factor(content.language, kind)}
+	}
+	mail := mailtext.Of(content.language, string(content.Template.Workflow), content.homeURL != nil)
+	content.Template.Subject, content.Template.TextBody, content.Template.HTMLBody = mail.Subject, mail.Text, mail.HTML
+	content.Template.MimeType = "multipart/alternative"
 }
 
 // addApplication adds what the mail says of the application that caused the event. Where only
@@ -131,21 +155,24 @@ func (s *Service) addApplication(ctx context.Context, content *mailContent) erro
 	if at.ID.IsZero() {
 		return nil
 	}
-	bodies := content.Template.TextBody + content.Template.HTMLBody
-	isNamed := strings.Contains(bodies, "{application.name}")
-	if isNamed || strings.Contains(bodies, "{sender.name}") || content.Template.FromName == nil && !s.cfg.FromNamed {
+	texts := content.Template.Subject + content.Template.TextBody + content.Template.HTMLBody
+	isNamed := strings.Contains(texts, "{application.name}")
+	if isNamed || content.Template.Unchanged || strings.Contains(texts, "{sender.name}") || content.Template.FromName == nil && !s.cfg.FromNamed {
 		application, err := s.peers.Application.Application(ctx, at)
 		if err != nil && isNamed {
 			return err
 		}
 		if err == nil {
 			content.application = &application.Name
+			if home := application.Home(); home != "" {
+				content.homeURL = &home
+			}
 			if application.Builtin {
 				content.application = &s.cfg.From.Name
 			}
 		}
 	}
-	keys := macro.Keys(bodies, "application.customData.")
+	keys := macro.Keys(texts, "application.customData.")
 	if len(keys) == 0 {
 		return nil
 	}

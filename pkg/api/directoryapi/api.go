@@ -83,8 +83,8 @@ type API interface {
 	// no password and changes nothing.
 	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
 
-	// RequestVerification creates a new verification token for the account of a login and sends its
-	// mail, unless its email is verified already or MaxAnonymousMails is exceeded, which are no
+	// RequestVerification sends the verification token of the account of a login by mail, with a new
+	// lifetime, and creates one where the last was used or has ended, unless its email is verified already or MaxAnonymousMails is exceeded, which are no
 	// errors. It returns apierr.NoSuchResource for an unknown login, and VerificationDisabled where
 	// the directory's workflow is disabled.
 	RequestVerification(context.Context, RequestVerification) (Empty, error)
@@ -101,6 +101,12 @@ type API interface {
 	// the directory's workflow is enabled. Where MaxAnonymousMails is exceeded it does neither and the
 	// Token is empty, which is no error. It returns apierr.NoSuchResource for an unknown login.
 	RequestReset(context.Context, RequestReset) (PasswordReset, error)
+
+	// RemindOfAccount answers a registration with the email of an account. An UNVERIFIED one gets its
+	// verification mail again, another one a mail that says that it exists, with the link to a new
+	// password, where the directory verifies emails. MaxAnonymousMails holds. It returns
+	// apierr.NoSuchResource for an unknown login.
+	RemindOfAccount(context.Context, RequestReset) (Empty, error)
 
 	// Reset returns the reset of a token, or apierr.NotFound for a token that is unknown, used or
 	// expired.
@@ -514,8 +520,16 @@ const (
 	Welcome             Workflow = "welcome"
 	Reset               Workflow = "reset"
 	ResetSuccess        Workflow = "resetSuccess"
+	// ExistingAccount is the mail to the owner of an email with which somebody tried to register.
+	ExistingAccount Workflow = "existingAccount"
+	// FactorAdded and FactorRemoved are the mails of a change of the second factors. They have no
+	// template, and are sent in every directory, also a mirror.
+	FactorAdded   Workflow = "factorAdded"
+	FactorRemoved Workflow = "factorRemoved"
 	// SigningUp is the mail of a sign-up or an invitation, which has no directory.
 	SigningUp Workflow = "signUp"
+	// Invitation is the workflow of the template of an invitation.
+	Invitation Workflow = "invitation"
 )
 
 // Page is the path of the deployment's page to which the link of the workflow's mail leads, unless
@@ -525,9 +539,9 @@ func (w Workflow) Page() string {
 	switch w {
 	case Verification:
 		return "/emailVerificationTokens"
-	case Reset:
+	case Reset, ExistingAccount:
 		return "/passwordReset"
-	case SigningUp:
+	case SigningUp, Invitation:
 		return "/register"
 	}
 	return ""
@@ -556,19 +570,22 @@ type Mail struct {
 
 // EmailTemplate is the text of a workflow's mail.
 type EmailTemplate struct {
-	TenantID         id.ID     `json:"tenantId"`
-	ID               id.ID     `json:"id"`
-	DirectoryID      id.ID     `json:"directoryId"`
-	Workflow         Workflow  `json:"workflow"`
-	Name             string    `json:"name"`
-	Description      *string   `json:"description"`
-	FromName         *string   `json:"fromName"`         // nil: the deployment's
-	FromEmailAddress *string   `json:"fromEmailAddress"` // nil: the deployment's
-	Subject          string    `json:"subject"`
-	MimeType         string    `json:"mimeType"` // text/plain, text/html or multipart/alternative
-	TextBody         string    `json:"textBody"`
-	HTMLBody         string    `json:"htmlBody" db:"html_body"`
-	LinkBaseURL      *string   `json:"linkBaseUrl" db:"link_base_url"` // nil: no link, or the deployment's page
-	CreatedAt        time.Time `json:"createdAt"`
-	ModifiedAt       time.Time `json:"modifiedAt"`
+	TenantID         id.ID    `json:"tenantId"`
+	ID               id.ID    `json:"id"`
+	DirectoryID      id.ID    `json:"directoryId"`
+	Workflow         Workflow `json:"workflow"`
+	Name             string   `json:"name"`
+	Description      *string  `json:"description"`
+	FromName         *string  `json:"fromName"`         // nil: the deployment's
+	FromEmailAddress *string  `json:"fromEmailAddress"` // nil: the deployment's
+	Subject          string   `json:"subject"`
+	MimeType         string   `json:"mimeType"` // text/plain, text/html or multipart/alternative
+	TextBody         string   `json:"textBody"`
+	HTMLBody         string   `json:"htmlBody" db:"html_body"`
+	LinkBaseURL      *string  `json:"linkBaseUrl" db:"link_base_url"` // nil: no link, or the deployment's page
+	// Unchanged says that no tenant has changed the subject, the bodies or the MIME type: the mail is
+	// that of the deployment (pkg/mailtext), in the user's language.
+	Unchanged  bool      `json:"unchanged,omitempty"`
+	CreatedAt  time.Time `json:"createdAt"`
+	ModifiedAt time.Time `json:"modifiedAt"`
 }

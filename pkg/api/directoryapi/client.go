@@ -112,6 +112,10 @@ func (c client) VerifyEmail(ctx context.Context, in VerifyEmail) (Account, error
 	return rpc.Call[VerifyEmail, Account](ctx, c.Peer, "directory.VerifyEmail", in)
 }
 
+func (c client) RemindOfAccount(ctx context.Context, in RequestReset) (Empty, error) {
+	return rpc.Call[RequestReset, Empty](ctx, c.Peer, "directory.RemindOfAccount", in)
+}
+
 func (c client) RequestReset(ctx context.Context, in RequestReset) (PasswordReset, error) {
 	return rpc.Call[RequestReset, PasswordReset](ctx, c.Peer, "directory.RequestReset", in)
 }
@@ -207,6 +211,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "directory.VerifyEmail", api.VerifyEmail)
 	rpc.Serve(router, "directory.Verification", api.Verification)
 	rpc.Serve(router, "directory.RequestReset", api.RequestReset)
+	rpc.Serve(router, "directory.RemindOfAccount", api.RemindOfAccount)
 	rpc.Serve(router, "directory.Reset", api.Reset)
 	rpc.Serve(router, "directory.ResetPassword", api.ResetPassword)
 	rpc.Serve(router, "directory.ProviderAccount", api.ProviderAccount)

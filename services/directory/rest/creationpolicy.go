@@ -17,6 +17,7 @@ type creationPolicyView struct {
 	VerificationEmailTemplates        href.Link `json:"verificationEmailTemplates"`
 	VerificationSuccessEmailTemplates href.Link `json:"verificationSuccessEmailTemplates"`
 	WelcomeEmailTemplates             href.Link `json:"welcomeEmailTemplates"`
+	ExistingAccountEmailTemplates     href.Link `json:"existingAccountEmailTemplates"`
 	Directory                         href.Link `json:"directory"`
 	Tenant                            href.Link `json:"tenant"`
 }
@@ -31,6 +32,7 @@ func (v views) creationPolicy(p store.CreationPolicy) creationPolicyView {
 		VerificationEmailTemplates:        link("verificationEmailTemplates"),
 		VerificationSuccessEmailTemplates: link("verificationSuccessEmailTemplates"),
 		WelcomeEmailTemplates:             link("welcomeEmailTemplates"),
+		ExistingAccountEmailTemplates:     link("existingAccountEmailTemplates"),
 		Directory:                         v.Base.Link("directories", p.DirectoryID), Tenant: v.Base.Link("tenants", p.TenantID),
 	}
 }

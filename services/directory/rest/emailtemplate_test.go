@@ -10,13 +10,14 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// templates are the collections of the five workflows below the policies of a
+// templates are the collections of the six workflows below the policies of a
 // directory, by the workflow.
 func templates(directory string) map[string]string {
 	return map[string]string{
 		"verification":        creationPolicy(directory) + "/verificationEmailTemplates",
 		"verificationSuccess": creationPolicy(directory) + "/verificationSuccessEmailTemplates",
 		"welcome":             creationPolicy(directory) + "/welcomeEmailTemplates",
+		"existingAccount":     creationPolicy(directory) + "/existingAccountEmailTemplates",
 		"reset":               passwordPolicy(directory) + "/resetEmailTemplates",
 		"resetSuccess":        passwordPolicy(directory) + "/resetSuccessEmailTemplates",
 	}
@@ -118,6 +119,10 @@ func TestTemplateLimits(t *testing.T) {
 			post(name, none, 2000)
 		}
 	}
+	post("subject", `"Hi $!{account.givenName} ${application.name}"`, 0)
+	for _, broken := range []string{`"Hi ${"`, `"Hi $!{account.givenName"`, `"${a b}"`, `"$!{}"`} {
+		post("subject", broken, 2006)
+	}
 	for _, name := range []string{"name", "subject", "fromName"} {
 		post(name, `"Hello\r\nBcc: eve@evil.example"`, 2006)
 		post(name, `"Hello\nX"`, 2006)
@@ -148,9 +153,9 @@ func TestTemplateLimits(t *testing.T) {
 	post("description", quoted(strings.Repeat("ä", 1001)), 2008)
 	for _, name := range []string{"textBody", "htmlBody"} {
 		post(name, `"a"`, 0)
-		post(name, quoted(strings.Repeat("ä", 64000)), 0)
-		post(name, quoted(strings.Repeat("ä", 64001)), 2008)
-		post(name, quoted(strings.Repeat("ä", 64000)+" "), 2008)
+		post(name, quoted(strings.Repeat("ä", 256_000)), 0)
+		post(name, quoted(strings.Repeat("a", 256_001)), 2008)
+		post(name, quoted(strings.Repeat("ä", 256_000)+" "), 2008)
 		for _, none := range []string{`null`, `""`, `" \n"`} {
 			post(name, none, 2000)
 		}

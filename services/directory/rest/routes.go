@@ -75,6 +75,8 @@ func Mount(app *fiber.App, svc *directory.Service, base href.Base) {
 		rest.List(store.Templates, svc.Templates(directoryapi.Verification), v.template))
 	v1.Get("/accountCreationPolicies/:id/verificationSuccessEmailTemplates",
 		rest.List(store.Templates, svc.Templates(directoryapi.VerificationSuccess), v.template))
+	v1.Get("/accountCreationPolicies/:id/existingAccountEmailTemplates",
+		rest.List(store.Templates, svc.Templates(directoryapi.ExistingAccount), v.template))
 	v1.Get("/accountCreationPolicies/:id/welcomeEmailTemplates", rest.List(store.Templates, svc.Templates(directoryapi.Welcome), v.template))
 
 	v1.Get("/passwordPolicies/:id", rest.Get(svc.PasswordPolicy, v.passwordPolicy))

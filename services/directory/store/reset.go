@@ -15,6 +15,7 @@ type PasswordReset struct {
 	Digest        []byte // of the jti of its token
 	AccountID     id.ID
 	ApplicationID id.ID // through which it was requested, if any
+	Mailed        bool  // the token was sent by mail, and shown to nobody else
 	ExpiresAt     time.Time
 	CreatedAt     time.Time
 }
@@ -49,16 +50,16 @@ func (s *Store) PendingReset(ctx context.Context, tenant id.ID, digest []byte, n
 
 // InsertReset inserts a pending reset, or returns apierr.NotFound for an account that was deleted.
 func (tx *Tx) InsertReset(ctx context.Context, r PasswordReset) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at, created_at)
-		SELECT tenant_id, $3, id, $4, $5, $6 FROM accounts WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`,
-		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt)
+	return pg.MustChange(ctx, tx, `INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at, created_at, mailed)
+		SELECT tenant_id, $3, id, $4, $5, $6, $7 FROM accounts WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`,
+		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt, r.Mailed)
 }
 
 // ConsumeReset deletes a pending reset and returns it. Of concurrent attempts one gets it, and the
 // others return apierr.NotFound.
 func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (PasswordReset, error) {
 	return pg.One[PasswordReset](ctx, tx, `DELETE FROM password_resets WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3
-		RETURNING tenant_id, digest, account_id, application_id, expires_at, created_at`, tenant, digest, now)
+		RETURNING tenant_id, digest, account_id, application_id, mailed, expires_at, created_at`, tenant, digest, now)
 }
 
 // DeleteResets deletes all resets of an account, which invalidates their tokens.

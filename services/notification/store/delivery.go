@@ -42,11 +42,12 @@ type Delivery struct {
 	ApplicationID id.ID             // of a mail: the application that caused the event, if any
 	ChallengeID   id.ID             // of a text message
 	Number        string            // of a text message, E.164, until the delivery is done
-	Message       string            // of a text message, with the placeholder of the code, until the delivery is done
+	Message       string            // of a text message, with the placeholder of the code, or the type of a factor, until the delivery is done
 	TokenSealed   []byte            // the token of a mail or the code of a text message, until the delivery is done
 	ExpiresAt     *time.Time        // of a text message: when its code expires
 	AttemptedAt   *time.Time        // of a text message: the last request to the provider, unless that refused it
 	RequestID     string            // of the request that caused the event
+	Language      string            // of that request, one of locale.Languages, or ""
 	Trace         map[string]string // W3C trace context of that request
 	State         string
 	Failures      int   // attempts that failed for a reason of this delivery alone
@@ -56,7 +57,7 @@ type Delivery struct {
 }
 
 const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message, token_sealed,
-	expires_at, attempted_at, request_id, trace, state, failures, leased_by, last_error, created_at`
+	expires_at, attempted_at, request_id, trace, language, state, failures, leased_by, last_error, created_at`
 
 // Waiting counts the deliveries that are not done, at most a number in each database, and
 // returns when the oldest of the counted ones was added; nil where there is none.
@@ -92,11 +93,12 @@ func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.
 // event and workflow changes nothing.
 func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO deliveries (tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id,
-		number, message, token_sealed, expires_at, request_id, trace, state, next_try_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, CASE $4 WHEN 'MAIL' THEN 'WAITING' ELSE 'UNSENT' END, $15, $15)
+		number, message, token_sealed, expires_at, request_id, trace, language, state, next_try_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $16,
+			CASE $4 WHEN 'MAIL' THEN 'WAITING' ELSE 'UNSENT' END, $15, $15)
 		ON CONFLICT (tenant_id, event_id, workflow) DO NOTHING`,
 		d.TenantID, d.ID, d.EventID, d.Kind, d.Workflow, d.AccountID, d.ApplicationID, d.ChallengeID, d.Number, d.Message,
-		d.TokenSealed, d.ExpiresAt, d.RequestID, d.Trace, d.CreatedAt)
+		d.TokenSealed, d.ExpiresAt, d.RequestID, d.Trace, d.CreatedAt, d.Language)
 	return err
 }
 

@@ -25,7 +25,7 @@ func (d *Service) allowMail(a *account, workflow directoryapi.Workflow) bool {
 	return d.mails[of] <= directoryapi.MaxAnonymousMails
 }
 
-// RequestVerification replaces the token of an account.
+// RequestVerification makes a token for an account, unless it has one.
 func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	return call(d, "RequestVerification", func() (directoryapi.Empty, error) {
 		a, _ := d.findLogin(in.Tenant, in.Stores, in.Login)
@@ -35,7 +35,9 @@ func (d *Service) RequestVerification(_ context.Context, in directoryapi.Request
 		case !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}]:
 			return directoryapi.Empty{}, apierr.VerificationDisabled
 		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.allowMail(a, directoryapi.Verification)):
-			a.VerificationToken = secure.Token(22)
+			if a.VerificationToken == "" {
+				a.VerificationToken = secure.Token(22)
+			}
 		}
 		return directoryapi.Empty{}, nil
 	})
@@ -69,6 +71,25 @@ func (d *Service) Verification(_ context.Context, in directoryapi.VerifyEmail) (
 	})
 }
 
+// RemindOfAccount makes the token of the mail that the account would get.
+func (d *Service) RemindOfAccount(ctx context.Context, in directoryapi.RequestReset) (directoryapi.Empty, error) {
+	a, err := call(d, "RemindOfAccount", func() (*account, error) {
+		a, _ := d.findLogin(in.Tenant, in.Stores, in.Login)
+		if a == nil {
+			return nil, apierr.NoSuchResource
+		}
+		return a, nil
+	})
+	if err != nil {
+		return directoryapi.Empty{}, err
+	}
+	if a.Status == directoryapi.Unverified {
+		return d.RequestVerification(ctx, directoryapi.RequestVerification(in))
+	}
+	_, err = d.RequestReset(ctx, in)
+	return directoryapi.Empty{}, err
+}
+
 // RequestReset makes a token of the form that they have.
 func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) (directoryapi.PasswordReset, error) {
 	return call(d, "RequestReset", func() (directoryapi.PasswordReset, error) {
@@ -81,7 +102,7 @@ func (d *Service) RequestReset(_ context.Context, in directoryapi.RequestReset) 
 		}
 		header := map[string]any{"tid": in.Tenant.String(), "stt": "assertion"}
 		token, err := secure.SignJWT(header, secure.Claims{"exp": d.now().Unix() + 24*3600, "jti": secure.Token(22).Reveal()}, "a key")
-		d.resets[secure.Secret(token)] = reset{directoryapi.Ref{Tenant: in.Tenant, ID: a.ID}, in.Application}
+		d.resets[secure.Secret(token)] = reset{directoryapi.Ref{Tenant: in.Tenant, ID: a.ID}, in.Application, in.Anonymous}
 		return directoryapi.PasswordReset{Token: secure.Secret(token), Account: a.Account, Application: in.Application}, err
 	})
 }
@@ -98,6 +119,7 @@ func (d *Service) Reset(_ context.Context, in directoryapi.ResetToken) (director
 type reset struct {
 	account     directoryapi.Ref
 	application id.ID // through which it was asked for
+	mailed      bool  // and shown to nobody else
 }
 
 func (d *Service) openReset(in directoryapi.ResetToken) (directoryapi.PasswordReset, *account, error) {
@@ -123,6 +145,12 @@ func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword
 		}
 		if !hasVerifiedEmail(a) {
 			d.links = slices.DeleteFunc(d.links, func(l link) bool { return l.provisioned && l.ends[1] == a.ID })
+		}
+		if d.resets[out.Token].mailed {
+			a.EmailVerificationStatus = directoryapi.Verified
+			if a.Status == directoryapi.Unverified {
+				a.Status = directoryapi.Enabled
+			}
 		}
 		now := d.now()
 		a.password, a.PasswordModifiedAt, a.ModifiedAt = password, &now, now
