@@ -111,7 +111,7 @@ func (a attempt) limitResult(key store.LoginCounterKey) string {
 // refusalsAfterPassword are the errors of a login whose password is right.
 var refusalsAfterPassword = []error{
 	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
-	apierr.OrganizationDisabled,
+	apierr.OrganizationDisabled, apierr.OutsideDomains,
 }
 
 // recordOutcome counts the outcome of a login attempt, and returns the error for the client.

@@ -27,8 +27,10 @@ func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin
 	}
 	if found.PasswordHash == "" {
 		out.Refusal = apierr.WrongPassword.Because("the account has no password%s", providerHint(out.Stores, found.DirectoryID))
-	} else if refusal := checkLoginAllowed(found); refusal != nil {
-		out.Refusal = apierr.From(refusal)
+	} else if refusal := s.checkPasswordLogin(ctx, found); refusal != nil {
+		if out.Refusal = apierr.From(refusal); out.Refusal.Status >= 500 {
+			return out, refusal
+		}
 	}
 	out.Found = &directoryapi.Authenticated{Account: found.Account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}
 	return out, nil

@@ -38,19 +38,23 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	case !match:
 		return directoryapi.Authenticated{}, apierr.WrongPassword
 	}
-	if err := checkLoginAllowed(found); err != nil {
+	if err := s.checkPasswordLogin(ctx, found); err != nil {
 		return directoryapi.Authenticated{}, err
-	}
-	if found.ProviderID != directoryapi.Native {
-		if err := s.checkAccountDomain(ctx, found.Account); err != nil {
-			return directoryapi.Authenticated{}, err
-		}
 	}
 	if stale {
 		s.rehash(ctx, found, in.Password)
 	}
 	account, err := s.withVerificationToken(found.Account)
 	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}, err
+}
+
+// checkPasswordLogin returns the error of a login with the right password: that of
+// checkLoginAllowed, or apierr.OutsideDomains in a mirror directory.
+func (s *Service) checkPasswordLogin(ctx context.Context, found store.Candidate) error {
+	if err := checkLoginAllowed(found); err != nil || found.ProviderID == directoryapi.Native {
+		return err
+	}
+	return s.checkAccountDomain(ctx, found.Account)
 }
 
 // checkLoginAllowed returns the error for an account that may not log in because of its own status

@@ -90,6 +90,11 @@ func TestADirectoryServerSpeaksForItsDomainsAlone(t *testing.T) {
 	login("early@cloud.test", nil)
 	bind(t, w.Service, w.tenant, a.DirectoryID, "corp.test")
 	login("early@cloud.test", apierr.OutsideDomains)
+	explained, err := w.ExplainLogin(t.Context(), directoryapi.ExplainLogin{Tenant: w.tenant, Login: "early@cloud.test",
+		Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
+	if err != nil || !errors.Is(explained.Refusal, apierr.OutsideDomains) {
+		t.Errorf("the explanation is %v, %v", explained.Refusal, err)
+	}
 	sync("jo", "jo@corp.test")
 	login("jo@corp.test", nil)
 	sync("boss", "boss@cloud.test")

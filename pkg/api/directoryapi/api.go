@@ -66,8 +66,9 @@ type API interface {
 	// Authenticate checks the password of a login. The first of the account stores that contains an
 	// account of that login decides; accounts without a password are considered last. It takes the
 	// same time where there is no such account. It returns apierr.NoSuchAccount, WrongPassword,
-	// AccountDisabled, AccountUnverified, AccountLocked, GroupDisabled, DirectoryDisabled, or
-	// Unavailable when too many passwords are being checked.
+	// AccountDisabled, AccountUnverified, AccountLocked, GroupDisabled, DirectoryDisabled, OutsideDomains
+	// for an account of a mirror outside the domains that the mirror is bound to, or Unavailable when too
+	// many passwords are being checked.
 	Authenticate(context.Context, Authenticate) (Authenticated, error)
 
 	// LinkedAccount returns the account that logs in when an account has authenticated outside of the
