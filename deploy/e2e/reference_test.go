@@ -52,3 +52,16 @@ func TestTheCommandsOfTheReferenceWorkAsTheyArePasted(t *testing.T) {
 		t.Fatalf("the commands end with %v and print:\n%s", err, out)
 	}
 }
+
+// The reference keeps WCAG 2.2 AA in both themes, on each kind of its pages.
+func TestTheReferenceIsAccessible(t *testing.T) {
+	b := openBrowser(t)
+	for _, path := range []string{"/docs", "/docs/hosted-login-guide", "/docs/applications", "/docs/client-api"} {
+		b.open(client.Key.HostURL() + path)
+		for _, theme := range []string{"light", "dark"} {
+			b.setTheme(theme)
+			b.checkAccessibility(path + " in " + theme)
+			b.takeScreenshot("docs" + strings.ReplaceAll(path, "/", "-") + "-" + theme)
+		}
+	}
+}
