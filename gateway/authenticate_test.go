@@ -37,8 +37,10 @@ func TestTheServiceIsToldWhereTheRequestComesFrom(t *testing.T) {
 		header     http.Header
 		want       string
 	}{
-		{"the client", path, nil, "127.0.0.1"},
-		{"the client behind a proxy", path, http.Header{"X-Forwarded-For": {"198.51.100.1, 203.0.113.1"}}, "203.0.113.1"},
+		{"nobody: the server of a client is no user", path, nil, "invalid IP"},
+		{"nobody behind a proxy either", path, http.Header{"X-Forwarded-For": {"198.51.100.1, 203.0.113.1"}}, "invalid IP"},
+		{"a stranger", "/sso", http.Header{"Authorization": nil}, "127.0.0.1"},
+		{"a stranger behind a proxy", "/sso", http.Header{"Authorization": nil, "X-Forwarded-For": {"198.51.100.1, 203.0.113.1"}}, "203.0.113.1"},
 		{"the end user", path, http.Header{"X-Forwarded-For": {"203.0.113.1"}, "Service-User-Address": {"198.51.100.1"}}, "198.51.100.1"},
 		{"the end user, in any case of the header", path, http.Header{"service-user-address": {" 2001:db8::1 "}}, "2001:db8::1"},
 		{"with a port", path, http.Header{"Service-User-Address": {"[2001:db8::1]:4711"}}, "2001:db8::1"},

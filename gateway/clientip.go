@@ -55,16 +55,17 @@ func (g *Gateway) clientAddress(c *fiber.Ctx) netip.Addr {
 	return peer
 }
 
-// userAddress returns the IP address that the services get as the caller's address. A client
-// with an API key may name the address of its end user in a header: the key allows it more than
-// that anyway. The header of other clients is ignored.
+// userAddress returns the IP address that the services get as the caller's address: that of the end
+// user. A client with an API key names it in a header: the key allows it more than that anyway. Where
+// it does not, the address is not valid: the client's own is that of a server, which all its users
+// share. The header of other clients is ignored.
 func (g *Gateway) userAddress(rc *requestContext) (netip.Addr, error) {
 	if rc.caller.Tenant.IsZero() {
 		return rc.address, nil
 	}
 	named := rc.Request().Header.PeekAll(g.userHeader)
 	if len(named) == 0 {
-		return rc.address, nil
+		return netip.Addr{}, nil
 	}
 	address, ok := parseAddress(strings.TrimSpace(string(named[0])))
 	if !ok || len(named) > 1 {

@@ -37,8 +37,9 @@ type Caller struct {
 	Key       string // id of the API key that authenticated the request
 	Account   id.ID  // account that owns the key
 	RequestID string
-	// Address is the IP address of the end user, if a client with an API key has named it,
-	// otherwise that of the client. It is not valid for work without a client's request.
+	// Address is the IP address of the end user: that of the client, or the one that a client with an
+	// API key has named. It is not valid where that client has named none, because all users of its
+	// server would share the server's address, and for work without a client's request.
 	Address netip.Addr
 	// AcceptLanguage is that header of the client's request, cut to MaxAcceptLanguage: the mails that
 	// the request causes are in the user's language.

@@ -116,7 +116,10 @@ func (s *Service) login(
 func (s *Service) checkLogin(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
-	a := s.newAttempt(ctx, application.Tenant, login)
+	a := s.newAttempt(ctx, application, login)
+	if !a.isAddressed {
+		s.noteMissingUserAddress(ctx, application)
+	}
 	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.loginAndIP)
 	if err == nil {
 		order, err = s.narrowIfEnabled(ctx, application, order, where)

@@ -29,8 +29,11 @@ type Config struct {
 	Pair    Limit // of one login name at one address
 	Account Limit // of one login name at all addresses that are not known for it
 	Address Limit // of all login names at one address that is not known for them
-	// AddressShare raises Address by a percentage of the logins that succeeded at the address
-	// within a day.
+	// Application is the limit of all login names at one application by clients with an API key that
+	// do not name the address of the user. It is one that no honest site reaches.
+	Application Limit
+	// AddressShare raises Address, and Application, by a percentage of the logins that succeeded at the
+	// address, or the application, within a day.
 	AddressShare int
 	// KnownFor is how long an address is known for a login name after a successful login.
 	KnownFor time.Duration
@@ -45,6 +48,7 @@ type Service struct {
 	now         func() time.Time
 	cfg         Config
 	logins      metric.Int64Counter
+	missing     missingUserAddress
 	keyPairSlot chan struct{} // has one entry while a key pair is being created (a mutex with timeout)
 }
 
@@ -53,6 +57,7 @@ type Service struct {
 func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	return &Service{
 		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
+		missing:     newMissingUserAddress(),
 		keyPairSlot: make(chan struct{}, 1),
 	}
 }

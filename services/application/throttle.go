@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
@@ -39,6 +40,8 @@ var limitReasons = map[string]string{
 	resultPair:    "too many logins of this user name or email failed at this address",
 	resultAccount: "too many logins of this user name or email failed at addresses where it has not logged in before",
 	resultAddress: "too many logins failed at this address, and this user name or email has not logged in there before",
+	resultApplication: "too many logins failed at this application by an API key that does not name the address of the user, and this " +
+		"user name or email has not logged in there before",
 }
 
 // attempt is a login attempt with the keys of its counters of failed logins. It is the same
@@ -47,19 +50,26 @@ type attempt struct {
 	tenant                       id.ID
 	loginAndIP, account, address store.LoginCounterKey
 	known                        bool // the login name has succeeded at the address within KnownFor
+	isAddressed                  bool // the address is that of the user, and not an application in its place
 }
 
-// newAttempt returns the attempt of a login name at the client address of the request.
-func (s *Service) newAttempt(ctx context.Context, tenant id.ID, login string) attempt {
-	name, address := s.counterHash(tenant, "login", field.Fold(login)), s.counterHash(tenant, "address", caller.From(ctx).Network().String())
+// newAttempt returns the attempt of a login name at the address of the user. Where a client with an
+// API key does not name that address (docs/interface/limits.md#login-throttle), the application is
+// counted in its place: the address of the client is that of a server, which all its users share.
+func (s *Service) newAttempt(ctx context.Context, application directoryapi.Ref, login string) attempt {
+	tenant, network := application.Tenant, caller.From(ctx).Network()
+	name, address := s.counterHash(tenant, "login", field.Fold(login)), s.counterHash(tenant, "address", network.String())
+	if !network.IsValid() {
+		address = s.counterHash(tenant, "application", application.ID.String())
+	}
 	return attempt{
-		tenant: tenant, loginAndIP: store.LoginCounterKey{Login: name, Address: address},
+		tenant: tenant, loginAndIP: store.LoginCounterKey{Login: name, Address: address}, isAddressed: network.IsValid(),
 		account: store.LoginCounterKey{Login: name}, address: store.LoginCounterKey{Address: address},
 	}
 }
 
-// counterHash returns the HMAC by which a login name or an address is stored in a counter. kind
-// is "login" or "address".
+// counterHash returns the HMAC by which a login name, an address or an application is stored in a
+// counter. kind is "login", "address" or "application".
 func (s *Service) counterHash(tenant id.ID, kind, text string) string {
 	mac := hmac.New(sha256.New, []byte(s.cfg.LoginKey))
 	mac.Write(tenant[:])
@@ -103,6 +113,9 @@ func (a attempt) limitResult(key store.LoginCounterKey) string {
 	case a.account:
 		return resultAccount
 	case a.address:
+		if !a.isAddressed {
+			return resultApplication
+		}
 		return resultAddress
 	}
 	return resultPair
@@ -161,7 +174,7 @@ func (s *Service) addFailure(ctx context.Context, tx *store.Tx, a attempt) ([]st
 	}
 	added := []store.LoginCounter{newWindow(a.loginAndIP, s.cfg.Pair)}
 	if !a.known {
-		added = append(added, newWindow(a.account, s.cfg.Account), newWindow(a.address, s.cfg.Address))
+		added = append(added, newWindow(a.account, s.cfg.Account), newWindow(a.address, s.addressLimit(a)))
 	}
 	counters, err := tx.AddFailures(ctx, a.tenant, now, added)
 	for i, c := range counters {
@@ -170,6 +183,14 @@ func (s *Service) addFailure(ctx context.Context, tx *store.Tx, a attempt) ([]st
 		}
 	}
 	return counters, err
+}
+
+// addressLimit is the limit of all logins at the address of an attempt.
+func (s *Service) addressLimit(a attempt) Limit {
+	if !a.isAddressed {
+		return s.cfg.Application
+	}
+	return s.cfg.Address
 }
 
 // raiseLimit raises the limit of an address by AddressShare of the logins that succeeded there,
@@ -181,7 +202,7 @@ func (s *Service) raiseLimit(ctx context.Context, tx *store.Tx, a attempt) (limi
 	if err != nil {
 		return 0, err
 	}
-	limit = s.cfg.Address.Failures + succeeded*s.cfg.AddressShare/100
+	limit = s.addressLimit(a).Failures + succeeded*s.cfg.AddressShare/100
 	return limit, tx.SetFailureLimit(ctx, a.tenant, a.address, limit)
 }
 

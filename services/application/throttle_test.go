@@ -22,10 +22,12 @@ import (
 )
 
 const (
-	jo    = "jo@example.test"
-	home  = "203.0.113.1"
-	wrong = secure.Secret("Wrong1234")
-	right = secure.Secret(applicationtest.Password)
+	jo   = "jo@example.test"
+	home = "203.0.113.1"
+	// server is a client with an API key that does not name the address of its user.
+	server = "a server"
+	wrong  = secure.Secret("Wrong1234")
+	right  = secure.Secret(applicationtest.Password)
 )
 
 // limits are the limits of the deployment under test.
@@ -65,12 +67,15 @@ func (x throttledApplication) replica(db *pg.DB) throttledApplication {
 
 // logIn attempts a login from a client address.
 func (x throttledApplication) logIn(from, login string, password secure.Secret) error {
-	address, err := netip.ParseAddr(from)
-	if err != nil {
-		x.Fatal(err)
+	ctx := caller.Into(x.Context(), caller.Caller{Tenant: x.tenant, Key: "key"})
+	if from != server {
+		address, err := netip.ParseAddr(from)
+		if err != nil {
+			x.Fatal(err)
+		}
+		ctx = caller.Into(x.Context(), caller.Caller{Tenant: x.tenant, Address: address})
 	}
-	ctx := caller.Into(x.Context(), caller.Caller{Tenant: x.tenant, Address: address})
-	_, err = x.service.Login(ctx, applicationapi.Login{Tenant: x.tenant, Application: x.app, Login: login, Password: password})
+	_, err := x.service.Login(ctx, applicationapi.Login{Tenant: x.tenant, Application: x.app, Login: login, Password: password})
 	return err
 }
 
@@ -275,6 +280,43 @@ func TestAnAddressHasSoManyFailuresWithAllLogins(t *testing.T) {
 	x.expect(apierr.TooMany, home, jo, right)
 	x.Clock.Move(limits.Address.Within)
 	x.expect(nil, home, "ann@example.test", right)
+}
+
+// A client with an API key that does not name the addresses of its users has one address for all of
+// them: its failures are those of the login and, at a rate that no honest site reaches, of the application.
+func TestAServerThatNamesNoAddressesDoesNotLockItsUsersOut(t *testing.T) {
+	t.Parallel()
+	x := openThrottled(t)
+	x.Account(t, x.tenant, x.people, "ann@example.test")
+	x.Account(t, x.tenant, x.people, "bob@example.test")
+	other := x
+	other.app = newApplication(t, x.Deployment, x.tenant)
+	newMapping(t, x.Deployment, x.tenant, other.app, x.people)
+	guess := func(from, to int) {
+		for i := from; i < to; i++ {
+			x.expect(apierr.NoSuchAccount, server, user(i), wrong)
+		}
+	}
+	guess(0, limits.Address.Failures)
+	x.expect(nil, server, "ann@example.test", right)
+	x.failLogins(limits.Pair.Failures, server, jo)
+	x.expect(apierr.TooMany, server, jo, right)
+	x.expect(nil, server, "ann@example.test", right)
+
+	guess(limits.Address.Failures, limits.Application.Failures-limits.Pair.Failures)
+	refusal := apierr.From(x.logIn(server, "bob@example.test", right))
+	if refusal.Code != 429 || refusal.RetryAfter != limits.Application.Within {
+		t.Errorf("after %d failures at the application the refusal is %+v", limits.Application.Failures, refusal)
+	}
+	x.expect(nil, server, "ann@example.test", right) // a user of the application, whatever others do there
+	x.expect(nil, home, "bob@example.test", right)   // by a client that names the address
+	other.expect(nil, server, "bob@example.test", right)
+
+	noted, err := pg.Values[id.ID](t.Context(), x.DB, `SELECT application_id FROM missing_user_addresses WHERE tenant_id = $1 ORDER BY seen_at`,
+		x.tenant)
+	if err != nil || len(noted) != 2 || noted[0] != x.app && noted[1] != x.app {
+		t.Errorf("noted are the applications %v, %v; want %v and %v", noted, err, x.app, other.app)
+	}
 }
 
 func user(n int) string { return fmt.Sprintf("user-%d@example.test", n) }

@@ -26,6 +26,8 @@ const (
 	expiryWarning   = 30 * 24 * time.Hour // before the end of a certificate
 	outboxAgeLimit  = time.Minute
 	consumerLagHigh = 1000
+
+	userAddressWindow = 7 * 24 * time.Hour // in which a login without the address of the user is told
 )
 
 // doctorConfig is what Doctor connects to.
@@ -143,6 +145,9 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 		return
 	}
 	defer db.Close()
+	if schema.Schema == "application" {
+		d.userAddresses(ctx, db)
+	}
 	for i, on := range db.Shards(ctx) {
 		if err := db.CheckWrites(on); err != nil {
 			d.add(name, "failed", "free space on its disk, or connect to the primary; see what PostgreSQL logs",
@@ -179,6 +184,30 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	default:
 		d.add(name, "ok", "", "answers, all migrations done, %d events wait in the outbox", waiting)
 	}
+}
+
+// userAddresses warns of the applications whose logins of the last week came, by an API key, without
+// the address of the user.
+func (d *doctor) userAddresses(ctx context.Context, db *pg.DB) {
+	const check, maxNamed = "user addresses", 10
+	var names []string
+	for _, on := range db.Shards(ctx) {
+		found, err := pg.Values[string](on, db, `SELECT a.name || ' (' || a.id || ')' FROM missing_user_addresses m
+			JOIN applications a ON a.tenant_id = m.tenant_id AND a.id = m.application_id WHERE m.seen_at > $1 ORDER BY m.seen_at DESC LIMIT $2`,
+			d.now().Add(-userAddressWindow), maxNamed)
+		if err != nil {
+			d.add(check, "failed", "see what PostgreSQL logs", "%v", err)
+			return
+		}
+		names = append(names, found...)
+	}
+	if len(names) == 0 {
+		d.add(check, "ok", "", "every application that logs users in by its API key names their addresses")
+		return
+	}
+	d.add(check, "warning", "send the header Service-User-Address with each login: docs/interface/limits.md",
+		"failed logins are counted for the whole application, because its calls do not name the address of the user: %s",
+		strings.Join(names[:min(len(names), maxNamed)], ", "))
 }
 
 func (d *doctor) redis(ctx context.Context, cfg redisclient.Config) {

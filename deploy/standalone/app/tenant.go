@@ -55,17 +55,18 @@ func (t *exportedTable) name() string { return t.Schema + "." + t.Table }
 // excludedTables are tables that an export leaves out, with the reason: their rows are no
 // resources and have no use in another deployment.
 var excludedTables = map[string]string{
-	"outbox":                     "events that are not yet sent to the consumers of this deployment",
-	"seen_events":                "events that this deployment has handled",
-	"tenant_shards":              "in which database of this deployment the tenant is",
-	"closed_tenants":             "whether the tenant is being moved to another database",
-	"directory.login_names":      "written by a trigger of accounts",
-	"directory.agent_checks":     "password checks that logins wait for",
-	"application.login_counters": "counters of failed logins (lockout); their ids come from a secret of the deployment",
-	"notification.deliveries":    "mails and text messages, which this deployment sends",
-	"idsite.login_flows":         "logins of browsers that have a cookie of this deployment",
-	"idsite.provider_logins":     "logins of browsers that have a cookie of this deployment",
-	"idsite.sso_sessions":        "sessions of browsers that have a cookie of this deployment",
+	"outbox":                             "events that are not yet sent to the consumers of this deployment",
+	"seen_events":                        "events that this deployment has handled",
+	"tenant_shards":                      "in which database of this deployment the tenant is",
+	"closed_tenants":                     "whether the tenant is being moved to another database",
+	"directory.login_names":              "written by a trigger of accounts",
+	"directory.agent_checks":             "password checks that logins wait for",
+	"application.missing_user_addresses": "what doorward doctor warns of; the next login records it again",
+	"application.login_counters":         "counters of failed logins (lockout); their ids come from a secret of the deployment",
+	"notification.deliveries":            "mails and text messages, which this deployment sends",
+	"idsite.login_flows":                 "logins of browsers that have a cookie of this deployment",
+	"idsite.provider_logins":             "logins of browsers that have a cookie of this deployment",
+	"idsite.sso_sessions":                "sessions of browsers that have a cookie of this deployment",
 }
 
 // importedLast are the tables whose rows make a tenant reachable, imported after all other

@@ -48,7 +48,8 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
 		Account:  application.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
 		Address:  application.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
-		KnownFor: cfg.KnownFor,
+		Application: application.Limit{Failures: cfg.AppLimit, Within: cfg.AppWindow},
+		KnownFor:    cfg.KnownFor,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))

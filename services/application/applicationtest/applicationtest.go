@@ -38,7 +38,8 @@ var Config = application.Config{
 	Pair:     application.Limit{Failures: 20, Within: 15 * time.Minute},
 	Account:  application.Limit{Failures: 60, Within: time.Hour},
 	Address:  application.Limit{Failures: 300, Within: 15 * time.Minute}, AddressShare: 25,
-	KnownFor: 720 * time.Hour,
+	Application: application.Limit{Failures: 900, Within: 15 * time.Minute},
+	KnownFor:    720 * time.Hour,
 }
 
 // Deployment is the running service with its database, its clock and the fake of its peer.
