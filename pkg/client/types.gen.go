@@ -978,7 +978,7 @@ type Challenge struct {
 
 // ChallengeAnswer The code that the user typed.
 type ChallengeAnswer struct {
-	// Code The code.
+	// Code The code, with or without white space.
 	Code string `json:"code"`
 }
 
@@ -1831,11 +1831,17 @@ type NewFactor struct {
 		VerificationStatus *string `json:"verificationStatus,omitempty"`
 	} `json:"phone,omitempty"`
 
+	// Secret Of an authenticator that users have already: Base32 of 10 to 64 bytes, blanks and letter case ignored; otherwise a new one is made.
+	Secret *string `json:"secret,omitempty"`
+
 	// Status A disabled factor cannot be challenged.
 	Status *string `json:"status,omitempty"`
 
 	// Type How the code gets to the user; in any letter case.
 	Type string `json:"type"`
+
+	// VerificationStatus With `secret`: VERIFIED where the user has shown a code of it already; otherwise ignored.
+	VerificationStatus *string `json:"verificationStatus,omitempty"`
 }
 
 // NewGroup What a new group is made of.

@@ -229,10 +229,14 @@ func (s *Service) isCorrectTOTP(f *store.Factor, code string) (bool, error) {
 	return step > 0, err
 }
 
-// markVerified marks a factor and its phone as verified.
+// markVerified marks a factor and its phone as verified. A factor that was not is added to the account
+// by that.
 func (s *Service) markVerified(ctx context.Context, tx *store.Tx, f *store.Factor) error {
 	if f.VerificationStatus != store.Verified {
 		f.VerificationStatus, f.ModifiedAt = store.Verified, s.now()
+		if err := emitFactorChanged(ctx, tx, *f, false); err != nil {
+			return err
+		}
 	}
 	if err := tx.UpdateFactor(ctx, *f); err != nil || f.Type != store.SMS {
 		return err
@@ -257,11 +261,12 @@ func (s *Service) setStatus(ctx context.Context, tx *store.Tx, c *store.Challeng
 
 // readCode reads the code of a body, which must consist of digits.
 func readCode(in field.Text) (string, error) {
-	code, err := field.Required(in, "code", 255)
+	text, err := field.Required(in, "code", 255)
 	if err != nil {
 		return "", err
 	}
-	if strings.Trim(code, "0123456789") != "" {
+	code := field.Code(text)
+	if code == "" || strings.Trim(code, "0123456789") != "" {
 		return "", apierr.Invalid.Because("code must consist of digits")
 	}
 	return code, nil

@@ -6,9 +6,11 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
@@ -46,9 +48,14 @@ type NewFactor struct {
 	Type          field.Text                   `json:"type"`
 	Phone         field.Nullable[FactorPhone]  `json:"phone"`
 	Challenge     field.Nullable[NewChallenge] `json:"challenge"`
+	Secret        secretText                   `json:"secret"` // of an authenticator that another service has enrolled
+	Verified      field.Text                   `json:"verificationStatus"`
 	WithChallenge bool                         `json:"-"` // the query asks for a challenge
 	ByUser        bool                         `json:"-"` // the user enrolls the factor, not the tenant with its API key
 }
+
+// secretText is a secret in a body.
+type secretText = field.Nullable[secure.Secret]
 
 // FactorChange is the body that updates a factor.
 type FactorChange struct {
@@ -79,6 +86,16 @@ func (s *Service) CreateFactor(ctx context.Context, account id.Ref, in NewFactor
 			if f.PhoneID, err = s.findOrInsertPhone(ctx, tx, a, in.Phone.Value); err != nil {
 				return err
 			}
+			if in.ByUser {
+				// A user who has mistyped a number enrolls another one: of the phones that wait for
+				// their first code only the newest stays.
+				if err := tx.DeleteUnverifiedPhones(ctx, f.TenantID, f.AccountID, f.PhoneID); err != nil {
+					return err
+				}
+			}
+		}
+		if err := emitFactorChanged(ctx, tx, f, false); err != nil {
+			return err
 		}
 		if err := tx.InsertFactor(ctx, f); err != nil || !in.Challenge.Given() && !in.WithChallenge {
 			return err
@@ -106,6 +123,9 @@ func (s *Service) readNewFactor(a directoryapi.Account, in NewFactor) (store.Fac
 	}
 	switch f.Type {
 	case store.SMS:
+		if err := refuseUnusedProperties(f.Type, map[string]bool{"secret": in.Secret.Given()}); err != nil {
+			return f, err
+		}
 		if !in.Phone.Given() {
 			return f, apierr.Required.Because(`phone is required, with a number or an href`)
 		}
@@ -117,6 +137,15 @@ func (s *Service) readNewFactor(a directoryapi.Account, in NewFactor) (store.Fac
 			in.AccountName = field.Some(a.Username)
 		}
 		secret := newTOTPSecret()
+		if in.Secret.Given() {
+			if secret, err = readTOTPSecret(in.Secret.Value); err != nil {
+				return f, err
+			}
+			// Without a secret that the user has already nothing can be verified: it is read-only then.
+			if f.VerificationStatus, err = field.Enum(in.Verified.NullIsAbsent(true), "verificationStatus", store.Unverified, store.Verified, store.Unverified); err != nil {
+				return f, err
+			}
+		}
 		f.SecretSealed, f.Secret = s.ring.Seal(secret, secretPurpose(f.ID)), secret
 	default:
 		return f, apierr.Required.Because("type is required: %s or %s", store.SMS, store.Authenticator)
@@ -177,5 +206,24 @@ func (s *Service) DeleteFactor(ctx context.Context, at id.Ref) error {
 	if err != nil {
 		return err
 	}
-	return s.lockedTx(ctx, at.Tenant, f.AccountID, func(tx *store.Tx) error { return tx.DeleteFactor(ctx, at.Tenant, at.ID) })
+	return s.lockedTx(ctx, at.Tenant, f.AccountID, func(tx *store.Tx) error {
+		f, err := tx.LockFactor(ctx, at.Tenant, at.ID)
+		if err != nil {
+			return err
+		}
+		if err := emitFactorChanged(ctx, tx, f, true); err != nil {
+			return err
+		}
+		return tx.DeleteFactor(ctx, at.Tenant, at.ID)
+	})
+}
+
+// emitFactorChanged emits the event by which the owner of an account gets a mail that a factor was
+// added or removed. A factor that was never verified passes no login, and is none yet; those that are
+// deleted with their account are not told.
+func emitFactorChanged(ctx context.Context, tx *store.Tx, f store.Factor, removed bool) error {
+	if f.VerificationStatus != store.Verified {
+		return nil
+	}
+	return tx.Emit(ctx, events.FactorChanged{Tenant: f.TenantID, Account: f.AccountID, Type: f.Type, Removed: removed})
 }

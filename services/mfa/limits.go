@@ -3,9 +3,11 @@ package mfa
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
@@ -27,12 +29,16 @@ const (
 	maxEnrolled = 50
 )
 
-// Config has the rate limits of text messages (SMS): how many a tenant sends within an hour.
+// Config has the rate limits of text messages (SMS): how many a tenant sends within an hour. Those of
+// an account, a number and a country hold for verified factors, and once more for enrollments.
 type Config struct {
 	AccountMessages int // for one account
 	NumberMessages  int // to one number
 	CountryMessages int // to the numbers of one country
-	TenantMessages  int // in all
+	TenantMessages  int // in all to verified factors
+
+	EnrollTenantMessages  int // in all to factors that are not verified
+	EnrollAddressMessages int // to those that the users of one client address enroll
 }
 
 // attemptLimit is the limit of a counter of wrong codes.
@@ -78,20 +84,35 @@ func (s *Service) countWrongCode(ctx context.Context, tx *store.Tx, f store.Fact
 	return nil
 }
 
+// messageLimit is the limit of a counter of text messages.
+type messageLimit struct {
+	counter, name string
+	max           int
+}
+
 // countMessage counts a text message to a phone, or returns apierr.TooMany where a rate limit
 // is reached. The caller's transaction then rolls back, and the message is not counted. The
 // limit of the account comes first, so that no user can use up what all of the tenant share.
-func (s *Service) countMessage(ctx context.Context, tx *store.Tx, phone store.Phone) error {
+//
+// A factor that is not verified has counters of its own: anybody can register and enroll the phones of
+// strangers, which must not use up what users need to log in.
+func (s *Service) countMessage(ctx context.Context, tx *store.Tx, f store.Factor, phone store.Phone) error {
 	now := s.now()
-	for _, limit := range []struct {
-		counter, name string
-		max           int
-	}{
-		{"messages/account/" + phone.AccountID.String(), "of this account", s.cfg.AccountMessages},
-		{"messages/number/" + phone.Number, "to " + phone.Number, s.cfg.NumberMessages},
-		{"messages/country/" + countryOf(phone.Number), "to numbers of that country", s.cfg.CountryMessages},
-		{"messages", "of this tenant", s.cfg.TenantMessages},
-	} {
+	counter, tenantMessages := "messages", s.cfg.TenantMessages
+	if f.VerificationStatus != store.Verified || phone.VerificationStatus != store.Verified {
+		counter, tenantMessages = "enrollments", s.cfg.EnrollTenantMessages
+	}
+	limits := []messageLimit{
+		{counter + "/account/" + phone.AccountID.String(), "of this account", s.cfg.AccountMessages},
+		{counter + "/number/" + phone.Number, "to " + phone.Number, s.cfg.NumberMessages},
+		{counter + "/country/" + countryOf(phone.Number), "to numbers of that country", s.cfg.CountryMessages},
+		{counter, "of this tenant", tenantMessages},
+	}
+	if network := caller.From(ctx).Network(); counter == "enrollments" && network.IsValid() {
+		limits = slices.Insert(limits, 1, messageLimit{counter + "/address/" + network.String(), "for users of this address",
+			s.cfg.EnrollAddressMessages})
+	}
+	for _, limit := range limits {
 		count, err := tx.AddCount(ctx, phone.TenantID, limit.counter, now, messageWindow)
 		if err != nil {
 			return fmt.Errorf("count a message: %w", err)

@@ -1,14 +1,17 @@
 package mfa_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
 )
@@ -29,15 +32,13 @@ func TestTheMessagesOfOneAccountAreLimited(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
 	al := d.Account(d.Tenant, "al")
-	var first mfaapi.EnrolledFactor
+	var newest mfaapi.EnrolledFactor
 	for i := range mfatest.Limits.AccountMessages {
 		made, err := enroll(d, al, sms(fmt.Sprintf("+12675555%03d", i)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i == 0 {
-			first = made
-		}
+		newest = made
 	}
 	sent, factors, phones := len(d.Sent()), d.Rows("factors"), d.Rows("phones")
 	refuse := func(err error) {
@@ -49,7 +50,7 @@ func TestTheMessagesOfOneAccountAreLimited(t *testing.T) {
 	for i := range 20 {
 		_, err := enroll(d, al, sms(fmt.Sprintf("+44740012%04d", i)))
 		refuse(err)
-		_, err = d.Service.ChallengeFactor(t.Context(), mfaapi.ChallengeFactor{Tenant: d.Tenant, Account: al.ID, Factor: first.Factor.ID})
+		_, err = d.Service.ChallengeFactor(t.Context(), mfaapi.ChallengeFactor{Tenant: d.Tenant, Account: al.ID, Factor: newest.Factor.ID})
 		refuse(err)
 		d.Post(mfatest.Of(al)+"/factors?challenge=true", fmt.Sprintf(`{"type":"SMS","phone":{"number":"+44740013%04d"}}`, i)).WantError(429, 429)
 	}
@@ -76,6 +77,72 @@ func TestTheMessagesOfOneAccountAreLimited(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Anybody can register and enroll the phones of strangers, which must not use up the messages by which
+// users log in.
+func TestEnrollmentsHaveMessagesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	withPhone(d, d.Jo, "+18883915282")
+	from := func(address string) context.Context {
+		return caller.Into(t.Context(), caller.Caller{Tenant: d.Tenant, Address: netip.MustParseAddr(address)})
+	}
+	enrollFrom := func(address string, n int) (mfaapi.EnrolledFactor, error) {
+		in := sms(fmt.Sprintf("+44740012%04d", n))
+		in.Tenant, in.Application, in.Account = d.Tenant, id.New(d.Now()), d.Account(d.Tenant, fmt.Sprintf("user%d", n)).ID
+		return d.Service.EnrollFactor(from(address), in)
+	}
+	for n := range mfatest.Limits.EnrollAddressMessages {
+		if _, err := enrollFrom("203.0.113.1", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := enrollFrom("203.0.113.1", 99); !errors.Is(err, apierr.TooMany) {
+		t.Errorf("an enrollment beyond those of one address returns %v", err)
+	}
+	n := mfatest.Limits.EnrollAddressMessages
+	for ; n < 100; n++ {
+		if _, err := enrollFrom(fmt.Sprintf("203.0.113.%d", n), n); err != nil {
+			if !errors.Is(err, apierr.TooMany) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if n > mfatest.Limits.EnrollTenantMessages {
+		t.Errorf("%d enrollments of a tenant get a message, want at most %d", n, mfatest.Limits.EnrollTenantMessages)
+	}
+	for range mfatest.Limits.NumberMessages {
+		if out, err := demand(d, id.New(d.Now())); err != nil || out.Action != mfaapi.Challenge {
+			t.Fatalf("beside the enrollments a login returns %+v, %v; want its code sent", out, err)
+		}
+	}
+}
+
+// A user who has mistyped a number enrolls another one. What is verified stays.
+func TestAnAccountHasOneUnverifiedPhone(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	for _, number := range []string{"+12675555001", "+12675555002", "+12675555003"} {
+		if _, err := enroll(d, d.Jo, sms(number)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := d.Service.FactorsOf(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Jo.ID})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Number != "+12675555003" || d.Rows("phones") != 1 {
+		t.Errorf("after three enrollments the factors are %+v, %v, on %d phones; want the newest", list, err, d.Rows("phones"))
+	}
+	d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+12675555004"}`).Want(201)
+	withPhone(d, d.Jo, "+18883915282")
+	in := sms("+12675555005")
+	in.SecondFactor = true
+	if _, err := enroll(d, d.Jo, in); err != nil {
+		t.Fatal(err)
+	}
+	if factors, phones := d.Rows("factors"), d.Rows("phones"); factors != 2 || phones != 3 {
+		t.Errorf("there are %d factors and %d phones; want the verified factor, the newest, and the phone without a factor", factors, phones)
+	}
 }
 
 func TestAUserEnrollsNoFurtherFactorsThanTheMaximum(t *testing.T) {

@@ -104,7 +104,16 @@ func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
 	if err != nil {
 		return err
 	}
-	return s.lockedTx(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error { return tx.DeletePhone(ctx, at.Tenant, at.ID) })
+	return s.lockedTx(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error {
+		f, err := tx.LockFactorOfPhone(ctx, at.Tenant, at.ID)
+		if err == nil {
+			err = emitFactorChanged(ctx, tx, f, true)
+		}
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return err
+		}
+		return tx.DeletePhone(ctx, at.Tenant, at.ID)
+	})
 }
 
 // asPhoneNumberExists replaces apierr.Exists by apierr.PhoneNumberExists.
@@ -137,7 +146,7 @@ func readNumber(in field.Text) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	number, err := phonenumbers.Parse(text, defaultRegion)
+	number, err := phonenumbers.Parse(field.PhoneNumber(text), defaultRegion)
 	if err != nil || !phonenumbers.IsValidNumber(number) || number.GetExtension() != "" ||
 		phonenumbers.GetNumberType(number) == phonenumbers.PREMIUM_RATE {
 		return "", apierr.PhoneNumberInvalid

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/mfa/store"
 )
@@ -174,7 +175,7 @@ func (s *Service) VerifySecondStep(ctx context.Context, in mfaapi.VerifySecondSt
 // verifyLoginChallenge answers a challenge. A text that is not made of digits is a wrong code too,
 // and is counted as a failed attempt.
 func (s *Service) verifyLoginChallenge(ctx context.Context, at id.Ref, code string) (store.Challenge, error) {
-	c, err := s.answerChallenge(ctx, at, code)
+	c, err := s.answerChallenge(ctx, at, field.Code(code))
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return store.Challenge{}, apierr.Reference.Because("there is no such challenge")

@@ -122,7 +122,7 @@ func (s *Service) emitSMS(ctx context.Context, tx *store.Tx, f store.Factor, c *
 	if err := checkPhoneEnabled(phone); err != nil {
 		return err
 	}
-	if err := s.countMessage(ctx, tx, phone); err != nil {
+	if err := s.countMessage(ctx, tx, f, phone); err != nil {
 		return err
 	}
 	code, key := newCode(), secure.Token(43)

@@ -25,10 +25,12 @@ import (
 )
 
 const (
-	secretLength   = 20 // bytes, as RFC 4226, section 4, recommends for SHA-1
-	stepSeconds    = 30 // length of a time step
-	clockSkewSteps = 1  // time steps of clock skew that an authenticator may have
-	maxLabel       = 255
+	secretLength    = 20 // bytes, as RFC 4226, section 4, recommends for SHA-1
+	minSecretLength = 10 // bytes of a secret that was made elsewhere
+	maxSecretLength = 64
+	stepSeconds     = 30 // length of a time step
+	clockSkewSteps  = 1  // time steps of clock skew that an authenticator may have
+	maxLabel        = 255
 )
 
 // secretPurpose is the purpose for which the TOTP secret of a factor is sealed.
@@ -46,6 +48,18 @@ func newTOTPSecret() secure.Secret {
 	secret := make([]byte, secretLength)
 	_, _ = rand.Read(secret)
 	return secure.Secret(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret))
+}
+
+// readTOTPSecret reads the secret of an authenticator that was enrolled elsewhere: Base32 of 10 to 64
+// bytes, in any letter case, with white space and padding or without. It returns the secret in the
+// form of newTOTPSecret, or apierr.Format.
+func readTOTPSecret(text secure.Secret) (secure.Secret, error) {
+	secret := strings.TrimRight(strings.ToUpper(strings.Join(strings.Fields(text.Reveal()), "")), "=")
+	bytes, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret)
+	if err != nil || len(bytes) < minSecretLength || len(bytes) > maxSecretLength {
+		return "", apierr.Format.Because("secret must be the Base32 form of %d to %d bytes", minSecretLength, maxSecretLength)
+	}
+	return secure.Secret(secret), nil
 }
 
 // readLabel reads the issuer or the account name, which an authenticator app shows. Neither

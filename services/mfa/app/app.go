@@ -39,6 +39,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	svc := mfa.New(data, peers.Directory, s.Keyring, s.Base, s.Now, mfa.Config{
 		AccountMessages: cfg.AccountMessages, NumberMessages: cfg.NumberMessages,
 		CountryMessages: cfg.CountryMessages, TenantMessages: cfg.TenantMessages,
+		EnrollTenantMessages: cfg.EnrollTenantMessages, EnrollAddressMessages: cfg.EnrollAddressMessages,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Consume(data.Outbox(), cfg.Events, mfa.Sources, svc.Handlers()...)

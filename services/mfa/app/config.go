@@ -22,4 +22,10 @@ type Config struct {
 	CountryMessages int      `env:"DOORWARD_SMS_PER_COUNTRY" default:"1000" min:"1" help:"text messages that a tenant sends to the numbers of"`
 	_               env.More `help:"one country within an hour"`
 	TenantMessages  int      `env:"DOORWARD_SMS_PER_TENANT" default:"2000" min:"1" help:"text messages that a tenant sends within an hour"`
+	_               env.More `help:"to verified phones"`
+
+	EnrollTenantMessages  int      `env:"DOORWARD_SMS_ENROLLMENTS_PER_TENANT" default:"200" min:"1" help:"text messages that a tenant sends"`
+	_                     env.More `help:"within an hour to phones that are not verified"`
+	EnrollAddressMessages int      `env:"DOORWARD_SMS_ENROLLMENTS_PER_ADDRESS" default:"10" min:"1" help:"text messages that a tenant sends"`
+	_                     env.More `help:"within an hour to phones that users of one address enroll"`
 }

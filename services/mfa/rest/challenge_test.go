@@ -107,7 +107,7 @@ func TestChallengeRefusals(t *testing.T) {
 	}
 	challenge := d.Post(factor+"/challenges", `{"message":null}`).Want(201).Href()
 	for body, want := range map[string]int{
-		`{}`: 2000, `{"code":null}`: 2000, `{"code":" "}`: 2000, `{"code":123456}`: 2004, `{"code":"12 456"}`: 2002, `{"code":"-12345"}`: 2002,
+		`{}`: 2000, `{"code":null}`: 2000, `{"code":" "}`: 2000, `{"code":123456}`: 2004, `{"code":"12-456"}`: 2002, `{"code":"-12345"}`: 2002,
 		`{"code":"` + strings.Repeat("1", 256) + `"}`: 2008, `{"code":"1","colour":"red"}`: 2015, ``: 2006,
 	} {
 		d.Post(challenge, body).WantError(400, want)

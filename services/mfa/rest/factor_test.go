@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/totp"
 
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
@@ -227,6 +229,79 @@ func TestFactorRefusals(t *testing.T) {
 	d.Post(mfatest.Of(odd)+"/factors", authenticator).WantError(400, 2002)
 	d.Post(mfatest.Base.To("accounts", id.New(d.Now()), "factors"), authenticator).WantError(404, 404)
 	d.Get("/v1/factors/nothing").WantError(404, 404)
+}
+
+// The owner gets a mail of each factor that is added or removed. It counts from when it is verified.
+func TestTheOwnerHearsOfItsFactors(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	factors := mfatest.Of(d.Jo) + "/factors"
+	want := []events.FactorChanged{}
+	expect := func(what string, more ...events.FactorChanged) {
+		t.Helper()
+		if want = append(want, more...); !slices.Equal(d.Changes(), want) {
+			t.Errorf("%s the events are %+v, want %+v", what, d.Changes(), want)
+		}
+	}
+	change := func(kind string, removed bool) events.FactorChanged {
+		return events.FactorChanged{Tenant: d.Tenant, Account: d.Jo.ID, Type: kind, Removed: removed}
+	}
+	sms := d.Post(factors+"?challenge=true", `{"type":"sms","phone":{"number":"+18883915282"}}`).Want(201)
+	expect("before the first code")
+	answer := `{"code":"` + d.Code(sms.Href("mostRecentChallenge")) + `"}`
+	d.Post(sms.Href("mostRecentChallenge"), `{"code":"`+mfatest.Wrong(d.Code(sms.Href("mostRecentChallenge")))+`"}`).Want(200)
+	expect("after a wrong code")
+	d.Post(sms.Href("mostRecentChallenge"), answer).Want(200)
+	expect("after the right code", change("SMS", false))
+	again := d.Post(sms.Href()+"/challenges", "").Want(201)
+	d.Post(again.Href(), `{"code":"`+d.Code(again.Href())+`"}`).Want(200)
+	expect("after another code")
+	d.Delete(d.Post(factors, authenticator).Want(201).Href()).Want(204)
+	expect("of a factor that was never verified")
+	app := d.Post(factors, `{"type":"google-authenticator","secret":"JBSWY3DPEHPK3PXP","verificationStatus":"VERIFIED"}`).Want(201)
+	expect("of a factor that was verified elsewhere", change("google-authenticator", false))
+	d.Delete(app.Href()).Want(204)
+	d.Delete(app.Href()).Want(204)
+	expect("after a deletion", change("google-authenticator", true))
+	d.Delete(sms.Href("phone")).Want(204)
+	expect("after the deletion of the phone", change("SMS", true))
+}
+
+// A user who has an authenticator already keeps it: its secret is taken as it is.
+func TestASecretIsTakenAsItIs(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	factors := mfatest.Of(d.Jo) + "/factors"
+	const secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+	made := d.Post(factors, `{"type":"google-authenticator","secret":"jbsw y3dp ehpk 3pxp JBSWY3DPEHPK3PXP ","verificationStatus":"verified"}`).Want(201)
+	if made.Text("secret") != secret || made.Text("verificationStatus") != "VERIFIED" || !strings.Contains(scan(t, made), "secret="+secret) {
+		t.Errorf("the factor is %s", made.Body)
+	}
+	code, err := totp.GenerateCode(secret, d.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Post(made.Href()+"/challenges", `{"code":" `+code[:3]+"\u00a0"+code[3:]+`"}`).Want(201); got.Text("status") != "SUCCESS" {
+		t.Errorf("a code of the secret is %s", got.Body)
+	}
+	if got := d.Post(made.Href(), `{"secret":"GEZDGNBVGY3TQOJQ","verificationStatus":"UNVERIFIED"}`).Want(200); got.Text("secret") != secret ||
+		got.Text("verificationStatus") != "VERIFIED" {
+		t.Errorf("an update of what is read-only returns %s", got.Body)
+	}
+	for _, body := range []string{`"secret":"GEZDGNBVGY3TQOJQ"`, `"secret":"GEZDGNBVGY3TQOJQ","verificationStatus":null`,
+		`"secret":"` + strings.Repeat("A", 103) + `"`, `"secret":"GEZDGNBVGY3TQOJQGE======"`, `"secret":null,"verificationStatus":"VERIFIED"`} {
+		if got := d.Post(factors, `{"type":"google-authenticator",`+body+`}`).Want(201); got.Text("verificationStatus") != "UNVERIFIED" {
+			t.Errorf("with %s the factor is %s", body, got.Body)
+		}
+	}
+	for _, secret := range []string{"", " ", "A", "ABCDEFGH", strings.Repeat("A", 104), "JBSWY3DPEHPK3PX1", "JBSWY3DP=EHPK3PXP", "ÄBSWY3DPEHPK3PXP"} {
+		d.Post(factors, `{"type":"google-authenticator","secret":"`+secret+`"}`).WantError(400, 2006)
+	}
+	d.Post(factors, `{"type":"google-authenticator","secret":"GEZDGNBVGY3TQOJQ","verificationStatus":"perhaps"}`).WantError(400, 2003)
+	d.Post(factors, `{"type":"sms","phone":{"number":"+18883915282"},"secret":"GEZDGNBVGY3TQOJQ"}`).WantError(400, 2017)
+	if got := d.Holding("factors", secret); got != 0 {
+		t.Errorf("%d rows hold the secret in clear", got)
+	}
 }
 
 func TestFactorsAreSearchedAndSorted(t *testing.T) {

@@ -78,6 +78,7 @@ func TestPhoneRefusals(t *testing.T) {
 		{`{"number":"+19002345678"}`, 400, 13101},
 		{`{"number":"` + strings.Repeat("1", 256) + `"}`, 400, 2008},
 		{`{"number":"1-888-391-5282"}`, 409, 13102},
+		{`{"number":"\u202a+1 888 391 5282\u202c"}`, 409, 13102},
 		{number(`,"name":"` + strings.Repeat("ä", 256) + `"`), 400, 2008},
 		{number(`,"description":"` + strings.Repeat("ä", 1001) + `"`), 400, 2008},
 		{number(`,"status":"LOST"`), 400, 2003},

@@ -103,6 +103,11 @@ func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, err
 	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE`, tenant, factor)
 }
 
+// LockFactorOfPhone reads and locks the factor of a phone, or returns apierr.NotFound.
+func (tx *Tx) LockFactorOfPhone(ctx context.Context, tenant, phone id.ID) (Factor, error) {
+	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.phone_id = $2 FOR UPDATE`, tenant, phone)
+}
+
 // InsertFactor adds a factor. It returns apierr.Exists where the phone has a factor already.
 func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO factors (tenant_id, id, account_id, type, phone_id, account_name, account_name_folded, issuer,

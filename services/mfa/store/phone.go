@@ -85,6 +85,15 @@ func (tx *Tx) UpdatePhone(ctx context.Context, p Phone) error {
 		p.Status, p.VerificationStatus, p.ModifiedAt)
 }
 
+// DeleteUnverifiedPhones removes the phones of an account, but for one, that are not verified and whose
+// factor is not either, with these factors and their challenges.
+func (tx *Tx) DeleteUnverifiedPhones(ctx context.Context, tenant, account, except id.ID) error {
+	_, err := pg.Exec(ctx, tx, `DELETE FROM phones p USING factors f WHERE p.tenant_id = $1 AND p.account_id = $2 AND p.id <> $3
+		AND p.verification_status = 'UNVERIFIED' AND f.tenant_id = p.tenant_id AND f.phone_id = p.id AND f.verification_status = 'UNVERIFIED'`,
+		tenant, account, except)
+	return err
+}
+
 // DeletePhone removes a phone with its factor and that factor's challenges.
 func (tx *Tx) DeletePhone(ctx context.Context, tenant, phone id.ID) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM phones WHERE tenant_id = $1 AND id = $2`, tenant, phone)

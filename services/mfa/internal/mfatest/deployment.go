@@ -28,7 +28,8 @@ import (
 const Base = href.Base("https://localhost:8443/v1")
 
 // Limits are the rate limits of text messages in tests.
-var Limits = mfa.Config{AccountMessages: 12, NumberMessages: 10, CountryMessages: 15, TenantMessages: 20}
+var Limits = mfa.Config{AccountMessages: 12, NumberMessages: 10, CountryMessages: 15, TenantMessages: 20,
+	EnrollTenantMessages: 20, EnrollAddressMessages: 10}
 
 // Deployment is the service with what it needs, and the client of a tenant that has one account.
 type Deployment struct {
@@ -113,7 +114,17 @@ func (d *Deployment) Ref(address string) id.Ref {
 }
 
 // Sent are the events ChallengeCreated, each for one text message, the oldest first.
-func (d *Deployment) Sent() (sent []events.ChallengeCreated) {
+func (d *Deployment) Sent() []events.ChallengeCreated {
+	return emitted[events.ChallengeCreated](d, "ChallengeCreated")
+}
+
+// Changes are the events FactorChanged, each for one mail, the oldest first.
+func (d *Deployment) Changes() []events.FactorChanged {
+	return emitted[events.FactorChanged](d, "FactorChanged")
+}
+
+// emitted returns the events of a type, the oldest first.
+func emitted[E any](d *Deployment, kind string) (all []E) {
 	d.T.Helper()
 	envelopes, err := pg.Values[[]byte](d.T.Context(), d.DB, `SELECT envelope FROM outbox ORDER BY seq`)
 	if err != nil {
@@ -121,16 +132,19 @@ func (d *Deployment) Sent() (sent []events.ChallengeCreated) {
 	}
 	for _, text := range envelopes {
 		var envelope events.Envelope
-		var event events.ChallengeCreated
+		var event E
 		if err := json.Unmarshal(text, &envelope); err != nil {
 			d.T.Fatal(err)
+		}
+		if envelope.Type != kind {
+			continue
 		}
 		if err := json.Unmarshal(envelope.Data, &event); err != nil {
 			d.T.Fatal(err)
 		}
-		sent = append(sent, event)
+		all = append(all, event)
 	}
-	return sent
+	return all
 }
 
 // Code returns the code that was sent for a challenge.
