@@ -91,7 +91,7 @@ func TestALimitOfMessagesAnswersALogin(t *testing.T) {
 	d := mfatest.Open(t)
 	withPhone(d, d.Jo, "+18883915282")
 	application := id.New(d.Now())
-	for range mfatest.Limits.NumberMessages - 1 {
+	for range mfatest.Limits.NumberMessages {
 		if _, err := demand(d, application); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/secure"
@@ -186,20 +187,28 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	}
 }
 
+// unaddressedApplication is an application whose logins came without the address of the user.
+type unaddressedApplication struct {
+	Name string
+	ID   id.ID
+}
+
 // userAddresses warns of the applications whose logins of the last week came, by an API key, without
 // the address of the user.
 func (d *doctor) userAddresses(ctx context.Context, db *pg.DB) {
 	const check, maxNamed = "user addresses", 10
 	var names []string
 	for _, on := range db.Shards(ctx) {
-		found, err := pg.Values[string](on, db, `SELECT a.name || ' (' || a.id || ')' FROM missing_user_addresses m
+		found, err := pg.All[unaddressedApplication](on, db, `SELECT a.name, a.id FROM missing_user_addresses m
 			JOIN applications a ON a.tenant_id = m.tenant_id AND a.id = m.application_id WHERE m.seen_at > $1 ORDER BY m.seen_at DESC LIMIT $2`,
 			d.now().Add(-userAddressWindow), maxNamed)
 		if err != nil {
 			d.add(check, "failed", "see what PostgreSQL logs", "%v", err)
 			return
 		}
-		names = append(names, found...)
+		for _, a := range found {
+			names = append(names, fmt.Sprintf("%q (%s)", a.Name, a.ID))
+		}
 	}
 	if len(names) == 0 {
 		d.add(check, "ok", "", "every application that logs users in by its API key names their addresses")

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
@@ -50,6 +52,10 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 		t.Errorf("the doctor has changed the database: %d schemas and tables became %d", made, n)
 	}
 	want(said, err, false, "ok       configuration", "ok       database oauth", "0 events wait in the outbox")
+	want(said, err, false, "ok       user addresses")
+	addLoginsWithoutAddress(t, url)
+	said, err = examine()
+	want(said, err, false, "warning  user addresses", `"Shop (old)"`, "Service-User-Address")
 	allow(t, url, "SET temp_file_limit = '100kB'")
 	said, err = examine()
 	want(said, err, true, "failed   database oauth", "main cannot be written to", "free space on its disk")
@@ -81,6 +87,26 @@ func allow(t *testing.T, url, change string) {
 	}
 	defer db.Close()
 	if _, err := pg.Exec(t.Context(), db, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I `+strings.ReplaceAll(change, "'", "''")+`', current_database()); END $$`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addLoginsWithoutAddress adds an application whose logins came without the address of the user.
+func addLoginsWithoutAddress(t *testing.T, url string) {
+	t.Helper()
+	db, err := pg.OpenWithoutMigrating(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "application"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	now := time.Now()
+	tenant, application := id.New(now), id.New(now)
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO applications (tenant_id, id, name, name_folded, status, saml_policy_id, web_config_id,
+		account_linking_policy_id, created_at, modified_at) VALUES ($1, $2, 'Shop (old)', 'shop (old)', 'ENABLED', $2, $2, $2, $3, $3)`,
+		tenant, application, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO missing_user_addresses VALUES ($1, $2, $3)`, tenant, application, now); err != nil {
 		t.Fatal(err)
 	}
 }
