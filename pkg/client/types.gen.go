@@ -1413,7 +1413,7 @@ type IdSite struct {
 	// GitMessage What went wrong.
 	GitMessage *string `json:"gitMessage"`
 
-	// GitRepoUrl Repository of pages of your own.
+	// GitRepoUrl Repository of pages of your own; a user name and password are returned as `%5Bsealed%5D`.
 	GitRepoUrl *string `json:"gitRepoUrl"`
 
 	// GitStatus How the last fetch went.
@@ -1479,7 +1479,7 @@ type IdSiteChange struct {
 	// GitBranch Its branch, `master` unless named.
 	GitBranch *string `json:"gitBranch,omitempty"`
 
-	// GitRepoUrl Repository of pages of your own.
+	// GitRepoUrl Repository of pages of your own; a user name and password are returned as `%5Bsealed%5D`.
 	GitRepoUrl *string `json:"gitRepoUrl,omitempty"`
 
 	// LogoUrl Address of an image on the pages.

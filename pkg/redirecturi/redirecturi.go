@@ -144,6 +144,12 @@ func RegistrableDomain(host string) string {
 	return domain
 }
 
+// IsPublicSuffix reports whether anybody may register names below a host name, such as co.uk.
+func IsPublicSuffix(host string) bool {
+	suffix, _ := publicsuffix.PublicSuffix(host)
+	return suffix == host
+}
+
 // isHostOf reports whether a host name is the listed host name, or one label below a wildcard.
 func isHostOf(asked, listed string) bool {
 	if domain, wildcard := strings.CutPrefix(listed, "*."); wildcard {

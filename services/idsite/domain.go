@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -119,6 +120,9 @@ func domainName(in field.Text, fallback string) (string, error) {
 	name = strings.ToLower(name)
 	if !hostName.MatchString(name) || len(name) > 253 || net.ParseIP(name) != nil {
 		return "", apierr.Format.Because("domainName %q must be a host name such as login.example.com, without scheme and port", name)
+	}
+	if redirecturi.IsPublicSuffix(name) {
+		return "", apierr.Format.Because("domainName %q is a public suffix, under which anybody may register a domain; take one of your own", name)
 	}
 	return name, nil
 }

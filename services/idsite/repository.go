@@ -1,14 +1,17 @@
 package idsite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -30,6 +33,12 @@ const (
 	refreshInterval = 10 * time.Minute
 	// pollInterval is the interval at which the worker looks for repositories to fetch.
 	pollInterval = 10 * time.Second
+	// maxFetches bounds the fetches at a time, and maxDue the repositories that are looked at for them.
+	maxFetches = 8
+	maxDue     = 100
+	// minRate is the least rate of a response, in bytes of a second, once rateGrace has passed.
+	minRate   = 1 << 10
+	rateGrace = 5 * time.Second
 	// fetchTimeout bounds a fetch.
 	fetchTimeout = time.Minute
 	// maxFetched bounds the pack that a fetch transfers, maxReferences the list of
@@ -48,9 +57,13 @@ const (
 )
 
 // Repositories is the worker that fetches custom hosted pages, static files, from the Git
-// repositories of the settings.
+// repositories of the settings: several at a time, and of one server one, so that a slow server
+// holds up nobody else.
 type Repositories struct {
-	svc *Service
+	svc     *Service
+	mu      sync.Mutex
+	busy    map[string]bool // hosts from which a repository is being fetched
+	running sync.WaitGroup
 }
 
 // NewRepositories makes the worker. It fetches only from public addresses and from the networks
@@ -65,7 +78,7 @@ func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 	for _, scheme := range []string{"file", "git", "ssh"} {
 		client.InstallProtocol(scheme, nil)
 	}
-	return &Repositories{svc}
+	return &Repositories{svc: svc, busy: map[string]bool{}}
 }
 
 // limitedTransport bounds the size of responses.
@@ -76,7 +89,7 @@ func (l limitedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if err != nil {
 		return answer, err
 	}
-	body := &limitedBody{answer.Body, maxFetched, errTooLarge}
+	body := &limitedBody{ReadCloser: answer.Body, left: maxFetched, err: errTooLarge, began: time.Now()}
 	switch {
 	case answer.StatusCode != http.StatusOK:
 		body.left = maxMessage
@@ -90,12 +103,15 @@ func (l limitedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 // limitedBody is the body of a response of which only left bytes can be read.
 type limitedBody struct {
 	io.ReadCloser
-	left int64
-	err  error // for a body that is larger
+	left  int64
+	err   error // for a body that is larger
+	began time.Time
+	read  int64
 }
 
 var (
 	errTooLarge   = fmt.Errorf("the repository is larger than %d MB", maxFetched>>20)
+	errTooSlow    = fmt.Errorf("the server sends less than %d bytes in a second", minRate)
 	errReferences = fmt.Errorf("the list of the branches is larger than %d MB", maxReferences>>20)
 )
 
@@ -105,6 +121,10 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	b.read += int64(n)
+	if took := time.Since(b.began); err == nil && took > rateGrace && float64(b.read) < minRate*took.Seconds() {
+		return n, errTooSlow
+	}
 	return n, err
 }
 
@@ -114,11 +134,12 @@ func (r *Repositories) Run(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		if err := r.svc.store.EachShard(ctx, r.FetchDue); err != nil && ctx.Err() == nil {
+		if err := r.svc.store.EachShard(ctx, func(ctx context.Context) error { _, err := r.startDue(ctx); return err }); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "fetch of the repositories of hosted pages failed, retrying", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():
+			r.running.Wait()
 			return nil
 		case <-ticker.C:
 		}
@@ -126,30 +147,78 @@ func (r *Repositories) Run(ctx context.Context) error {
 }
 
 // FetchDue fetches the repositories whose settings have changed or whose last fetch is older than
-// refreshInterval.
+// refreshInterval, and waits for them.
 func (r *Repositories) FetchDue(ctx context.Context) error {
+	for {
+		started, err := r.startDue(ctx)
+		r.running.Wait()
+		if err != nil || started == 0 {
+			return err
+		}
+	}
+}
+
+// startDue starts to fetch repositories that are due, at most maxFetches at a time and one of each
+// host. It returns how many it has started; the others stay due.
+func (r *Repositories) startDue(ctx context.Context) (started int, err error) {
 	now := r.svc.now()
-	sites, err := r.svc.store.DueRepositories(ctx, now.Add(-refreshInterval), 20)
+	sites, err := r.svc.store.DueRepositories(ctx, now, refreshInterval, maxDue)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, site := range sites {
-		ctx := caller.WithTenant(ctx, site.TenantID)
-		claimed := false
-		if err := r.svc.store.Tx(ctx, func(tx *store.Tx) (err error) {
-			claimed, err = tx.ClaimRepository(ctx, site, now)
-			return err
-		}); err != nil {
-			return err
-		}
-		if !claimed {
+		host := repositoryHost(site)
+		if !r.reserve(host) {
 			continue
 		}
-		if err := r.fetch(ctx, site); err != nil {
+		ctx := caller.WithTenant(ctx, site.TenantID)
+		claimed := false
+		err := r.svc.store.Tx(ctx, func(tx *store.Tx) (err error) {
+			claimed, err = tx.ClaimRepository(ctx, site, now)
 			return err
+		})
+		if err != nil || !claimed {
+			r.release(host)
+			if err != nil {
+				return started, err
+			}
+			continue
 		}
+		started++
+		r.running.Go(func() {
+			defer r.release(host)
+			if err := r.fetch(ctx, site); err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, "storing the repository of hosted pages failed, retrying", "error", err.Error())
+			}
+		})
 	}
-	return nil
+	return started, nil
+}
+
+// reserve reports whether a repository of a host may be fetched now, and notes that it is.
+func (r *Repositories) reserve(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.busy) >= maxFetches || r.busy[host] {
+		return false
+	}
+	r.busy[host] = true
+	return true
+}
+
+func (r *Repositories) release(host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.busy, host)
+}
+
+// repositoryHost is the host of a site's repository.
+func repositoryHost(site store.Site) string {
+	u, err := url.Parse(strings.TrimSpace(*site.GitRepoURL))
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
 }
 
 // fetch replaces the pages of a site by those of its repository. After a failure the old pages
@@ -158,7 +227,7 @@ func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	files, failure := r.files(ctx, site)
 	return r.svc.store.Tx(ctx, func(tx *store.Tx) error {
 		if failure != nil {
-			text := errorMessage(failure)
+			text := r.errorMessage(site, failure)
 			return tx.SetGitStatus(ctx, site, store.GitFailed, &text)
 		}
 		if err := tx.ReplaceFiles(ctx, site.TenantID, files); err != nil {
@@ -168,10 +237,18 @@ func (r *Repositories) fetch(ctx context.Context, site store.Site) error {
 	})
 }
 
-// errorMessage returns the text of an error in a form that a column can store. The server of the
-// repository may have written that text.
-func errorMessage(failure error) string {
+// errorMessage returns the text of an error in a form that a column can store, without the
+// credential of the repository. The server of the repository may have written that text.
+func (r *Repositories) errorMessage(site store.Site, failure error) string {
 	text := failure.Error()
+	if credential, err := r.svc.gitCredential(site); err == nil && credential != "" {
+		user, password, _ := strings.Cut(credential.Reveal(), ":")
+		for _, secret := range []string{credential.Reveal(), cmp.Or(password, user)} {
+			if plain, err := url.PathUnescape(secret); err == nil && secret != "" {
+				text = strings.NewReplacer(secret, SealedKey, plain, SealedKey).Replace(text)
+			}
+		}
+	}
 	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\uFFFD"), "\x00", "\uFFFD")
 }
 
@@ -183,6 +260,14 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 	address := strings.TrimSpace(*site.GitRepoURL)
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return nil, errors.New("only repositories at http and https addresses can be fetched")
+	}
+	credential, err := r.svc.gitCredential(site)
+	if err != nil {
+		return nil, err
+	}
+	if u, err := url.Parse(address); err == nil && credential != "" {
+		u.User = nil
+		address = u.Scheme + "://" + credential.Reveal() + "@" + strings.TrimPrefix(u.String(), u.Scheme+"://")
 	}
 	storage := newPackStorage(ctx)
 	repository, err := git.CloneContext(ctx, storage, nil, &git.CloneOptions{

@@ -15,7 +15,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
@@ -66,15 +65,7 @@ func repository(t *testing.T, branch string, files map[string]string) (url strin
 // newSite returns the site of a new tenant.
 func newSite(t *testing.T, svc *idsite.Service) id.Ref {
 	t.Helper()
-	made, err := svc.SignUpFirstTenant(t.Context(), idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "secret", OwnerEmail: "owner@example.test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sites, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id.Ref{Tenant: made.ID, ID: sites.Items[0].ID}
+	return siteOfKey(t, svc, "2EXAMPLE0KEY0ID00000000000")
 }
 
 // fetchLocally returns what fetches repositories of this machine.

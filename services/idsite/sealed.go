@@ -9,4 +9,5 @@ import (
 // provider_logins are not among them, because they expire within minutes.
 var Sealed = []secure.SealedColumn[id.ID]{
 	{Table: "id_sites", Key: "tenant_id", Column: "tls_private_key_sealed", Purpose: tlsKeyPurpose},
+	{Table: "id_sites", Key: "tenant_id", Column: "git_credential_sealed", Purpose: gitCredentialPurpose},
 }

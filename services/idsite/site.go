@@ -118,7 +118,7 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 			site.TLSPrivateKeySealed, site.TLSPrivateKey = s.ring.Seal(secure.Secret(*key), tlsKeyPurpose(site.TenantID)), nil
 		}
 	}
-	errs.Add(applyRepository(site, in))
+	errs.Add(s.applyRepository(site, in))
 	if origins := firstPresent(in.AuthorizedOriginURIs, in.AuthorizedOriginURIs2, in.AuthorizedOriginURLs); origins.Present {
 		site.AuthorizedOriginURIs, err = redirecturi.Origins(origins, "authorizedOriginUris")
 		errs.Add(err)
@@ -137,13 +137,16 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 }
 
 // applyRepository sets the Git repository of custom pages and its branch (repository.go).
-func applyRepository(site *store.Site, in SiteChange) error {
+func (s *Service) applyRepository(site *store.Site, in SiteChange) error {
 	if in.GitRepoURL.Given() && !isRepositoryURL(in.GitRepoURL.Value) {
-		return apierr.Invalid.Because("gitRepoUrl %q is not the address of a git repository such as https://git.example.com/pages.git",
-			in.GitRepoURL.Value)
+		return apierr.Invalid.Because("gitRepoUrl is not the address of a git repository such as https://git.example.com/pages.git")
 	}
 	var errs field.Errors
+	former := site.GitRepoURL
 	errs.Optional(&site.GitRepoURL, in.GitRepoURL, "gitRepoUrl", maxURL)
+	if in.GitRepoURL.Present {
+		errs.Add(s.sealGitCredential(site, former))
+	}
 	errs.Optional(&site.GitBranch, in.GitBranch, "gitBranch", maxBranch)
 	if err := errs.First(); err != nil {
 		return err
@@ -164,6 +167,44 @@ func applyRepository(site *store.Site, in SiteChange) error {
 	}
 	return nil
 }
+
+// sealGitCredential takes the user name and the password out of the URL of a repository and seals
+// them: SealedKey stands in their place. The whole of them, because some servers take a token as the
+// user name. The URL as it was returned keeps them; SealedKey in any other URL is refused, because the
+// credential would go to another server.
+func (s *Service) sealGitCredential(site *store.Site, former *string) error {
+	if site.GitRepoURL == nil {
+		site.GitCredentialSealed = nil
+		return nil
+	}
+	if former != nil && *site.GitRepoURL == *former {
+		return nil
+	}
+	u, err := url.Parse(strings.TrimSpace(*site.GitRepoURL))
+	if err != nil || u.User == nil {
+		site.GitCredentialSealed = nil
+		return nil
+	}
+	if password, _ := u.User.Password(); u.User.Username() == SealedKey || password == SealedKey {
+		return apierr.Invalid.Because("gitRepoUrl has %s in place of its user name and password; send them again", SealedKey)
+	}
+	site.GitCredentialSealed = s.ring.Seal(secure.Secret(u.User.String()), gitCredentialPurpose(site.TenantID))
+	u.User = url.User(SealedKey)
+	sealed := u.String()
+	site.GitRepoURL = &sealed
+	return nil
+}
+
+// gitCredential returns the user name and the password of a repository, as its URL had them, or "".
+func (s *Service) gitCredential(site store.Site) (secure.Secret, error) {
+	if site.GitCredentialSealed == nil {
+		return "", nil
+	}
+	return s.ring.Open(site.GitCredentialSealed, gitCredentialPurpose(site.TenantID))
+}
+
+// gitCredentialPurpose is the purpose for which the credential of a repository is sealed.
+func gitCredentialPurpose(tenant id.ID) string { return "idsite.git/" + tenant.String() }
 
 // isRepositoryURL reports whether a text is the address of a Git repository. Only http and https
 // can be fetched; the other forms are accepted here, and their fetch fails (gitStatus).

@@ -30,12 +30,17 @@ func (s *Store) File(ctx context.Context, tenant id.ID, path string) (File, erro
 		path)
 }
 
-// DueRepositories returns at most limit sites whose repository was last fetched before a time, or
-// was changed in the settings.
-func (s *Store) DueRepositories(ctx context.Context, before time.Time, limit int) ([]Site, error) {
+// maxBackoff bounds the doublings of the interval between the fetches of a repository that fail.
+const maxBackoff = 6
+
+// DueRepositories returns at most limit sites whose repository was last fetched longer ago than an
+// interval, or was changed in the settings. The interval doubles with each fetch that has failed
+// (exponential back-off), and those that have failed come last.
+func (s *Store) DueRepositories(ctx context.Context, now time.Time, interval time.Duration, limit int) ([]Site, error) {
 	return pg.All[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE git_repo_url IS NOT NULL
-		AND (git_status = 'PENDING' OR git_fetched_at IS NULL OR git_fetched_at < $1) ORDER BY git_fetched_at NULLS FIRST
-			LIMIT $2`, before, limit)
+		AND (git_status = 'PENDING' OR git_fetched_at IS NULL
+			OR git_fetched_at < $1::timestamptz - make_interval(secs => $2 * power(2, least(git_failures, $3))))
+		ORDER BY git_failures, git_fetched_at NULLS FIRST LIMIT $4`, now, interval.Seconds(), maxBackoff, limit)
 }
 
 // ClaimRepository marks a repository as fetched at a time, so that no other replica fetches it, and
@@ -63,8 +68,12 @@ func (tx *Tx) ReplaceFiles(ctx context.Context, tenant id.ID, files []File) erro
 
 // SetGitStatus writes the result of a fetch, unless the settings have changed meanwhile.
 func (tx *Tx) SetGitStatus(ctx context.Context, site Site, status string, message *string) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = $3, git_message = $4
-		WHERE tenant_id = $1 AND id = $2 AND git_repo_url = $5 AND git_branch = $6`,
-		site.TenantID, site.ID, status, message, site.GitRepoURL, site.GitBranch)
+	failures := 0
+	if status == GitFailed {
+		failures = site.GitFailures + 1
+	}
+	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = $3, git_message = $4, git_failures = $8
+		WHERE tenant_id = $1 AND id = $2 AND git_repo_url = $5 AND git_branch = $6 AND git_credential_sealed IS NOT DISTINCT FROM $7`,
+		site.TenantID, site.ID, status, message, site.GitRepoURL, site.GitBranch, site.GitCredentialSealed, failures)
 	return err
 }

@@ -30,11 +30,13 @@ type Site struct {
 	TLSPublicCert           *string `db:"tls_public_cert"`
 	TLSPrivateKey           *string `db:"tls_private_key"` // a value that is no private key, as it was sent
 	TLSPrivateKeySealed     []byte  `db:"tls_private_key_sealed"`
-	GitRepoURL              *string `db:"git_repo_url"`
+	GitRepoURL              *string `db:"git_repo_url"`          // without its credential
+	GitCredentialSealed     []byte  `db:"git_credential_sealed"` // user name and password of the URL
 	GitBranch               *string
 	GitStatus               string
 	GitMessage              *string
 	GitFetchedAt            *time.Time
+	GitFailures             int      // fetches that have failed since one succeeded
 	AuthorizedOriginURIs    []string `db:"authorized_origin_uris"`
 	AuthorizedRedirectURIs  []string `db:"authorized_redirect_uris"`
 	LogoURL                 *string  `db:"logo_url"`
@@ -51,7 +53,8 @@ type Site struct {
 func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
 
 const siteColumns = `tenant_id, id, coalesce(default_domain, domain_name) AS default_domain, domain_name, tls_public_cert, tls_private_key,
-	tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, git_fetched_at, authorized_origin_uris,
+	tls_private_key_sealed, git_repo_url, git_credential_sealed, git_branch, git_status, git_message, git_fetched_at, git_failures,
+	authorized_origin_uris,
 		authorized_redirect_uris,
 	logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
 
@@ -115,10 +118,10 @@ func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
 	return pg.MustChange(ctx, tx, `UPDATE id_sites SET default_domain = $3, domain_name = $4, tls_public_cert = $5, tls_private_key = $6,
 		tls_private_key_sealed = $7, git_repo_url = $8, git_branch = $9, git_status = $10, git_message = $11, authorized_origin_uris = $12,
 		authorized_redirect_uris = $13, logo_url = $14, accent_color = $15, session_tti = $16, session_ttl = $17,
-		session_cookie_persistent = $18, modified_at = $19 WHERE tenant_id = $1 AND id = $2`,
+		session_cookie_persistent = $18, modified_at = $19, git_credential_sealed = $20 WHERE tenant_id = $1 AND id = $2`,
 		s.TenantID, s.ID, s.DefaultDomain, s.DomainName, s.TLSPublicCert, s.TLSPrivateKey, s.TLSPrivateKeySealed, s.GitRepoURL, s.GitBranch,
 		s.GitStatus, s.GitMessage, s.AuthorizedOriginURIs, s.AuthorizedRedirectURIs, s.LogoURL, s.AccentColor, s.SessionTTI, s.SessionTTL,
-		s.SessionCookiePersistent, s.ModifiedAt)
+		s.SessionCookiePersistent, s.ModifiedAt, s.GitCredentialSealed)
 }
 
 // SetCustomDomain claims a custom domain for a tenant and releases its former one. The empty domain
