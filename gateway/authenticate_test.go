@@ -286,3 +286,16 @@ func TestCallersDoNotMixUnderLoad(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// A service hears of the languages of the client; a header that is too long is cut between two of them.
+func TestTheLanguagesOfTheClientReachTheServices(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("de-AT;q=0.9,", 30)
+	for header, want := range map[string]string{
+		"": "", "de-AT, en;q=0.8": "de-AT, en;q=0.8", long: strings.TrimSuffix(strings.Repeat("de-AT;q=0.9,", 16), ","), strings.Repeat("x", 300): "",
+	} {
+		if got := string(firstLanguages([]byte(header))); got != want {
+			t.Errorf("of the languages %.40q the services get %q, want %q", header, got, want)
+		}
+	}
+}

@@ -108,17 +108,12 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 	}
 	ref := id.Ref{Tenant: tenant, ID: shop}
 	login := applicationapi.LoginName{LoginTarget: applicationapi.LoginTarget{Tenant: tenant, Application: shop}, Login: made.Email}
-	tokens := map[string]bool{} // of verification mails
+	mails := func() int { return d.Directories.VerificationMails(id.Ref{Tenant: tenant, ID: made.ID}) }
 	asked := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		account, err := d.Directories.Account(t.Context(), id.Ref{Tenant: tenant, ID: made.ID})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tokens[account.VerificationToken.Reveal()] = true
 	}
 	for range 2 * directoryapi.MaxAnonymousMails {
 		_, err := d.Service.RequestVerification(t.Context(), login)
@@ -126,13 +121,13 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 		_, err = d.Service.RequestReset(t.Context(), login)
 		asked(err)
 	}
-	if len(tokens) != directoryapi.MaxAnonymousMails {
-		t.Errorf("a browser makes %d verification tokens, want %d", len(tokens), directoryapi.MaxAnonymousMails)
+	if mails() != directoryapi.MaxAnonymousMails {
+		t.Errorf("a browser sends %d verification mails, want %d", mails(), directoryapi.MaxAnonymousMails)
 	}
 	for i := range 2 * directoryapi.MaxAnonymousMails {
 		asked(d.Service.SendVerificationMail(t.Context(), ref, application.NewVerification{Login: field.Some(made.Email)}))
-		if len(tokens) != directoryapi.MaxAnonymousMails+i+1 {
-			t.Fatalf("an administrator's request %d makes no verification token", i)
+		if mails() != directoryapi.MaxAnonymousMails+i+1 {
+			t.Fatalf("an administrator's request %d sends no verification mail", i)
 		}
 		reset, err := d.Service.CreatePasswordReset(t.Context(), ref, application.NewPasswordReset{Email: field.Some(made.Email)})
 		if err != nil || reset.Token == "" {

@@ -299,7 +299,7 @@ func (d *Service) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.
 		directory := d.directoryOf(a)
 		switch in.Workflow {
 		case directoryapi.Reset, directoryapi.ResetSuccess:
-		case directoryapi.Verification:
+		case directoryapi.Verification, directoryapi.ExistingAccount:
 			if !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}] {
 				return directoryapi.Mail{}, apierr.NotFound
 			}

@@ -35,6 +35,7 @@ type Service struct {
 	accounts    []*account                // in the order of their creation
 	resets      map[secure.Secret]reset   // pending resets by their tokens
 	mails       map[mailed]int            // number of mails that anonymous callers requested
+	sent        map[directoryapi.Ref]int  // number of verification mails that were requested and sent, by account
 	rules       map[directoryapi.Ref]directoryapi.RegistrationRules
 	signUps     map[secure.Secret]signUp // by their mailed tokens
 	groups      []directoryapi.Group     // in the order of their creation
@@ -56,7 +57,7 @@ func New(now func() time.Time) *Service {
 	return &Service{
 		now: now, Changes: changefeed.NewLog(),
 		tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
-		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{}, mails: map[mailed]int{},
+		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{}, mails: map[mailed]int{}, sent: map[directoryapi.Ref]int{},
 		rules: map[directoryapi.Ref]directoryapi.RegistrationRules{}, signUps: map[secure.Secret]signUp{},
 	}
 }

@@ -25,6 +25,13 @@ func (d *Service) allowMail(a *account, workflow directoryapi.Workflow) bool {
 	return d.mails[of] <= directoryapi.MaxAnonymousMails
 }
 
+// VerificationMails returns how many verification mails of an account were requested and sent.
+func (d *Service) VerificationMails(account directoryapi.Ref) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sent[account]
+}
+
 // RequestVerification makes a token for an account, unless it has one.
 func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
 	return call(d, "RequestVerification", func() (directoryapi.Empty, error) {
@@ -35,6 +42,7 @@ func (d *Service) RequestVerification(_ context.Context, in directoryapi.Request
 		case !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}]:
 			return directoryapi.Empty{}, apierr.VerificationDisabled
 		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.allowMail(a, directoryapi.Verification)):
+			d.sent[directoryapi.Ref{Tenant: in.Tenant, ID: a.ID}]++
 			if a.VerificationToken == "" {
 				a.VerificationToken = secure.Token(22)
 			}
