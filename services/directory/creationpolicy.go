@@ -69,8 +69,8 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 			return err
 		}
 		if d.Mirror() && (p.SendsMails() || p.RegistrationCustomData != nil) {
-			return apierr.MirroredProperty.Because(
-				"the directory %q is a mirror, in which nobody registers; of its policy, only the lists of domains can be changed", d.Name)
+			return apierr.MirroredProperty.Because("the directory %q is a mirror, in which nobody registers; "+
+				"of its policy, only the lists of domains can be changed", d.Name)
 		}
 		p.ModifiedAt = s.now()
 		return tx.UpdateCreationPolicy(ctx, p)
@@ -127,7 +127,8 @@ func checkRegistrationData(p store.CreationPolicy, data customdata.Document) err
 	}
 	for _, key := range data.Keys() {
 		if !slices.Contains(p.RegistrationCustomData, key) {
-			return apierr.UnknownProperty.Because("customData.%s is not among registrationCustomData of the directory's account creation policy", key).
+			return apierr.UnknownProperty.
+				Because("customData.%s is not among registrationCustomData of the directory's account creation policy", key).
 				Saying("customData.%s is not a field of a registration.", key)
 		}
 	}

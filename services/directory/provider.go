@@ -94,7 +94,8 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		name  string
 		given bool
 	}{
-		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()}, {"acceptForeignTokens", in.AcceptForeignTokens.Given()}, {"agent", in.Agent.Given()},
+		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()},
+		{"acceptForeignTokens", in.AcceptForeignTokens.Given()}, {"agent", in.Agent.Given()},
 		{"userInfoMappingRules", in.UserInfoMappingRules.Given()}, {"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
 	} {
 		if other.given && providerType.members[other.name] == 0 {

@@ -59,7 +59,10 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 	for _, endpoint := range []struct {
 		to   *string
 		from string
-	}{{&p.Authorization, m.Authorization}, {&p.Token, m.Token}, {&p.Resource, m.UserInfo}, {&p.JWKS, m.JWKS}, {&p.Introspection, m.Introspection}} {
+	}{
+		{&p.Authorization, m.Authorization}, {&p.Token, m.Token}, {&p.Resource, m.UserInfo}, {&p.JWKS, m.JWKS},
+		{&p.Introspection, m.Introspection},
+	} {
 		if *endpoint.to == "" {
 			if endpoint.from != "" && !strings.HasPrefix(endpoint.from, "https://") {
 				return providerError(p.Provider, "its discovery document names an endpoint without https")
@@ -76,7 +79,8 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 	if len(methods) == 0 {
 		methods = m.AuthMethods
 	}
-	p.introspectionByForm = slices.Contains(methods, "client_secret_post") && !slices.Contains(methods, "client_secret_basic")
+	p.introspectionByForm = slices.Contains(methods, "client_secret_post") &&
+		!slices.Contains(methods, "client_secret_basic")
 	p.algorithms = slices.DeleteFunc(m.Algorithms, func(name string) bool { return !slices.Contains(asymmetricAlgorithms, name) })
 	return nil
 }

@@ -88,8 +88,9 @@ func (s *providerLogin) otherClientError() error {
 // cannotBeAsked is the error for an access token of a provider that cannot be asked to which client
 // it was issued.
 func (s *providerLogin) cannotBeAsked() error {
-	return apierr.ProviderOtherClient.Because("the provider %q cannot be asked to which client it issued an access token: log in with an "+
-		"authorization code, or set introspectionEndpoint of the directory's provider (acceptForeignTokens admits them unasked)", s.provider.ID)
+	return apierr.ProviderOtherClient.Because("the provider %q cannot be asked to which client it issued an access token: "+
+		"log in with an authorization code, or set introspectionEndpoint of the directory's provider "+
+		"(acceptForeignTokens admits them unasked)", s.provider.ID)
 }
 
 // checkSameUser refuses a user object of another user than that of the id token (OpenID Connect

@@ -56,12 +56,13 @@ const facebookMismatch = "100"
 // facebookTokenClient asks debug_token of the Graph API, as the application.
 func (s *providerLogin) facebookTokenClient(ctx context.Context) (string, error) {
 	application := secure.Secret(s.provider.ClientID + "|" + s.provider.ClientSecret.Reveal())
-	answer, object, err := s.ask(ctx, http.MethodGet, withQuery(s.provider.TokenCheck, "input_token", s.tokens.AccessToken.Reveal()), nil,
-		bearer(application))
+	address := withQuery(s.provider.TokenCheck, "input_token", s.tokens.AccessToken.Reveal())
+	answer, object, err := s.ask(ctx, http.MethodGet, address, nil, bearer(application))
 	if err != nil {
 		return "", err
 	}
-	if failure, _ := object["error"].(map[string]any); answer.StatusCode == http.StatusBadRequest && firstText(failure, "code") == facebookMismatch {
+	failure, _ := object["error"].(map[string]any)
+	if answer.StatusCode == http.StatusBadRequest && firstText(failure, "code") == facebookMismatch {
 		return "", s.otherClientError()
 	}
 	if answer.StatusCode != http.StatusOK {
@@ -113,14 +114,16 @@ func (s *providerLogin) introspectedClient(ctx context.Context) (string, error) 
 		form.Set("client_id", s.provider.ClientID)
 		form.Set("client_secret", s.provider.ClientSecret.Reveal())
 	} else {
+		// RFC 6749, section 2.3.1
 		credentials = basicCredentials(url.QueryEscape(s.provider.ClientID), url.QueryEscape(s.provider.ClientSecret.Reveal()))
 	}
-	answer, object, err := s.ask(ctx, http.MethodPost, s.provider.Introspection, []byte(form.Encode()), func(h http.Header) {
+	header := func(h http.Header) {
 		h.Set("Content-Type", "application/x-www-form-urlencoded")
 		if credentials != "" {
 			h.Set("Authorization", credentials)
 		}
-	})
+	}
+	answer, object, err := s.ask(ctx, http.MethodPost, s.provider.Introspection, []byte(form.Encode()), header)
 	switch {
 	case err != nil:
 		return "", err

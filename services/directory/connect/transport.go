@@ -148,7 +148,9 @@ func (c *Client) call(ctx context.Context, address string, header func(http.Head
 }
 
 // send sends a request and reads the answer.
-func (c *Client) send(ctx context.Context, method, address string, in []byte, header func(http.Header)) (*http.Response, []byte, error) {
+func (c *Client) send(
+	ctx context.Context, method, address string, in []byte, header func(http.Header),
+) (*http.Response, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(in))
 	if err != nil {
 		return nil, nil, err
