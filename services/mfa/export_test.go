@@ -9,10 +9,14 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// AccountDeleted, DirectoryDeleted and SMSReported call the handler of an event, as the
+// AccountDeleted, AccountsDeleted, DirectoryDeleted and SMSReported call the handler of an event, as the
 // consumer does.
 func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
 	return s.accountDeleted(ctx, e, event)
+}
+
+func (s *Service) AccountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
+	return s.accountsDeleted(ctx, e, event)
 }
 
 func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {

@@ -18,7 +18,9 @@ var Sources = []string{"directory", "notification"}
 // with which their phones, factors and challenges are deleted, and the delivery reports of
 // text messages.
 func (s *Service) Handlers() []events.Handler {
-	return []events.Handler{events.On(s.accountDeleted), events.On(s.directoryDeleted), events.On(s.smsReported)}
+	return []events.Handler{
+		events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.directoryDeleted), events.On(s.smsReported),
+	}
 }
 
 // smsStates maps the states of a text message in events to those of this service.
@@ -40,27 +42,31 @@ func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event e
 	return s.removeAccountsOf(ctx, e, event.Tenant, event.Account)
 }
 
+func (s *Service) accountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
+	return s.removeAccountsOf(ctx, e, event.Tenant, event.Accounts...)
+}
+
 func (s *Service) directoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
 	return s.removeAccountsOf(ctx, e, event.Tenant, event.Directory)
 }
 
-// removeAccountsOf deletes the phones, factors and challenges of an account, or of all
-// accounts of a directory. A request that found the account before may still add a row, so
+// removeAccountsOf deletes the phones, factors and challenges of accounts, or of all
+// accounts of a directory. A request that found an account before may still add a row, so
 // the deletion is recorded and the purge repeats it (repeatRemovals).
-func (s *Service) removeAccountsOf(ctx context.Context, e events.Envelope, tenant, owner id.ID) error {
-	removal := store.Removal{TenantID: tenant, OwnerID: owner}
-	if err := s.removeAccounts(ctx, removal); err != nil {
+func (s *Service) removeAccountsOf(ctx context.Context, e events.Envelope, tenant id.ID, owners ...id.ID) error {
+	if err := s.removeAccounts(ctx, tenant, owners); err != nil {
 		return err
 	}
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if seen, err := tx.Seen(ctx, e); err != nil || seen {
 			return err
 		}
-		return tx.InsertRemoval(ctx, removal, s.now())
+		return tx.InsertRemovals(ctx, tenant, owners, s.now())
 	})
 }
 
-// removeAccounts deletes the accounts of a removal, a batch in each transaction.
-func (s *Service) removeAccounts(ctx context.Context, r store.Removal) error {
-	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, r.TenantID, r.OwnerID, purgeBatch) })
+// removeAccounts deletes the accounts that are owners or are in a directory that is one, a batch in
+// each transaction.
+func (s *Service) removeAccounts(ctx context.Context, tenant id.ID, owners []id.ID) error {
+	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, tenant, owners, purgeBatch) })
 }

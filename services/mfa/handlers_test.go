@@ -53,6 +53,27 @@ func TestDeletingAnAccountDeletesItsFactors(t *testing.T) {
 	}
 }
 
+// A sync of a directory server, or a deleted directory, ends many accounts at once.
+func TestTheEndOfManyAccountsDeletesTheirFactors(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	al, ben := d.Account(d.Tenant, "al"), d.Account(d.Tenant, "ben")
+	for _, account := range []directoryapi.Account{d.Jo, al, ben} {
+		enrol(t, d, account)
+	}
+	event := events.AccountsDeleted{Tenant: d.Tenant, Directory: d.Jo.DirectoryID, Accounts: []id.ID{d.Jo.ID, al.ID}}
+	envelope := events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant, Subject: d.Jo.DirectoryID}
+	for range 2 {
+		if err := d.Service.AccountsDeleted(t.Context(), envelope, event); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := rows(d), [4]int{1, 2, 2, 1}; got != want {
+			t.Errorf("left are %v, want %v", got, want)
+		}
+	}
+	d.Get(mfatest.Of(ben) + "/factors").Want(200)
+}
+
 func TestDeletingADirectoryDeletesTheFactorsOfItsAccounts(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)

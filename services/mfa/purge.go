@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/mfa/store"
 )
@@ -48,11 +50,16 @@ func (s *Service) repeatRemovals(ctx context.Context, before time.Time) error {
 		if err != nil || len(removals) == 0 {
 			return err
 		}
+		owners := map[id.ID][]id.ID{}
 		for _, r := range removals {
-			if err := s.removeAccounts(ctx, r); err != nil {
+			owners[r.TenantID] = append(owners[r.TenantID], r.OwnerID)
+		}
+		for tenant, removed := range owners {
+			ctx := caller.WithTenant(ctx, tenant)
+			if err := s.removeAccounts(ctx, tenant, removed); err != nil {
 				return err
 			}
-			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteRemoval(ctx, r) }); err != nil {
+			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteRemovals(ctx, tenant, removed) }); err != nil {
 				return err
 			}
 		}

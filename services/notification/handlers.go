@@ -21,8 +21,27 @@ func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),
 		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated), events.On(s.signUpRequested),
-		events.On(s.factorChanged),
+		events.On(s.factorChanged), events.On(s.accountDeleted), events.On(s.accountsDeleted),
 	}
+}
+
+func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+	return s.cancelDeliveries(ctx, e, event.Account)
+}
+
+func (s *Service) accountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
+	return s.cancelDeliveries(ctx, e, event.Accounts...)
+}
+
+// cancelDeliveries ends the pending deliveries of deleted accounts and erases their tokens, numbers
+// and messages. A finished delivery has none of these, and is purged by its age.
+func (s *Service) cancelDeliveries(ctx context.Context, e events.Envelope, accounts ...id.ID) error {
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
+		if seen, err := tx.Seen(ctx, e); seen || err != nil {
+			return err
+		}
+		return tx.CancelDeliveries(ctx, e.Tenant, accounts, s.now())
+	})
 }
 
 // accountRegistered adds the mail that verifies the email address or, where the event has no

@@ -60,6 +60,38 @@ func TestEventsAskForTheirMails(t *testing.T) {
 	}
 }
 
+// What waits for accounts that were deleted is not sent, and its token, number and message are erased.
+func TestDeletedAccountsGetNoMoreMessages(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, mailtest.Behaviour{})
+	s := o.service()
+	e, event := o.registration()
+	if err := s.accountRegistered(t.Context(), e, event); err != nil {
+		t.Fatal(err)
+	}
+	pending := func() (n int64) {
+		n, _, err := s.store.Waiting(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	e.ID = id.New(clock)
+	if err := s.accountDeleted(t.Context(), e, events.AccountDeleted{Tenant: o.tenant, Account: id.New(clock)}); err != nil {
+		t.Fatal(err)
+	}
+	if n := pending(); n != 1 {
+		t.Errorf("the end of another account left %d mails waiting, want 1", n)
+	}
+	e.ID = id.New(clock)
+	if err := s.accountsDeleted(t.Context(), e, events.AccountsDeleted{Tenant: o.tenant, Accounts: []id.ID{event.Account}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := pending(); n != 0 {
+		t.Errorf("%d mails wait for a deleted account", n)
+	}
+}
+
 // A user who registers in an application is welcomed to it, also after a proof.
 func TestTheMailsAfterAVerificationNameItsApplication(t *testing.T) {
 	t.Parallel()

@@ -33,11 +33,11 @@ func (tx *Tx) CountEnrolled(ctx context.Context, tenant, account id.ID) (factors
 	return factors, phones, err
 }
 
-// DeleteAccounts deletes an account, or at most limit accounts of a directory, with
-// their phones, factors and challenges, and returns their number.
-func (tx *Tx) DeleteAccounts(ctx context.Context, tenant, owner id.ID, limit int) (int64, error) {
+// DeleteAccounts deletes at most limit accounts, which are owners themselves or are in a directory
+// that is one, with their phones, factors and challenges, and returns their number.
+func (tx *Tx) DeleteAccounts(ctx context.Context, tenant id.ID, owners []id.ID, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id IN (
-		SELECT id FROM accounts WHERE tenant_id = $1 AND (id = $2 OR directory_id = $2) LIMIT $3)`, tenant, owner, limit)
+		SELECT id FROM accounts WHERE tenant_id = $1 AND (id = ANY ($2) OR directory_id = ANY ($2)) LIMIT $3)`, tenant, owners, limit)
 }
 
 // Removal records that an account or a directory was deleted, until the purge has repeated
@@ -47,10 +47,11 @@ type Removal struct {
 	OwnerID  id.ID
 }
 
-// InsertRemoval records the deletion of an account or a directory.
-func (tx *Tx) InsertRemoval(ctx context.Context, r Removal, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO removals (tenant_id, owner_id, created_at) VALUES ($1, $2, $3)
-		ON CONFLICT (tenant_id, owner_id) DO UPDATE SET created_at = excluded.created_at`, r.TenantID, r.OwnerID, now)
+// InsertRemovals records the deletion of accounts or directories.
+func (tx *Tx) InsertRemovals(ctx context.Context, tenant id.ID, owners []id.ID, now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO removals (tenant_id, owner_id, created_at)
+		SELECT DISTINCT $1::uuid, owner.id, $3::timestamptz FROM unnest($2::uuid[]) AS owner (id)
+		ON CONFLICT (tenant_id, owner_id) DO UPDATE SET created_at = excluded.created_at`, tenant, owners, now)
 	return err
 }
 
@@ -61,8 +62,8 @@ func (s *Store) Removals(ctx context.Context, before time.Time, limit int) ([]Re
 		limit)
 }
 
-// DeleteRemoval deletes the record of a deletion.
-func (tx *Tx) DeleteRemoval(ctx context.Context, r Removal) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM removals WHERE tenant_id = $1 AND owner_id = $2`, r.TenantID, r.OwnerID)
+// DeleteRemovals deletes the records of deletions.
+func (tx *Tx) DeleteRemovals(ctx context.Context, tenant id.ID, owners []id.ID) error {
+	_, err := pg.Exec(ctx, tx, `DELETE FROM removals WHERE tenant_id = $1 AND owner_id = ANY ($2)`, tenant, owners)
 	return err
 }

@@ -171,6 +171,15 @@ func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bo
 	return n > 0, err
 }
 
+// CancelDeliveries sets the pending deliveries of accounts to Obsolete, and erases their tokens,
+// numbers and messages. One that a worker is sending at this moment may still arrive.
+func (tx *Tx) CancelDeliveries(ctx context.Context, tenant id.ID, accounts []id.ID, now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = 'the account was deleted', finished_at = $4,
+		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
+		WHERE tenant_id = $1 AND account_id = ANY ($2) AND finished_at IS NULL`, tenant, accounts, Obsolete, now)
+	return err
+}
+
 // PostponeDelivery ends the lease of a delivery and sets the time of its retry. It changes
 // nothing once another worker has the lease.
 func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) error {
