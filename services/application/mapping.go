@@ -39,20 +39,74 @@ type MappingChange struct {
 // of an organization; an unknown mapping is apierr.NotFound.
 func (s *Service) MappingReader(kind store.OwnerKind) func(context.Context, id.Ref) (store.Mapping, error) {
 	return func(ctx context.Context, in id.Ref) (store.Mapping, error) {
-		return s.store.Mapping(ctx, in.Tenant, kind, in.ID)
+		return s.mapping(ctx, kind, in)
+	}
+}
+
+// mapping reads a mapping whose account store exists.
+func (s *Service) mapping(ctx context.Context, kind store.OwnerKind, at id.Ref) (store.Mapping, error) {
+	m, err := s.store.Mapping(ctx, at.Tenant, kind, at.ID)
+	if err != nil {
+		return m, err
+	}
+	deleted, err := s.deletedStores(ctx, []store.Mapping{m})
+	if err == nil && len(deleted) > 0 {
+		err = apierr.NotFound
+	}
+	return m, err
+}
+
+// deletedStores returns the account stores of mappings that were deleted.
+func (s *Service) deletedStores(ctx context.Context, mappings []store.Mapping) ([]id.ID, error) {
+	deleted := []id.ID{}
+	for _, m := range mappings {
+		_, err := s.findAccountStore(ctx, m.TenantID, m.Store())
+		switch {
+		case errors.Is(err, apierr.NotFound):
+			deleted = append(deleted, m.StoreID)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return deleted, nil
+}
+
+// withoutDeletedStores returns a page of mappings whose account stores exist. The mappings of a
+// directory or group that was deleted are deleted by its event; where that has not been handled yet,
+// it does what that does (docs/interface/conventions.md#cascades).
+func (s *Service) withoutDeletedStores(ctx context.Context, tenant id.ID,
+	read func() (list.Page[store.Mapping], error)) (list.Page[store.Mapping], error) {
+	for {
+		page, err := read()
+		if err != nil {
+			return page, err
+		}
+		deleted, err := s.deletedStores(ctx, page.Items)
+		if err != nil || len(deleted) == 0 {
+			return page, err
+		}
+		for _, one := range deleted {
+			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, tenant, one) }); err != nil {
+				return page, err
+			}
+		}
 	}
 }
 
 // ListApplicationMappings returns a page of an application's mappings, or
 // apierr.NotFound for the application.
 func (s *Service) ListApplicationMappings(ctx context.Context, application id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	return list.PageOf(ctx, s.Application, s.store.OwnerMappings, application, query)
+	return s.withoutDeletedStores(ctx, application.Tenant, func() (list.Page[store.Mapping], error) {
+		return list.PageOf(ctx, s.Application, s.store.OwnerMappings, application, query)
+	})
 }
 
 // ListOrganizationMappings returns a page of an organization's mappings, or
 // apierr.NotFound for the organization.
 func (s *Service) ListOrganizationMappings(ctx context.Context, organization id.Ref, query list.Query) (list.Page[store.Mapping], error) {
-	return list.PageOf(ctx, s.Organization, s.store.OwnerMappings, organization, query)
+	return s.withoutDeletedStores(ctx, organization.Tenant, func() (list.Page[store.Mapping], error) {
+		return list.PageOf(ctx, s.Organization, s.store.OwnerMappings, organization, query)
+	})
 }
 
 // DirectoryMappingLister returns the function that lists the mappings of a directory to
@@ -63,7 +117,9 @@ func (s *Service) DirectoryMappingLister(kind store.OwnerKind) func(context.Cont
 		if err != nil {
 			return list.Page[store.Mapping]{}, err
 		}
-		return s.store.StoreMappings(ctx, kind, directory, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
+		return s.withoutDeletedStores(ctx, directory.Tenant, func() (list.Page[store.Mapping], error) {
+			return s.store.StoreMappings(ctx, kind, directory, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
+		})
 	}
 }
 
@@ -225,7 +281,7 @@ func moveMapping(ctx context.Context, tx *store.Tx, m store.Mapping, listIndex f
 // mappings of the owner.
 func (s *Service) MappingUpdater(kind store.OwnerKind) func(context.Context, id.Ref, MappingChange) (store.Mapping, error) {
 	return func(ctx context.Context, at id.Ref, in MappingChange) (m store.Mapping, err error) {
-		found, err := s.store.Mapping(ctx, at.Tenant, kind, at.ID)
+		found, err := s.mapping(ctx, kind, at)
 		if err != nil {
 			return found, err
 		}

@@ -19,12 +19,16 @@ const challengeTTL = 300 * time.Second
 
 // Challenge returns a challenge, or apierr.NotFound.
 func (s *Service) Challenge(ctx context.Context, at id.Ref) (store.Challenge, error) {
-	return s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
+	c, err := s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
+	if err == nil {
+		err = s.checkOwner(ctx, at.Tenant, c.AccountID)
+	}
+	return c, err
 }
 
 // FactorChallenges returns a page of the challenges of a factor.
 func (s *Service) FactorChallenges(ctx context.Context, factor id.Ref, query list.Query) (list.Page[store.Challenge], error) {
-	owner, err := s.store.Factor(ctx, factor.Tenant, factor.ID)
+	owner, err := s.ownedFactor(ctx, factor)
 	if err != nil {
 		return list.Page[store.Challenge]{}, err
 	}

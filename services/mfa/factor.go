@@ -16,7 +16,16 @@ import (
 
 // Factor returns a factor, or apierr.NotFound.
 func (s *Service) Factor(ctx context.Context, at id.Ref) (store.Factor, error) {
-	return s.withAuthenticatorFields(s.store.Factor(ctx, at.Tenant, at.ID))
+	return s.withAuthenticatorFields(s.ownedFactor(ctx, at))
+}
+
+// ownedFactor reads a factor whose account exists.
+func (s *Service) ownedFactor(ctx context.Context, at id.Ref) (store.Factor, error) {
+	f, err := s.store.Factor(ctx, at.Tenant, at.ID)
+	if err == nil {
+		err = s.checkOwner(ctx, at.Tenant, f.AccountID)
+	}
+	return f, err
 }
 
 // AccountFactors returns a page of the factors of an account.
@@ -159,7 +168,7 @@ func (s *Service) readNewFactor(a directoryapi.Account, in NewFactor) (store.Fac
 // UpdateFactor changes what the body names. A new issuer or accountName changes the
 // keyUri and the image of an authenticator, not its secret.
 func (s *Service) UpdateFactor(ctx context.Context, at id.Ref, in FactorChange) (store.Factor, error) {
-	f, err := s.store.Factor(ctx, at.Tenant, at.ID)
+	f, err := s.ownedFactor(ctx, at)
 	if err != nil {
 		return f, err
 	}

@@ -20,7 +20,11 @@ const defaultRegion = "US"
 
 // Phone returns a phone, or apierr.NotFound.
 func (s *Service) Phone(ctx context.Context, at id.Ref) (store.Phone, error) {
-	return s.store.Phone(ctx, at.Tenant, at.ID)
+	p, err := s.store.Phone(ctx, at.Tenant, at.ID)
+	if err == nil {
+		err = s.checkOwner(ctx, at.Tenant, p.AccountID)
+	}
+	return p, err
 }
 
 // AccountPhones returns a page of the phones of an account.
@@ -29,9 +33,41 @@ func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.
 }
 
 // TenantPhones returns a page of all phones of a tenant. It returns apierr.NotFound for another
-// tenant than that of the caller.
+// tenant than that of the caller. The phones of an account that was deleted are not among them: where
+// the event of its deletion has not been handled yet, it does what that does.
 func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
-	return list.PageOf(ctx, s.directory.Tenant, s.store.TenantPhones, tenant, query)
+	for {
+		page, err := list.PageOf(ctx, s.directory.Tenant, s.store.TenantPhones, tenant, query)
+		if err != nil {
+			return page, err
+		}
+		deleted, err := s.deletedOwners(ctx, tenant.Tenant, page.Items)
+		if err != nil || len(deleted) == 0 {
+			return page, err
+		}
+		if err := s.removeAccounts(ctx, tenant.Tenant, deleted); err != nil {
+			return page, err
+		}
+	}
+}
+
+// deletedOwners returns the accounts of phones that were deleted.
+func (s *Service) deletedOwners(ctx context.Context, tenant id.ID, phones []store.Phone) ([]id.ID, error) {
+	deleted, seen := []id.ID{}, map[id.ID]bool{}
+	for _, phone := range phones {
+		if seen[phone.AccountID] {
+			continue
+		}
+		seen[phone.AccountID] = true
+		err := s.checkOwner(ctx, tenant, phone.AccountID)
+		switch {
+		case errors.Is(err, apierr.NotFound):
+			deleted = append(deleted, phone.AccountID)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return deleted, nil
 }
 
 // PhoneBody is the body that creates or updates a phone.
@@ -71,7 +107,7 @@ func (s *Service) readNewPhone(a directoryapi.Account, in PhoneBody) (store.Phon
 // the same request verifies, cannot change: apierr.PhoneNumberFixed. A new number expires the
 // open challenges, because their codes went to the old number.
 func (s *Service) UpdatePhone(ctx context.Context, at id.Ref, in PhoneBody) (store.Phone, error) {
-	p, err := s.store.Phone(ctx, at.Tenant, at.ID)
+	p, err := s.Phone(ctx, at)
 	if err != nil {
 		return p, err
 	}

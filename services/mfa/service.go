@@ -9,6 +9,7 @@ package mfa
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -66,4 +67,14 @@ func refuseUnusedProperties(kind string, members map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// checkOwner returns apierr.NotFound for what belongs to an account that was deleted: the event of its
+// deletion deletes it here, too, but a moment later (docs/interface/conventions.md#cascades).
+func (s *Service) checkOwner(ctx context.Context, tenant, account id.ID) error {
+	_, err := s.directory.Account(ctx, id.Ref{Tenant: tenant, ID: account})
+	if errors.Is(err, apierr.NotFound) {
+		return apierr.NotFound
+	}
+	return err
 }

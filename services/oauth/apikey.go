@@ -50,6 +50,20 @@ func (s *Service) APIKey(ctx context.Context, tenant id.ID, keyID string) (store
 	return s.unsealSecret(s.store.APIKey(ctx, tenant, keyID))
 }
 
+// ReadAPIKey returns an API key as APIKey does, for a client that reads the resource. It returns
+// apierr.NotFound for a key whose account was deleted, whose event deletes the key a moment later.
+func (s *Service) ReadAPIKey(ctx context.Context, tenant id.ID, keyID string) (store.APIKey, error) {
+	k, err := s.APIKey(ctx, tenant, keyID)
+	if err != nil {
+		return k, err
+	}
+	_, err = s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: k.AccountID})
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.NotFound // the key, not its account
+	}
+	return k, err
+}
+
 // unsealSecret decrypts the secret of an API key that was read, unless err is set.
 func (s *Service) unsealSecret(k store.APIKey, err error) (store.APIKey, error) {
 	if err == nil {

@@ -62,7 +62,7 @@ func (h *handlers) getAPIKey(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	key, err := h.svc.APIKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
+	key, err := h.svc.ReadAPIKey(c.UserContext(), rest.Caller(c).Tenant, c.Params("id"))
 	if err != nil {
 		return err
 	}

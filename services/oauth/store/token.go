@@ -104,12 +104,18 @@ func (s *Store) RecentToken(ctx context.Context, kind TokenKind, tenant, token i
 
 // ListTokens returns a page of an account's tokens that have not expired. With an application
 // other than the zero id it returns only the tokens of that application.
-func (s *Store) ListTokens(ctx context.Context, kind TokenKind, tenant, account, application id.ID, now time.Time,
+func (s *Store) ListTokens(ctx context.Context, kind TokenKind, tenant, account, application id.ID, without []id.ID, now time.Time,
 	query list.Query) (list.Page[TokenWithJWT], error) {
 	return listsql.Select[TokenWithJWT](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
 		kind.fromWithAPIKeys()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3
-			AND ($4::uuid IS NULL OR t.application_id = $4)`,
-		"t.id", tenant, now, account, application)
+			AND ($4::uuid IS NULL OR t.application_id = $4) AND t.application_id <> ALL ($5)`,
+		"t.id", tenant, now, account, application, without)
+}
+
+// TokenApplications returns the applications of an account's tokens.
+func (s *Store) TokenApplications(ctx context.Context, kind TokenKind, tenant, account id.ID) ([]id.ID, error) {
+	return pg.Values[id.ID](ctx, s.db, `SELECT DISTINCT application_id FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = $2`,
+		tenant, account)
 }
 
 // InsertedToken is the id of a token that was inserted.
