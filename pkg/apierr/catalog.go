@@ -221,7 +221,13 @@ var (
 	AgentAnswer       = define(http.StatusBadGateway, 9004, sourceBroken)
 	ServerAnswer      = define(http.StatusBadGateway, 9005, sourceBroken)
 	ReferralFailed    = define(http.StatusBadGateway, 9006, sourceAway)
+	SyncHeld          = define(http.StatusConflict, 9007, "The directory was not changed: too many accounts would have gone.")
 )
+
+// AgentFailures are the errors of a login whose password check by a directory agent had no result.
+var AgentFailures = []error{
+	AgentUnreachable, ServerUnreachable, AgentSlow, ServerSlow, AgentAnswer, ServerAnswer, ReferralFailed,
+}
 
 // Tokens.
 var (

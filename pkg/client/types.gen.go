@@ -4,6 +4,7 @@
 package client
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -36,6 +37,9 @@ type AccessTokenCollection = Collection[AccessToken]
 
 // Account An identity in a directory.
 type Account struct {
+	// AbsentSince Of a mirror, while its directory server no longer has the account: since when. Its status is DISABLED.
+	AbsentSince *time.Time `json:"absentSince,omitempty"`
+
 	// AccessTokens A link to a resource.
 	AccessTokens *Link `json:"accessTokens,omitempty"`
 
@@ -351,7 +355,7 @@ type Agent struct {
 	// Id The last part of the address.
 	Id string `json:"id"`
 
-	// LastSync What became of the last synchronization.
+	// LastSync What became of the last synchronization: `startedAt`, `completedAt`, how many `accounts` and `groups` there are, how many entries were `refused`, how many accounts are `absent`, and how many the brake has `held` from becoming so.
 	LastSync *map[string]interface{} `json:"lastSync,omitempty"`
 
 	// ModifiedAt When it last changed, in UTC.
@@ -398,6 +402,9 @@ type AgentAccountConfig struct {
 type AgentChange struct {
 	// Config What changes of its configuration.
 	Config *struct {
+		// AbsentRetention How long an account that the directory server no longer has is kept: ISO 8601; `PT0S` deletes at once.
+		AbsentRetention *string `json:"absentRetention,omitempty"`
+
 		// AccountConfig What changes about accounts.
 		AccountConfig *struct {
 			// DnSuffix Where they are below the base.
@@ -466,6 +473,9 @@ type AgentChange struct {
 
 		// IgnoreReferralIssues Of `ad`: whether failing referrals are ignored.
 		IgnoreReferralIssues *bool `json:"ignoreReferralIssues,omitempty"`
+		MaxAbsent            *struct {
+			union json.RawMessage
+		} `json:"maxAbsent,omitempty"`
 
 		// PollInterval Minutes between two looks.
 		PollInterval *int `json:"pollInterval,omitempty"`
@@ -477,6 +487,12 @@ type AgentChange struct {
 		SslRequired *bool `json:"sslRequired,omitempty"`
 	} `json:"config,omitempty"`
 }
+
+// AgentChangeConfigMaxAbsent0 Percentage of the accounts, of which any allows ten, or a number.
+type AgentChangeConfigMaxAbsent0 = string
+
+// AgentChangeConfigMaxAbsent1 Number of accounts.
+type AgentChangeConfigMaxAbsent1 = int
 
 // AgentCheck A password to compare.
 type AgentCheck struct {
@@ -513,6 +529,9 @@ type AgentCollection = Collection[Agent]
 
 // AgentConfig How an agent reaches a directory server, and what it reads there.
 type AgentConfig struct {
+	// AbsentRetention How long an account that the directory server no longer has is kept: ISO 8601; `PT0S` deletes at once.
+	AbsentRetention *string `json:"absentRetention,omitempty"`
+
 	// AccountConfig Where accounts are, and the names of their attributes.
 	AccountConfig AgentAccountConfig `json:"accountConfig"`
 
@@ -536,6 +555,9 @@ type AgentConfig struct {
 
 	// IgnoreReferralIssues Of `ad`: whether failing referrals are ignored.
 	IgnoreReferralIssues *bool `json:"ignoreReferralIssues,omitempty"`
+	MaxAbsent            *struct {
+		union json.RawMessage
+	} `json:"maxAbsent,omitempty"`
 
 	// PollInterval Minutes between two looks.
 	PollInterval *int `json:"pollInterval,omitempty"`
@@ -547,8 +569,17 @@ type AgentConfig struct {
 	SslRequired *bool `json:"sslRequired,omitempty"`
 }
 
+// AgentConfigMaxAbsent0 Percentage of the accounts, of which any allows ten, or a number.
+type AgentConfigMaxAbsent0 = string
+
+// AgentConfigMaxAbsent1 Number of accounts.
+type AgentConfigMaxAbsent1 = int
+
 // AgentConfiguration What the agent works by.
 type AgentConfiguration struct {
+	// AbsentRetention How long an account that the directory server no longer has is kept: ISO 8601; `PT0S` deletes at once.
+	AbsentRetention *string `json:"absentRetention,omitempty"`
+
 	// AccountConfig Where accounts are, and the names of their attributes.
 	AccountConfig AgentAccountConfig `json:"accountConfig"`
 
@@ -572,6 +603,9 @@ type AgentConfiguration struct {
 
 	// IgnoreReferralIssues Of `ad`: whether failing referrals are ignored.
 	IgnoreReferralIssues *bool `json:"ignoreReferralIssues,omitempty"`
+	MaxAbsent            *struct {
+		union json.RawMessage
+	} `json:"maxAbsent,omitempty"`
 
 	// PollInterval Minutes between two looks.
 	PollInterval *int `json:"pollInterval,omitempty"`
@@ -585,6 +619,12 @@ type AgentConfiguration struct {
 	// SslRequired Whether the connection uses TLS.
 	SslRequired *bool `json:"sslRequired,omitempty"`
 }
+
+// AgentConfigurationMaxAbsent0 Percentage of the accounts, of which any allows ten, or a number.
+type AgentConfigurationMaxAbsent0 = string
+
+// AgentConfigurationMaxAbsent1 Number of accounts.
+type AgentConfigurationMaxAbsent1 = int
 
 // AgentGroupConfig Where groups are, and the names of their attributes.
 type AgentGroupConfig struct {
@@ -729,10 +769,10 @@ type AgentSync struct {
 		Username *string `json:"username,omitempty"`
 	} `json:"accounts,omitempty"`
 
-	// Complete Whether this is the last page: what no page had is deleted.
+	// Complete Whether this is the last page: accounts that no page had are absent afterwards, and groups are deleted.
 	Complete *bool `json:"complete,omitempty"`
 
-	// DeletedAccounts Ids of accounts that the directory server has no longer.
+	// DeletedAccounts Ids of accounts that the directory server has no longer; they are absent afterwards.
 	DeletedAccounts *[]string `json:"deletedAccounts,omitempty"`
 
 	// DeletedGroups Ids of groups that it has no longer.

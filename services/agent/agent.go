@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,9 @@ const (
 	// maxSyncRetry (back-off).
 	syncRetry    = 2 * time.Second
 	maxSyncRetry = 5 * time.Minute
+	// maxDeletions is the longest time between two searches for deleted entries
+	// (docs/interface/connectors.md#synchronization).
+	maxDeletions = 15 * time.Minute
 )
 
 // Agent is the running agent.
@@ -33,6 +37,9 @@ func New(cfg Config) (*Agent, error) {
 	d, err := NewDoorward(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Deletions > maxDeletions {
+		return nil, fmt.Errorf("DOORWARD_AGENT_DELETIONS is %s: use at most %s", cfg.Deletions, maxDeletions)
 	}
 	return &Agent{cfg: cfg, doorward: d, changed: make(chan *server, 1)}, nil
 }
@@ -103,7 +110,8 @@ func (a *Agent) pingLoop(ctx context.Context) {
 	}
 }
 
-// syncLoop runs a full sync at the start, and incremental syncs each PollInterval after that.
+// syncLoop runs a full sync at the start, and incremental syncs each PollInterval after that, or more
+// often where deletions are to be looked for more often.
 func (a *Agent) syncLoop(ctx context.Context) {
 	m := newSyncState(<-a.changed, a.doorward)
 	retry := syncRetry
@@ -117,6 +125,7 @@ func (a *Agent) syncLoop(ctx context.Context) {
 		if wait == 0 {
 			wait = time.Duration(m.settings.PollInterval) * time.Minute
 		}
+		wait = min(wait, max(a.cfg.Deletions, time.Second)) // what vanished must not wait for a long pollInterval
 		if err != nil {
 			slog.ErrorContext(ctx, "synchronization failed, retrying", "error", err.Error())
 			wait, retry = retry, min(2*retry, maxSyncRetry)

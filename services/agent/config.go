@@ -31,8 +31,8 @@ type Config struct {
 	Listen        string        `env:"DOORWARD_AGENT_LISTEN" default:"127.0.0.1:9390" help:"address of the status page"`
 	Poll          time.Duration `env:"DOORWARD_AGENT_POLL" default:"0s" help:"interval between polls for changes, in place of pollInterval"`
 	_             env.More      `help:"of the configuration"`
-	Deletions     time.Duration `env:"DOORWARD_AGENT_DELETIONS" default:"15m" help:"shortest time between two searches for deleted entries,"`
-	_             env.More      `help:"for which the ids of all entries are read"`
+	Deletions     time.Duration `env:"DOORWARD_AGENT_DELETIONS" default:"15m" help:"time between two searches for deleted entries, at most"`
+	_             env.More      `help:"15m, for which the ids of all entries are read"`
 	Full          time.Duration `env:"DOORWARD_AGENT_FULL" default:"24h" help:"interval between full comparisons"`
 	Hashes        bool          `env:"DOORWARD_AGENT_PASSWORD_HASHES" default:"false" help:"send those password hashes of passwordRdn that"`
 	_             env.More      `help:"Doorward can compare (ldap only); by default no hash is sent and the directory server checks every"`

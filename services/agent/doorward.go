@@ -35,7 +35,18 @@ type Doorward struct {
 // statusError is an answer that a retry does not change (4xx, except 429).
 type statusError struct {
 	status int
+	code   int
 	text   string
+}
+
+// syncHeld is the code of a sync that Doorward holds: it would make too many accounts absent
+// (docs/interface/connectors.md#absent-accounts).
+const syncHeld = 9007
+
+// isHeld reports whether an error is that of a held sync.
+func isHeld(err error) bool {
+	refusal, ok := errors.AsType[*statusError](err)
+	return ok && refusal.code == syncHeld
 }
 
 func (r *statusError) Error() string { return fmt.Sprintf("Doorward answers %d: %s", r.status, r.text) }
@@ -104,10 +115,11 @@ func (d *Doorward) call(ctx context.Context, method, path string, in, out any) e
 		return fmt.Errorf("call Doorward: %s", response.Status)
 	case response.StatusCode >= http.StatusMultipleChoices:
 		var refusal struct {
+			Code             int    `json:"code"`
 			DeveloperMessage string `json:"developerMessage"`
 		}
 		_ = json.Unmarshal(text, &refusal)
-		return &statusError{response.StatusCode, refusal.DeveloperMessage}
+		return &statusError{response.StatusCode, refusal.Code, refusal.DeveloperMessage}
 	case out == nil:
 		return nil
 	}

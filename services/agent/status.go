@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,10 +90,13 @@ func (s *health) firstProblem() error {
 
 // recordSync records the result of a sync.
 func (s *health) recordSync(m *syncState, err error) {
-	s.record("synchronization", err)
+	s.record("synchronization", cmp.Or(err, m.held))
 	result := "ok"
-	if err != nil {
+	switch {
+	case err != nil:
 		result = "error"
+	case m.held != nil:
+		result = "held"
 	}
 	syncsTotal.Add(context.Background(), 1, metric.WithAttributes(attribute.String("result", result)))
 	s.mu.Lock()

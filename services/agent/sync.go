@@ -36,6 +36,7 @@ type syncState struct {
 	highWaterClosed    bool                 // whether no further entry can get the value highWater
 	fullSyncAt         time.Time            // end of the last full sync
 	deletionsCheckedAt time.Time            // end of the last search for deletions
+	held               error                // of the last full sync, if Doorward held it
 	searches           int                  // number of searches, for tests and the status
 	sent               int                  // number of entries sent
 }
@@ -44,8 +45,8 @@ func newSyncState(s *server, d *Doorward) *syncState {
 	return &syncState{server: s, doorward: d, accounts: map[entryID]nameHash{}, byName: map[nameHash]entryID{}}
 }
 
-// errNoAccounts ends a sync that finds no account at all, which would delete all accounts at
-// Doorward.
+// errNoAccounts ends a sync that finds no account at all. Doorward would hold it, too, but does not
+// know why nothing was found.
 var errNoAccounts = errors.New("the search found no account; see that baseDn, accountConfig and the rights of agentUserDn are right. " +
 	"Nothing was removed")
 
@@ -96,19 +97,24 @@ func (s *pageSender) addGroup(g Group) {
 	s.page.Groups, s.members = append(s.page.Groups, g), s.members+len(g.Members)
 }
 
-// close sends the last page, and waits until all pages are sent. A sync that failed is not marked
-// as complete, so that Doorward deletes nothing.
+// close sends the last page, and waits until all pages are sent. A complete sync ends with a page of
+// its own: where Doorward holds the sync, all that has changed has been sent all the same. A sync
+// that failed is not marked as complete, so that Doorward deletes nothing.
 func (s *pageSender) close(complete bool, failed error) error {
-	if failed == nil {
-		s.page.Complete = complete
+	if failed == nil && (!complete || len(s.page.Accounts)+len(s.page.Groups) > 0) {
+		s.flush()
+	}
+	if failed == nil && complete {
+		s.page.Complete = true
 		s.flush()
 	}
 	close(s.pages)
 	return errors.Join(failed, <-s.result)
 }
 
-// fullSync sends all accounts and groups (full comparison): Doorward deletes what is not among
-// them.
+// fullSync sends all accounts and groups (full comparison): what is not among them is absent at
+// Doorward afterwards. A sync that Doorward holds, because too many would be, is no failure: changes
+// go on, and the next search for deletions is another full sync.
 func (m *syncState) fullSync(ctx context.Context) (err error) {
 	started := time.Now()
 	// The maps are cleared and filled again, as the agent has no memory for two of each. They are
@@ -136,7 +142,12 @@ func (m *syncState) fullSync(ctx context.Context) (err error) {
 	if err == nil {
 		err = m.sendGroups(ctx, sender)
 	}
-	if err = sender.close(true, err); err != nil {
+	err = sender.close(true, err)
+	if m.held = nil; isHeld(err) {
+		m.held, err = err, nil
+		slog.WarnContext(ctx, "Doorward holds the synchronization; nobody was removed, and changes go on", "reason", m.held.Error())
+	}
+	if err != nil {
 		return err
 	}
 	m.sent += sender.count
@@ -264,7 +275,8 @@ func (m *syncState) membersOf(ctx context.Context, entry *ldap.Entry) ([]string,
 // and, once in cfg.Deletions, the deletions. Once in cfg.Full (a day by default) it runs fullSync
 // instead.
 func (m *syncState) incrementalSync(ctx context.Context) error {
-	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.highWater == "" {
+	deletionsDue := time.Since(m.deletionsCheckedAt) >= m.cfg.Deletions
+	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.highWater == "" || deletionsDue && m.held != nil {
 		return m.fullSync(ctx)
 	}
 	settings := m.settings
@@ -302,10 +314,14 @@ func (m *syncState) incrementalSync(ctx context.Context) error {
 	if err == nil && groupsChanged {
 		err = m.sendGroups(ctx, sender)
 	}
-	if err == nil && time.Since(m.deletionsCheckedAt) >= m.cfg.Deletions {
+	if err == nil && deletionsDue {
 		err = m.sendDeletions(ctx, sender)
 	}
-	if err = sender.close(false, err); err != nil {
+	err = sender.close(false, err)
+	if isHeld(err) {
+		return m.fullSync(ctx) // by which Doorward decides, and which sends what the held page had
+	}
+	if err != nil {
 		m.highWater, m.highWaterClosed = from, false // the next sync starts from the same point
 		return err
 	}

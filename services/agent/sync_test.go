@@ -24,6 +24,7 @@ type peer struct {
 	*httptest.Server
 	mu       sync.Mutex
 	fail     func(page Page) bool // nil, or whether a call fails and its connection breaks
+	hold     bool                 // whether what makes accounts absent is held
 	seen     map[string]map[string]bool
 	accounts map[string]Account
 	groups   map[string]Group
@@ -51,6 +52,11 @@ func (p *peer) sync(w http.ResponseWriter, r *http.Request) {
 	defer p.mu.Unlock()
 	if p.fail != nil && p.fail(in) {
 		panic(http.ErrAbortHandler)
+	}
+	if p.hold && (in.Complete || len(in.DeletedAccounts) > 0) {
+		w.WriteHeader(http.StatusConflict)
+		_, _ = w.Write([]byte(`{"status":409,"code":9007,"developerMessage":"the sync would make 1 accounts absent"}`))
+		return
 	}
 	p.pages++
 	p.count += len(in.Accounts)
@@ -222,6 +228,42 @@ func TestDeletionsAreFound(t *testing.T) {
 		t.Error("a search that finds nobody is no error")
 	}
 	want(t, "after an empty answer", p.names(), "user1")
+}
+
+// A sync that Doorward holds is reported, and is no reason to stop: changes are sent, and each search
+// for deletions tries again.
+func TestAHeldSyncIsReportedAndChangesGoOn(t *testing.T) {
+	const at = "20260101000000Z"
+	d, server := start(t, personEntry(1, at), personEntry(2, at), personEntry(3, at))
+	p := newPeer(t)
+	m := mirrorOf(t, p, corp(server), Config{Deletions: time.Nanosecond})
+	var h health
+	look := func(what, names string, held bool) {
+		t.Helper()
+		poll(t, m)
+		h.recordSync(m, nil)
+		want(t, what, p.names(), names)
+		if problem := h.firstProblem(); (problem != nil) != held || held && !strings.Contains(problem.Error(), "would make 1 accounts absent") {
+			t.Errorf("%s: the problem is %v", what, problem)
+		}
+	}
+	look("the first sync", "user1 user2 user3", false)
+	p.hold = true
+	d.set(personEntry(1, at), personEntry(2, at))
+	look("a deletion that is held", "user1 user2 user3", true)
+	d.set(personEntry(1, at), personEntry(2, at), personEntry(4, "20260102000000Z"))
+	look("a change while it is held", "user1 user2 user3 user4", true)
+	p.hold = false
+	look("a deletion that is confirmed", "user1 user2 user4", false)
+}
+
+func TestTheTimeBetweenSearchesForDeletionsIsBounded(t *testing.T) {
+	if _, err := New(Config{URL: "https://id.example.test", Deletions: 16 * time.Minute}); err == nil || !strings.Contains(err.Error(), "DOORWARD_AGENT_DELETIONS") {
+		t.Errorf("deletions every 16 minutes: %v", err)
+	}
+	if _, err := New(Config{URL: "https://id.example.test", Deletions: 15 * time.Minute}); err != nil {
+		t.Errorf("deletions every 15 minutes: %v", err)
+	}
 }
 
 func TestASyncThatBreaksOffDeletesNothing(t *testing.T) {

@@ -28,7 +28,8 @@ const (
 
 // NewAgent is the agent inside of a new directory, or the body that changes one.
 type NewAgent struct {
-	Config field.Nullable[NewAgentConfig] `json:"config"`
+	Config        field.Nullable[NewAgentConfig] `json:"config"`
+	ConfirmAbsent field.Bool                     `json:"confirmAbsent"` // of a change alone: the next complete sync may make any number absent
 }
 
 // UnmarshalJSON reads an agent inside of a provider.
@@ -41,6 +42,7 @@ func (in *NewAgent) UnmarshalJSON(data []byte) error {
 		Directory any `json:"directory"`
 		Download  any `json:"download"`
 		Tenant    any `json:"tenant"`
+		LastSync  any `json:"lastSync"`
 	}{})
 }
 
@@ -55,6 +57,8 @@ type NewAgentConfig struct {
 	PollInterval         field.Int                        `json:"pollInterval"`
 	ReferralMode         field.Text                       `json:"referralMode"`
 	IgnoreReferralIssues field.Bool                       `json:"ignoreReferralIssues"`
+	AbsentRetention      field.Text                       `json:"absentRetention"`
+	MaxAbsent            field.Nullable[store.Share]      `json:"maxAbsent"`
 	AccountConfig        field.Nullable[NewAgentAccounts] `json:"accountConfig"`
 	GroupConfig          field.Nullable[NewAgentGroups]   `json:"groupConfig"`
 }
@@ -167,6 +171,7 @@ func (s *Service) configure(a *store.Agent, config field.Nullable[NewAgentConfig
 	errs.Optional(&to.GroupConfig.MembersRDN, groups.MembersRDN, "groupConfig.membersRdn", maxName)
 	errs.Add(configureConnection(to, in, isNew))
 	errs.Add(configureReferrals(a, in, isNew))
+	errs.Add(configureAbsence(to, in, isNew))
 	return errs.First()
 }
 
@@ -250,7 +255,8 @@ func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Qu
 }
 
 // UpdateAgent changes the members of the configuration that the body names. The status of the
-// agent stays.
+// agent stays. confirmAbsent lets its next complete sync, within an hour, pass the brake
+// (agentabsence.go).
 func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (store.Agent, error) {
 	var a store.Agent
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -259,6 +265,13 @@ func (s *Service) UpdateAgent(ctx context.Context, at id.Ref, in NewAgent) (stor
 		}
 		if err := s.configure(&a, in.Config, false); err != nil {
 			return err
+		}
+		if in.ConfirmAbsent.Present {
+			a.AbsenceConfirmedUntil = nil
+		}
+		if in.ConfirmAbsent.Or(false) {
+			until := s.now().Add(confirmationLifetime)
+			a.AbsenceConfirmedUntil = &until
 		}
 		a.ModifiedAt = s.now()
 		return tx.UpdateAgent(ctx, a)

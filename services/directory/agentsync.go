@@ -1,7 +1,12 @@
 package directory
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/doorward/doorward/pkg/apierr"
@@ -52,8 +57,17 @@ type SyncAccount struct {
 // UnmarshalJSON reads an account of a page.
 func (in *SyncAccount) UnmarshalJSON(data []byte) error {
 	type members SyncAccount // without this method
-	err := field.Nested(data, (*members)(in), nil)
-	return ifUnnamed(in.ExternalID, err, &in.invalid)
+	in.invalid = field.Nested(data, (*members)(in), nil)
+	return ifUnknownProperty(in.invalid)
+}
+
+// ifUnknownProperty returns the error of an entry that has a property which no entry has: a mistake of
+// the agent, which refuses the page. Any other error leaves out the entry alone.
+func ifUnknownProperty(err error) error {
+	if errors.Is(err, apierr.UnknownProperty) {
+		return err
+	}
+	return nil
 }
 
 // SyncGroup is a group of a directory server with all its members.
@@ -69,21 +83,11 @@ type SyncGroup struct {
 // UnmarshalJSON reads a group of a page.
 func (in *SyncGroup) UnmarshalJSON(data []byte) error {
 	type members SyncGroup
-	err := field.Nested(data, (*members)(in), nil)
-	if err == nil && !areTexts(in.Members.Value) {
-		err = apierr.Format.Because("members must not contain the character NUL")
+	in.invalid = field.Nested(data, (*members)(in), nil)
+	if in.invalid == nil && !areTexts(in.Members.Value) {
+		in.invalid = apierr.Format.Because("members must not contain the character NUL")
 	}
-	return ifUnnamed(in.ExternalID, err, &in.invalid)
-}
-
-// ifUnnamed returns the error of an entry that has no external id to list it by, which refuses the
-// page. That of another entry is stored in invalid.
-func ifUnnamed(externalID field.Text, err error, invalid *error) error {
-	if !externalID.Given() {
-		return err
-	}
-	*invalid = err
-	return nil
+	return ifUnknownProperty(in.invalid)
 }
 
 // key identifies a group: by its external id, or by its name where it has none.
@@ -96,12 +100,17 @@ func (in SyncGroup) key() string {
 
 // Sync writes a page of a sync (directory synchronization, user import) into the mirror directory
 // of the agent. Entries that are invalid or whose names are taken are left out and listed as
-// refusals. After the last page of a sync, FinishSyncs deletes the accounts and groups that no
-// page had. Sending a page again changes nothing (idempotent). The agent's side is
-// services/agent/sync.go.
+// refusals. After the last page of a sync, FinishSyncs makes the accounts absent, and deletes the
+// groups, that no page had; a sync that would make too many absent is apierr.SyncHeld, and nothing of
+// its last page is written (brake, agentabsence.go). Sending a page again changes nothing
+// (idempotent). The agent's side is services/agent/sync.go.
 func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 	complete := in.Complete.Or(false)
 	syncID, err := in.check()
+	if err != nil {
+		return err
+	}
+	unnamed, err := s.removeUnnamed(&in)
 	if err != nil {
 		return err
 	}
@@ -112,16 +121,28 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 	if syncID == "" && complete {
 		syncID = id.New(s.now()).String()
 	}
-	var number int64
+	var begun store.BegunSync
+	var held int64
 	err = s.lockedTx(ctx, agent, func(tx *store.Tx) (err error) {
+		if agent, err = tx.LockAgent(ctx, at.Tenant, at.ID, s.onlineSince()); err != nil {
+			return err
+		}
 		tx.RecordAgentCall(ctx, at.Tenant, at.ID, s.now(), true)
-		number, err = tx.BeginSync(ctx, agent, syncID, s.now())
-		return err
+		if begun, err = tx.BeginSync(ctx, agent, syncID, s.now()); err != nil {
+			return err
+		}
+		if held, err = s.brake(ctx, tx, agent, begun, in); err != nil || held == 0 {
+			return err
+		}
+		return tx.HoldSync(ctx, agent, syncID, held, s.now())
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case held > 0:
+		return s.heldError(ctx, agent, held)
 	}
-	if err := s.writePage(ctx, agent, number, in); err != nil {
+	if err := s.writePage(ctx, agent, begun.Number, in, unnamed); err != nil {
 		return err
 	}
 	if syncID != "" && !complete {
@@ -149,31 +170,80 @@ func (in Sync) check() (syncID string, err error) {
 	if n := len(in.Accounts.Value) + len(in.Groups.Value) + deleted; n > maxPage {
 		return "", apierr.AboveMaximum.Because("the page has %d entries; send at most %d and the others in further pages", n, maxPage)
 	}
-	for i, a := range in.Accounts.Value {
-		if _, err := field.Verbatim(a.ExternalID, "externalId", maxEntryID); err != nil {
-			return "", apierr.From(err).Because("accounts[%d]: externalId is required and has at most %d characters", i, maxEntryID)
-		}
-	}
-	for i, g := range in.Groups.Value {
-		if !g.ExternalID.Given() && !g.Name.Given() {
-			return "", apierr.Required.Because("groups[%d]: externalId or name is required", i)
-		}
-		if len(g.key()) > 4*maxEntryID {
-			return "", apierr.TooLong.Because("groups[%d]: externalId has at most %d characters", i, maxEntryID)
-		}
-	}
 	if !areTexts(in.DeletedAccounts.Value) || !areTexts(in.DeletedGroups.Value) {
 		return "", apierr.Format.Because("deletedAccounts and deletedGroups must not contain the character NUL")
 	}
 	return syncID, nil
 }
 
+// removeUnnamed removes the entries of a page that no id identifies, and returns them as refusals.
+func (s *Service) removeUnnamed(in *Sync) ([]store.Refusal, error) {
+	var refused []store.Refusal
+	refuse := func(kind, name string, entry any, reason error) error {
+		text, err := json.Marshal(entry)
+		if err != nil {
+			return err
+		}
+		refused = append(refused, store.Refusal{Kind: kind, ExternalID: hex.EncodeToString(digest(text)), Name: name,
+			Reason: refusalReason(reason), Entry: json.RawMessage("null"), CreatedAt: s.now()})
+		return nil
+	}
+	accounts, groups := []SyncAccount{}, []SyncGroup{}
+	for _, a := range in.Accounts.Value {
+		_, err := field.Verbatim(a.ExternalID, "externalId", maxEntryID)
+		if err == nil {
+			accounts = append(accounts, a)
+			continue
+		}
+		if err := refuse(store.UnnamedAccount, a.Username.Or(a.Email.Value), a, cmp.Or(a.invalid, err)); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range in.Groups.Value {
+		err := g.checkKey()
+		if err == nil {
+			groups = append(groups, g)
+			continue
+		}
+		if err := refuse(store.UnnamedGroup, g.Name.Value, g, cmp.Or(g.invalid, err)); err != nil {
+			return nil, err
+		}
+	}
+	in.Accounts.Value, in.Groups.Value = accounts, groups
+	return refused, nil
+}
+
+// checkKey reports what keeps a group from being identified.
+func (in SyncGroup) checkKey() error {
+	switch {
+	case in.ExternalID.Given() && len(in.key()) > 4*maxEntryID:
+		return apierr.TooLong.Because("externalId has at most %d characters", maxEntryID)
+	case in.ExternalID.Given() || in.Name.Given() && len(in.key()) <= 4*maxEntryID:
+		return nil
+	}
+	return apierr.Required.Because("externalId or a name of at most %d characters is required", maxName)
+}
+
+func digest(text []byte) []byte {
+	sum := sha256.Sum256(text)
+	return sum[:]
+}
+
 func areTexts(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return !field.IsText(id) })
 }
 
-// writePage writes the entries of a page in batches, a transaction each.
-func (s *Service) writePage(ctx context.Context, agent store.Agent, number int64, in Sync) error {
+// writePage writes the entries of a page in batches, a transaction each, and lists the unnamed ones.
+func (s *Service) writePage(ctx context.Context, agent store.Agent, number int64, in Sync, unnamed []store.Refusal) error {
+	for part := range slices.Chunk(unnamed, batchSize) {
+		err := s.store.Tx(ctx, func(tx *store.Tx) error {
+			tx.UpsertRefusals(ctx, agent, part, number)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	for part := range slices.Chunk(in.Accounts.Value, batchSize) {
 		if _, err := s.writeAccountBatch(ctx, agent, number, part); err != nil {
 			return err
@@ -185,7 +255,7 @@ func (s *Service) writePage(ctx context.Context, agent store.Agent, number int64
 		}
 	}
 	for part := range slices.Chunk(in.DeletedAccounts.Value, batchSize) {
-		if err := s.deleteAccounts(ctx, agent, part); err != nil {
+		if err := s.endDeletedAccounts(ctx, agent, part); err != nil {
 			return err
 		}
 	}

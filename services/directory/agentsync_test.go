@@ -67,7 +67,8 @@ func TestASynchronizedPasswordHash(t *testing.T) {
 	login("no hash any more", "second", apierr.AgentUnreachable)
 }
 
-// A member of the wrong type refuses its entry. What cannot be named by an external id refuses the page.
+// A member of the wrong type refuses its entry, also one that no external id names. What is no text
+// refuses the page.
 func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
 	w := newWorld(t, directory.CreationPolicyChange{})
 	agent := w.agentOf(t)
@@ -112,10 +113,11 @@ func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
 		t.Errorf("the accounts are %s, %v", statuses, err)
 	}
 	for body, want := range map[string]error{
-		`{"accounts":[5]}`: apierr.WrongType, `{"accounts":[null]}`: apierr.WrongType, `{"accounts":[{"email":5}]}`: apierr.WrongType,
-		`{"accounts":[{"externalId":5}]}`: apierr.WrongType, `{"accounts":[{"externalId":"a\u0000","email":5}]}`: apierr.WrongType,
-		`{"accounts":[{"externalId":"a\u0000"}]}`: apierr.Format, `{"accounts":[{"externalId":"\ud800"}]}`: apierr.Encoding,
-		`{"groups":[{"name":"a\u0000"}]}`: apierr.Format, `{"groups":[{"name":"a","members":["\u0000"]}]}`: apierr.Format,
+		`{"accounts":[5]}`: nil, `{"accounts":[null]}`: nil, `{"accounts":[{"email":5}]}`: nil,
+		`{"accounts":[{"externalId":5}]}`: nil, `{"accounts":[{"externalId":"a\u0000","email":5}]}`: nil,
+		`{"accounts":[{"externalId":"a\u0000"}]}`: nil, `{"groups":[{"name":"a\u0000"}]}`: nil,
+		`{"groups":[{"name":"a","members":["\u0000"]}]}`: nil, `{"accounts":[{"externalId":"\ud800"}]}`: nil,
+		`{"accounts":5}`: apierr.WrongType, `{"accounts":[{"mood":"good"}]}`: apierr.UnknownProperty,
 	} {
 		if err := sync(body); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", body, err, want)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -15,23 +14,15 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// deleteAccounts deletes the accounts with these external ids, and their refusals.
-func (s *Service) deleteAccounts(ctx context.Context, agent store.Agent, externalIDs []string) error {
+// endDeletedAccounts makes the accounts with these external ids absent, which the source has deleted,
+// and deletes their refusals.
+func (s *Service) endDeletedAccounts(ctx context.Context, agent store.Agent, externalIDs []string) error {
 	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
 		tx.DeleteRefusals(ctx, agent, store.AccountEntry, externalIDs)
-		_, err := s.deleteAbsentAccounts(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
+		_, err := s.endVanished(ctx, tx, agent.Config, store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
 			ExternalIDs: externalIDs})
 		return err
 	})
-}
-
-// deleteAbsentAccounts deletes a batch of accounts and returns their number.
-func (s *Service) deleteAbsentAccounts(ctx context.Context, tx *store.Tx, of store.Absent) (int64, error) {
-	accounts, err := tx.DeleteAbsentAccounts(ctx, of, batchSize)
-	if err != nil || len(accounts) == 0 {
-		return 0, err
-	}
-	return int64(len(accounts)), tx.Emit(ctx, events.AccountsDeleted{Tenant: of.TenantID, Directory: of.DirectoryID, Accounts: accounts})
 }
 
 // accountBatch is a batch of accounts of a sync, classified by what is to be done.
@@ -88,9 +79,9 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
+	sum := digest(text)
 	known, isKnown := batch.known[in.ExternalID.Value]
-	if isKnown && in.invalid == nil && bytes.Equal(known.Digest, sum[:]) {
+	if isKnown && in.invalid == nil && bytes.Equal(known.Digest, sum) {
 		batch.unchanged = append(batch.unchanged, in.ExternalID.Value)
 		return nil
 	}
@@ -102,7 +93,7 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	if !isKnown {
 		account.Account.ID, account.AssignedStatus = id.New(now), directoryapi.Enabled
 	}
-	account.ExternalID, account.Digest, account.Disabled = in.ExternalID.Value, sum[:], in.Disabled.Or(in.invalid != nil && known.Disabled)
+	account.ExternalID, account.Digest, account.Disabled = in.ExternalID.Value, sum, in.Disabled.Or(in.invalid != nil && known.Disabled)
 	account.PasswordHash = s.importedHash(agent, in.PasswordHash)
 	account.Account.Status = account.AssignedStatus
 	if account.Disabled {
@@ -155,7 +146,7 @@ func (s *Service) refuseAccount(batch *accountBatch, account store.MirroredAccou
 		return nil
 	}
 	batch.unchanged = append(batch.unchanged, in.ExternalID.Value) // refused, but not deleted at the source
-	if known.Disabled != account.Disabled {
+	if known.Disabled != account.Disabled || known.Absent {
 		batch.statuses = append(batch.statuses, account)
 		batch.recordDisabled(account)
 	}
@@ -233,7 +224,7 @@ func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.A
 }
 
 // recordAssignedStatus records the status that an administrator assigns to a mirrored account.
-// While the source has disabled the account, its effective status stays DISABLED.
+// While the source has disabled the account or no longer has it, its effective status stays DISABLED.
 func recordAssignedStatus(ctx context.Context, tx *store.Tx, a *directoryapi.Account) error {
 	disabled, err := tx.SetAssignedStatus(ctx, a.TenantID, a.ID, a.Status)
 	if disabled {

@@ -43,8 +43,8 @@ func (s *Service) SyncWorker(ctx context.Context) error {
 	return purge.EveryOr(purgeInterval, s.syncReceived, "finishing the sync of a directory failed, retrying", s.FinishSyncs)(ctx)
 }
 
-// FinishSyncs deletes the accounts and groups that the pages of a complete sync did not have, and
-// retries refused entries, as the names that they need may be free now.
+// FinishSyncs makes absent the accounts, and deletes the groups, that the pages of a complete sync
+// did not have (the brake has let it pass, agentabsence.go), and retries refused entries, as the names that they need may be free now.
 func (s *Service) FinishSyncs(ctx context.Context) error {
 	return s.store.EachShard(ctx, func(ctx context.Context) error {
 		received, err := s.store.ReceivedSyncs(ctx, s.now(), finishBatch)
@@ -60,12 +60,13 @@ func (s *Service) finishSync(ctx context.Context, sync store.ReceivedSync) error
 	if err != nil {
 		return err
 	}
-	absent := store.Absent{TenantID: sync.TenantID, DirectoryID: sync.DirectoryID, Before: sync.Number}
-	err = purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.deleteAbsentAccounts(ctx, tx, absent) })
+	vanished := store.Vanished{TenantID: sync.TenantID, DirectoryID: sync.DirectoryID, Before: sync.Number}
+	inLockedTx := func(ctx context.Context, fn func(*store.Tx) error) error { return s.lockedTx(ctx, agent, fn) }
+	err = purge.Drain(ctx, inLockedTx, func(tx *store.Tx) (int64, error) { return s.endVanished(ctx, tx, agent.Config, vanished) })
 	if err != nil {
 		return err
 	}
-	err = purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.deleteAbsentGroups(ctx, tx, absent) })
+	err = purge.Drain(ctx, inLockedTx, func(tx *store.Tx) (int64, error) { return s.deleteVanishedGroups(ctx, tx, vanished) })
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,10 @@ func (s *Service) finishSync(ctx context.Context, sync store.ReceivedSync) error
 			break
 		}
 	}
-	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.FinishSync(ctx, sync, s.now()) })
+	return inLockedTx(ctx, func(tx *store.Tx) error {
+		tx.DeleteUnconfirmedMembers(vanished)
+		return tx.FinishSync(ctx, sync, s.now())
+	})
 }
 
 // retryRefusals writes the refused entries of a sync again, and returns how many were not refused

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"slices"
 
@@ -23,14 +22,14 @@ func (s *Service) deleteGroups(ctx context.Context, agent store.Agent, externalI
 	}
 	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
 		tx.DeleteRefusals(ctx, agent, store.GroupEntry, keys)
-		_, err := s.deleteAbsentGroups(ctx, tx, store.Absent{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
+		_, err := s.deleteVanishedGroups(ctx, tx, store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
 		return err
 	})
 }
 
-// deleteAbsentGroups deletes a batch of groups and returns their number.
-func (s *Service) deleteAbsentGroups(ctx context.Context, tx *store.Tx, of store.Absent) (int64, error) {
-	groups, err := tx.DeleteAbsentGroups(ctx, of, batchSize)
+// deleteVanishedGroups deletes a batch of groups and returns their number.
+func (s *Service) deleteVanishedGroups(ctx context.Context, tx *store.Tx, of store.Vanished) (int64, error) {
+	groups, err := tx.DeleteVanishedGroups(ctx, of, batchSize)
 	for _, group := range groups {
 		if err := tx.Emit(ctx, events.GroupDeleted{Tenant: of.TenantID, Group: group, Directory: of.DirectoryID}); err != nil {
 			return 0, err
@@ -136,10 +135,10 @@ func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.G
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
-	if bytes.Equal(sum[:], known.Digest) {
+	sum := digest(text)
+	if bytes.Equal(sum, known.Digest) {
 		tx.MarkGroupSeen(ctx, g.TenantID, g.DirectoryID, in.key(), number)
-	} else if err := tx.UpsertMirroredGroup(ctx, g, store.MirroredGroup{ExternalID: in.key(), Digest: sum[:]}, number); err != nil {
+	} else if err := tx.UpsertMirroredGroup(ctx, g, store.MirroredGroup{ExternalID: in.key(), Digest: sum}, number); err != nil {
 		return err
 	}
 	accounts, err := tx.AccountsByExternalID(ctx, g.TenantID, g.DirectoryID, members)
@@ -155,5 +154,5 @@ func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.G
 			awaited = append(awaited, member)
 		}
 	}
-	return tx.SetMembers(ctx, g, ids, awaited, g.ModifiedAt)
+	return tx.SetMembers(ctx, g, ids, awaited, number, g.ModifiedAt)
 }

@@ -37,8 +37,8 @@ func (r nameRequest) precedence(name string) precedence {
 
 // resolveNameConflicts returns which requests are refused, by their index, with a name that
 // another entry has. holders are the entries that have the names now; a refused entry keeps its
-// current names. releasing are the entries whose current names another request gets: they have to
-// give them up first, as names are unique.
+// current names, and an absent holder gives its names to who needs them. releasing are the entries
+// whose current names another request gets: they have to give them up first, as names are unique.
 func resolveNameConflicts(requests []nameRequest, holders []store.NameHolder) (refused map[int]string, releasing []id.ID) {
 	refused = map[int]string{}
 	for {
@@ -50,7 +50,7 @@ func resolveNameConflicts(requests []nameRequest, holders []store.NameHolder) (r
 		}
 		taken := map[string]id.ID{}
 		for _, holder := range holders {
-			if !active[holder.ID] {
+			if !active[holder.ID] && !holder.Absent {
 				taken[holder.Name] = holder.ID
 			}
 		}
@@ -73,7 +73,8 @@ func resolveNameConflicts(requests []nameRequest, holders []store.NameHolder) (r
 			continue
 		}
 		for _, holder := range holders {
-			if active[holder.ID] && taken[holder.Name] != holder.ID {
+			next, isTaken := taken[holder.Name]
+			if next != holder.ID && (active[holder.ID] || holder.Absent && isTaken) {
 				releasing = append(releasing, holder.ID)
 			}
 		}

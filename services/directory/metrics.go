@@ -16,6 +16,10 @@ var meter = otel.Meter("directory")
 var checksTotal, _ = meter.Int64Counter("doorward_directory_agent_checks_total",
 	metric.WithDescription("password checks by directory agents, by error code, 0 for success"))
 
+// syncsHeldTotal counts syncs that the brake held.
+var syncsHeldTotal, _ = meter.Int64Counter("doorward_directory_syncs_held_total",
+	metric.WithDescription("syncs of directory agents that would have made too many accounts absent, and were held"))
+
 var samlCertificates, _ = meter.Int64Gauge("doorward_directory_saml_certificates", metric.WithDescription(
 	"SAML directories whose identity provider certificate expires within 30 days (state expiring) or has expired (state expired)"))
 

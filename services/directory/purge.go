@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -29,7 +28,8 @@ func (s *Service) Purger(ctx context.Context) error {
 }
 
 // Purge deletes, in batches, rows that nobody reads any more: expired password resets, sign-ups,
-// password checks, SAML assertions and counters, and the accounts and groups of deleted directories.
+// password checks, SAML assertions and counters, the accounts and groups of deleted directories, and
+// accounts of mirrors that have been absent for long (agentabsence.go).
 // It also backfills the searchable values of groups whose customData an earlier release stored.
 func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ctx, s.purgeShard) }
 
@@ -40,6 +40,7 @@ func (s *Service) purgeShard(ctx context.Context) error {
 		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batchSize) }),
 		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSignUps(ctx, s.now(), batchSize) }),
 		drain(func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
+		s.purgeAbsent(ctx),
 		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-maxCheckAge), batchSize) }),
 		drain(func(tx *store.Tx) (int64, error) { return tx.BackfillGroupValues(ctx, backfillBatch) }),
 		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSAMLAssertions(ctx, s.now(), batchSize) }),
@@ -71,8 +72,5 @@ func (s *Service) deleteRemaining(ctx context.Context, tx *store.Tx) (int64, err
 // other services delete what they store of them.
 func (s *Service) deleteRemainingAccounts(ctx context.Context, tx *store.Tx, r store.DirectoryRemoval) (int64, error) {
 	accounts, err := tx.DeleteRemainingAccounts(ctx, r, batchSize)
-	if err != nil || len(accounts) == 0 {
-		return 0, err
-	}
-	return int64(len(accounts)), tx.Emit(ctx, events.AccountsDeleted{Tenant: r.TenantID, Directory: r.DirectoryID, Accounts: accounts})
+	return s.emitDeleted(ctx, tx, r.TenantID, r.DirectoryID, accounts, err)
 }

@@ -19,7 +19,7 @@ const (
 	defaultAccessTTL  = "PT1H"
 	defaultRefreshTTL = "P60D"
 	minTTL            = time.Second
-	maxTTL            = 3653 * day
+	maxTTL            = 3653 * 24 * time.Hour
 )
 
 // PolicyChange is the body that updates an OAuth policy.
@@ -97,7 +97,7 @@ func checkLifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ttl, err := parseDuration(text)
+	ttl, err := field.ParseDuration(text)
 	switch {
 	case err != nil:
 		return "", apierr.Invalid.Because("%s: %s", name, apierr.From(err).Reason)
@@ -123,9 +123,9 @@ func (s *Service) tokenLifetimes(ctx context.Context, tenant, application id.ID)
 	if err != nil {
 		return 0, 0, err
 	}
-	access, err = parseDuration(p.AccessTokenTTL)
+	access, err = field.ParseDuration(p.AccessTokenTTL)
 	if err == nil {
-		refresh, err = parseDuration(p.RefreshTokenTTL)
+		refresh, err = field.ParseDuration(p.RefreshTokenTTL)
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the OAuth policy of %s: %w", application, err)

@@ -113,12 +113,17 @@ func probe(ctx context.Context, address string) error {
 	return response.Body.Close()
 }
 
-// state is the accounts and groups of the directory: "user STATUS surname" and "group: user user".
+// state is the accounts and groups of the directory: "user STATUS surname" and "group: user user". An
+// account that the LDAP server no longer has is ABSENT, and not named among the members of groups.
 func (m agentDirectory) state(t *testing.T) string {
 	t.Helper()
 	var lines []string
 	for _, a := range client.All(t, m.directory.Link(t, "accounts")) {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", a.Text("username"), a.Text("status"), a.Text("surname"))))
+		status := a.Text("status")
+		if a["absentSince"] != nil {
+			status = "ABSENT"
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", a.Text("username"), status, a.Text("surname"))))
 	}
 	for _, g := range client.All(t, m.directory.Link(t, "groups")) {
 		answer := client.Call(t, e2e.Request{Method: http.MethodGet, URL: g.Link(t, "accounts") + "?limit=100"})
@@ -131,7 +136,9 @@ func (m agentDirectory) state(t *testing.T) string {
 		}
 		members := []string{}
 		for _, a := range page.Items(t) {
-			members = append(members, a.Text("username"))
+			if a["absentSince"] == nil {
+				members = append(members, a.Text("username"))
+			}
 		}
 		slices.Sort(members)
 		lines = append(lines, strings.TrimSpace(g.Text("name")+": "+strings.Join(members, " ")))
@@ -274,16 +281,20 @@ func TestOpenLDAP(t *testing.T) {
 		m.wantLogin(t, "albert", "secret-al", 0)
 		server.Modify(t, "dn: uid=nomail,ou=people,dc=example,dc=test\nchangetype: modify\nadd: mail\nmail: now@example.test\n")
 		server.Delete(t, "uid=zoë,ou=people,dc=example,dc=test")
-		m.await(t, "a deletion and a repair", "albert ENABLED Low", "jo ENABLED Dough", "nomail ENABLED Nobody", "inside: albert jo", "staff: albert jo")
+		m.await(t, "a deletion and a repair", "albert ENABLED Low", "jo ENABLED Dough", "nomail ENABLED Nobody", "zoë ABSENT Ærø-Ødegård",
+			"inside: albert jo", "staff: albert jo")
 		server.Modify(t, "dn: uid=albert,ou=people,dc=example,dc=test\nchangetype: modrdn\nnewrdn: uid=albert\ndeleteoldrdn: 1\n"+
 			"newsuperior: ou=away,dc=example,dc=test\n\n"+
 			"dn: uid=nomail,ou=people,dc=example,dc=test\nchangetype: modify\nadd: pwdAccountLockedTime\npwdAccountLockedTime: 000001010000Z\n")
-		m.await(t, "one that moves away and one that is disabled", "jo ENABLED Dough", "nomail DISABLED Nobody", "inside: jo", "staff: jo")
+		m.await(t, "one that moves away and one that is disabled", "albert ABSENT Low", "jo ENABLED Dough", "nomail DISABLED Nobody",
+			"zoë ABSENT Ærø-Ødegård", "inside: jo", "staff: jo")
+		m.wantLogin(t, "albert", "secret-al", 7100)
 	})
 	t.Run("an expired password", func(t *testing.T) {
 		server.Add(t, "dn: cn=short,dc=example,dc=test\nobjectClass: device\nobjectClass: pwdPolicy\ncn: short\npwdAttribute: userPassword\npwdMaxAge: 1\n\n"+
 			ldapPerson("old", "Old", "mail: old@example.test\npwdPolicySubentry: cn=short,dc=example,dc=test\n"))
-		m.await(t, "a new account", "jo ENABLED Dough", "nomail DISABLED Nobody", "old ENABLED Old", "inside: jo", "staff: jo")
+		m.await(t, "a new account", "albert ABSENT Low", "jo ENABLED Dough", "nomail DISABLED Nobody", "old ENABLED Old",
+			"zoë ABSENT Ærø-Ødegård", "inside: jo", "staff: jo")
 		m.awaitLogin(t, "old", "secret-old", 7100)
 		if reason := m.wantLogin(t, "old", "secret-old", 7100); !strings.Contains(reason, "expired") {
 			t.Errorf("the reason is %q", reason)
@@ -467,7 +478,7 @@ func TestActiveDirectory(t *testing.T) {
 		server.Tool(t, "user", "enable", "al")
 		server.Tool(t, "user", "delete", "jo")
 		server.Tool(t, "group", "delete", "outer")
-		m.await(t, "deletions", "al ENABLED Økonom", "inner: al")
+		m.await(t, "deletions", "al ENABLED Økonom", "jo ABSENT Dough", "inner: al")
 	})
 	t.Run("an expired password", func(t *testing.T) {
 		server.Tool(t, "user", "setpassword", "al", "--newpassword="+password+"2", "--must-change-at-next-login")
@@ -510,7 +521,7 @@ func TestALargeLDAPDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	m.start(t, "agent", "DOORWARD_AGENT_DELETIONS=1h")
+	m.start(t, "agent", "DOORWARD_AGENT_DELETIONS=15m")
 	err = e2e.AwaitFor(t.Context(), 3*time.Minute, "more of the sync", func(context.Context) error {
 		if n := size0(); n < size/2 {
 			return fmt.Errorf("%d accounts", n)

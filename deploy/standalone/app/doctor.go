@@ -171,6 +171,9 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], difference)
 		}
 	}
+	if schema.Schema == "directory" {
+		d.heldSyncs(ctx, db)
+	}
 	if has, err := pg.Value[bool](db.OnMain(ctx), db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
 		d.add(name, "ok", "", "answers, all migrations done")
 		return
@@ -217,6 +220,29 @@ func (d *doctor) userAddresses(ctx context.Context, db *pg.DB) {
 	d.add(check, "warning", "send the header Service-User-Address with each login: docs/interface/limits.md",
 		"failed logins are counted for the whole application, because its calls do not name the address of the user: %s",
 		strings.Join(names[:min(len(names), maxNamed)], ", "))
+}
+
+// heldSyncs reports the agents of LDAP directories whose last sync was held by the brake.
+func (d *doctor) heldSyncs(ctx context.Context, db *pg.DB) {
+	var agents []string
+	for _, on := range db.Shards(ctx) {
+		held, err := pg.Values[id.ID](on, db, `SELECT a.id FROM agents a WHERE (
+			SELECT held FROM agent_syncs y WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id
+			ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) > 0 ORDER BY a.id`)
+		if err != nil {
+			d.add("held syncs", "failed", "see what PostgreSQL logs", "%v", err)
+			return
+		}
+		for _, agent := range held {
+			agents = append(agents, agent.String())
+		}
+	}
+	if len(agents) == 0 {
+		d.add("held syncs", "ok", "", "none")
+		return
+	}
+	d.add("held syncs", "warning", "docs/runbooks/sync-held.md", "the syncs of these agents would make too many accounts absent: %s",
+		strings.Join(agents, ", "))
 }
 
 func (d *doctor) redis(ctx context.Context, cfg redisclient.Config) {

@@ -237,23 +237,26 @@ func (in NewGroup) IsCustomDataAlone() bool {
 
 // Account is a user in a directory.
 type Account struct {
-	TenantID                id.ID      `json:"tenantId"`
-	ID                      id.ID      `json:"id"`
-	DirectoryID             id.ID      `json:"directoryId"`
-	Username                string     `json:"username"`
-	Email                   string     `json:"email"`
-	GivenName               *string    `json:"givenName"`
-	MiddleName              *string    `json:"middleName"`
-	Surname                 *string    `json:"surname"`
-	Locale                  *string    `json:"locale"`                  // BCP 47, in its canonical form
-	Status                  string     `json:"status"`                  // Enabled, Disabled, Unverified or Locked
-	EmailVerificationStatus string     `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
-	EmailAssumed            bool       `json:"emailAssumed,omitempty"`  // VERIFIED as the provider makes no statement about the email
-	VerificationSealed      []byte     `json:"verificationSealed,omitempty"`
-	PasswordModifiedAt      *time.Time `json:"passwordModifiedAt"`
-	Owner                   bool       `json:"owner"` // owner of the tenant
-	CreatedAt               time.Time  `json:"createdAt"`
-	ModifiedAt              time.Time  `json:"modifiedAt"`
+	TenantID                id.ID   `json:"tenantId"`
+	ID                      id.ID   `json:"id"`
+	DirectoryID             id.ID   `json:"directoryId"`
+	Username                string  `json:"username"`
+	Email                   string  `json:"email"`
+	GivenName               *string `json:"givenName"`
+	MiddleName              *string `json:"middleName"`
+	Surname                 *string `json:"surname"`
+	Locale                  *string `json:"locale"`                  // BCP 47, in its canonical form
+	Status                  string  `json:"status"`                  // Enabled, Disabled, Unverified or Locked
+	EmailVerificationStatus string  `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
+	EmailAssumed            bool    `json:"emailAssumed,omitempty"`  // VERIFIED as the provider makes no statement about the email
+	VerificationSealed      []byte  `json:"verificationSealed,omitempty"`
+	// AbsentSince is set while the directory server of a mirror no longer has the account: Status is
+	// DISABLED then (services/directory/agentabsence.go).
+	AbsentSince        *time.Time `json:"absentSince,omitempty"`
+	PasswordModifiedAt *time.Time `json:"passwordModifiedAt"`
+	Owner              bool       `json:"owner"` // owner of the tenant
+	CreatedAt          time.Time  `json:"createdAt"`
+	ModifiedAt         time.Time  `json:"modifiedAt"`
 
 	// VerificationToken is the opened VerificationSealed, where it is shown.
 	VerificationToken secure.Secret `json:"verificationToken,omitempty" db:"-"`
@@ -354,6 +357,10 @@ type Authenticate struct {
 	Stores   []Store       `json:"stores"` // in the order of login
 	Login    string        `json:"login"`  // user name or email
 	Password secure.Secret `json:"password"`
+	// Anonymous says that the login does not come from a client with an API key. While the agent of a
+	// store does not answer, such a client gets the same answer for every login that no store before
+	// settles, which is apierr.Unavailable.
+	Anonymous bool `json:"anonymous,omitempty"`
 }
 
 // Authenticated is the account of a login, and the account store in which the account was found.

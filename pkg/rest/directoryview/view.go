@@ -23,6 +23,7 @@ type AccountAttributes struct {
 	Status                  string     `json:"status"`
 	EmailVerificationStatus string     `json:"emailVerificationStatus"`
 	Locale                  *string    `json:"locale"`
+	AbsentSince             *rest.Time `json:"absentSince,omitempty"` // only of an absent account of a mirror
 }
 
 // Attributes renders the plain attributes of an account.
@@ -32,6 +33,7 @@ func Attributes(base href.Base, a directoryapi.Account) AccountAttributes {
 		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
 		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
 		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus, Locale: a.Locale,
+		AbsentSince: (*rest.Time)(a.AbsentSince),
 	}
 }
 

@@ -23,13 +23,15 @@ type lastSyncView struct {
 	Accounts    int64      `json:"accounts"`
 	Groups      int64      `json:"groups"`
 	Refused     int64      `json:"refused"`
+	Absent      int64      `json:"absent"`
+	Held        int64      `json:"held"`
 }
 
 func lastSync(l *store.LastSync) *lastSyncView {
 	if l == nil {
 		return nil
 	}
-	return &lastSyncView{rest.Time(l.StartedAt), (*rest.Time)(l.CompletedAt), l.Accounts, l.Groups, l.Refused}
+	return &lastSyncView{rest.Time(l.StartedAt), (*rest.Time)(l.CompletedAt), l.Accounts, l.Groups, l.Refused, l.Absent, l.Held}
 }
 
 func (v views) agent(a store.Agent) agentView {

@@ -50,7 +50,12 @@ type refusalView struct {
 
 func (v views) refusal(r store.Refusal) refusalView {
 	view := refusalView{ExternalID: &r.ExternalID, Name: r.Name, Kind: r.Kind, Reason: r.Reason}
-	if r.Kind == store.GroupEntry {
+	switch r.Kind {
+	case store.UnnamedAccount:
+		view.ExternalID, view.Kind = nil, store.AccountEntry
+	case store.UnnamedGroup:
+		view.ExternalID, view.Kind = nil, store.GroupEntry
+	case store.GroupEntry:
 		external, isID := strings.CutPrefix(r.ExternalID, "id:")
 		if view.ExternalID = &external; !isID {
 			view.ExternalID = nil

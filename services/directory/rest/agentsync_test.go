@@ -71,15 +71,15 @@ func TestASyncCopiesADirectoryServer(t *testing.T) {
 	b.want("an account that a group has waited for", b.members(agent), "Named: jo, Staff: al jo late")
 	b.want("search", fmt.Sprint(b.Get(b.Get(agent).Href("directory")+"/accounts?surname="+url.QueryEscape("döe")).Int("size")), "1")
 
-	// The same again, but for one account, one group and one member: these go.
+	// The same again, but for one account, one group and one member: the account is absent, the others go.
 	b.sync(agent, `{"syncId":"s2","accounts":[`+person("jo", `,"surname":"New"`)+`,`+person("late", ``)+`],
 		"groups":[{"externalId":"g1","name":"Crew","members":["jo"]}],"complete":true}`)
 	b.finish()
-	b.want("accounts", b.accounts(agent), "jo ENABLED, late ENABLED")
+	b.want("accounts", b.accounts(agent), "al DISABLED, jo ENABLED, late ENABLED")
 	b.want("groups", b.members(agent), "Crew: jo")
 
 	b.sync(agent, `{"deletedAccounts":["late","never"],"deletedGroups":["g1"]}`)
-	b.want("accounts", b.accounts(agent), "jo ENABLED")
+	b.want("accounts", b.accounts(agent), "al DISABLED, jo ENABLED, late DISABLED")
 	b.want("groups", b.members(agent), "")
 }
 
@@ -95,10 +95,10 @@ func TestASyncThatBrokeOffDeletesNothing(t *testing.T) {
 	// Another begins and ends meanwhile; the first goes on and ends after it.
 	b.sync(agent, `{"syncId":"other","accounts":[`+person("a", ``)+`,`+person("b", ``)+`,`+person("d", ``)+`],"complete":true}`)
 	b.finish()
-	b.want("after the other", b.accounts(agent), "a ENABLED, b ENABLED, d ENABLED")
+	b.want("after the other", b.accounts(agent), "a ENABLED, b ENABLED, c DISABLED, d ENABLED")
 	b.sync(agent, `{"syncId":"broken","accounts":[`+person("b", ``)+`],"complete":true}`)
 	b.finish()
-	b.want("an entry that only the newer sync held", b.accounts(agent), "a ENABLED, b ENABLED, d ENABLED")
+	b.want("an entry that only the newer sync held", b.accounts(agent), "a ENABLED, b ENABLED, c DISABLED, d ENABLED")
 }
 
 func TestEntriesThatCannotBeTakenAreListed(t *testing.T) {
@@ -126,16 +126,32 @@ func TestEntriesThatCannotBeTakenAreListed(t *testing.T) {
 	b.want("refused", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
 
 	for body, code := range map[string]int{
-		`{"accounts":[{"username":"x"}]}`: 2000, `{"groups":[{"description":"x"}]}`: 2000, `{"accounts":{}}`: 2004, `{"mood":"good"}`: 2015,
+		`{"accounts":{}}`: 2004, `{"mood":"good"}`: 2015,
 		`{"accounts":[{"externalId":"x","mood":"good"}]}`: 2015, `{"syncId":"` + strings.Repeat("x", 101) + `"}`: 2008,
-		`{"accounts":[{"externalId":"` + strings.Repeat("x", 256) + `"}]}`: 2008, `{"groups":[{"externalId":5}]}`: 2004,
 		`{"deletedAccounts":[` + strings.Repeat(`"x",`, 10000) + `"x"]}`: 2010,
-		`{"groups":[{"name":"x","members":["a\u0000"]}]}`:                2006, `{"deletedAccounts":["\u0000"]}`: 2006,
-		`{"deletedGroups":["a\u0000"]}`: 2006,
+		`{"deletedAccounts":["\u0000"]}`:                                 2006, `{"deletedGroups":["a\u0000"]}`: 2006,
 	} {
 		b.Post(agent+"/sync", body).WantError(400, code)
 	}
 	b.Post("/v1/agents/6ZmOHBdXeMz4fTfMHAdQ2Y/sync", `{}`).WantError(404, 404)
+}
+
+// An entry that no id identifies is left out and listed like any other that cannot be taken.
+func TestEntriesWithoutAnIDAreListedAndTheOthersAreTaken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	agent := b.agent("L", ldapProvider(``))
+	b.sync(agent, `{"syncId":"s","accounts":[`+person("jo", ``)+`,{"username":"x","email":"x@example.test"},{"username":"x","email":"x@example.test"},
+		{"externalId":"","username":"z"},{"externalId":"`+strings.Repeat("x", 256)+`","username":"long"},{"externalId":"a\u0000","username":"nul"}],
+		"groups":[{"description":"x"},{"name":"x","members":["a\u0000"]},{"name":"`+strings.Repeat("x", 1100)+`"},
+			{"externalId":"g","name":"Staff","members":["jo"]}],"complete":true}`)
+	b.finish()
+	b.want("accounts", b.accounts(agent), "jo ENABLED")
+	b.want("groups", b.members(agent), "Staff: jo")
+	b.Get(agent + "/refusals?limit=100").Want(200).Golden("agent_refusals_unnamed")
+	b.sync(agent, `{"syncId":"s2","accounts":[`+person("jo", ``)+`],"groups":[{"externalId":"g","name":"Staff","members":["jo"]}],"complete":true}`)
+	b.finish()
+	b.want("refused after a good sync", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
 }
 
 func TestAnEntryThatCannotBeDecodedIsListedAndTheOthersAreTaken(t *testing.T) {
@@ -157,7 +173,7 @@ func TestAnEntryThatCannotBeDecodedIsListedAndTheOthersAreTaken(t *testing.T) {
 
 	b.sync(agent, `{"syncId":"s2","accounts":[`+person("jo", ``)+`,`+person("nul", ``)+`],"complete":true}`)
 	b.finish()
-	b.want("repaired", b.accounts(agent), "jo ENABLED, nul ENABLED")
+	b.want("repaired", b.accounts(agent), "jo ENABLED, known DISABLED, nul ENABLED, stays DISABLED")
 	b.want("refused", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname, a.locale, a.status,
-	a.email_verification_status, a.email_assumed, a.verification_sealed, a.password_modified_at, a.owner, a.created_at, a.modified_at`
+	a.email_verification_status, a.email_assumed, a.verification_sealed, a.absent_since, a.password_modified_at, a.owner,
+	a.created_at, a.modified_at`
 
 // accountsWithDirectory are the accounts of existing directories, a, with their directories, d. A
 // directory that is deleted is hidden at once, and its accounts are deleted in batches after that

@@ -2,8 +2,12 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -28,8 +32,14 @@ type Agent struct {
 	Config         AgentConfig
 	PasswordSealed []byte    // of the server's user AgentUserDN
 	LastSync       *LastSync // nil when there was none
-	CreatedAt      time.Time
-	ModifiedAt     time.Time
+	// AbsenceConfirmedUntil is when the confirmation of an administrator ends that a sync may make any
+	// number of accounts absent; nil for none.
+	AbsenceConfirmedUntil *time.Time
+	// Vanished counts the accounts that pages without a complete sync have named as deleted since the
+	// last complete one.
+	Vanished   int64
+	CreatedAt  time.Time
+	ModifiedAt time.Time
 }
 
 // Times returns the times of the collections below the agent.
@@ -46,8 +56,50 @@ type AgentConfig struct {
 	PollInterval         int                `json:"pollInterval"`                   // minutes
 	ReferralMode         *string            `json:"referralMode,omitempty"`         // Active Directory only
 	IgnoreReferralIssues *bool              `json:"ignoreReferralIssues,omitempty"` // Active Directory only
+	AbsentRetention      string             `json:"absentRetention"`                // ISO 8601 duration; zero deletes at once
+	MaxAbsent            Share              `json:"maxAbsent"`
 	AccountConfig        AgentAccountConfig `json:"accountConfig"`
 	GroupConfig          AgentGroupConfig   `json:"groupConfig"`
+}
+
+// Share is a number of accounts, or a percentage of those of a directory such as "10%". In JSON a
+// number is a number, and a percentage is a text.
+type Share string
+
+// Percentage returns the percentage; ok is false for a number.
+func (s Share) Percentage() (percent int64, ok bool) {
+	digits, ok := strings.CutSuffix(string(s), "%")
+	percent, _ = strconv.ParseInt(digits, 10, 64)
+	return percent, ok
+}
+
+// Number returns the number; zero for a percentage.
+func (s Share) Number() int64 {
+	n, _ := strconv.ParseInt(string(s), 10, 64)
+	return n
+}
+
+// MarshalJSON writes a share.
+func (s Share) MarshalJSON() ([]byte, error) {
+	if _, isPercentage := s.Percentage(); isPercentage || s == "" {
+		return json.Marshal(string(s))
+	}
+	return []byte(s), nil
+}
+
+// UnmarshalJSON reads a share without checking it.
+func (s *Share) UnmarshalJSON(data []byte) error {
+	var text string
+	var number json.Number
+	switch {
+	case json.Unmarshal(data, &text) == nil:
+		*s = Share(text)
+	case json.Unmarshal(data, &number) == nil:
+		*s = Share(number)
+	default:
+		return apierr.WrongType.Because("must be a number or a percentage such as \"10%%\"")
+	}
+	return nil
 }
 
 // AgentAccountConfig says which LDAP entries are accounts, and which attributes are their
@@ -85,10 +137,11 @@ var Agents = list.Spec{
 // The agents of tenant $1, of which those that have not called since $2 are
 // offline.
 const (
-	agentColumns = `tenant_id, id, directory_id, provider_id, status, config, password_sealed, last_sync, created_at, modified_at`
-	fromAgents   = ` FROM (SELECT a.tenant_id, a.id, a.directory_id, d.provider_id,
+	agentColumns = `tenant_id, id, directory_id, provider_id, status, config, password_sealed, last_sync, absence_confirmed_until,
+		vanished, created_at, modified_at`
+	fromAgents = ` FROM (SELECT a.tenant_id, a.id, a.directory_id, d.provider_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $2 THEN 'OFFLINE' ELSE a.status END AS status,
-		a.config, a.password_sealed, ` + lastSync + `, a.created_at, a.modified_at
+		a.config, a.password_sealed, ` + lastSync + `, a.absence_confirmed_until, a.vanished, a.created_at, a.modified_at
 		FROM agents a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id) agent WHERE tenant_id = $1`
 )
 
@@ -120,8 +173,8 @@ func (tx *Tx) InsertAgent(ctx context.Context, a Agent) error {
 
 // UpdateAgent writes what a client can change.
 func (tx *Tx) UpdateAgent(ctx context.Context, a Agent) error {
-	return pg.MustChange(ctx, tx, `UPDATE agents SET config = $3, password_sealed = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, a.Config, a.PasswordSealed, a.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE agents SET config = $3, password_sealed = $4, absence_confirmed_until = $5, modified_at = $6
+		WHERE tenant_id = $1 AND id = $2`, a.TenantID, a.ID, a.Config, a.PasswordSealed, a.AbsenceConfirmedUntil, a.ModifiedAt)
 }
 
 // RecordAgentCall records that an agent called now. An agent that was offline becomes online only

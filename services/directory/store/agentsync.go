@@ -15,6 +15,10 @@ import (
 const (
 	AccountEntry = "account"
 	GroupEntry   = "group"
+	// UnnamedAccount and UnnamedGroup are entries that have no id to find them again by. Their key is
+	// the digest of the entry.
+	UnnamedAccount = "unnamed account"
+	UnnamedGroup   = "unnamed group"
 )
 
 // Refusal is an entry of a directory server that a sync could not write.
@@ -41,6 +45,8 @@ type LastSync struct {
 	Accounts    int64      `json:"accounts"`    // in the directory when it completed
 	Groups      int64      `json:"groups"`
 	Refused     int64      `json:"refused"`
+	Absent      int64      `json:"absent"` // of the accounts, those that are absent
+	Held        int64      `json:"held"`   // accounts that the brake has kept from becoming absent; 0: it was not held
 }
 
 // keptSyncs is how many syncs of an agent are stored. A page of an older one begins a new sync.
@@ -48,17 +54,23 @@ const keptSyncs = 20
 
 // lastSync selects the sync of agent a that completed last, or, without one, the running sync.
 const lastSync = `(SELECT to_jsonb(last) FROM (
-	SELECT started_at AS "startedAt", completed_at AS "completedAt", accounts, groups, refused FROM agent_syncs y
+	SELECT started_at AS "startedAt", completed_at AS "completedAt", accounts, groups, refused, absent, held FROM agent_syncs y
 	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) last) AS last_sync`
 
-// BeginSync returns the number of a sync of an agent, and inserts the sync with its first page.
-// Pages without a sync id get the number of the newest sync. mirror.go writes the accounts and
-// groups of a page.
-func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Time) (int64, error) {
+// BegunSync is a sync whose page is about to be written.
+type BegunSync struct {
+	Number    int64 // of the sync; of one without an id, that of the newest sync
+	StartedAt time.Time
+	Ended     bool // its last page has arrived before, and FinishSync has not finished it
+}
+
+// BeginSync returns a sync of an agent, and inserts the sync with its first page. Pages without a
+// sync id get the number of the newest sync. mirror.go writes the accounts and groups of a page.
+func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Time) (BegunSync, error) {
 	newest, err := pg.Value[int64](ctx, tx, `SELECT coalesce(max(number), 0) FROM agent_syncs WHERE tenant_id = $1 AND agent_id = $2`,
 		a.TenantID, a.ID)
 	if err != nil {
-		return 0, err
+		return BegunSync{}, err
 	}
 	number := newest + 1
 	if syncID == "" {
@@ -66,16 +78,36 @@ func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Ti
 	}
 	tx.Queue(`DELETE FROM agent_syncs WHERE tenant_id = $1 AND agent_id = $2 AND number <= $3 AND number > 0 AND NOT ended`,
 		a.TenantID, a.ID, newest-keptSyncs)
-	number, err = pg.Value[int64](ctx, tx, `INSERT INTO agent_syncs AS s (tenant_id, agent_id, sync_id, directory_id, number, started_at)
+	begun, err := pg.One[BegunSync](ctx, tx, `INSERT INTO agent_syncs AS s (tenant_id, agent_id, sync_id, directory_id, number, started_at)
 		VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (tenant_id, agent_id, sync_id) DO UPDATE SET started_at = CASE
-			WHEN s.number = 0 THEN excluded.started_at ELSE s.started_at END
-		RETURNING number`, a.TenantID, a.ID, syncID, a.DirectoryID, number, now)
+		ON CONFLICT (tenant_id, agent_id, sync_id) DO UPDATE SET
+			started_at = CASE WHEN s.number = 0 THEN excluded.started_at ELSE s.started_at END,
+			held = CASE WHEN s.number = 0 THEN 0 ELSE s.held END
+		RETURNING number, started_at, ended`, a.TenantID, a.ID, syncID, a.DirectoryID, number, now)
 	if syncID == "" {
-		return newest, err
+		begun.Number = newest
 	}
-	return number, err
+	return begun, err
 }
+
+// HoldSync records that the brake held a sync, which would have made a number of accounts absent.
+func (tx *Tx) HoldSync(ctx context.Context, a Agent, syncID string, held int64, now time.Time) error {
+	return pg.MustChange(ctx, tx, `UPDATE agent_syncs SET held = $6, completed_at = $5, `+syncCounts+`
+		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, a.TenantID, a.ID, syncID, a.DirectoryID, now, held)
+}
+
+// CountVanished sets how many accounts pages without a complete sync have named as deleted since the
+// last complete one, and ends the confirmation that a complete sync has used.
+func (tx *Tx) CountVanished(a Agent, vanished int64, confirmedUntil *time.Time) {
+	tx.Queue(`UPDATE agents SET vanished = $3, absence_confirmed_until = $4 WHERE tenant_id = $1 AND id = $2`,
+		a.TenantID, a.ID, vanished, confirmedUntil)
+}
+
+// syncCounts sets what a directory, $4, of an agent, $2, has when a sync ends.
+const syncCounts = `accounts = (SELECT count(*) FROM mirrored_accounts WHERE tenant_id = $1 AND directory_id = $4),
+	groups = (SELECT count(*) FROM mirrored_groups WHERE tenant_id = $1 AND directory_id = $4),
+	refused = (SELECT count(*) FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2),
+	absent = (SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $4 AND absent_since IS NOT NULL)`
 
 // MarkSyncReceived records that all pages of a sync have arrived.
 func (tx *Tx) MarkSyncReceived(ctx context.Context, a Agent, syncID string) error {
@@ -102,10 +134,7 @@ func (s *Store) ReceivedSyncs(ctx context.Context, now time.Time, limit int) ([]
 // syncs.
 func (tx *Tx) FinishSync(ctx context.Context, e ReceivedSync, now time.Time) error {
 	tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND seen < $3`, e.TenantID, e.AgentID, e.Number)
-	_, err := pg.Exec(ctx, tx, `UPDATE agent_syncs SET ended = false, completed_at = $5,
-			accounts = (SELECT count(*) FROM mirrored_accounts WHERE tenant_id = $1 AND directory_id = $4),
-			groups = (SELECT count(*) FROM mirrored_groups WHERE tenant_id = $1 AND directory_id = $4),
-			refused = (SELECT count(*) FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2)
+	_, err := pg.Exec(ctx, tx, `UPDATE agent_syncs SET ended = false, completed_at = $5, held = CASE WHEN number = 0 THEN held ELSE 0 END, `+syncCounts+`
 		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, e.TenantID, e.AgentID, e.SyncID, e.DirectoryID, now)
 	return err
 }

@@ -22,6 +22,7 @@ type MirroredAccount struct {
 	Disabled       bool   // whether the source has disabled the account
 	AssignedStatus string // status that an administrator has assigned
 	Status         string // effective status of the account
+	Absent         bool   // whether the source no longer had the account
 	UsernameFolded string
 	EmailFolded    string
 }
@@ -36,8 +37,9 @@ type MirroredGroup struct {
 
 // NameHolder is a name in a directory and the account or group that has it.
 type NameHolder struct {
-	Name string
-	ID   id.ID
+	Name   string
+	ID     id.ID
+	Absent bool // an absent account, which gives up its name to one that is there
 }
 
 // LockMirror takes the advisory lock of a mirror directory: no other transaction writes what is
@@ -54,25 +56,27 @@ func (tx *Tx) LockMirror(ctx context.Context, directory id.ID) error {
 // statistics yet of a directory that is being filled.
 func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]MirroredAccount, error) {
 	return pg.All[MirroredAccount](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.status AS assigned_status,
-			a.status, a.username_folded, a.email_folded
+			a.status, a.username_folded, a.email_folded, a.absent_since IS NOT NULL AS absent
 		FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id, account_id, digest, disabled, status FROM mirrored_accounts
 			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m
-		CROSS JOIN LATERAL (SELECT status, username_folded, email_folded FROM accounts WHERE tenant_id = $1 AND id = m.account_id LIMIT 1) a`,
+		CROSS JOIN LATERAL (SELECT status, username_folded, email_folded, absent_since FROM accounts
+			WHERE tenant_id = $1 AND id = m.account_id LIMIT 1) a`,
 		tenant, directory, externalIDs)
 }
 
 // LoginNames returns which of the login names are in use in the directory, and by which account.
 func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]NameHolder, error) {
-	return pg.All[NameHolder](ctx, tx, `SELECT n.name, n.account_id AS id
+	return pg.All[NameHolder](ctx, tx, `SELECT n.name, n.account_id AS id, a.absent_since IS NOT NULL AS absent
 		FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name, account_id FROM login_names
-			WHERE tenant_id = $1 AND directory_id = $2 AND name = wanted.name LIMIT 1) n`, tenant, directory, folded)
+			WHERE tenant_id = $1 AND directory_id = $2 AND name = wanted.name LIMIT 1) n
+		CROSS JOIN LATERAL (SELECT absent_since FROM accounts WHERE tenant_id = $1 AND id = n.account_id LIMIT 1) a`, tenant, directory, folded)
 }
 
 // GroupNames returns which of the group names are in use in the directory, and by which group.
 func (tx *Tx) GroupNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]NameHolder, error) {
-	return pg.All[NameHolder](ctx, tx, `SELECT g.name, g.id FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
+	return pg.All[NameHolder](ctx, tx, `SELECT g.name, g.id, false AS absent FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name_folded AS name, id FROM groups
 			WHERE tenant_id = $1 AND directory_id = $2 AND name_folded = wanted.name LIMIT 1) g`, tenant, directory, folded)
 }
@@ -197,7 +201,7 @@ func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.I
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
 			email = n.email, email_folded = n.email_folded, given_name = n.given_name, given_name_folded = n.given_name_folded,
 			middle_name = n.middle_name, middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded = n.surname_folded,
-			full_name_folded = n.full_name_folded, search = n.search, status = n.status,
+			full_name_folded = n.full_name_folded, search = n.search, status = n.status, absent_since = NULL,
 			password_hash = n.password_hash, modified_at = $17
 		FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
 			$12::text[], $13::text[], $14::text[], $15::text[], $16::text[])
@@ -230,7 +234,7 @@ func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, 
 		statuses[a.MirroredAccount.Status]--
 		statuses[a.Account.Status]++
 	}
-	tx.Queue(`UPDATE accounts a SET status = n.status, modified_at = $4 FROM unnest($2::uuid[], $3::text[]) AS n (id, status)
+	tx.Queue(`UPDATE accounts a SET status = n.status, absent_since = NULL, modified_at = $4 FROM unnest($2::uuid[], $3::text[]) AS n (id, status)
 		WHERE a.tenant_id = $1 AND a.id = n.id`, tenant, ids, texts, accounts[0].ModifiedAt)
 	tx.Queue(`UPDATE mirrored_accounts m SET disabled = n.disabled, digest = '' FROM unnest($2::uuid[], $3::boolean[]) AS n (id, disabled)
 		WHERE m.tenant_id = $1 AND m.account_id = n.id`, tenant, ids, disabled)
@@ -247,60 +251,145 @@ func (tx *Tx) MarkAccountsSeen(ctx context.Context, tenant, directory id.ID, ext
 }
 
 // SetAssignedStatus records the status that an administrator assigns to a mirrored account, and
-// returns whether its source has disabled the account. For an account that no sync has created it
-// does nothing.
+// returns whether the account stays disabled, because its source has disabled it or no longer has
+// it. For an account that no sync has created it does nothing.
 func (tx *Tx) SetAssignedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
 	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET status = $3 WHERE tenant_id = $1 AND account_id = $2
-		RETURNING disabled`, tenant, account, status)
+		RETURNING disabled OR EXISTS (SELECT FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`, tenant, account, status)
 	return len(found) > 0 && found[0], err
 }
 
-// Absent selects mirrored accounts or groups to be deleted: those with the external ids or,
-// without any, those that the syncs from number Before on did not contain.
-type Absent struct {
+// Vanished selects mirrored accounts or groups that their source no longer has: those with the
+// external ids or, without any, those that the syncs from number Before on did not contain.
+type Vanished struct {
 	TenantID    id.ID
 	DirectoryID id.ID
 	ExternalIDs []string
 	Before      int64
 }
 
-// DeleteAbsentAccounts deletes at most limit of the accounts, with all that belongs to them, and
+// vanishedAccounts selects the mirrored accounts of directory $2 with the external ids $3 or, where
+// $3 is NULL, those that the syncs from number $4 on did not contain.
+const vanishedAccounts = `mirrored_accounts m WHERE m.tenant_id = $1 AND m.directory_id = $2
+	AND CASE WHEN $3::text[] IS NULL THEN m.seen < $4 ELSE m.external_id = ANY ($3) END`
+
+// CountVanishing returns how many accounts would become absent: those of a selection that are not
+// absent already and whose external ids are not among the kept ones.
+func (tx *Tx) CountVanishing(ctx context.Context, of Vanished, kept []string) (int64, error) {
+	return pg.Value[int64](ctx, tx, `SELECT count(*) FROM `+vanishedAccounts+`
+		AND m.external_id NOT IN (SELECT unnest($5::text[]))
+		AND NOT EXISTS (SELECT FROM accounts a WHERE a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NOT NULL)`,
+		of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, kept)
+}
+
+// CountPresent returns how many accounts of a directory are not absent, and how many of these were
+// there before a time.
+func (tx *Tx) CountPresent(ctx context.Context, tenant, directory id.ID, before time.Time) (all, former int64, err error) {
+	count, err := pg.One[struct{ Present, Added int64 }](ctx, tx, `SELECT
+		(SELECT coalesce(sum(n), 0)::bigint FROM account_counts WHERE tenant_id = $1 AND directory_id = $2)
+			- (SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2 AND absent_since IS NOT NULL) AS present,
+		(SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2 AND created_at >= $3 AND absent_since IS NULL) AS added`,
+		tenant, directory, before)
+	return count.Present, count.Present - count.Added, err
+}
+
+// endedAccount is an account that was made absent or deleted, with its status before.
+type endedAccount struct {
+	ID     id.ID
+	Status string
+}
+
+// MakeAccountsAbsent makes at most limit of the accounts absent, unless they are. It returns how
+// many, and the ids of those that were enabled. Their next entry in a sync is written whatever its
+// digest, which makes them present again.
+func (tx *Tx) MakeAccountsAbsent(ctx context.Context, of Vanished, now time.Time, limit int) (n int64, enabled []id.ID, err error) {
+	ended, err := pg.All[endedAccount](ctx, tx, `WITH vanished AS (
+			SELECT a.id, a.status FROM accounts a WHERE a.tenant_id = $1 AND a.absent_since IS NULL
+				AND a.id IN (SELECT m.account_id FROM `+vanishedAccounts+`) LIMIT $6 FOR UPDATE OF a
+		), source AS (
+			UPDATE mirrored_accounts m SET digest = '' FROM vanished v WHERE m.tenant_id = $1 AND m.account_id = v.id
+		)
+		UPDATE accounts a SET status = 'DISABLED', absent_since = $5, modified_at = $5 FROM vanished v
+		WHERE a.tenant_id = $1 AND a.id = v.id RETURNING a.id, v.status`,
+		of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, now, limit)
+	if err != nil || len(ended) == 0 {
+		return 0, nil, err
+	}
+	statuses := map[string]int64{}
+	for _, account := range ended {
+		statuses[account.Status]--
+		statuses[directoryapi.Disabled]++
+		if account.Status == directoryapi.Enabled {
+			enabled = append(enabled, account.ID)
+		}
+	}
+	return int64(len(ended)), enabled, tx.addCounts(ctx, of.TenantID, of.DirectoryID, statuses)
+}
+
+// DeleteVanishedAccounts deletes at most limit of the accounts, with all that belongs to them, and
 // returns their ids.
-func (tx *Tx) DeleteAbsentAccounts(ctx context.Context, of Absent, limit int) ([]id.ID, error) {
-	gone, err := pg.All[struct {
-		ID     id.ID
-		Status string
-	}](ctx, tx, `WITH absent AS (
-			SELECT account_id FROM mirrored_accounts WHERE tenant_id = $1 AND directory_id = $2
-				AND CASE WHEN $3::text[] IS NULL THEN seen < $4 ELSE external_id = ANY ($3) END LIMIT $5
-		), gone AS (
-			DELETE FROM accounts WHERE tenant_id = $1 AND id IN (SELECT account_id FROM absent) RETURNING id, status
+func (tx *Tx) DeleteVanishedAccounts(ctx context.Context, of Vanished, limit int) ([]id.ID, error) {
+	return tx.deleteMirrored(ctx, of.TenantID, of.DirectoryID, `SELECT m.account_id AS id FROM `+vanishedAccounts+` LIMIT $5`,
+		of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, limit)
+}
+
+// DeleteAbsentAccounts is DeleteVanishedAccounts for the accounts of a directory that have been
+// absent since a time or longer.
+func (tx *Tx) DeleteAbsentAccounts(ctx context.Context, tenant, directory id.ID, since time.Time, limit int) ([]id.ID, error) {
+	return tx.deleteMirrored(ctx, tenant, directory, `SELECT id FROM accounts
+		WHERE tenant_id = $1 AND directory_id = $2 AND absent_since <= $3 LIMIT $4`, tenant, directory, since, limit)
+}
+
+// deleteMirrored deletes the accounts of a query for their ids, with all that belongs to them.
+func (tx *Tx) deleteMirrored(ctx context.Context, tenant, directory id.ID, query string, args ...any) ([]id.ID, error) {
+	ended, err := pg.All[endedAccount](ctx, tx, `WITH selected AS (`+query+`), gone AS (
+			DELETE FROM accounts WHERE tenant_id = $1 AND id IN (SELECT id FROM selected) RETURNING id, status
 		), data AS (
 			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
 		)
-		SELECT id, status FROM gone`, of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, limit)
-	if err != nil || len(gone) == 0 {
+		SELECT id, status FROM gone`, args...)
+	if err != nil || len(ended) == 0 {
 		return nil, err
 	}
-	ids, statuses := make([]id.ID, len(gone)), map[string]int64{}
-	for i, account := range gone {
+	ids, statuses := make([]id.ID, len(ended)), map[string]int64{}
+	for i, account := range ended {
 		ids[i] = account.ID
 		statuses[account.Status]--
 	}
-	return ids, tx.addCounts(ctx, of.TenantID, of.DirectoryID, statuses)
+	return ids, tx.addCounts(ctx, tenant, directory, statuses)
 }
 
-// DeleteAbsentGroups is DeleteAbsentAccounts for groups.
-func (tx *Tx) DeleteAbsentGroups(ctx context.Context, of Absent, limit int) ([]id.ID, error) {
-	return pg.Values[id.ID](ctx, tx, `WITH absent AS (
+// AbsentIn is a mirror directory that has absent accounts, with the configuration of its agent.
+type AbsentIn struct {
+	TenantID    id.ID
+	DirectoryID id.ID
+	Config      AgentConfig
+}
+
+// DirectoriesWithAbsent returns the mirror directories of all tenants that have absent accounts.
+func (s *Store) DirectoriesWithAbsent(ctx context.Context) ([]AbsentIn, error) {
+	return pg.All[AbsentIn](ctx, s.db, `SELECT tenant_id, directory_id, config FROM agents g WHERE EXISTS (
+		SELECT FROM accounts a WHERE a.tenant_id = g.tenant_id AND a.directory_id = g.directory_id AND a.absent_since IS NOT NULL)`)
+}
+
+// DeleteVanishedGroups is DeleteVanishedAccounts for groups.
+func (tx *Tx) DeleteVanishedGroups(ctx context.Context, of Vanished, limit int) ([]id.ID, error) {
+	return pg.Values[id.ID](ctx, tx, `WITH vanished AS (
 			SELECT group_id FROM mirrored_groups WHERE tenant_id = $1 AND directory_id = $2
 				AND CASE WHEN $3::text[] IS NULL THEN seen < $4 ELSE external_id = ANY ($3) END LIMIT $5
 		), gone AS (
-			DELETE FROM groups WHERE tenant_id = $1 AND id IN (SELECT group_id FROM absent) RETURNING id
+			DELETE FROM groups WHERE tenant_id = $1 AND id IN (SELECT group_id FROM vanished) RETURNING id
 		), data AS (
 			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
 		)
 		SELECT id FROM gone`, of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, limit)
+}
+
+// DeleteUnconfirmedMembers deletes the memberships that a sync has left out, of accounts that it held
+// in the end.
+func (tx *Tx) DeleteUnconfirmedMembers(of Vanished) {
+	tx.Queue(`DELETE FROM group_memberships m USING accounts a WHERE m.tenant_id = $1 AND m.directory_id = $2 AND m.unconfirmed <= $3
+		AND a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NULL`, of.TenantID, of.DirectoryID, of.Before)
 }
 
 // MirroredGroups returns the groups of the external ids that exist.
@@ -343,7 +432,7 @@ func (tx *Tx) MarkGroupSeen(_ context.Context, tenant, directory id.ID, external
 
 // AccountsByExternalID returns the ids of the accounts of the external ids that exist.
 func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID, externalIDs []string) (map[string]id.ID, error) {
-	found, err := pg.All[NameHolder](ctx, tx, `SELECT m.name, m.id FROM unnest($3::text[]) AS wanted (id)
+	found, err := pg.All[NameHolder](ctx, tx, `SELECT m.name, m.id, false AS absent FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id AS name, account_id AS id FROM mirrored_accounts
 			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m`, tenant, directory, externalIDs)
 	accounts := make(map[string]id.ID, len(found))
@@ -353,11 +442,18 @@ func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID,
 	return accounts, err
 }
 
-// SetMembers makes the accounts the only members of a group. awaited are the external ids of
-// members that do not exist yet; they become members when they are inserted.
-func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, now time.Time) error {
-	tx.Queue(`DELETE FROM group_memberships WHERE tenant_id = $1 AND group_id = $2
-		AND account_id NOT IN (SELECT unnest($3::uuid[]))`, g.TenantID, g.ID, accounts)
+// SetMembers makes the accounts the only members of a group, as a sync states them. awaited are the
+// external ids of members that do not exist yet; they become members when they are inserted. A member
+// that the sync has not held so far stays until it ends (DeleteUnconfirmedMembers): it may have
+// vanished, and keeps its memberships while it is absent.
+func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64, now time.Time) error {
+	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2 AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
+	const isUnseen = `EXISTS (SELECT FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id AND x.seen < $4)`
+	tx.Queue(`DELETE FROM `+others+` AND NOT `+isUnseen, g.TenantID, g.ID, accounts, seen)
+	tx.Queue(`UPDATE group_memberships AS u SET unconfirmed = $4 FROM (SELECT m.id FROM `+others+`) AS left_out
+		WHERE u.tenant_id = $1 AND u.id = left_out.id`, g.TenantID, g.ID, accounts, seen)
+	tx.Queue(`UPDATE group_memberships SET unconfirmed = NULL
+		WHERE tenant_id = $1 AND group_id = $2 AND account_id = ANY ($3) AND unconfirmed IS NOT NULL`, g.TenantID, g.ID, accounts)
 	tx.Queue(`DELETE FROM mirrored_members WHERE tenant_id = $1 AND group_id = $2`, g.TenantID, g.ID)
 	tx.Queue(`INSERT INTO mirrored_members (tenant_id, directory_id, external_id, group_id)
 		SELECT $1, $2, awaited.id, $3 FROM unnest($4::text[]) AS awaited (id) ON CONFLICT DO NOTHING`,

@@ -1,4 +1,4 @@
-package oauth
+package field
 
 import (
 	"math"
@@ -21,10 +21,10 @@ var isoDuration = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+
 // part. A year has 365 days and a month 30 (docs/interface/oauth.md#token-contents).
 var units = []time.Duration{365 * day, 30 * day, 7 * day, day, 0, time.Hour, time.Minute, time.Second, time.Nanosecond}
 
-// parseDuration reads an ISO 8601 duration such as PT1H, P60D or P1DT12H. Only
+// ParseDuration reads an ISO 8601 duration such as PT1H, P60D or P1DT12H. Only
 // seconds may have a fraction. A duration longer than time.Duration can hold (292
 // years) is read as the longest one. Other text is apierr.Format.
-func parseDuration(text string) (time.Duration, error) {
+func ParseDuration(text string) (time.Duration, error) {
 	groups := isoDuration.FindStringSubmatch(text)
 	if groups == nil || text[len(text)-1] == 'P' || text[len(text)-1] == 'T' {
 		return 0, apierr.Format.Because("%q is not an ISO 8601 duration such as PT1H or P60D", text)

@@ -1,4 +1,4 @@
-package oauth
+package field
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
@@ -33,7 +32,7 @@ func TestParseDuration(t *testing.T) {
 		"P292YT9999999999999H":     math.MaxInt64,
 		"P292YT9999999999999H1M1S": math.MaxInt64,
 	} {
-		if got, err := parseDuration(text); err != nil || got != want {
+		if got, err := ParseDuration(text); err != nil || got != want {
 			t.Errorf("%s is %v, %v; want %v", text, got, err, want)
 		}
 	}
@@ -43,7 +42,7 @@ func TestParseDuration(t *testing.T) {
 		"PT1.S", "PT.5S", "PT1.5M", "P1.5D", "PT1.0000000001S", "PT1.5.5S", "pt1h", "PT1h", "PT1ſ", "PT1H ", " PT1H", "PT１H", "PT1H\x00",
 		"P1DT1", "3600",
 	} {
-		if got, err := parseDuration(text); !errors.Is(err, apierr.Format) {
+		if got, err := ParseDuration(text); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, apierr.Format)
 		}
 	}
@@ -56,7 +55,7 @@ func FuzzParseDuration(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := parseDuration(text)
+		d, err := ParseDuration(text)
 		if err != nil {
 			if !errors.Is(err, apierr.Format) {
 				t.Fatalf("%q: %v", text, err)
@@ -67,26 +66,4 @@ func FuzzParseDuration(f *testing.F) {
 			t.Fatalf("%q is %v", text, d)
 		}
 	})
-}
-
-func TestNeutral(t *testing.T) {
-	for _, c := range []struct {
-		grantType string
-		alias     alias.Alias
-		want      string
-	}{
-		{"password", "service", "password"},
-		{"service_token", "service", "service_token"},
-		{"acme_token", "acme", "service_token"},
-		{"service_token", "acme", "service_token"},
-		{"acme_factor_challenge", "acme", "service_factor_challenge"},
-		{"other_token", "acme", "other_token"},
-		{"refresh_token", "refresh", "refresh_token"},
-		{"client_credentials", "client", "client_credentials"},
-		{"acme", "acme", "acme"},
-	} {
-		if got := neutralGrantType(c.grantType, c.alias); got != c.want {
-			t.Errorf("%s under the alias %s is %s, want %s", c.grantType, c.alias, got, c.want)
-		}
-	}
 }

@@ -1,0 +1,6 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+CREATE INDEX CONCURRENTLY accounts_absent ON accounts (directory_id, absent_since, id) INCLUDE (tenant_id) WHERE absent_since IS NOT NULL;
+CREATE INDEX CONCURRENTLY group_memberships_unconfirmed ON group_memberships (tenant_id, directory_id, unconfirmed)
+    WHERE unconfirmed IS NOT NULL;
