@@ -29,6 +29,7 @@ func app() *fiber.App {
 	app.Get("/v1/panics", func(*fiber.Ctx) error { panic("a secret detail") })
 	app.Get("/v1/gone", func(*fiber.Ctx) error { return apierr.NotFound })
 	app.Get("/v1/waits", func(*fiber.Ctx) error { return apierr.Unavailable.WithRetryAfter(1500 * time.Millisecond) })
+	app.Get("/v1/agent", func(*fiber.Ctx) error { return apierr.AgentSlow })
 	app.Get("/v1/things/:id", func(c *fiber.Ctx) error {
 		if _, err := rest.ID(c, "id"); err != nil {
 			return err
@@ -110,6 +111,19 @@ func TestAFaultOfOursIsA500WhoseTextStaysInTheLog(t *testing.T) {
 	log.Reset()
 	if a := send(t, "GET", "/v1/waits"); a.status != 503 || log.Len() > 0 {
 		t.Errorf("a refusal that is meant: %d, logged as %q", a.status, log.String())
+	}
+}
+
+func TestWhatAProgramOfSomebodyElseCausesIsAWarning(t *testing.T) {
+	var log bytes.Buffer
+	former := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(former)
+	if a := send(t, "GET", "/v1/agent"); a.status != 504 || a.body["code"] != 9002.0 {
+		t.Errorf("an agent that is slow: %d %s", a.status, a.raw)
+	}
+	if line := log.String(); !strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
+		t.Errorf("it is logged as %q", line)
 	}
 }
 

@@ -34,7 +34,7 @@ func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
 	// is not logged.
 	_, deliberate := err.(*apierr.Error) //nolint:errorlint // an error that is wrapped is a failure to log
 	if refusal.Status >= 500 && !(deliberate && refusal.Status == apierr.Unavailable.Status) {
-		slog.ErrorContext(c.UserContext(), "request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
+		slog.Log(c.UserContext(), logLevel(refusal), "request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
 			err.Error())
 	}
 	if refusal.RetryAfter > 0 { // the header Retry-After, in seconds
@@ -49,6 +49,16 @@ func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
 	c.Locals(codeKey{}, refusal.Code)
 	c.Status(refusal.Status)
 	return refusal
+}
+
+// logLevel is the level of the log line of an error with a status of 500 or more. What a program of
+// somebody else causes, such as the agent of a customer's directory server, is no failure of this
+// deployment.
+func logLevel(refusal *apierr.Error) slog.Level {
+	if refusal.Status == fiber.StatusBadGateway || refusal.Status == fiber.StatusGatewayTimeout {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
 }
 
 // catalogueError returns the error of the catalogue for an error of a handler or of

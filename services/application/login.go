@@ -6,11 +6,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/store"
@@ -22,6 +24,9 @@ type LoginAttempt struct {
 	Value        field.Nullable[secure.Secret]          `json:"value"` // Base64 of <login>:<password>
 	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
 }
+
+// agentRetryAfter is when an anonymous client may repeat a login whose password check had no result.
+const agentRetryAfter = time.Minute
 
 // credentials are the parsed body of a login attempt.
 type credentials struct {
@@ -130,13 +135,19 @@ func (s *Service) checkLogin(
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
+	anonymous := caller.From(ctx).Key == ""
 	authenticated, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
-		Tenant: application.Tenant, Stores: order.Stores(), Login: login, Password: password,
+		Tenant: application.Tenant, Stores: order.Stores(), Login: login, Password: password, Anonymous: anonymous,
 	})
 	if err == nil {
 		err = s.checkStoreEnabled(ctx, order.EnabledStores(), authenticated)
 	}
-	if err := s.recordOutcome(ctx, a, err); err != nil {
+	err = s.recordOutcome(ctx, a, err)
+	if anonymous && isOneOf(err, apierr.AgentFailures) {
+		// The codes of agents are for who has an API key: to others they would tell that the account exists.
+		err = apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(agentRetryAfter)
+	}
+	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	return s.followLinks(ctx, order, authenticated)

@@ -130,11 +130,13 @@ var refusalsAfterPassword = []error{
 // recordOutcome counts the outcome of a login attempt, and returns the error for the client.
 // Where concurrent attempts have reached a limit since throttle was called, that is
 // apierr.TooMany, also for the right password: an attacker learns no more from concurrent
-// attempts than from sequential ones. An error that tells nothing about the password, such as a
-// failure of a service, is returned unchanged and not counted.
+// attempts than from sequential ones. A check that the agent of a directory did not answer counts as a
+// failure: it holds the agent up like a wrong password. Any other error that tells nothing about the
+// password, such as a failure of a service, is returned unchanged and not counted.
 func (s *Service) recordOutcome(ctx context.Context, a attempt, outcome error) error {
 	switch {
-	case errors.Is(outcome, apierr.WrongPassword), errors.Is(outcome, apierr.NoSuchAccount):
+	case errors.Is(outcome, apierr.WrongPassword), errors.Is(outcome, apierr.NoSuchAccount),
+		errors.Is(outcome, apierr.AgentSlow), errors.Is(outcome, apierr.ServerSlow):
 		return s.recordFailure(ctx, a, outcome)
 	case outcome == nil, isOneOf(outcome, refusalsAfterPassword):
 		return s.recordRightPassword(ctx, a, outcome)

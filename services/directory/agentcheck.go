@@ -3,6 +3,8 @@ package directory
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -36,6 +39,12 @@ const (
 	maxPoll = 5 * time.Second
 	// recordCallInterval is the least time between two updates of an agent's last call.
 	recordCallInterval = 15 * time.Second
+	// maxWaitingChecks bounds the logins that wait for one agent, so that a slow one holds no more
+	// requests of its tenant.
+	maxWaitingChecks = 20
+	// unansweredFor is how long after a check without a result anonymous logins are refused that might
+	// need the agent.
+	unansweredFor = time.Minute
 	// maxCheckedPassword bounds a password that is sent to an agent, in bytes.
 	maxCheckedPassword = 4 << 10
 )
@@ -167,6 +176,7 @@ func (s *Service) checkByAgent(ctx context.Context, found store.Candidate, passw
 	case err != nil:
 		return err
 	case agent.Status == store.Offline:
+		s.recordUnanswered(ctx, found.TenantID, agent.AgentID, id.ID{})
 		return apierr.AgentUnreachable.Because("the agent of the directory has not called for %s; see that it runs", agentSilence)
 	}
 	check := id.New(s.now())
@@ -175,6 +185,14 @@ func (s *Service) checkByAgent(ctx context.Context, found store.Candidate, passw
 	trace := propagation.MapCarrier{} // of the login, for the agent
 	telemetry.InjectTrace(ctx, trace)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
+		waiting, err := tx.CountWaitingChecks(ctx, found.TenantID, agent.AgentID, s.now().Add(-checkTimeout))
+		if err != nil {
+			return err
+		}
+		if waiting >= maxWaitingChecks {
+			return apierr.Unavailable.Because("%d logins wait for the agent of the directory; repeat the request later", waiting).
+				WithRetryAfter(checkTimeout)
+		}
 		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
 			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})
 	})
@@ -182,14 +200,47 @@ func (s *Service) checkByAgent(ctx context.Context, found store.Candidate, passw
 		return err
 	}
 	answer, err := s.awaitCheck(ctx, found.TenantID, check, result)
-	if err != nil {
-		_ = s.store.Tx(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.DeleteCheck(ctx, found.TenantID, check) })
-	}
 	countCheck(ctx, answer, err)
+	if err == nil {
+		err = checkError(answer)
+	}
+	if isOneOf(err, apierr.AgentFailures) {
+		s.recordUnanswered(ctx, found.TenantID, agent.AgentID, check)
+	}
+	return err
+}
+
+// recordUnanswered records that a check of an agent had no result, and deletes the check.
+func (s *Service) recordUnanswered(ctx context.Context, tenant, agent, check id.ID) {
+	err := s.store.Tx(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		tx.RecordUnanswered(tenant, agent, s.now())
+		return tx.DeleteCheck(ctx, tenant, check)
+	})
 	if err != nil {
+		slog.WarnContext(ctx, "recording a password check without a result failed", "error", err.Error())
+	}
+}
+
+// isOneOf reports whether an error is one of others.
+func isOneOf(err error, others []error) bool {
+	return slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) })
+}
+
+// refuseUnsettled refuses an anonymous login while the agent of an account store does not answer,
+// unless a store before that one has the login: neither the error nor the time may tell whether the
+// directory has it (user enumeration).
+func (s *Service) refuseUnsettled(ctx context.Context, in directoryapi.Authenticate, found store.Candidate) error {
+	first, err := s.store.FirstUnanswered(ctx, in.Tenant, in.Stores, s.now().Add(-unansweredFor))
+	if err != nil || first == 0 {
 		return err
 	}
-	return checkError(answer)
+	settled := slices.ContainsFunc(in.Stores[:first-1], func(before directoryapi.Store) bool {
+		return before.Kind == found.StoreKind && before.ID == found.StoreID
+	})
+	if settled {
+		return nil
+	}
+	return apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(unansweredFor)
 }
 
 // awaitCheck waits for the result of a check and returns it, or apierr.AgentSlow.

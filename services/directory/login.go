@@ -23,6 +23,11 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	if err != nil && !absent {
 		return directoryapi.Authenticated{}, err
 	}
+	if in.Anonymous {
+		if err := s.refuseUnsettled(ctx, in, found); err != nil {
+			return directoryapi.Authenticated{}, err
+		}
+	}
 	var match, stale bool
 	if isCheckedByAgent(found) {
 		err = s.checkByAgent(ctx, found, in.Password)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -55,6 +56,32 @@ func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
 		c.TenantID, c.AgentID, c.ID, c.ExternalID, c.Username, c.Password, c.Trace, c.CreatedAt)
 	tx.Queue(`SELECT pg_notify($1, $2)`, ChecksChannel, c.AgentID.String())
 	return nil
+}
+
+// CountWaitingChecks returns how many checks of an agent that are not older than since have no
+// result. Until the transaction ends no other counts or inserts checks of the agent.
+func (tx *Tx) CountWaitingChecks(ctx context.Context, tenant, agent id.ID, since time.Time) (int64, error) {
+	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 1))`, agent.String()); err != nil {
+		return 0, err
+	}
+	return pg.Value[int64](ctx, tx, `SELECT count(*) FROM agent_checks
+		WHERE tenant_id = $1 AND agent_id = $2 AND result IS NULL AND created_at >= $3`, tenant, agent, since)
+}
+
+// RecordUnanswered records that a check of an agent ended without a result.
+func (tx *Tx) RecordUnanswered(tenant, agent id.ID, now time.Time) {
+	tx.Queue(`UPDATE agents SET unanswered_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, agent, now)
+}
+
+// FirstUnanswered returns the position of the first of the account stores whose agent did not answer
+// a check after since: 1 for the first store, 0 for none.
+func (s *Store) FirstUnanswered(ctx context.Context, tenant id.ID, stores []directoryapi.Store, since time.Time) (int, error) {
+	kinds, ids := storeColumns(stores)
+	return pg.Value[int](ctx, s.db, `SELECT coalesce(min(s.position), 0)::integer
+		FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS s (kind, id, position)
+		LEFT JOIN groups g ON g.tenant_id = $1 AND g.id = s.id AND s.kind = 'groups'
+		JOIN agents a ON a.tenant_id = $1 AND a.directory_id = CASE s.kind WHEN 'groups' THEN g.directory_id ELSE s.id END
+		WHERE a.unanswered_at > $4`, tenant, kinds, ids, since)
 }
 
 // LeaseChecks returns checks of an agent that are not older than since, at most limit, the oldest
