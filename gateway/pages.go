@@ -60,7 +60,7 @@ func (g *Gateway) startPage(rc *requestContext) error {
 			links = append(links, l)
 		}
 	}
-	return g.html(rc, "start", "It works", map[string]any{"Base": string(g.cfg.Common.Base), "Links": links, "Data": g.cfg.Data})
+	return g.html(rc, "start", "It works", map[string]any{"Base": g.cfg.Common.Base.String(), "Links": links, "Data": g.cfg.Data})
 }
 
 // errorPage explains one error of the catalogue.
@@ -151,7 +151,7 @@ func (g *Gateway) html(rc *requestContext, name, title string, data any) error {
 // other ports may serve plain HTTP, because the header holds for all ports of a host; and for an IP
 // address, to which the header does not apply (RFC 6797, section 8.1).
 func hsts(base href.Base) string {
-	address, err := url.Parse(string(base))
+	address, err := url.Parse(base.String())
 	if err != nil {
 		return ""
 	}

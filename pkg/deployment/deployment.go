@@ -28,6 +28,8 @@ type Config struct {
 	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
 	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such"`
 	_              env.More      `help:"as https://id.example.com/v1"`
+	FormerBaseURLs []string      `env:"DOORWARD_FORMER_BASE_URLS" help:"comma-separated former values of DOORWARD_BASE_URL, which stay valid in bodies"`
+	_              env.More      `help:"and as issuers of tokens"`
 	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"product name in grant types, headers and names"`
 	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes"`
 	_              env.More      `help:"of the deployment share; make one with: openssl rand -hex 32"`
@@ -46,9 +48,14 @@ type Common struct {
 
 // Validate checks the configuration and returns what is made of it.
 func (c Config) Validate() (Common, error) {
-	address, err := url.Parse(c.BaseURL)
-	if err != nil || address.Scheme != "https" || address.Host == "" || strings.TrimSuffix(address.Path, "/") != "/v1" {
+	if !isBaseURL(c.BaseURL) {
 		return Common{}, errors.New("DOORWARD_BASE_URL must have the form https://host[:port]/v1")
+	}
+	former := make([]string, len(c.FormerBaseURLs))
+	for i, address := range c.FormerBaseURLs {
+		if former[i] = strings.TrimSuffix(address, "/"); !isBaseURL(address) {
+			return Common{}, fmt.Errorf("DOORWARD_FORMER_BASE_URLS has %q; each must have the form https://host[:port]/v1", address)
+		}
 	}
 	secrets := []secure.Secret{c.InternalSecret}
 	if c.AcceptedSecret != "" {
@@ -73,9 +80,16 @@ func (c Config) Validate() (Common, error) {
 	}
 	now := func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	return Common{
-		Base: href.Base(strings.TrimSuffix(c.BaseURL, "/")), Alias: word,
+		Base: href.NewBase(strings.TrimSuffix(c.BaseURL, "/"), former...), Alias: word,
 		Signer: caller.NewSigner(secrets[0], now, secrets[1:]...), Shared: shared, Now: now,
 	}, nil
+}
+
+// isBaseURL reports whether a text is the public address of a management API.
+func isBaseURL(text string) bool {
+	address, err := url.Parse(text)
+	return err == nil && address.Scheme == "https" && address.Host != "" && address.User == nil && !strings.ContainsAny(text, " ?#") &&
+		strings.TrimSuffix(address.Path, "/") == "/v1"
 }
 
 // Peers makes the peers of a service (the services that it calls). Err returns its first error.

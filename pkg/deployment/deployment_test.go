@@ -42,3 +42,24 @@ func TestTheInternalSecretIsRotatedOneProcessAfterAnother(t *testing.T) {
 		}
 	}
 }
+
+func TestFormerBaseURLsHaveTheFormOfABaseURL(t *testing.T) {
+	t.Parallel()
+	open := func(former ...string) (Common, error) {
+		return Config{BaseURL: "https://localhost/v1/", FormerBaseURLs: former, Alias: "service",
+			InternalSecret: secure.Secret(strings.Repeat("a", 32))}.Validate()
+	}
+	common, err := open("https://id.example.test/v1/", "https://old.example.test:8443/v1")
+	if err != nil || common.Base.Host() != "https://localhost" {
+		t.Fatalf("two former addresses: the host is %q, %v", common.Base.Host(), err)
+	}
+	if _, ok := common.Base.Last("apiKeys", "https://id.example.test/v1/apiKeys/K1"); !ok {
+		t.Error("an address below a former base URL is refused")
+	}
+	for _, bad := range []string{"http://id.example.test/v1", "https://id.example.test", "https:///v1", "https://id.example.test/v1?a", "",
+		"https://id.example.test/v1 https://evil.test/v1", "https://jo@id.example.test/v1"} {
+		if _, err := open(bad); err == nil || !strings.Contains(err.Error(), "DOORWARD_FORMER_BASE_URLS") {
+			t.Errorf("the former base URL %q is reported as %v", bad, err)
+		}
+	}
+}

@@ -15,8 +15,22 @@ type Link struct {
 }
 
 // Base is the public address of the management API, with its version segment
-// and without a slash at the end: "https://localhost:8443/v1".
+// and without a slash at the end: "https://localhost:8443/v1". After it, separated by spaces, may
+// stand former addresses of the deployment (NewBase): URLs are made with the first address alone, and
+// parsed with any of them, so that the URLs that clients have stored, and the issuers of tokens, outlive
+// a new address.
 type Base string
+
+// NewBase returns the base of an address and of the addresses that the deployment had before.
+func NewBase(address string, former ...string) Base {
+	return Base(strings.Join(append([]string{address}, former...), " "))
+}
+
+// String returns the current address.
+func (b Base) String() string {
+	address, _, _ := strings.Cut(string(b), " ")
+	return address
+}
 
 // Ref is a parsed URL of a resource: its collection and its id.
 type Ref struct {
@@ -27,14 +41,14 @@ type Ref struct {
 // To returns the URL of a resource, or of a path below it.
 func (b Base) To(kind string, v id.ID, below ...string) string {
 	if len(below) == 0 {
-		return string(b) + "/" + kind + "/" + v.String()
+		return b.String() + "/" + kind + "/" + v.String()
 	}
-	return string(b) + "/" + kind + "/" + v.String() + "/" + strings.Join(below, "/")
+	return b.String() + "/" + kind + "/" + v.String() + "/" + strings.Join(below, "/")
 }
 
 // Path returns the URL with the joined segments.
 func (b Base) Path(segments ...string) string {
-	return string(b) + "/" + strings.Join(segments, "/")
+	return b.String() + "/" + strings.Join(segments, "/")
 }
 
 // Link returns To as a link.
@@ -52,11 +66,11 @@ func (b Base) OptionalLink(kind string, v id.ID, below ...string) *Link {
 }
 
 // Host returns the address without the version segment.
-func (b Base) Host() string { return strings.TrimSuffix(string(b), "/v1") }
+func (b Base) Host() string { return strings.TrimSuffix(b.String(), "/v1") }
 
 // Hostname returns the host name of the address, without its port.
 func (b Base) Hostname() string {
-	address, err := url.Parse(string(b))
+	address, err := url.Parse(b.String())
 	if err != nil {
 		return "localhost"
 	}
@@ -65,7 +79,7 @@ func (b Base) Hostname() string {
 
 // Parse parses the URL of a resource of this deployment.
 func (b Base) Parse(href string) (Ref, bool) {
-	rest, ok := strings.CutPrefix(href, string(b)+"/")
+	rest, ok := b.cutAddress(href)
 	if !ok {
 		return Ref{}, false
 	}
@@ -77,10 +91,53 @@ func (b Base) Parse(href string) (Ref, bool) {
 	return Ref{Kind: kind, ID: v}, err == nil && !v.IsZero()
 }
 
+// Is reports whether a URL, such as the issuer of a token, is that of a resource of this deployment.
+func (b Base) Is(href, kind string, v id.ID) bool {
+	ref, ok := b.Parse(href)
+	return ok && ref == Ref{Kind: kind, ID: v}
+}
+
 // Last parses the URL of a resource of this deployment whose name is no id.ID, such as an API key. It
 // returns the last segment, after that of the collection.
 func (b Base) Last(kind, href string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(href, b.Path(kind, ""))
+	rest, ok := b.cutAddress(href)
+	if !ok {
+		return "", false
+	}
+	name, ok = strings.CutPrefix(rest, kind+"/")
 	name = strings.TrimSuffix(name, "/")
 	return name, ok && name != "" && !strings.Contains(name, "/")
+}
+
+// cutAddress returns the path of a URL after the address of this deployment, the current one or a former
+// one, without the slash between them. It is the one comparison of addresses: scheme and host in any
+// letter case, and the default port of the scheme or none, name the same address (RFC 3986, section 6.2).
+func (b Base) cutAddress(href string) (path string, ok bool) {
+	for address := range strings.SplitSeq(string(b), " ") {
+		if path, ok := strings.CutPrefix(href, address+"/"); ok {
+			return path, true
+		}
+		if path, ok := strings.CutPrefix(normalize(href), normalize(address)+"/"); ok {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// normalize returns a URL with its scheme and host in lower case and without the default port of the
+// scheme. A text that is no absolute URL is returned as it is.
+func normalize(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	scheme, host := strings.ToLower(scheme), strings.ToLower(rest[:end])
+	if port, known := map[string]string{"https": ":443", "http": ":80"}[scheme]; known {
+		host = strings.TrimSuffix(strings.TrimSuffix(host, port), ":")
+	}
+	return scheme + "://" + host + rest[end:]
 }

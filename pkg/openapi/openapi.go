@@ -102,7 +102,7 @@ func (d Deployment) read(name string) (*file, error) {
 		return nil, err
 	}
 	replaced := strings.NewReplacer(
-		"{{base}}", string(d.Base), "{{host}}", d.Base.Host(), "{{hostname}}", d.Base.Hostname(),
+		"{{base}}", d.Base.String(), "{{host}}", d.Base.Host(), "{{hostname}}", d.Base.Hostname(),
 		"{{alias}}", d.Alias, "{{Alias}}", d.title(),
 	).Replace(string(text))
 	replaced = exampled.ReplaceAllStringFunc(replaced, func(name string) string { return exampleID(strings.Trim(name, "<>")) })

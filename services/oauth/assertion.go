@@ -46,7 +46,7 @@ func (s *Service) verifyAssertion(ctx context.Context, in TokenRequest, text sec
 	if err := s.checkAssertionSigner(ctx, jwt.key); err != nil {
 		return assertion{}, err
 	}
-	if iss, _ := jwt.claims["iss"].(string); iss != s.cfg.Base.To("applications", in.Application) &&
+	if iss, _ := jwt.claims["iss"].(string); !s.cfg.Base.Is(iss, "applications", in.Application) &&
 		!(jwt.header["stt"] == "assertion" && isHostedLogin(iss)) {
 		return assertion{}, apierr.TokenOtherApplication.Because("the issuer of the assertion is neither the application nor a hosted login")
 	}

@@ -56,7 +56,7 @@ func (s *Service) Revoke(ctx context.Context, in Revocation) error {
 		p.kind = hint
 	}
 	known := p.kind == store.Access || p.kind == store.Refresh
-	if !known || p.issuer != s.cfg.Base.To("applications", in.Application) || !s.now().Before(p.expiresAt) {
+	if !known || !s.cfg.Base.Is(p.issuer, "applications", in.Application) || !s.now().Before(p.expiresAt) {
 		return nil
 	}
 	t, err := s.store.Token(ctx, p.kind, in.Tenant, p.id)

@@ -167,7 +167,7 @@ func (s *Service) checkToken(
 		return store.Token{}, apierr.TokenSignature.Because("the API key that signed the token is not enabled")
 	case !slices.Contains(kinds, p.kind):
 		return store.Token{}, apierr.TokenSignature.Because("the header stt of the token must be %s", kinds[len(kinds)-1])
-	case p.issuer != s.cfg.Base.To("applications", application):
+	case !s.cfg.Base.Is(p.issuer, "applications", application):
 		return store.Token{}, apierr.TokenOtherApplication.Because("the token was issued by another application")
 	case p.issuedAt.After(now.Add(clockSkew)):
 		return store.Token{}, apierr.TokenFromFuture.Because("the token was issued in the future")
@@ -200,7 +200,8 @@ func (s *Service) errTokenDeleted() *apierr.Error {
 // the JWT: end users have API keys of the tenant too, and can sign with them.
 func (s *Service) matchesStoredToken(t store.Token, p verifiedToken) bool {
 	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) &&
-		s.cfg.Base.To("accounts", t.AccountID) == p.subject && s.organizationClaim(t) == p.org
+		s.cfg.Base.Is(p.subject, "accounts", t.AccountID) &&
+		(p.org == "" && t.OrganizationID.IsZero() || s.cfg.Base.Is(p.org, "organizations", t.OrganizationID))
 }
 
 // accessChecker is the method checkAccess or checkRecentAccess.

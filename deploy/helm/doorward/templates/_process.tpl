@@ -125,6 +125,7 @@ DOORWARD_BOOTSTRAP_KEY_SECRET: {{ toJson $v.bootstrap.keySecret }}
 {{- $servers := index (include "doorward.servers" .root | fromYaml) .process -}}
 {{- if not (has .process (list "migrate" "toolbox")) }}
 DOORWARD_BASE_URL: {{ required "baseUrl is missing: set it to the public address, https://host/v1" $v.baseUrl | quote }}
+DOORWARD_FORMER_BASE_URLS: {{ join "," $v.formerBaseUrls | quote }}
 DOORWARD_ALIAS: {{ $v.alias | quote }}
 DOORWARD_DRAIN: "{{ $v.drainSeconds }}s"
 DOORWARD_STOP_TIMEOUT: "{{ $v.stopSeconds }}s"
