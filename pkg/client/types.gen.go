@@ -121,7 +121,7 @@ type Account struct {
 	// Tenant The private space of one customer.
 	Tenant *Tenant `json:"tenant,omitempty"`
 
-	// Username Unique in the directory, with the emails as one name space, in any letter case. An account without one takes its email.
+	// Username Unique in the directory, with the emails as one name space, in any letter case, without a colon. An account without one, or with a blank one, takes its email and follows it.
 	Username *string `json:"username"`
 }
 
@@ -154,7 +154,7 @@ type AccountChange struct {
 	// Surname Surname; the directory's account schema can require it.
 	Surname *string `json:"surname,omitempty"`
 
-	// Username Unique in the directory, with the emails as one name space, in any letter case. An account without one takes its email.
+	// Username Unique in the directory, with the emails as one name space, in any letter case, without a colon. An account without one, or with a blank one, takes its email and follows it.
 	Username *string `json:"username,omitempty"`
 }
 
@@ -1732,7 +1732,7 @@ type NewAccount struct {
 	// Surname Surname; the directory's account schema can require it.
 	Surname *string `json:"surname,omitempty"`
 
-	// Username Unique in the directory, with the emails as one name space, in any letter case. An account without one takes its email.
+	// Username Unique in the directory, with the emails as one name space, in any letter case, without a colon. An account without one, or with a blank one, takes its email and follows it.
 	Username *string `json:"username,omitempty"`
 }
 

@@ -97,25 +97,22 @@ func TestParseRefuses(t *testing.T) {
 		`{"a":{"b":{"` + long + `":1}}}`: apierr.CustomDataKeyLong,
 		`{"` + strings.Repeat(`\u00e9`, 256) + `":1}`: apierr.CustomDataKeyLong,
 		`{"` + strings.Repeat(`é`, 255) + `":1}`:      apierr.CustomDataKeyInvalid,
-		`{"-a":1}`:                  apierr.CustomDataKeyInvalid,
-		`{"a.b":1}`:                 apierr.CustomDataKeyInvalid,
-		`{"a b":1}`:                 apierr.CustomDataKeyInvalid,
-		`{"a\u0000":1}`:             apierr.CustomDataKeyInvalid,
-		`{"$":1}`:                   apierr.CustomDataKeyInvalid,
-		`{"a":{"é":1}}`:             apierr.CustomDataKeyInvalid,
-		`{"a":[[{"-":1}]]}`:         apierr.CustomDataKeyInvalid,
-		`{"meta":1}`:                apierr.CustomDataReserved,
-		`{"spMeta":1}`:              apierr.CustomDataReserved,
-		`{"spmeta":1}`:              apierr.CustomDataReserved,
-		`{"ionmeta":1}`:             apierr.CustomDataReserved,
-		`{"ionMeta":{}}`:            apierr.CustomDataReserved,
-		`{"\u006deta":"x"}`:         apierr.CustomDataReserved,
-		`{"href":null}`:             apierr.CustomDataReserved,
-		`{"href":{"a":1}}`:          apierr.CustomDataReserved,
-		`{"createdAt":1}`:           apierr.CustomDataReserved,
-		`{"a":{"href":"x"}}`:        apierr.CustomDataReserved,
-		`{"a":[{"modifiedAt":""}]}`: apierr.CustomDataReserved,
-		`{"a":{"meta":1}}`:          apierr.CustomDataReserved,
+		`{"-a":1}`:          apierr.CustomDataKeyInvalid,
+		`{"a.b":1}`:         apierr.CustomDataKeyInvalid,
+		`{"a b":1}`:         apierr.CustomDataKeyInvalid,
+		`{"a\u0000":1}`:     apierr.CustomDataKeyInvalid,
+		`{"$":1}`:           apierr.CustomDataKeyInvalid,
+		`{"a":{"é":1}}`:     apierr.CustomDataKeyInvalid,
+		`{"a":[[{"-":1}]]}`: apierr.CustomDataKeyInvalid,
+		`{"meta":1}`:        apierr.CustomDataReserved,
+		`{"spMeta":1}`:      apierr.CustomDataReserved,
+		`{"spmeta":1}`:      apierr.CustomDataReserved,
+		`{"ionmeta":1}`:     apierr.CustomDataReserved,
+		`{"ionMeta":{}}`:    apierr.CustomDataReserved,
+		`{"\u006deta":"x"}`: apierr.CustomDataReserved,
+		`{"href":null}`:     apierr.CustomDataReserved,
+		`{"href":{"a":1}}`:  apierr.CustomDataReserved,
+		`{"createdAt":1}`:   apierr.CustomDataReserved,
 	} {
 		if _, err := customdata.Parse([]byte(sent)); !errors.Is(err, want) {
 			t.Errorf("Parse(%.80s) = %v; want %v", sent, err, want)
@@ -236,7 +233,7 @@ func TestTheMemberOfABody(t *testing.T) {
 	}
 	for sent, want := range map[string]*apierr.Error{
 		`{"customData":"x"}`: apierr.Format, `{"customData":[]}`: apierr.Format, `{"customData":7}`: apierr.Format,
-		`{"customData":{"":1}}`: apierr.CustomDataKeyEmpty, `{"customData":{"a":{"meta":1}}}`: apierr.CustomDataReserved,
+		`{"customData":{"":1}}`: apierr.CustomDataKeyEmpty, `{"customData":{"meta":1}}`: apierr.CustomDataReserved,
 	} {
 		var b body
 		if err := json.Unmarshal([]byte(sent), &b); !errors.Is(err, want) {
@@ -412,5 +409,18 @@ func TestWhatStandsInAText(t *testing.T) {
 	}
 	if got := customdata.Document("").Printed(keys); len(got) != 0 {
 		t.Errorf("the empty document returns %q", got)
+	}
+}
+
+func TestReservedKeysAreReservedAtTheTopLevelAlone(t *testing.T) {
+	for _, key := range []string{"href", "createdAt", "modifiedAt", "meta", "spMeta", "spmeta", "ionmeta", "ionMeta"} {
+		for _, text := range []string{`{"a":{"` + key + `":"x"}}`, `{"a":[{"` + key + `":{"` + key + `":1}}]}`} {
+			if d, err := customdata.Parse([]byte(text)); err != nil || string(d) != text {
+				t.Errorf("%s is read as %s, %v", text, d, err)
+			}
+		}
+		if _, err := customdata.Parse([]byte(`{"` + key + `":{}}`)); !errors.Is(err, apierr.CustomDataReserved) {
+			t.Errorf("%s at the top level: %v", key, err)
+		}
 	}
 }

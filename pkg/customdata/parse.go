@@ -26,7 +26,8 @@ const (
 // as strings.
 var readOnly = []string{"href", "createdAt", "modifiedAt"}
 
-// reserved are the other reserved keys, which are refused at every level.
+// reserved are the other reserved keys. All reserved keys are so at the top level alone: documents of
+// other systems have them inside.
 var reserved = []string{"meta", "spMeta", "spmeta", "ionmeta", "ionMeta"}
 
 // Parse parses and validates the customData of a body
@@ -180,8 +181,11 @@ func (p *parser) member() error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(readOnly, name) {
+	if len(p.open) == 1 && slices.Contains(readOnly, name) {
 		return p.ignore(name)
+	}
+	if len(p.open) == 1 && slices.Contains(reserved, name) {
+		return errReserved(name)
 	}
 	if p.keys++; p.keys > maxKeys {
 		return tooManyKeys
@@ -199,10 +203,10 @@ func (p *parser) member() error {
 	return nil
 }
 
-// ignore skips the value of a read-only member, which is allowed only at the top level.
+// ignore skips the value of a read-only member, which must be a text.
 func (p *parser) ignore(name string) error {
-	if len(p.open) > 1 || p.in.PeekKind() != '"' {
-		return apierr.CustomDataReserved.Because("has the reserved key %q", name)
+	if p.in.PeekKind() != '"' {
+		return errReserved(name)
 	}
 	return malformed(p.in.SkipValue())
 }
@@ -268,10 +272,12 @@ func parseKey(quoted string) (name string, err error) {
 		return "", apierr.CustomDataKeyLong.Because("has a key of %d characters; at most %d are allowed", n, maxKey)
 	case !hasKeyCharacters(name):
 		return "", apierr.CustomDataKeyInvalid.Because("has the key %q; a key has the characters 0-9 A-Z a-z _ - and begins with no dash", name)
-	case slices.Contains(reserved, name):
-		return "", apierr.CustomDataReserved.Because("has the reserved key %q", name)
 	}
 	return name, nil
+}
+
+func errReserved(name string) error {
+	return apierr.CustomDataReserved.Because("has the reserved key %q at its top level", name)
 }
 
 func hasKeyCharacters(name string) bool {

@@ -58,31 +58,52 @@ type Errors []error
 // Add adds an error; nil adds nothing to the result of First.
 func (e *Errors) Add(err error) { *e = append(*e, err) }
 
+// Unchanged reports whether a member posts a value back as it stands. A rule of form, characters or
+// length holds for a value that is being set: one that became stricter does not lock out a client that
+// sends back the resource that it has read (docs/interface/conventions.md#resources).
+func Unchanged(in Text, current string) bool {
+	return in.Given() && current != "" && in.Value == current
+}
+
+// Set sets to by read, if the body has the member or the resource is new. It does not read a value that
+// is Unchanged.
+func (e *Errors) Set(to *string, in Text, isNew bool, read func(Text) (string, error)) {
+	if !in.Present && !isNew || !isNew && Unchanged(in, *to) {
+		return
+	}
+	var err error
+	*to, err = read(in)
+	e.Add(err)
+}
+
 // Optional sets to by field.Optional, if the body has the member. Null clears it.
 func (e *Errors) Optional(to **string, in Text, name string, most int) {
-	if in.Present {
-		var err error
-		*to, err = Optional(in, name, most)
-		e.Add(err)
+	e.SetOptional(to, in, func(in Text) (*string, error) { return Optional(in, name, most) })
+}
+
+// SetOptional is Set for a member that may be null.
+func (e *Errors) SetOptional(to **string, in Text, read func(Text) (*string, error)) {
+	if !in.Present || *to != nil && Unchanged(in, **to) {
+		return
 	}
+	var err error
+	*to, err = read(in)
+	e.Add(err)
 }
 
 // Required sets to by field.Required, if the body has the member or the resource is new.
 func (e *Errors) Required(to *string, in Text, name string, most int, isNew bool) {
-	if in.Present || isNew {
-		var err error
-		*to, err = Required(in, name, most)
-		e.Add(err)
-	}
+	e.Set(to, in, isNew, func(in Text) (string, error) { return Required(in, name, most) })
 }
 
 // Verbatim sets to by field.Verbatim, if the body has the member or the resource is new.
 func (e *Errors) Verbatim(to *string, in Text, name string, most int, isNew bool) {
-	if in.Present || isNew {
-		var err error
-		*to, err = Verbatim(in, name, most)
-		e.Add(err)
-	}
+	e.Set(to, in, isNew, func(in Text) (string, error) { return Verbatim(in, name, most) })
+}
+
+// Name sets to by field.Name, if the body has the member or the resource is new.
+func (e *Errors) Name(to *string, in Text, name string, most int, isNew bool) {
+	e.Set(to, in, isNew, func(in Text) (string, error) { return Name(in, name, most) })
 }
 
 // Enum sets to by field.Enum; it stays unchanged if the body has no such member.

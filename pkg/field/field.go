@@ -192,18 +192,11 @@ func unquote(data []byte) string {
 // apierr.UnknownProperty for any other member. Where a member is invalid, it decodes the others and
 // leaves that one absent.
 func Decode(body []byte, in, view any) error {
-	if !utf8.Valid(body) {
-		return apierr.Encoding.Because("the body is not valid UTF-8")
+	sent, err := object(body)
+	if err != nil {
+		return err
 	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return apierr.Format.Because("the body is empty; a JSON object is expected").Saying(notJSON)
-	}
-	var sent map[string]json.RawMessage
-	if err := json.Unmarshal(body, &sent); err != nil || sent == nil {
-		return malformed(body, err)
-	}
-	target := reflect.ValueOf(in).Elem()
-	writable, readable := members(target.Type()), map[string][]int(nil)
+	writable, readable := members(reflect.TypeOf(in).Elem()), map[string][]int(nil)
 	if view != nil {
 		readable = members(reflect.TypeOf(view))
 	}
@@ -224,7 +217,36 @@ func Decode(body []byte, in, view any) error {
 		return apierr.UnknownProperty.Because("%s unknown; the properties that can be sent are %s", named,
 			And(slices.Sorted(maps.Keys(writable))))
 	}
-	var first error
+	return decodeMembers(sent, in)
+}
+
+// DecodeKnown is Decode, but every member that in does not have is ignored.
+func DecodeKnown(body []byte, in any) error {
+	sent, err := object(body)
+	if err != nil {
+		return err
+	}
+	return decodeMembers(sent, in)
+}
+
+// object returns the members of a JSON body.
+func object(body []byte) (sent map[string]json.RawMessage, err error) {
+	if !utf8.Valid(body) {
+		return nil, apierr.Encoding.Because("the body is not valid UTF-8")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, apierr.Format.Because("the body is empty; a JSON object is expected").Saying(notJSON)
+	}
+	if err := json.Unmarshal(body, &sent); err != nil || sent == nil {
+		return nil, malformed(body, err)
+	}
+	return sent, nil
+}
+
+// decodeMembers decodes the members that in has, and returns the first error.
+func decodeMembers(sent map[string]json.RawMessage, in any) (first error) {
+	target := reflect.ValueOf(in).Elem()
+	writable := members(target.Type())
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		index, ok := writable[name]
 		if !ok {

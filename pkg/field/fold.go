@@ -2,22 +2,87 @@ package field
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
 // Fold returns the normal form of a text (normalization, case-insensitive comparison): Unicode NFKC,
-// case folded. Names, user names and emails are unique by their normal form, and are looked up by it.
-// Invalid UTF-8 is folded to U+FFFD.
+// case folded, without joiners. Names are unique by their normal form, and are looked up by it; login
+// names, emails among them, have LoginName. Invalid UTF-8 is folded to U+FFFD.
 func Fold(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text) // same result, faster
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	return norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(norm.NFKC.String(text))))
+	return norm.NFKC.String(strings.Map(foldRune, cases.Fold().String(norm.NFKC.String(text))))
 }
+
+// LoginName returns the normal form of a login name, which is a user name or an email: Fold, without
+// the white space around it, and with the domain of an email in one spelling. A domain and its A-label
+// form (RFC 5890, punycode) are one domain: jo@xn--mnchen-3ya.example is jo@münchen.example. It is the
+// one comparison of login names, at every door that reads one.
+func LoginName(text string) string {
+	return FoldLogin(strings.TrimSpace(text))
+}
+
+// FoldLogin is LoginName for a part of a login name, whose white space counts.
+func FoldLogin(text string) string {
+	text = Fold(text)
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
+		return text
+	}
+	return text[:at+1] + decodeDomain(text[at+1:])
+}
+
+// Domain returns the normal form of a domain name: Fold, with its A-labels decoded.
+func Domain(text string) string { return decodeDomain(Fold(text)) }
+
+// decodeDomain decodes the A-labels of a folded domain name.
+func decodeDomain(domain string) string {
+	if !strings.Contains(domain, acePrefix) {
+		return domain
+	}
+	labels := strings.Split(domain, ".")
+	for i, label := range labels {
+		if !strings.HasPrefix(label, acePrefix) {
+			continue
+		}
+		// A label that is no valid A-label has one spelling alone.
+		decoded, err := idna.Lookup.ToUnicode(label)
+		if ascii, back := idna.Lookup.ToASCII(decoded); err == nil && back == nil && ascii == label {
+			labels[i] = Fold(decoded)
+		}
+	}
+	return strings.Join(labels, ".")
+}
+
+// acePrefix begins an A-label (RFC 5890, section 2.3.2.1).
+const acePrefix = "xn--"
+
+// FoldForSearch is Fold without accents: the search q finds Zoë by zoe, and the reverse. Letters that are
+// no letter with an accent, such as ø and ł, keep their form, and so do the vowels and signs of scripts
+// that write them as marks.
+func FoldForSearch(text string) string {
+	text = Fold(text)
+	if isASCII(text) {
+		return text
+	}
+	bare := strings.Map(func(r rune) rune {
+		if unicode.Is(accents, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(text))
+	return norm.NFKC.String(bare)
+}
+
+// accents are the marks of Latin, Greek and Cyrillic letters (Unicode, Combining Diacritical Marks).
+var accents = &unicode.RangeTable{R16: []unicode.Range16{{0x0300, 0x036f, 1}, {0x1ab0, 0x1aff, 1}, {0x1dc0, 0x1dff, 1}, {0x20d0, 0x20ff, 1}}}
 
 func isASCII(text string) bool {
 	for i := range len(text) {
@@ -36,14 +101,17 @@ func FoldOptional(text *string) string {
 	return Fold(*text)
 }
 
-// cherokee folds the letters of Cherokee, the only script that folds to upper case (Unicode,
-// CaseFolding.txt), which the library does not do.
-func cherokee(r rune) rune {
+// foldRune folds what the library does not: the letters of Cherokee, the only script that folds to upper
+// case (Unicode, CaseFolding.txt), and the invisible characters that a name may have (Name), so that no
+// two names differ by them alone.
+func foldRune(r rune) rune {
 	switch {
 	case 0xab70 <= r && r <= 0xabbf:
 		return r - 0xab70 + 0x13a0
 	case 0x13f8 <= r && r <= 0x13fd:
 		return r - 8
+	case isJoiner(r), r == emojiStyle:
+		return -1
 	}
 	return r
 }

@@ -23,8 +23,8 @@ var layouts = []struct {
 }
 
 // timezone matches the time zone at the end of a datetime. In a query the plus sign of an offset may
-// have been decoded to a space.
-var timezone = regexp.MustCompile(`(T[0-9:.]+)(Z|[+ -][0-9]{2}:[0-9]{2})$`)
+// have been decoded to a space. An offset is less than a day (RFC 3339, section 5.6).
+var timezone = regexp.MustCompile(`(T[0-9:.]+)(Z|[+ -]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 
 // period returns the first instant of the period that value names, and the first instant after it. It
 // refuses the zero time, which means an open end.

@@ -49,7 +49,8 @@ type Attribute struct {
 	Folded  string   // SQL expression of its normal form (field.Fold), if it has a column
 	Kind    Kind     // how it compares
 	Values  []string // allowed values of an Enum
-	Search  string   // SQL column with all text attributes and a trigram index
+	Search  string   // SQL column with all text attributes (field.FoldForSearch) and a trigram index
+	Login   bool     // its values are login names, whose normal form is that of field.LoginName
 	Counted string   // SQL column by which the maintained counts of listsql.Parts are grouped
 	Custom  *CustomValues
 	NoSort  bool
@@ -155,11 +156,14 @@ func PageOf[P Parent, T any](
 
 // Filter restricts one attribute.
 type Filter struct {
-	Attribute string    `json:"attribute"`
-	Match     Match     `json:"match,omitempty"`
-	Text      string    `json:"text,omitempty"`
-	From      time.Time `json:"from,omitzero"`  // inclusive
-	Until     time.Time `json:"until,omitzero"` // exclusive
+	Attribute string `json:"attribute"`
+	Match     Match  `json:"match,omitempty"`
+	Text      string `json:"text,omitempty"`
+	// Spaced is the text with a space for each plus sign of the query. It is searched where nothing
+	// has Text: see Respaced.
+	Spaced string    `json:"spaced,omitempty"`
+	From   time.Time `json:"from,omitzero"`  // inclusive
+	Until  time.Time `json:"until,omitzero"` // exclusive
 
 	Numbers NumberRange `json:"numbers,omitzero"`
 }
@@ -227,7 +231,7 @@ func Parse(raw string, spec Spec) (Query, error) {
 		}
 		rawName, rawValue, hasValue := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(rawName)
-		value, err2 := url.QueryUnescape(rawValue)
+		value, err2 := unescapeValue(name, rawValue, spec)
 		switch {
 		case err != nil || err2 != nil || name == "" || !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0):
 			return Query{}, apierr.MalformedQuery.Because("the query part %q is not of the form name=value", pair)
@@ -243,8 +247,43 @@ func Parse(raw string, spec Spec) (Query, error) {
 		if err := query.setParameter(name, value, spec); err != nil {
 			return Query{}, err
 		}
+		if i := len(query.Filters) - 1; i >= 0 && query.Filters[i].Attribute == name && strings.Contains(rawValue, "+") {
+			query.Filters[i].setSpaced(rawValue, spec)
+		}
 	}
 	return query, query.checkCustomLimit()
+}
+
+// unescapeValue decodes the value of a parameter once. A plus sign means a space, but in a login name it
+// is first a plus sign: jo+tag@example.com is an email that many clients do not encode.
+func unescapeValue(name, raw string, spec Spec) (string, error) {
+	if a, _, known := spec.Find(name); known && a.Login {
+		raw = strings.ReplaceAll(raw, "+", "%2B")
+	}
+	return url.QueryUnescape(raw)
+}
+
+// setSpaced sets the second reading of a login name with plus signs.
+func (f *Filter) setSpaced(raw string, spec Spec) {
+	if a, _, _ := spec.Find(f.Attribute); !a.Login {
+		return
+	}
+	if spaced, err := url.QueryUnescape(raw); err == nil {
+		f.Spaced, _ = parseWildcards(strings.TrimSpace(spaced))
+	}
+}
+
+// Respaced returns the query with the plus signs of login names read as spaces, and false if it has
+// none. It is to be answered where the query itself finds nothing.
+func (q Query) Respaced() (Query, bool) {
+	spaced := false
+	q.Filters = slices.Clone(q.Filters)
+	for i, f := range q.Filters {
+		if f.Spaced != "" {
+			q.Filters[i].Text, q.Filters[i].Spaced, spaced = f.Spaced, "", true
+		}
+	}
+	return q, spaced
 }
 
 // checkCustomLimit returns an error for more than maxCustom filters and sorts by custom data.
@@ -334,6 +373,9 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 	}
 	if value == "" {
 		return Filter{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
+	}
+	if attribute.Login {
+		value = strings.TrimSpace(value)
 	}
 	f := Filter{Attribute: name, Text: value}
 	switch attribute.Kind {

@@ -13,6 +13,7 @@ var spec = Spec{
 	"name":      {Column: "name", Folded: "name_folded"},
 	"status":    {Column: "status", Kind: Enum, Values: []string{"ENABLED", "DISABLED"}},
 	"createdAt": {Column: "created_at", Kind: Time},
+	"login":     {Column: "login", Login: true},
 	"hidden":    {Column: "hidden", NoFind: true},
 	"unsorted":  {Column: "unsorted", NoSort: true},
 }
@@ -35,6 +36,11 @@ func TestParse(t *testing.T) {
 			Offset: 1, Limit: 40, Q: "a", Order: []Order{{Attribute: "name"}}, Filters: []Filter{{Attribute: "name", Text: "x"}},
 		}},
 		{"createDirectory=true&encryptSecret=&challenge=x&passwordFormat=mcf&accountStore=y", Query{Limit: 25}},
+		{"name=jo+tag", Query{Limit: 25, Filters: []Filter{{Attribute: "name", Text: "jo tag"}}}},
+		{"login=jo+tag@x.test", Query{Limit: 25, Filters: []Filter{{Attribute: "login", Text: "jo+tag@x.test", Spaced: "jo tag@x.test"}}}},
+		{"login=jo%2Btag@x.test", Query{Limit: 25, Filters: []Filter{{Attribute: "login", Text: "jo+tag@x.test"}}}},
+		{"login=%20jo%0D%0A", Query{Limit: 25, Filters: []Filter{{Attribute: "login", Text: "jo"}}}},
+		{"login=*a+b*", Query{Limit: 25, Filters: []Filter{{Attribute: "login", Text: "a+b", Spaced: "a b", Match: Contains}}}},
 		{"orderBy=name+ASC,name+desc", Query{Limit: 25, Order: []Order{{Attribute: "name"}}}},
 	} {
 		if got, err := Parse(c.raw, spec); err != nil || !reflect.DeepEqual(got, c.want) {
@@ -58,6 +64,10 @@ func TestParseRefuses(t *testing.T) {
 		"createdAt=2015-01-12T12:30:05.Z":           apierr.ParameterInvalid,
 		"createdAt=2015-01-12T12:30.5Z":             apierr.ParameterInvalid,
 		"createdAt=2015-01-12T12:30:05%2B2:00":      apierr.ParameterInvalid,
+		"createdAt=2015-01-12T12:30:05%2B24:00":     apierr.ParameterInvalid,
+		"createdAt=2015-01-12T12:30:05%2B25:00":     apierr.ParameterInvalid,
+		"createdAt=2015-01-12T12:30:05-02:60":       apierr.ParameterInvalid,
+		"createdAt=[2015,2015-01-12T12%2B02:60]":    apierr.ParameterInvalid,
 		"limit=0":                                   apierr.ParameterInvalid,
 		"limit=x":                                   apierr.ParameterInvalid,
 		"offset=-1":                                 apierr.ParameterInvalid,
@@ -85,8 +95,8 @@ func TestParseRefuses(t *testing.T) {
 
 func TestARefusalListsWhatThereIs(t *testing.T) {
 	for raw, want := range map[string]string{
-		"nick=x":        `the collection cannot be searched by "nick", only by createdAt, name, status or unsorted`,
-		"orderBy=nick":  `the collection cannot be sorted by "nick", only by createdAt, hidden, name or status`,
+		"nick=x":        `the collection cannot be searched by "nick", only by createdAt, login, name, status or unsorted`,
+		"orderBy=nick":  `the collection cannot be sorted by "nick", only by createdAt, hidden, login, name or status`,
 		"status=PAUSED": "status must be ENABLED or DISABLED",
 		"createdAt=no": `createdAt query parameter value is invalid or an unexpected type. It must be a datetime or a range: ` +
 			`"no" is not the beginning of a datetime such as 2026-11-20T20:25:00.000Z`, // its first sentence is a literal that clients compare

@@ -194,7 +194,10 @@ func (b *builder) body(r *resource, kind string) string {
 		schema = set(schema, "required", required)
 	}
 	schema = set(schema, "properties", properties)
-	b.schemas[name] = set(schema, "additionalProperties", false)
+	if kind == "update" || !r.Lenient {
+		schema = set(schema, "additionalProperties", false)
+	}
+	b.schemas[name] = schema
 	return name
 }
 

@@ -53,6 +53,7 @@ type resource struct {
 	Required    []string // in a body that creates one
 	Fields      object
 	Open        bool // further members of any name
+	Lenient     bool // members of any name are ignored in a body that creates one
 }
 
 // entry describes an operation. One of Get, List, Create, Update and Delete is the resource and what the

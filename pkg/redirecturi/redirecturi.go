@@ -21,24 +21,26 @@ import (
 const maxList = 4000
 
 // Callbacks validates the list of callback URIs in the member name of a body; null is an empty list. It
-// returns apierr.TooLong or Format.
-func Callbacks(in field.List, name string) ([]string, error) {
-	return list(in, name, isCallback,
-		"an absolute URI of http, https or an application's own scheme, without user name and fragment, whose left-most host label may be *")
+// returns apierr.TooLong or Format. An entry of the current list that is posted back is not validated
+// again, as field.Unchanged says.
+func Callbacks(in field.List, name string, current []string) ([]string, error) {
+	return list(in, name, current, isCallback, "an absolute URI of http, https or an application's own scheme, without user name and "+
+		"fragment, whose left-most host label may be * below a domain that is no public suffix")
 }
 
 // Origins validates a list of origins, as Callbacks does for callback URIs.
-func Origins(in field.List, name string) ([]string, error) {
-	return list(in, name, isOrigin, "an origin of the form scheme://host[:port], whose left-most host label may be *")
+func Origins(in field.List, name string, current []string) ([]string, error) {
+	return list(in, name, current, isOrigin, "an origin of the form scheme://host[:port], whose left-most host label may be * below a "+
+		"domain that is no public suffix")
 }
 
-func list(in field.List, name string, is func(string) bool, form string) ([]string, error) {
+func list(in field.List, name string, current []string, is func(string) bool, form string) ([]string, error) {
 	uris := in.Or(nil)
-	if n := len([]rune(strings.Join(uris, ","))); n > maxList {
+	if n := len([]rune(strings.Join(uris, ","))); n > maxList && !slices.Equal(uris, current) {
 		return nil, apierr.TooLong.Because("%s has %d characters, joined by commas; at most %d are allowed", name, n, maxList)
 	}
 	for _, uri := range uris {
-		if !is(uri) {
+		if !slices.Contains(current, uri) && !is(uri) {
 			return nil, apierr.Format.Because("%s holds %q, which is not %s", name, uri, form)
 		}
 	}
@@ -215,7 +217,16 @@ func isHost(u *url.URL, text string, wildcard bool) bool {
 		address, err := netip.ParseAddr(name)
 		return err == nil && address.Is6() && address.Zone() == ""
 	}
-	return isName(name, isWildcard)
+	return isName(name, isWildcard) && !(isWildcard && isPublicSuffix(name))
+}
+
+// isPublicSuffix reports whether a domain is one below which anybody may register names, such as com or
+// co.uk (publicsuffix.org): a wildcard over it would list the domains of strangers.
+func isPublicSuffix(name string) bool {
+	name = strings.ToLower(name)
+	suffix, isOfICANN := publicsuffix.PublicSuffix(name)
+	isKnown := isOfICANN || strings.Contains(suffix, ".") // a single label that is not in the list is one of a private network
+	return isKnown && suffix == name
 }
 
 func isPort(text string) bool {

@@ -34,12 +34,12 @@ func TestCallbackURIs(t *testing.T) {
 		"mailto:jo@example.test", "urn:example:cb", "myapp:cb", "1app:/cb", "https://" + strings.Repeat("abc.", 70) + "test/",
 	}
 	for _, uri := range good {
-		if list, err := Callbacks(field.Some([]string{uri}), "uris"); err != nil || !slices.Equal(list, []string{uri}) {
+		if list, err := Callbacks(field.Some([]string{uri}), "uris", nil); err != nil || !slices.Equal(list, []string{uri}) {
 			t.Errorf("%q returned %q, %v", uri, list, err)
 		}
 	}
 	for _, uri := range bad {
-		if _, err := Callbacks(field.Some([]string{good[0], uri}), "uris"); !errors.Is(err, apierr.Format) {
+		if _, err := Callbacks(field.Some([]string{good[0], uri}), "uris", nil); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q returned %v", uri, err)
 		}
 	}
@@ -77,12 +77,12 @@ func TestOriginURIs(t *testing.T) {
 	bad := []string{"", "*", "null", "https://app.example.test/", "https://app.example.test/cb", "https://app.example.test?", "https://app.example.test?x=1", "https://app.example.test#",
 		"https://user@app.example.test", "app.example.test", "//app.example.test", "https://*", "https://*.*.test", "ionic://*.localhost", "file://", "file:///", "data:", "https://app.example.test:0", "com.example.app:/"}
 	for _, uri := range good {
-		if _, err := Origins(field.Some([]string{uri}), "uris"); err != nil {
+		if _, err := Origins(field.Some([]string{uri}), "uris", nil); err != nil {
 			t.Errorf("%q returned %v", uri, err)
 		}
 	}
 	for _, uri := range bad {
-		if _, err := Origins(field.Some([]string{uri}), "uris"); !errors.Is(err, apierr.Format) {
+		if _, err := Origins(field.Some([]string{uri}), "uris", nil); !errors.Is(err, apierr.Format) {
 			t.Errorf("%q returned %v", uri, err)
 		}
 	}
@@ -93,16 +93,16 @@ func TestAListOfURIsIsBounded(t *testing.T) {
 	entry := "https://app.example.test/" + strings.Repeat("x", 475) // 500 characters
 	fits := slices.Repeat([]string{entry}, 8)
 	fits[7] = fits[7][:493] // 4000 with the commas
-	if _, err := Callbacks(field.Some(fits), "uris"); err != nil {
+	if _, err := Callbacks(field.Some(fits), "uris", nil); err != nil {
 		t.Errorf("4000 characters returned %v", err)
 	}
 	fits[7] += "x"
-	if _, err := Callbacks(field.Some(fits), "uris"); !errors.Is(err, apierr.TooLong) {
+	if _, err := Callbacks(field.Some(fits), "uris", nil); !errors.Is(err, apierr.TooLong) {
 		t.Errorf("4001 characters returned %v", err)
 	}
 	t.Run("and may be emptied", func(t *testing.T) {
 		for _, in := range []field.List{field.Some([]string{}), {Present: true, Null: true}} {
-			if list, err := Callbacks(in, "uris"); err != nil || list == nil || len(list) != 0 {
+			if list, err := Callbacks(in, "uris", nil); err != nil || list == nil || len(list) != 0 {
 				t.Errorf("%v returned %v, %v", in, list, err)
 			}
 		}
@@ -115,7 +115,7 @@ func FuzzCallbackURI(f *testing.F) {
 		f.Add(uri)
 	}
 	f.Fuzz(func(t *testing.T, uri string) {
-		_, err := Callbacks(field.Some([]string{uri}), "uris")
+		_, err := Callbacks(field.Some([]string{uri}), "uris", nil)
 		if err != nil {
 			if !errors.Is(err, apierr.Format) && !errors.Is(err, apierr.TooLong) {
 				t.Fatalf("%q returned %v", uri, err)
@@ -132,7 +132,7 @@ func FuzzCallbackURI(f *testing.F) {
 		if rest := strings.TrimPrefix(u.Host, "*."); strings.Contains(uri, "*") && (rest == u.Host || !isWeb(u) || strings.Contains(rest, "*")) {
 			t.Fatalf("%q was accepted with its wildcard", uri)
 		}
-		if _, err := Origins(field.Some([]string{u.Scheme + "://" + u.Host}), "uris"); u.Host != "" && err != nil {
+		if _, err := Origins(field.Some([]string{u.Scheme + "://" + u.Host}), "uris", nil); u.Host != "" && err != nil {
 			t.Fatalf("the origin of %q returned %v", uri, err)
 		}
 	})
@@ -215,5 +215,31 @@ func TestOriginsAreComparedBySchemeHostAndPort(t *testing.T) {
 		if IsListedOrigin(origin, listed) != want {
 			t.Errorf("the origin %q is listed: %v, want %v", origin, !want, want)
 		}
+	}
+}
+
+func TestAWildcardOverAPublicSuffixIsRefused(t *testing.T) {
+	for _, bad := range []string{"https://*.com", "https://*.CO.uk", "https://*.github.io", "https://*.com:8443", "http://*.xn--p1ai"} {
+		if _, err := Origins(field.Some([]string{bad}), "uris", nil); !errors.Is(err, apierr.Format) {
+			t.Errorf("the origin %s is taken: %v", bad, err)
+		}
+		if _, err := Callbacks(field.Some([]string{bad + "/callback"}), "uris", nil); !errors.Is(err, apierr.Format) {
+			t.Errorf("the callback %s/callback is taken: %v", bad, err)
+		}
+	}
+	for _, good := range []string{"https://*.example.com", "https://*.example.co.uk", "https://*.jo.github.io", "http://*.localhost:3000", "https://*.corp.test", "https://com"} {
+		if _, err := Origins(field.Some([]string{good}), "uris", nil); err != nil {
+			t.Errorf("the origin %s is refused: %v", good, err)
+		}
+	}
+}
+
+func TestAnEntryThatIsPostedBackIsNotValidatedAgain(t *testing.T) {
+	current := []string{"https://*.com", "https://shop.example.com"}
+	if got, err := Origins(field.Some(current), "uris", current); err != nil || !slices.Equal(got, current) {
+		t.Errorf("the current list is read as %q, %v", got, err)
+	}
+	if _, err := Origins(field.Some([]string{"https://*.net", "https://*.com"}), "uris", current); !errors.Is(err, apierr.Format) {
+		t.Errorf("a new entry is not validated: %v", err)
 	}
 }

@@ -29,6 +29,14 @@ func Body[View any](c *fiber.Ctx, in any) error {
 	return field.Decode(c.Request().Body(), in, view)
 }
 
+// LenientBody is Body, but a member that in does not have is ignored.
+func LenientBody(c *fiber.Ctx, in any) error {
+	if err := checkContentType(c, fiber.MIMEApplicationJSON); err != nil {
+		return err
+	}
+	return field.DecodeKnown(c.Request().Body(), in)
+}
+
 // OptionalBody is Body for a request that may have no body.
 func OptionalBody[View any](c *fiber.Ctx, in any) error {
 	if len(bytes.TrimSpace(c.Request().Body())) == 0 {

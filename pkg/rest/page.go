@@ -24,18 +24,29 @@ func Query(c *fiber.Ctx, spec list.Spec) (list.Query, error) {
 	return list.Parse(string(c.Request().URI().QueryString()), spec)
 }
 
-// Flag returns a boolean query parameter, or fallback where it is absent. It returns
+// Flag returns a boolean query parameter, or fallback where it is absent or empty. Its name is read in
+// any letter case: an option that was not recognized would send the mail that it was to stop. It returns
 // apierr.ParameterInvalid for any other text than true or false.
 func Flag(c *fiber.Ctx, name string, fallback bool) (bool, error) {
-	text := c.Query(name)
-	isTrue := strings.EqualFold(text, "true")
-	switch {
-	case text == "":
+	values := Option(c, name)
+	if len(values) == 0 || values[0] == "" {
 		return fallback, nil
-	case !isTrue && !strings.EqualFold(text, "false"):
-		return fallback, apierr.ParameterInvalid.Because("%s is true or false, not %q", name, text)
+	}
+	isTrue := strings.EqualFold(values[0], "true")
+	if !isTrue && !strings.EqualFold(values[0], "false") {
+		return fallback, apierr.ParameterInvalid.Because("%s is true or false, not %q", name, values[0])
 	}
 	return isTrue, nil
+}
+
+// Option returns the values of a query parameter, whose name is read in any letter case.
+func Option(c *fiber.Ctx, name string) (values []string) {
+	c.Context().QueryArgs().VisitAll(func(key, value []byte) {
+		if strings.EqualFold(string(key), name) {
+			values = append(values, string(value))
+		}
+	})
+	return values
 }
 
 // Page answers with a page of a collection. href is the address of the collection without a

@@ -188,11 +188,11 @@ func applyApplication(a *applicationapi.Application, in NewApplication, isNew bo
 	errs.Optional(&a.Description, in.Description, "description", maxDescription)
 	errs.Enum(&a.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
-		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris")
+		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris", a.AuthorizedCallbackURIs)
 		errs.Add(err)
 	}
 	if in.AuthorizedOriginURIs.Present {
-		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris")
+		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris", a.AuthorizedOriginURIs)
 		errs.Add(err)
 	}
 	if strings.TrimSpace(in.HomeURL.Or("")) != "" {

@@ -94,6 +94,7 @@ var errNoNameKey = apierr.Required.Because(nameKeyRequired).Saying("Organization
 // them.
 func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (err error) {
 	var errs field.Errors
+	before := o.NameKey
 	errs.Required(&o.Name, in.Name, "name", maxName, isNew)
 	errs.Required(&o.NameKey, in.NameKey, "nameKey", maxHostLabel, isNew)
 	errs.Optional(&o.Description, in.Description, "description", maxOrganizationDescription)
@@ -102,7 +103,7 @@ func applyOrganization(o *store.Organization, in NewOrganization, isNew bool) (e
 	if errors.Is(err, apierr.Required) && o.NameKey == "" && o.Name != "" {
 		return errNoNameKey
 	}
-	if err != nil {
+	if err != nil || !isNew && o.NameKey == before {
 		return err
 	}
 	o.NameKey, err = hostLabel(field.Some(o.NameKey), "nameKey")

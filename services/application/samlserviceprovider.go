@@ -102,23 +102,20 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvide
 	if !consumer.Present {
 		consumer = in.ConsumerURLAlias
 	}
+	unchecked := p.AssertionConsumerServiceURL
 	errs.Required(&p.AssertionConsumerServiceURL, consumer, consumerURL, maxConsumerURL, isNew)
 	errs.Required(&p.EntityID, in.EntityID, "entityId", maxEntityID, isNew)
-	if in.Name.Present {
-		p.Name, err = field.Nonempty(in.Name, "name", maxName)
-		errs.Add(err)
-	}
+	errs.SetOptional(&p.Name, in.Name, func(in field.Text) (*string, error) { return field.Nonempty(in, "name", maxName) })
 	errs.Optional(&p.Description, in.Description, "description", maxServiceProviderDescription)
 	if in.NameIDFormat.Present {
 		p.NameIDFormat, err = nameIDFormat(in.NameIDFormat)
 		errs.Add(err)
 	}
-	_, err = field.URL("https", "http")(consumerURL, p.AssertionConsumerServiceURL)
-	errs.Add(err)
-	if in.EncodedX509Certificate.Present {
-		p.EncodedX509Certificate, err = certificate(in.EncodedX509Certificate)
+	if isNew || p.AssertionConsumerServiceURL != unchecked {
+		_, err = field.URL("https", "http")(consumerURL, p.AssertionConsumerServiceURL)
 		errs.Add(err)
 	}
+	errs.SetOptional(&p.EncodedX509Certificate, in.EncodedX509Certificate, certificate)
 	return errs.First()
 }
 

@@ -58,7 +58,7 @@ type attempt struct {
 // counted in its place: the address of the client is that of a server, which all its users share.
 func (s *Service) newAttempt(ctx context.Context, application directoryapi.Ref, login string) attempt {
 	tenant, network := application.Tenant, caller.From(ctx).Network()
-	name, address := s.counterHash(tenant, "login", field.Fold(login)), s.counterHash(tenant, "address", network.String())
+	name, address := s.counterHash(tenant, "login", field.LoginName(login)), s.counterHash(tenant, "address", network.String())
 	if !network.IsValid() {
 		address = s.counterHash(tenant, "application", application.ID.String())
 	}

@@ -192,21 +192,20 @@ func (s *Service) duplicateError(ctx context.Context, a directoryapi.Account) er
 }
 
 // applyAccount writes the members of a body into an account and validates them. A new account
-// needs an email; without a user name, the email is its user name. The format of an email is
-// validated by field.Email (pkg/field/email.go).
+// needs an email; without a user name, the email is its user name, and follows it: a user name that is
+// only the copy of the email changes with it, so that the former email leads nobody to the account. A
+// blank user name or name of a person is absent in a new account, and null in an update. The format of
+// an email is validated by field.Email (pkg/field/email.go).
 func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy, isNew bool) (err error) {
 	var errs field.Errors
-	if in.Email.Present || isNew {
-		if a.Email, err = field.Required(in.Email, "email", 255); err == nil {
-			err = field.Email("email", a.Email)
-		}
-		errs.Add(explainRequired(err, "email address"))
-	}
+	before := *a
+	errs.Set(&a.Email, in.Email, isNew, readEmail)
+	username := blankAsNull(in.Username)
+	isCopy := !isNew && field.LoginName(before.Username) == field.LoginName(before.Email)
 	switch {
-	case in.Username.Given():
-		a.Username, err = field.Name(in.Username, "username", 255)
-		errs.Add(err)
-	case in.Username.Null || isNew:
+	case username.Given() && !(isCopy && field.Unchanged(username, before.Username)):
+		errs.Set(&a.Username, username, isNew, func(in field.Text) (string, error) { return field.Username(in, "username", 255) })
+	case username.Null || isNew || isCopy && a.Email != before.Email:
 		a.Username = a.Email
 	}
 	for _, part := range []struct {
@@ -219,13 +218,11 @@ func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy st
 		{in.MiddleName, "middleName", &a.MiddleName, false},
 		{in.Surname, store.Surname, &a.Surname, policy.SurnameRequired},
 	} {
-		if part.required && part.in.Given() && strings.TrimSpace(part.in.Value) == "" {
+		value := blankAsNull(part.in)
+		if part.required && part.in.Given() && value.Null {
 			errs.Add(nameRequired(part.name))
 		}
-		if part.in.Present {
-			*part.to, err = field.Nonempty(part.in, part.name, 255)
-			errs.Add(err)
-		}
+		errs.Optional(part.to, value, part.name, 255)
 	}
 	if in.Locale.Present {
 		a.Locale, err = readLocale(in.Locale)
@@ -245,6 +242,23 @@ func readLocale(in field.Text) (*string, error) {
 	}
 	tag, err := locale.Canonical("locale", in.Value)
 	return &tag, err
+}
+
+// readEmail reads the email of an account.
+func readEmail(in field.Text) (string, error) {
+	email, err := field.Required(in, "email", 255)
+	if err == nil {
+		err = field.Email("email", email)
+	}
+	return email, explainRequired(err, "email address")
+}
+
+// blankAsNull returns null for a text of white space alone: some clients send every field of their form.
+func blankAsNull(in field.Text) field.Text {
+	if in.Given() && strings.TrimSpace(in.Value) == "" {
+		return field.Text{Present: true, Null: true}
+	}
+	return in
 }
 
 // explainRequired gives the error for a missing member the text for the end user
@@ -318,7 +332,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 				return err
 			}
 		}
-		if in.Password.Present || field.Fold(a.Email) != field.Fold(before.Email) {
+		if in.Password.Present || field.LoginName(a.Email) != field.LoginName(before.Email) {
 			if err := tx.DeleteResets(ctx, at.Tenant, at.ID); err != nil {
 				return err
 			}
@@ -354,7 +368,7 @@ func applyUpdate(a *directoryapi.Account, in directoryapi.NewAccount, policy sto
 	if a.Owner && a.Status != before.Status {
 		return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
 	}
-	if field.Fold(a.Email) != field.Fold(before.Email) {
+	if field.LoginName(a.Email) != field.LoginName(before.Email) {
 		if err := checkDomain(policy.CreationPolicy, a.Email); err != nil {
 			return err
 		}

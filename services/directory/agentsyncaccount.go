@@ -164,7 +164,7 @@ func (batch *accountBatch) recordDisabled(account store.MirroredAccountWrite) {
 func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, batch *accountBatch) error {
 	requests, wanted := make([]nameRequest, len(batch.writes)), []string{}
 	for i, a := range batch.writes {
-		requests[i] = nameRequest{id: a.ID, wanted: []string{field.Fold(a.Username), field.Fold(a.Email)}}
+		requests[i] = nameRequest{id: a.ID, wanted: []string{field.LoginName(a.Username), field.LoginName(a.Email)}}
 		if !a.AccountID.IsZero() {
 			requests[i].current = []string{a.UsernameFolded, a.EmailFolded}
 		}

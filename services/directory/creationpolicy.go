@@ -7,8 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
-
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/customdata"
@@ -150,10 +148,10 @@ func isDomainPattern(entry string) bool {
 // (punycode, RFC 5890) and in its own script.
 func checkDomain(p store.CreationPolicy, email string) error {
 	domain := field.Fold(email[strings.LastIndexByte(email, '@')+1:])
-	shown := inScript(domain)
+	shown := field.Domain(domain)
 	matches := func(pattern string) bool {
 		pattern = field.Fold(pattern)
-		return matchDomain(pattern, domain) || matchDomain(inScript(pattern), shown)
+		return matchDomain(pattern, domain) || matchDomain(field.Domain(pattern), shown)
 	}
 	if slices.ContainsFunc(p.EmailDomainBlacklist, matches) {
 		return apierr.DomainBlacklisted.Because("the email domain %q is on the directory's blacklist", domain)
@@ -185,18 +183,6 @@ func (s *Service) checkAccountDomain(ctx context.Context, a directoryapi.Account
 		return err
 	}
 	return checkMirrorDomain(p, a.Email)
-}
-
-// inScript returns a domain name, or a pattern, with its punycode labels in their own script. A
-// label that is not valid punycode stays as it is.
-func inScript(domain string) string {
-	labels := strings.Split(domain, ".")
-	for i, label := range labels {
-		if shown, err := idna.Punycode.ToUnicode(label); err == nil {
-			labels[i] = field.Fold(shown)
-		}
-	}
-	return strings.Join(labels, ".")
 }
 
 // matchDomain reports whether a domain matches a pattern, in which each * stands for any

@@ -32,12 +32,9 @@ type NewDirectory struct {
 
 // apply writes the members of a body into a directory and validates them. A new directory needs a
 // name.
-func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) (err error) {
+func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) error {
 	var errs field.Errors
-	if in.Name.Present || isNew {
-		d.Name, err = field.Name(in.Name, "name", maxName)
-		errs.Add(err)
-	}
+	errs.Name(&d.Name, in.Name, "name", maxName, isNew)
 	errs.Optional(&d.Description, in.Description, "description", maxDescription)
 	errs.Enum(&d.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	return errs.First()

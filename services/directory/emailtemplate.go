@@ -157,11 +157,12 @@ func (in TemplateChange) applyTexts(t *directoryapi.EmailTemplate) (errs field.E
 func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange, errs *field.Errors) {
 	var err error
 	if in.FromName.Present {
-		t.FromName, err = overrideOrDefault(in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkHeaderText)
+		t.FromName, err = overrideOrDefault(t.FromName, in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkHeaderText)
 		errs.Add(err)
 	}
 	if in.FromEmailAddress.Present {
-		t.FromEmailAddress, err = overrideOrDefault(in.FromEmailAddress, "fromEmailAddress", maxTemplateText, s.cfg.Sender.Address, checkSender)
+		t.FromEmailAddress, err = overrideOrDefault(t.FromEmailAddress, in.FromEmailAddress, "fromEmailAddress", maxTemplateText,
+			s.cfg.Sender.Address, checkSender)
 		errs.Add(err)
 	}
 	if in.DefaultModel.Present {
@@ -185,7 +186,7 @@ func (s *Service) applyDefaultModel(t *directoryapi.EmailTemplate, in TemplateCh
 		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; " +
 			"null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
-		t.LinkBaseURL, err = overrideOrDefault(model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.defaultLinkBaseURL(*t), checkLink)
+		t.LinkBaseURL, err = overrideOrDefault(t.LinkBaseURL, model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.defaultLinkBaseURL(*t), checkLink)
 		return err
 	case model.LinkBaseURL.Given():
 		return apierr.UnusedProperty.Because("a template of the workflow %s has no link, and so no defaultModel", t.Workflow)
@@ -195,10 +196,14 @@ func (s *Service) applyDefaultModel(t *directoryapi.EmailTemplate, in TemplateCh
 
 // overrideOrDefault reads a text that replaces a default of the deployment. It returns nil where
 // the default applies: for null, and also for the default itself, so that a client that sends back
-// what it has read does not pin the current default.
+// what it has read does not pin the current default. The current text is not checked again
+// (field.Unchanged).
 func overrideOrDefault(
-	in field.Text, name string, maxLength int, defaultText string, check func(name, text string) error,
+	current *string, in field.Text, name string, maxLength int, defaultText string, check func(name, text string) error,
 ) (*string, error) {
+	if current != nil && field.Unchanged(in, *current) {
+		return current, nil
+	}
 	in.Value = strings.TrimSpace(in.Value)
 	if in.Null || in.Value == defaultText {
 		return nil, nil

@@ -97,12 +97,9 @@ func duplicateGroupError(g directoryapi.Group) error {
 
 // applyGroup writes the members of a body into a group and validates them. A new group needs a
 // name.
-func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) (err error) {
+func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) error {
 	var errs field.Errors
-	if in.Name.Present || isNew {
-		g.Name, err = field.Name(in.Name, "name", maxName)
-		errs.Add(err)
-	}
+	errs.Name(&g.Name, in.Name, "name", maxName, isNew)
 	errs.Optional(&g.Description, in.Description, "description", maxDescription)
 	errs.Enum(&g.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	return errs.First()

@@ -172,7 +172,7 @@ func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.Accou
 		return a, nil
 	}
 	a.ModifiedAt = s.now()
-	if field.Fold(a.Email) != field.Fold(before.Email) {
+	if field.LoginName(a.Email) != field.LoginName(before.Email) {
 		a.VerificationSealed = nil // the token was mailed to the former email
 		if err := tx.DeleteResets(ctx, a.TenantID, a.ID); err != nil {
 			return a, err
@@ -186,8 +186,8 @@ func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.Accou
 // makes no statement. A user name or email that another account has is not changed.
 func applyClaims(a *directoryapi.Account, claims providerClaims, isNameFree func(name string) (bool, error)) error {
 	isNew := a.Email == ""
-	followsEmail := isNew || field.Fold(a.Username) == field.Fold(a.Email)
-	emailChanges := field.Fold(a.Email) != field.Fold(claims.email)
+	followsEmail := isNew || field.LoginName(a.Username) == field.LoginName(a.Email)
+	emailChanges := field.LoginName(a.Email) != field.LoginName(claims.email)
 	if emailChanges && !isNew {
 		free, err := isNameFree(claims.email)
 		if err != nil {
@@ -199,7 +199,7 @@ func applyClaims(a *directoryapi.Account, claims providerClaims, isNameFree func
 		a.Email, a.EmailVerificationStatus, a.EmailAssumed = claims.email, directoryapi.Unverified, false
 	}
 	switch {
-	case claims.emailVerified && field.Fold(a.Email) == field.Fold(claims.email):
+	case claims.emailVerified && field.LoginName(a.Email) == field.LoginName(claims.email):
 		a.Email, a.EmailVerificationStatus, a.EmailAssumed = claims.email, directoryapi.Verified, false
 	case isNew && claims.emailUnstated:
 		a.EmailVerificationStatus, a.EmailAssumed = directoryapi.Verified, true
@@ -207,7 +207,7 @@ func applyClaims(a *directoryapi.Account, claims providerClaims, isNameFree func
 	if followsEmail {
 		a.Username = a.Email
 	}
-	if claims.username != "" && field.Fold(claims.username) != field.Fold(a.Username) {
+	if claims.username != "" && field.LoginName(claims.username) != field.LoginName(a.Username) {
 		free, err := isNameFree(claims.username)
 		if err != nil {
 			return err

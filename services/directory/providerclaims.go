@@ -235,13 +235,13 @@ func (c *providerClaims) applyMappingRules(rules []mappingrule.Rule, source clai
 }
 
 // sanitize removes what an account cannot have: an invalid email, a user name with invisible
-// characters; names that are too long are cut.
+// characters or a colon; names that are too long are cut.
 func (c *providerClaims) sanitize() {
 	c.email = strings.TrimSpace(c.email)
 	if utf8.RuneCountInString(c.email) > 255 || field.Email("email", c.email) != nil {
 		c.email, c.emailVerified = "", false
 	}
-	username, err := field.Name(field.Some(strings.ToValidUTF8(c.username, "")), "username", 255)
+	username, err := field.Username(field.Some(strings.ToValidUTF8(c.username, "")), "username", 255)
 	if err != nil {
 		username = ""
 	}

@@ -68,6 +68,9 @@ func (t textMember) read(need presence) error {
 		}
 		return nil
 	}
+	if *t.to != nil && field.Unchanged(t.in, **t.to) {
+		return nil
+	}
 	value, err := field.Verbatim(t.in, t.name, t.most)
 	if err == nil && t.check != nil {
 		value, err = t.check(t.name, value)

@@ -120,11 +120,11 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 	}
 	errs.Add(s.applyRepository(site, in))
 	if origins := firstPresent(in.AuthorizedOriginURIs, in.AuthorizedOriginURIs2, in.AuthorizedOriginURLs); origins.Present {
-		site.AuthorizedOriginURIs, err = redirecturi.Origins(origins, "authorizedOriginUris")
+		site.AuthorizedOriginURIs, err = redirecturi.Origins(origins, "authorizedOriginUris", site.AuthorizedOriginURIs)
 		errs.Add(err)
 	}
 	if redirects := firstPresent(in.AuthorizedRedirectURIs, in.AuthorizedRedirectURIs2, in.AuthorizedRedirectURLs); redirects.Present {
-		site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris")
+		site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris", site.AuthorizedRedirectURIs)
 		errs.Add(err)
 	}
 	errs.Add(applyBranding(site, in))

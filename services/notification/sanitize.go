@@ -58,7 +58,7 @@ func sanitizeName(text string) string {
 // owner types it at a login, if it is the account's email or a single word without a link;
 // otherwise it is sanitized as the name of a person is.
 func sanitizeUsername(username, email string) string {
-	if field.Fold(username) == field.Fold(email) {
+	if field.LoginName(username) == field.LoginName(email) {
 		return sanitizeLine(username)
 	}
 	return sanitizeCustomData(username)

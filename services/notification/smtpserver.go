@@ -172,10 +172,7 @@ func (s *Service) apply(in SMTPServerBody, v *store.SMTPServer, isNew bool) (err
 		errs.Add(err)
 		v.PasswordSealed = s.ring.Seal(secure.Secret(password), smtpPasswordPurpose(v.ID))
 	}
-	if in.Host.Present || isNew {
-		v.Host, err = readHost(in.Host)
-		errs.Add(err)
-	}
+	errs.Set(&v.Host, in.Host, isNew, readHost)
 	if !in.Port.Present && isNew {
 		errs.Add(apierr.Required.Because("port is required"))
 	}

@@ -28,6 +28,9 @@ func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query lis
 	if err != nil {
 		return page, err
 	}
+	if respaced, differs := query.Respaced(); size == 0 && differs {
+		return Select[T](ctx, db, spec, respaced, columns, from, key, args...)
+	}
 	page.Size = size
 	if query.Offset >= size {
 		return page, nil
@@ -64,8 +67,9 @@ func (b *builder) where(query list.Query) string {
 }
 
 // anyTextContains returns the condition of the query q=: any text attribute contains the text (full
-// text search, case-insensitive like ILIKE, by LIKE on the normal form of field.Fold). Without text
-// attributes it is false.
+// text search, case-insensitive like ILIKE and without regard to accents, by LIKE on the normal form of
+// field.FoldForSearch). Collections without a column of that form are small: there PostgreSQL removes
+// the accents of each row. Without text attributes the condition is false.
 func (b *builder) anyTextContains(text string) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(b.spec)) {
@@ -74,16 +78,24 @@ func (b *builder) anyTextContains(text string) string {
 			continue
 		}
 		if a.Search != "" { // the column has all text attributes
-			texts = []string{a.Search}
-			break
+			return a.Search + b.searchLike(text)
 		}
-		texts = append(texts, folded(a))
+		texts = append(texts, "regexp_replace(normalize("+folded(a)+", NFKD), '["+accents+"]', '', 'g')")
 	}
 	if len(texts) == 0 {
 		return "false"
 	}
-	like := " LIKE " + b.arg("%"+escape(field.Fold(text))+"%")
+	like := " LIKE normalize(" + b.arg("%"+escape(field.FoldForSearch(text))+"%") + "::text, NFKD)"
 	return "(" + strings.Join(texts, like+" OR ") + like + ")"
+}
+
+// accents is the range of a regular expression of the accents that field.FoldForSearch removes.
+const accents = `\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20FF`
+
+// searchLike returns the condition that the column Search contains a text, which its trigram index
+// finds.
+func (b *builder) searchLike(text string) string {
+	return " LIKE " + b.arg("%"+escape(field.FoldForSearch(text))+"%")
 }
 
 func (b *builder) filter(f list.Filter) string {
@@ -98,10 +110,13 @@ func (b *builder) filter(f list.Filter) string {
 	case list.Custom:
 		return b.custom(*a.Custom, path, f)
 	}
+	if a.Login {
+		f.Text = field.FoldLogin(f.Text)
+	}
 	condition := folded(a) + b.match(f)
 	// The trigram index of Search supports a wildcard at the start; a B-tree does not.
 	if a.Search != "" && (f.Match == list.Suffix || f.Match == list.Contains) {
-		condition = a.Search + " LIKE " + b.arg("%"+escape(field.Fold(f.Text))+"%") + " AND " + condition
+		condition = a.Search + b.searchLike(f.Text) + " AND " + condition
 	}
 	return condition
 }

@@ -46,8 +46,14 @@ func SelectParts[T any](ctx context.Context, db pg.Querier, c Parts, query list.
 		return page, nil
 	}
 	var err error
-	if page.Size, err = c.count(ctx, db, query); err != nil || query.Offset >= page.Size {
+	if page.Size, err = c.count(ctx, db, query); err != nil {
 		return page, err
+	}
+	if respaced, differs := query.Respaced(); page.Size == 0 && differs {
+		return SelectParts[T](ctx, db, c, respaced)
+	}
+	if query.Offset >= page.Size {
+		return page, nil
 	}
 	c.found = page.Size
 	items, err := selectItems[T](ctx, db, c, query)

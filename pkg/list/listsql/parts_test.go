@@ -29,6 +29,7 @@ CREATE TABLE book_values (book_id uuid, shelf integer, path text, element boolea
 
 var bookSpec = list.Spec{
 	"title":    {Column: "b.title", Folded: "b.title"},
+	"login":    {Column: "b.title", Folded: "b.title", Login: true, NoSort: true},
 	"state":    {Column: "b.state", Kind: list.Enum, Values: []string{"LENT", "THERE"}, Counted: "c.state"},
 	"boughtAt": {Column: "b.bought_at", Kind: list.Time},
 	"customData.*": {Kind: list.Custom, Custom: &list.CustomValues{
@@ -346,6 +347,45 @@ func TestASearchForTextWhereThereIsNone(t *testing.T) {
 		page, err := listsql.Select[book](t.Context(), l.db, c.spec, query, "b.id, b.shelf, b.title", "FROM books b WHERE b.shelf = $1", "b.id", 1)
 		if err != nil || page.Size != c.want || len(page.Items) != c.want {
 			t.Errorf("among %s, %d of %d books are found: %v", c.what, len(page.Items), page.Size, err)
+		}
+	}
+}
+
+func TestQIgnoresAccentsAndEqualityDoesNot(t *testing.T) {
+	l := newLibrary(t)
+	for _, title := range []string{"zoë stone", "zoe smith", "łódź", "ça va", "한국"} {
+		l.add(1, title, "THERE")
+	}
+	all := shelves([]int{1}, 0)
+	for raw, want := range map[string]string{
+		"q=zoe": "zoë stone, zoe smith", "q=ZOË": "zoë stone, zoe smith", "q=zoe%CC%88+s": "zoë stone, zoe smith", "q=odz": "łódź", "q=lodz": "",
+		"q=ca": "ça va", "q=한": "한국", "q=%25": "", "title=zoë*": "zoë stone", "title=zoe*": "zoe smith", "title=*ca*": "",
+	} {
+		var size int
+		if want != "" {
+			size = strings.Count(want, ",") + 1
+		}
+		titles, got := l.page(all, raw)
+		if strings.Join(titles, ", ") != want || got != size {
+			t.Errorf("%s finds %q, %d; want %q", raw, titles, got, want)
+		}
+	}
+}
+
+func TestAPlusSignInALoginNameIsAPlusSignFirst(t *testing.T) {
+	l := newLibrary(t)
+	for _, name := range []string{"jo+tag@x.test", "al+one", "al one", "sam doe"} {
+		l.add(1, name, "THERE")
+	}
+	all := shelves([]int{1}, 0)
+	for raw, want := range map[string]string{
+		"login=jo+tag@x.test": "jo+tag@x.test", "login=jo%2Btag@x.test": "jo+tag@x.test", "login=al+one": "al+one", "login=al%20one": "al one",
+		"login=sam+doe": "sam doe", "login=sam%2Bdoe": "", "login=sam+d*": "sam doe", "login=sam+doe%0A": "sam doe", "login=no+one": "",
+		"title=jo+tag@x.test": "", "title=sam+doe": "sam doe",
+	} {
+		titles, _ := l.page(all, raw)
+		if got := strings.Join(titles, ", "); got != want {
+			t.Errorf("%s finds %q, want %q", raw, got, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package directoryview
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -49,7 +48,8 @@ func (v Views) CreateAccount(
 	}
 }
 
-// readNewAccount parses the body and the query that create an account. social is the social
+// readNewAccount parses the body and the query that create an account. Unknown members of the body are
+// ignored, because some integrations post all fields of their form. social is the social
 // login, if the body has one; else it is nil.
 func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
 	var body struct {
@@ -57,7 +57,7 @@ func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAc
 		ProviderData field.Nullable[providerData] `json:"providerData"`
 		AccountStore field.Link                   `json:"accountStore"`
 	}
-	if err := rest.Body[AccountView](c, &body); err != nil {
+	if err := rest.LenientBody(c, &body); err != nil {
 		return in, nil, err
 	}
 	if body.AccountStore.Given() {
@@ -72,31 +72,35 @@ func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAc
 		}
 		social.CustomData = body.CustomData
 	}
-	if err := checkRepeated(c, "registrationWorkflowEnabled", "passwordFormat"); err != nil {
+	if err := readOptions(c, &in); err != nil {
 		return in, nil, err
-	}
-	if in.Workflow, err = rest.Flag(c, "registrationWorkflowEnabled", true); err != nil {
-		return in, nil, err
-	}
-	if c.Context().QueryArgs().Has("passwordFormat") {
-		if format := c.Query("passwordFormat"); !strings.EqualFold(format, "mcf") {
-			return in, nil, apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", format).
-				Saying("The imported password designates an algorithm that is an unsupported value.")
-		}
-		in.HashedPassword = true
 	}
 	return in, social, nil
 }
 
-// checkRepeated returns apierr.ParameterRepeated for an option of the query that has several
-// values. An option that is repeated with the same value counts once
-// (docs/interface/search.md#filters).
-func checkRepeated(c *fiber.Ctx, options ...string) error {
-	for _, option := range options {
-		values := c.Context().QueryArgs().PeekMulti(option)
-		if slices.ContainsFunc(values, func(value []byte) bool { return !bytes.Equal(value, values[0]) }) {
+// readOptions reads the options of the query. Their names are read in any letter case, and an empty one
+// is apierr.ParameterEmpty, because an option that is overlooked sends mails to all whom an import
+// brings.
+func readOptions(c *fiber.Ctx, in *directoryapi.CreateAccount) (err error) {
+	const workflow, format = "registrationWorkflowEnabled", "passwordFormat"
+	for _, option := range []string{workflow, format} {
+		values := rest.Option(c, option)
+		switch {
+		case slices.ContainsFunc(values, func(value string) bool { return value != values[0] }):
 			return apierr.ParameterRepeated.Because("the query parameter %q has several values; send one", option)
+		case option == workflow && len(values) > 0 && values[0] == "":
+			return apierr.ParameterEmpty.Because("the query parameter %q needs a value, true or false", option)
 		}
+	}
+	if in.Workflow, err = rest.Flag(c, workflow, true); err != nil {
+		return err
+	}
+	if formats := rest.Option(c, format); len(formats) > 0 {
+		if !strings.EqualFold(formats[0], "mcf") {
+			return apierr.QueryUnsupported.Because("passwordFormat is mcf or absent, not %q", formats[0]).
+				Saying("The imported password designates an algorithm that is an unsupported value.")
+		}
+		in.HashedPassword = true
 	}
 	return nil
 }

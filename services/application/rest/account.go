@@ -9,8 +9,8 @@ import (
 // (docs/interface/search.md#searchable-attributes). Their columns are in the directory service,
 // which stores the accounts.
 var accountAttributes = list.Spec{
-	"username":   {},
-	"email":      {},
+	"username":   {Login: true},
+	"email":      {Login: true},
 	"givenName":  {},
 	"middleName": {},
 	"surname":    {},

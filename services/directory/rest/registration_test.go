@@ -73,6 +73,7 @@ func TestRegistrationStates(t *testing.T) {
 		{`,"status":"DISABLED"`, ``, "DISABLED"},
 		{`,"status":"UNVERIFIED"`, ``, "UNVERIFIED"},
 		{``, `?registrationWorkflowEnabled=false`, "ENABLED"},
+		{``, `?registrationworkflowenabled=False`, "ENABLED"},
 		{`,"status":"UNVERIFIED"`, `?registrationWorkflowEnabled=false`, "UNVERIFIED"},
 	} {
 		made := b.Post(staff+"/accounts"+c.query, fmt.Sprintf(`{"email":"a%d@example.test","password":"Changeme1!"%s}`, i, c.body)).Want(201)

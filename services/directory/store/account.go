@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -27,8 +28,8 @@ var AccountStatuses = []string{directoryapi.Enabled, directoryapi.Disabled, dire
 
 // Accounts are searched and sorted by these attributes.
 var Accounts = list.Spec{
-	"username":   {Column: "a.username", Folded: "a.username_folded", Search: "a.search"},
-	"email":      {Column: "a.email", Folded: "a.email_folded", Search: "a.search"},
+	"username":   {Column: "a.username", Folded: "a.username_folded", Search: "a.search", Login: true},
+	"email":      {Column: "a.email", Folded: "a.email_folded", Search: "a.search", Login: true},
 	"givenName":  {Column: "a.given_name", Folded: "a.given_name_folded", Search: "a.search"},
 	"middleName": {Column: "a.middle_name", Folded: "a.middle_name_folded", Search: "a.search"},
 	"surname":    {Column: "a.surname", Folded: "a.surname_folded", Search: "a.search"},
@@ -190,8 +191,7 @@ func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerificatio
 // at the same time hardly ever share a slot, so that they do not wait for each other's row lock.
 const countSlot = `(pg_backend_pid() % 64)::smallint`
 
-// normalizedAccount is the text of an account in normal form (NFKC, case folded), for unique keys,
-// search and order.
+// normalizedAccount is the text of an account in normal form, for unique keys, search and order.
 type normalizedAccount struct{ username, email, givenName, middleName, surname, fullName, all string }
 
 // maxSorted bounds the full name by which accounts are sorted, in characters: three long names are
@@ -200,19 +200,32 @@ const maxSorted = 300
 
 func normalizedText(a directoryapi.Account) normalizedAccount {
 	f := normalizedAccount{
-		username: field.Fold(a.Username), email: field.Fold(a.Email),
+		username: field.LoginName(a.Username), email: field.LoginName(a.Email),
 		givenName: field.FoldOptional(a.GivenName), middleName: field.FoldOptional(a.MiddleName), surname: field.FoldOptional(a.Surname),
 	}
 	fullName := []rune(field.Fold(a.FullName()))
 	f.fullName = string(fullName[:min(len(fullName), maxSorted)])
-	parts := []string{f.username}
-	for _, part := range []string{f.email, f.givenName, f.middleName, f.surname} {
-		if part != "" && part != f.username {
+	f.all = searchText(f.username, f.email, a.Username, a.Email, orEmpty(a.GivenName), orEmpty(a.MiddleName), orEmpty(a.Surname))
+	return f
+}
+
+// searchText returns the text of a search column: the texts, each once and in the form in which q looks
+// for them.
+func searchText(texts ...string) string {
+	var parts []string
+	for _, text := range texts {
+		if part := field.FoldForSearch(text); part != "" && !slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}
 	}
-	f.all = strings.Join(parts, "\n")
-	return f
+	return strings.Join(parts, "\n")
+}
+
+func orEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 // UpdateAccount updates what a client can change. Where VerificationSealed is nil, it deletes the

@@ -54,8 +54,8 @@ func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) err
 	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, description_folded, search,
 		status, builtin, provider_id, schema_id, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.Builtin, d.ProviderID,
-		d.SchemaID, d.CreatedAt, d.ModifiedAt)
+		d.TenantID, d.ID, d.Name, name, d.Description, description, searchText(d.Name, orEmpty(d.Description)),
+		d.Status, d.Builtin, d.ProviderID, d.SchemaID, d.CreatedAt, d.ModifiedAt)
 	return err
 }
 
@@ -81,7 +81,7 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) err
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
 	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
-		d.TenantID, d.ID, d.Name, name, d.Description, description, name+"\n"+description, d.Status, d.ModifiedAt)
+		d.TenantID, d.ID, d.Name, name, d.Description, description, searchText(d.Name, orEmpty(d.Description)), d.Status, d.ModifiedAt)
 }
 
 // DeleteDirectory deletes a directory with its policies. Its accounts and groups are hidden from

@@ -120,7 +120,8 @@ func (tx *Tx) InsertGroup(ctx context.Context, g directoryapi.Group) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO groups (tenant_id, id, directory_id, name, name_folded, description, description_folded,
 		search, status, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		g.TenantID, g.ID, g.DirectoryID, g.Name, name, g.Description, description, name+"\n"+description, g.Status, g.CreatedAt, g.ModifiedAt)
+		g.TenantID, g.ID, g.DirectoryID, g.Name, name, g.Description, description, searchText(g.Name, orEmpty(g.Description)),
+		g.Status, g.CreatedAt, g.ModifiedAt)
 	return err
 }
 
@@ -129,7 +130,8 @@ func (tx *Tx) UpdateGroup(ctx context.Context, g directoryapi.Group) error {
 	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
 	return pg.MustChange(ctx, tx, `UPDATE groups SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
-		g.TenantID, g.ID, g.Name, name, g.Description, description, name+"\n"+description, g.Status, g.ModifiedAt)
+		g.TenantID, g.ID, g.Name, name, g.Description, description, searchText(g.Name, orEmpty(g.Description)), g.Status,
+		g.ModifiedAt)
 }
 
 // DeleteGroup removes a group with its memberships.

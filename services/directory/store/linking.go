@@ -69,7 +69,7 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 			) every GROUP BY id
 		) near JOIN accounts a ON a.tenant_id = $1 AND a.id = near.id
 		WHERE a.directory_id = $5 AND a.id <> $2 ORDER BY a.id`,
-		tenant, account, store.Kind, store.ID, a.TargetID, []string{field.Fold(a.Email), field.Fold(a.Username)})
+		tenant, account, store.Kind, store.ID, a.TargetID, []string{field.LoginName(a.Email), field.LoginName(a.Username)})
 	return a, err
 }
 

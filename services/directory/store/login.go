@@ -78,7 +78,7 @@ func (s *Store) findByLogin(ctx context.Context, tenant id.ID, stores []director
 		JOIN directories d ON d.tenant_id = $1 AND d.id = a.directory_id
 		WHERE NOT $5 OR d.provider_id = 'native'
 		ORDER BY $6 AND a.password_hash = '' AND d.provider_id NOT IN ('ldap', 'ad'), f.position
-		LIMIT 1`, tenant, kinds, ids, field.Fold(login), criteria.nativeOnly, criteria.passwordsFirst)
+		LIMIT 1`, tenant, kinds, ids, field.LoginName(login), criteria.nativeOnly, criteria.passwordsFirst)
 }
 
 // storeColumns returns the kinds and the ids of stores, as arguments of unnest.

@@ -416,7 +416,8 @@ func (tx *Tx) UpsertMirroredGroup(_ context.Context, g directoryapi.Group, of Mi
 		ON CONFLICT (tenant_id, id) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded,
 			description = excluded.description, description_folded = excluded.description_folded, search = excluded.search,
 			modified_at = excluded.modified_at`,
-		g.TenantID, g.ID, g.DirectoryID, g.Name, name, g.Description, description, name+"\n"+description, g.Status, g.CreatedAt, g.ModifiedAt)
+		g.TenantID, g.ID, g.DirectoryID, g.Name, name, g.Description, description, searchText(g.Name, orEmpty(g.Description)),
+		g.Status, g.CreatedAt, g.ModifiedAt)
 	tx.Queue(`INSERT INTO mirrored_groups AS m (tenant_id, directory_id, external_id, group_id, digest, seen)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant_id, directory_id, external_id) DO UPDATE SET digest = excluded.digest, seen = greatest(m.seen, excluded.seen)`,

@@ -51,7 +51,7 @@ func (tx *Tx) QueueAccountByExternalID(
 // for a change, or returns apierr.NotFound.
 func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.ID, name string) (AccountOfUser, error) {
 	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`a.id = (SELECT n.account_id FROM login_names n
-		WHERE n.tenant_id = $1 AND n.directory_id = $2 AND n.name = $3) FOR UPDATE OF a`, tenant, directory, field.Fold(name), nil)
+		WHERE n.tenant_id = $1 AND n.directory_id = $2 AND n.name = $3) FOR UPDATE OF a`, tenant, directory, field.LoginName(name), nil)
 }
 
 // UpsertProviderData stores the provider data of an account, and the provider's id of its user. An

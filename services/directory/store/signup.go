@@ -50,7 +50,7 @@ func (s *Store) SignUpByAccount(ctx context.Context, tenant, account id.ID) (Sig
 // CountSignUps counts the sign-ups and invitations since a time, by email and by network (rate
 // limit). It locks both counts until the transaction ends.
 func (tx *Tx) CountSignUps(ctx context.Context, email, addressHash string, since time.Time) (ofEmail, ofAddress int, err error) {
-	email = field.Fold(email)
+	email = field.LoginName(email)
 	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(key) FROM
 		(SELECT unnest(ARRAY[hashtextextended('sign-up email ' || $1, 0), hashtextextended('sign-up address ' || $2, 0)]) AS key
 			ORDER BY 1) keys`,
@@ -69,7 +69,7 @@ func (tx *Tx) CountSignUps(ctx context.Context, email, addressHash string, since
 func (tx *Tx) InsertSignUp(ctx context.Context, s SignUp) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO sign_ups (`+signUpColumns+`, email_folded) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		s.TenantID, s.AccountID, s.Digest, s.Email, s.AddressHash, s.GivenName, s.Surname, s.PasswordHash, s.CreatedAt, s.ExpiresAt,
-		field.Fold(s.Email))
+		field.LoginName(s.Email))
 	return err
 }
 

@@ -45,7 +45,7 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 		if err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
-		from := attempt{in.Tenant, field.Fold(in.Login), caller.From(ctx).Address}
+		from := attempt{in.Tenant, field.LoginName(in.Login), caller.From(ctx).Address}
 		if from.address.IsValid() && s.failures[from] >= maxFailures {
 			return applicationapi.LoggedIn{}, apierr.TooMany.WithRetryAfter(time.Minute)
 		}

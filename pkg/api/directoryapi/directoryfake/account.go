@@ -73,7 +73,7 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 
 // hasLoginName reports whether a login name (user name or email) is that of the account.
 func hasLoginName(a *account, name string) bool {
-	return field.Fold(name) == field.Fold(a.Email) || field.Fold(name) == field.Fold(a.Username)
+	return field.LoginName(name) == field.LoginName(a.Email) || field.LoginName(name) == field.LoginName(a.Username)
 }
 
 // validate validates a new account as far as the contract's suite requires.
@@ -241,11 +241,11 @@ func (d *Service) findLogin(tenant id.ID, stores []directoryapi.Store, login str
 func (d *Service) findFirst(
 	tenant id.ID, stores []directoryapi.Store, login string, is func(*account) bool,
 ) (*account, directoryapi.Store) {
-	login = field.Fold(login)
+	login = field.LoginName(login)
 	for _, store := range stores {
 		for _, of := range []func(*account) string{func(a *account) string { return a.Username }, func(a *account) string { return a.Email }} {
 			for _, a := range d.accounts {
-				if a.TenantID == tenant && storeContains(store, a) && is(a) && field.Fold(of(a)) == login {
+				if a.TenantID == tenant && storeContains(store, a) && is(a) && field.LoginName(of(a)) == login {
 					return a, store
 				}
 			}

@@ -93,10 +93,10 @@ func (d *Service) linksOf(of *account) (others []id.ID) {
 // accountsWithName returns the accounts of a directory that have the user name or the email of
 // another account.
 func (d *Service) accountsWithName(from *account, directory id.ID) (known []*account) {
-	names := []string{field.Fold(from.Email), field.Fold(from.Username)}
+	names := []string{field.LoginName(from.Email), field.LoginName(from.Username)}
 	for _, a := range d.accounts {
 		if a.TenantID == from.TenantID && a.DirectoryID == directory &&
-			(slices.Contains(names, field.Fold(a.Email)) || slices.Contains(names, field.Fold(a.Username))) {
+			(slices.Contains(names, field.LoginName(a.Email)) || slices.Contains(names, field.LoginName(a.Username))) {
 			known = append(known, a)
 		}
 	}

@@ -54,7 +54,7 @@ func matches(of attributes, query list.Query) bool {
 			}
 			continue
 		}
-		value, wanted := field.Fold(of.texts[f.Attribute]), field.Fold(f.Text)
+		value, wanted := field.LoginName(of.texts[f.Attribute]), field.LoginName(f.Text)
 		if !map[list.Match]bool{
 			list.Equal: value == wanted, list.Prefix: strings.HasPrefix(value, wanted),
 			list.Suffix: strings.HasSuffix(value, wanted), list.Contains: strings.Contains(value, wanted),
@@ -63,7 +63,7 @@ func matches(of attributes, query list.Query) bool {
 		}
 	}
 	for _, value := range of.texts {
-		if strings.Contains(field.Fold(value), field.Fold(query.Q)) {
+		if strings.Contains(field.FoldForSearch(value), field.FoldForSearch(query.Q)) {
 			return true
 		}
 	}
