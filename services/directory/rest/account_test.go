@@ -165,12 +165,13 @@ func TestAccountLimits(t *testing.T) {
 	b.Post(staff+"/accounts", email(255)).Want(201)
 	b.Post(staff+"/accounts", email(256)).WantError(400, 2008)
 	for _, lookalike := range []string{"jo@example\u3002test", "jo@example\uff0etest", "jo\uff20example.test", "j\u200bo@example.test", "jo@.test", "jo@test.",
-		"\"j o\"@example.test", "jo@example.test,al@example.test", "j\u2003o@example.test", "j\u1680o@example.test", "@example.test"} {
+		"\"j o\"@example.test", "jo@example.test,al@example.test", "j\u2003o@example.test", "j\u1680o@example.test", "@example.test",
+		"jo:x@example.test", "jo(x)@example.test", "jo,al@example.test"} {
 		b.Post(staff+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, lookalike)).WantError(400, 2006)
 	}
 	var odd string
-	for _, email := range []string{"jo..doe@example.test", "jo.@example.test", ".jo@example.test", "jo@my_host.example.test", "jo:x@example.test",
-		"jo(x)@example.test", "jo,al@example.test", strings.Repeat("x", 68) + "@example.test", "x@example.123", "x@1.2.3.4", "jo@-a.test"} {
+	for _, email := range []string{"jo..doe@example.test", "jo.@example.test", ".jo@example.test", "jo@my_host.example.test",
+		strings.Repeat("x", 68) + "@example.test", "x@example.123", "x@1.2.3.4", "jo@-a.test"} {
 		made := b.Post(staff+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, email)).Want(201)
 		if got := made.Object()["email"]; got != email {
 			t.Errorf("%s became %v", email, got)
