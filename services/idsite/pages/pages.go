@@ -77,7 +77,11 @@ type Page struct {
 	Missing  []string  // what an entry lacks, below Problem
 	Form     *Form     // nil: the user has nothing to do
 	Download *Download // nil: nothing to save
+	Link     *Link     // nil: the page leads nowhere
 }
+
+// Link is a button that leads to another page.
+type Link struct{ URL, Text string }
 
 // Form is the form of a page.
 type Form struct {

@@ -34,7 +34,7 @@ func (c *clientCall) authorize(f *fiber.Ctx) error {
 	}
 	location, browser, err := c.Authorize(f.UserContext(), in)
 	if err != nil {
-		return err
+		return c.renderLoginError(f, err) // the browser is at this address, and no script reads the answer
 	}
 	setLoginCookie(f, authorizeCookie, browser)
 	return redirectTo(f, location)

@@ -28,7 +28,7 @@ func readProviderResponse(f *fiber.Ctx, cookie string) idsite.ProviderResponse {
 func (c *clientCall) authorizeCallback(f *fiber.Ctx) error {
 	location, err := c.AuthorizeCallback(f.UserContext(), readProviderResponse(f, authorizeCookie))
 	if err != nil {
-		return err
+		return c.renderLoginError(f, err)
 	}
 	return redirectTo(f, location)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/services/idsite/pages"
 	"github.com/doorward/doorward/services/idsite/screens"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -24,6 +25,9 @@ const HostHeader = "X-Doorward-Host"
 // from its Git repository, else the built-in pages (../screens). No page can be framed (clickjacking).
 func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 	site, err := h.svc.SiteOfHost(c.UserContext(), c.Get(HostHeader))
+	if errors.Is(err, apierr.NotFound) {
+		return h.renderUnknownPage(c, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -43,14 +47,32 @@ func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 	if name, static := strings.CutPrefix(requested, "/static/"); static {
 		file, found := h.screens.File(name)
 		if !found {
-			return apierr.NotFound
+			return h.renderUnknownPage(c, toSignIn(c))
 		}
 		c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
 		return sendAsset(c, file)
 	}
+	if requested != "" && requested != "/" && requested != "/index.html" { // its pages are behind the #
+		return h.renderUnknownPage(c, toSignIn(c))
+	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Vary(fiber.HeaderAcceptLanguage)
 	return sendAsset(c, h.screens.Index(screens.Language(c.Get(fiber.HeaderAcceptLanguage))))
+}
+
+// toSignIn is the button of an error page at a domain of hosted pages.
+func toSignIn(c *fiber.Ctx) *pages.Link {
+	return &pages.Link{URL: "/", Text: translatorOf(c)("signIn")}
+}
+
+// renderUnknownPage answers a path or a domain that has no page: with an error page for a browser, and
+// JSON for a program.
+func (h *handlers) renderUnknownPage(c *fiber.Ctx, link *pages.Link) error {
+	if !acceptsPage(c) {
+		return apierr.NotFound.Because("there is no page at this address")
+	}
+	t := translatorOf(c)
+	return h.renderPage(c, http.StatusNotFound, pages.Page{Title: t("notFoundTitle"), Text: t("notFoundText"), Link: link})
 }
 
 // sendAsset answers with a built-in file, compressed with gzip where the client accepts that.
@@ -64,8 +86,9 @@ func sendAsset(c *fiber.Ctx, file screens.Asset) error {
 	return c.Send(file.Plain)
 }
 
-// customPage answers with a file of the custom pages, if there is such a file. For a directory that
-// is index.html.
+// customPage answers with a file of the custom pages, if there is such a file. For a directory that is
+// its index.html, and for a path without an extension, which a script of the pages may read, that of
+// the repository. A file that is missing, such as a script, is not answered with a page.
 func (h *handlers) customPage(c *fiber.Ctx, site store.Site, requested string) (served bool, err error) {
 	name, err := url.PathUnescape(strings.TrimPrefix(requested, "/"))
 	if err != nil || !utf8.ValidString(name) { // no file has such a name
@@ -74,6 +97,9 @@ func (h *handlers) customPage(c *fiber.Ctx, site store.Site, requested string) (
 	file, err := h.svc.SiteFile(c.UserContext(), site.TenantID, name)
 	if errors.Is(err, apierr.NotFound) {
 		file, err = h.svc.SiteFile(c.UserContext(), site.TenantID, path.Join(name, "index.html"))
+	}
+	if errors.Is(err, apierr.NotFound) && path.Ext(name) == "" {
+		file, err = h.svc.SiteFile(c.UserContext(), site.TenantID, "index.html")
 	}
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil

@@ -74,8 +74,7 @@ func (h *handlers) redirectBy(
 // renderLoginError answers an error of a login: with a page for a browser and JSON for a program.
 func (h *handlers) renderLoginError(c *fiber.Ctx, err error) error {
 	refusal := apierr.From(err)
-	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) ||
-		!strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) || !acceptsPage(c) {
 		return err
 	}
 	t := translatorOf(c)
@@ -83,4 +82,9 @@ func (h *handlers) renderLoginError(c *fiber.Ctx, err error) error {
 		Product: idsite.ApplicationNameOf(err), Title: t("requestTitle"), Text: t("requestText"),
 		Detail: t("requestReason", "reason", refusal.Reason),
 	})
+}
+
+// acceptsPage reports whether the client is a browser that shows a page, not a program.
+func acceptsPage(c *fiber.Ctx) bool {
+	return strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML)
 }
