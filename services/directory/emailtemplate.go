@@ -186,7 +186,8 @@ func (s *Service) applyDefaultModel(t *directoryapi.EmailTemplate, in TemplateCh
 		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; " +
 			"null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
-		t.LinkBaseURL, err = overrideOrDefault(t.LinkBaseURL, model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL, s.defaultLinkBaseURL(*t), checkLink)
+		t.LinkBaseURL, err = overrideOrDefault(t.LinkBaseURL, model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL,
+			s.defaultLinkBaseURL(*t), checkLink)
 		return err
 	case model.LinkBaseURL.Given():
 		return apierr.UnusedProperty.Because("a template of the workflow %s has no link, and so no defaultModel", t.Workflow)
