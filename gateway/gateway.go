@@ -45,6 +45,8 @@ type Config struct {
 	TrustedHops int
 	// Data is the folder of standalone's data, which the start page names.
 	Data string
+	// SignUp says that anyone can create a tenant, so that the start page leads to /register.
+	SignUp bool
 	// ClientSuffix is the domain under which applications have their Client APIs,
 	// <label>.<suffix>.
 	ClientSuffix string

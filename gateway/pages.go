@@ -51,7 +51,7 @@ func ownPages() map[string]page {
 // get a short page.
 func (g *Gateway) startPage(rc *requestContext) error {
 	if !g.onPrivateNetwork(rc) {
-		return g.html(rc, "public", g.cfg.Common.Alias.Product(), nil)
+		return g.html(rc, "public", g.cfg.Common.Alias.Product(), g.cfg.SignUp)
 	}
 	type link struct{ Name, Path string }
 	var links []link
@@ -59,6 +59,9 @@ func (g *Gateway) startPage(rc *requestContext) error {
 		if g.router.match([]byte(l.Path)) != nil {
 			links = append(links, l)
 		}
+	}
+	if g.cfg.SignUp {
+		links = append([]link{{"Sign up", "/register"}}, links...)
 	}
 	return g.html(rc, "start", "It works", map[string]any{"Base": g.cfg.Common.Base.String(), "Links": links, "Data": g.cfg.Data})
 }

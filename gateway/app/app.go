@@ -51,7 +51,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	}
 	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
 	app.gateway, err = gateway.New(gateway.Config{
-		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix, Data: cfg.Data,
+		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix, Data: cfg.Data, SignUp: cfg.SignUp,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
 		Tenant:  gateway.Limit{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
 		Users:   gateway.Limit{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},

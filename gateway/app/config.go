@@ -37,6 +37,7 @@ type Config struct {
 	ClientAPI deployment.ClientAPI
 	Mailbox   []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private"`
 	_         env.More `help:"network"`
+	SignUp    bool     `env:"DOORWARD_SIGN_UP" default:"false" help:"whether anyone can create a tenant at /register"`
 	// Data is the folder of standalone's data, where there is one.
 	Data string
 	// Services are the addresses of the services' replicas, for a gateway in a

@@ -12,7 +12,7 @@ import (
 )
 
 // Languages are the languages that every text exists in, as BCP 47 tags. The first is the fallback.
-var Languages = []string{"en", "de", "es", "fr", "ja"}
+var Languages = []string{"en", "ar", "de", "es", "fr", "he", "it", "ja", "ko", "nl", "pl", "pt", "zh-Hans", "zh-Hant"}
 
 var matcher = newMatcher()
 

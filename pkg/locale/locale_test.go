@@ -31,13 +31,15 @@ func TestALocaleIsKeptInItsCanonicalForm(t *testing.T) {
 
 func TestALanguageIsLookedUpForALocaleAndForAHeader(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"de-AT": "de", "fr-CA": "fr", "en-GB": "en", "es-419": "es", "ja": "ja", "uk": "", "": ""} {
+	for in, want := range map[string]string{"de-AT": "de", "fr-CA": "fr", "en-GB": "en", "es-419": "es", "ja": "ja", "uk": "", "": "",
+		"zh": "zh-Hans", "zh-TW": "zh-Hant", "zh-HK": "zh-Hant", "zh-CN": "zh-Hans", "iw": "he", "he-IL": "he", "pt-PT": "pt", "pt-BR": "pt", "ar-EG": "ar"} {
 		if got := locale.Lookup(in); got != want {
 			t.Errorf("the language for the locale %q is %q, want %q", in, got, want)
 		}
 	}
 	for in, want := range map[string]string{
 		"uk, de-CH;q=0.8, en;q=0.7": "de", "": "", "*": "", "uk": "", "\xff": "", strings.Repeat("de,", 1000): "", "FR": "fr",
+		"zh-TW,zh;q=0.9,en;q=0.8": "zh-Hant", "zh-CN,zh;q=0.9": "zh-Hans", "iw-IL": "he", "pt-BR,pt;q=0.9": "pt", "ko-KR": "ko",
 	} {
 		if got := locale.OfHeader(in); got != want {
 			t.Errorf("the language for the header %.40q is %q, want %q", in, got, want)

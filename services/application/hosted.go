@@ -119,6 +119,22 @@ func (s *Service) RequestReset(ctx context.Context, in applicationapi.LoginName)
 	return directoryapi.Empty{}, err
 }
 
+// LoginAccount returns the account whose password a login compares, for a caller that has verified it.
+func (s *Service) LoginAccount(ctx context.Context, in applicationapi.LoginName) (directoryapi.Account, error) {
+	stores, err := s.loginStoresOf(ctx, refOf(in.LoginTarget), optionalStoreName(storeName(in.LoginTarget)))
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	explained, err := s.directories.ExplainLogin(ctx, directoryapi.ExplainLogin{Tenant: in.Tenant, Stores: stores, Login: in.Login})
+	if err == nil && explained.Found == nil {
+		err = apierr.NotFound
+	}
+	if err != nil {
+		return directoryapi.Account{}, err
+	}
+	return explained.Found.Account, nil
+}
+
 // CheckReset returns the password reset of a token, which stays valid.
 func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) (directoryapi.PasswordReset, error) {
 	return s.PasswordReset(ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token)

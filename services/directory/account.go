@@ -333,7 +333,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 			}
 		}
 		if in.Password.Present || field.LoginName(a.Email) != field.LoginName(before.Email) {
-			if err := tx.DeleteResets(ctx, at.Tenant, at.ID); err != nil {
+			if err := tx.EndResets(ctx, at.Tenant, at.ID, s.now()); err != nil {
 				return err
 			}
 		}

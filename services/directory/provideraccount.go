@@ -174,7 +174,7 @@ func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.Accou
 	a.ModifiedAt = s.now()
 	if field.LoginName(a.Email) != field.LoginName(before.Email) {
 		a.VerificationSealed = nil // the token was mailed to the former email
-		if err := tx.DeleteResets(ctx, a.TenantID, a.ID); err != nil {
+		if err := tx.EndResets(ctx, a.TenantID, a.ID, s.now()); err != nil {
 			return a, err
 		}
 	}

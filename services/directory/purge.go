@@ -16,6 +16,9 @@ const (
 	// removalGrace is the time after the deletion of a directory within which a request that began
 	// before can still insert an account into it: longer than a request may take.
 	removalGrace = time.Minute
+	// endedLinkRetention is the time for which the link of a password reset that was used or has expired still
+	// leads to its account, so that its page can lead on (EndedLink in mailedlink.go).
+	endedLinkRetention = 30 * 24 * time.Hour
 	// batchSize bounds what one transaction deletes.
 	batchSize = 1000
 	// backfillBatch bounds the custom data documents that one transaction of the backfill reads.
@@ -37,7 +40,9 @@ func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ct
 func (s *Service) purgeShard(ctx context.Context) error {
 	drain := func(remove func(*store.Tx) (int64, error)) error { return purge.Drain(ctx, s.store.Tx, remove) }
 	return errors.Join(
-		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeResets(ctx, s.now(), batchSize) }),
+		drain(func(tx *store.Tx) (int64, error) {
+			return tx.PurgeResets(ctx, s.now().Add(-endedLinkRetention), batchSize)
+		}),
 		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSignUps(ctx, s.now(), batchSize) }),
 		drain(func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
 		s.purgeAbsent(ctx),

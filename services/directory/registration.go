@@ -49,7 +49,7 @@ func (s *Service) applyRegistrationWorkflow(a *directoryapi.Account, in director
 	}
 	event := &events.AccountRegistered{Tenant: a.TenantID, Account: a.ID, Directory: a.DirectoryID, Application: in.Application}
 	if policy.VerificationEmailStatus == directoryapi.Enabled && a.EmailVerificationStatus != directoryapi.Verified {
-		token, v := s.newVerification(a.ID)
+		token, v := s.newVerification(a.ID, in.Application)
 		a.Status, a.VerificationToken, a.VerificationSealed = directoryapi.Unverified, token, v.Sealed
 		event.Token = v.Sealed
 		return event, v

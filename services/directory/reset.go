@@ -44,7 +44,8 @@ func (s *Service) RemindOfAccount(ctx context.Context, in directoryapi.RequestRe
 		return directoryapi.Empty{}, err
 	}
 	if found.Status == directoryapi.Unverified {
-		return s.RequestVerification(ctx, directoryapi.RequestVerification(in))
+		_, err := s.RequestVerification(ctx, directoryapi.RequestVerification(in))
+		return directoryapi.Empty{}, err
 	}
 	_, err = s.requestReset(ctx, in, directoryapi.ExistingAccount)
 	return directoryapi.Empty{}, err
@@ -150,37 +151,41 @@ var encodedDots = strings.NewReplacer("%252E", ".", "%252e", ".", "%2E", ".", "%
 
 // verifyResetToken verifies a reset token and returns its reset. It returns apierr.NotFound unless
 // the token was signed by its tenant's key, has not expired and has not been used.
-func (s *Service) verifyResetToken(ctx context.Context, in directoryapi.ResetToken) (verified verifiedReset, err error) {
+func (s *Service) verifyResetToken(ctx context.Context, in directoryapi.ResetToken) (verifiedReset, error) {
+	verified, tenant, err := s.verifyResetSignature(ctx, in)
+	if err != nil {
+		return verified, err
+	}
+	found, err := s.store.PendingReset(caller.WithTenant(ctx, tenant), tenant, verified.digest, s.now())
+	verified.Account, verified.Application = found.Account, found.ApplicationID
+	if errors.Is(err, apierr.NotFound) {
+		err = errInvalidResetToken
+	}
+	return verified, err
+}
+
+// verifyResetSignature verifies that a reset token was signed by the key of its tenant, which it returns, or
+// returns apierr.NotFound. The token may have expired.
+func (s *Service) verifyResetSignature(ctx context.Context, in directoryapi.ResetToken) (verified verifiedReset, tenant id.ID, err error) {
 	verified.Token = secure.Secret(encodedDots.Replace(in.Token.Reveal()))
 	var lookupErr error // a failed look-up of the key, which is not an invalid token
 	header, claims, err := secure.ParseJWT(verified.Token.Reveal(), func(header map[string]any, _ secure.Claims) (key secure.Secret, _ error) {
 		named, _ := header["tid"].(string)
-		tenant, err := id.Parse(named)
-		if err != nil || (!in.Tenant.IsZero() && tenant != in.Tenant) {
+		if tenant, err = id.Parse(named); err != nil || (!in.Tenant.IsZero() && tenant != in.Tenant) {
 			return "", errInvalidResetToken
 		}
-		in.Tenant = tenant
 		key, lookupErr = s.resetKey(caller.WithTenant(ctx, tenant), tenant)
 		return key, lookupErr
 	})
 	switch {
 	case lookupErr != nil && !errors.Is(lookupErr, apierr.NotFound):
-		return verified, lookupErr
+		return verified, tenant, lookupErr
 	case err != nil || header["stt"] != resetType:
-		return verified, errInvalidResetToken
+		return verified, tenant, errInvalidResetToken
 	}
 	jti, _ := claims["jti"].(string)
-	expires, err := claims.GetExpirationTime()
-	if err != nil || expires == nil || !s.now().Before(expires.Time) {
-		return verified, errInvalidResetToken
-	}
 	verified.digest = secure.Digest(secure.Secret(jti))
-	reset, err := s.store.PendingReset(caller.WithTenant(ctx, in.Tenant), in.Tenant, verified.digest, s.now())
-	verified.Account, verified.Application = reset.Account, reset.ApplicationID
-	if errors.Is(err, apierr.NotFound) {
-		err = errInvalidResetToken
-	}
-	return verified, err
+	return verified, tenant, nil
 }
 
 // Reset returns the reset of a token, or apierr.NotFound.
@@ -270,7 +275,7 @@ func (s *Service) setPassword(
 	if err := tx.SetPassword(ctx, a.TenantID, a.ID, password); err != nil {
 		return err
 	}
-	if err := tx.DeleteResets(ctx, a.TenantID, a.ID); err != nil {
+	if err := tx.EndResets(ctx, a.TenantID, a.ID, now); err != nil {
 		return err
 	}
 	return tx.UpdateAccount(ctx, before, *a)

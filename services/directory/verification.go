@@ -38,15 +38,16 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 
 // Verification returns the account whose email a token would verify, and does not consume the
 // token. It returns apierr.NotFound as VerifyEmail does.
-func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail) (a directoryapi.Account, err error) {
+func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail) (link directoryapi.MailedLink, err error) {
 	digest := secure.Digest(in.Token)
 	if in.Tenant.IsZero() {
 		in.Tenant, err = s.store.VerificationTenant(ctx, digest)
 	}
-	if err == nil {
-		a, err = s.store.VerificationAccount(caller.WithTenant(ctx, in.Tenant), in.Tenant, digest, s.now())
+	if err != nil {
+		return link, noVerification(err)
 	}
-	return a, noVerification(err)
+	found, err := s.store.PendingVerification(caller.WithTenant(ctx, in.Tenant), in.Tenant, digest, s.now())
+	return mailedLink(in.Tenant, found), noVerification(err)
 }
 
 // noVerification adds the reason to apierr.NotFound of a token.
@@ -62,25 +63,25 @@ var errUnknownLogin = apierr.NoSuchResource.Because("the user name or email does
 	"account stores") // clients compare the first half
 
 // RequestVerification sends the verification mail of the account of a login again (resend), with the
-// same token where that is unused and has not ended: the links of earlier mails keep working. No mail is sent for an email that is verified already, nor beyond the rate limit of
-// anonymous requests (maillimit.go, docs/interface/accounts.md#email-verification). It returns
-// errUnknownLogin and apierr.VerificationDisabled.
-func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
+// same token where that is unused and has not ended: the links of earlier mails keep working. No mail is
+// sent for an email that is verified already, nor beyond the rate limit of anonymous requests (maillimit.go,
+// docs/interface/accounts.md#email-verification); the answer says whether one is. It returns errUnknownLogin and apierr.VerificationDisabled.
+func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (out directoryapi.RequestedMail, err error) {
 	found, err := s.store.FindAccountByLogin(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {
-		return directoryapi.Empty{}, errUnknownLogin
+		return out, errUnknownLogin
 	}
 	if err != nil {
-		return directoryapi.Empty{}, err
+		return out, err
 	}
 	policy, err := s.store.CreationPolicy(ctx, in.Tenant, found.DirectoryID)
 	switch {
 	case err != nil:
-		return directoryapi.Empty{}, err
+		return out, err
 	case policy.VerificationEmailStatus != directoryapi.Enabled:
-		return directoryapi.Empty{}, apierr.VerificationDisabled.Because("the directory does not ask for the verification of emails")
+		return out, apierr.VerificationDisabled.Because("the directory does not ask for the verification of emails")
 	case found.EmailVerificationStatus == directoryapi.Verified:
-		return directoryapi.Empty{}, nil
+		return out, nil
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		a, err := tx.LockAccount(ctx, in.Tenant, found.ID)
@@ -92,10 +93,11 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 				return err
 			}
 		}
-		sealed, err := s.renewVerification(ctx, tx, a)
+		sealed, err := s.renewVerification(ctx, tx, a, in.Application)
 		if err != nil {
 			return err
 		}
+		out.Sent = true
 		return tx.Emit(ctx, events.VerificationRequested{
 			Tenant: in.Tenant, Account: a.ID, Directory: a.DirectoryID, Application: in.Application, Token: sealed,
 		})
@@ -103,13 +105,13 @@ func (s *Service) RequestVerification(ctx context.Context, in directoryapi.Reque
 	if errors.Is(err, apierr.NotFound) {
 		err = errUnknownLogin // deleted meanwhile
 	}
-	return directoryapi.Empty{}, err
+	return out, err
 }
 
 // renewVerification begins the lifetime of an account's verification token anew, or makes a new token
 // where that was used or has ended, and returns the sealed token.
-func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directoryapi.Account) ([]byte, error) {
-	_, made := s.newVerification(a.ID)
+func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directoryapi.Account, application id.ID) ([]byte, error) {
+	_, made := s.newVerification(a.ID, application)
 	sealed, err := tx.RenewVerification(ctx, a.TenantID, a.ID, s.now(), *made.ExpiresAt)
 	if !errors.Is(err, apierr.NotFound) {
 		return sealed, err
@@ -117,10 +119,11 @@ func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directo
 	return made.Sealed, tx.SetVerification(ctx, a.TenantID, a.ID, made)
 }
 
-// newVerification makes a verification token for an account, and what is stored of it.
-func (s *Service) newVerification(account id.ID) (secure.Secret, *store.EmailVerification) {
+// newVerification makes a verification token for an account, and what is stored of it. application is the one
+// through which its mail is caused, if any.
+func (s *Service) newVerification(account, application id.ID) (secure.Secret, *store.EmailVerification) {
 	token := secure.Token(22)
 	expires := s.now().Add(s.cfg.VerificationTTL)
 	return token, &store.EmailVerification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)),
-		ExpiresAt: &expires}
+		ExpiresAt: &expires, ApplicationID: application}
 }

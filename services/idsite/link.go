@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -19,19 +20,30 @@ import (
 
 // MailedLink is what the page of a mailed link shows.
 type MailedLink struct {
-	Account directoryapi.Account
+	Account directoryapi.Account           // zero: not known any more
 	Rules   directoryapi.RegistrationRules // of its directory
-	Name    string                         // of the application that has caused the mail, if it is known, else of the directory
+	Site    Origin
+}
+
+// Origin is where a page belongs: its name stands above the page, and a button leads to its home.
+type Origin struct {
+	Name string // of the application, or else of the tenant
+	Home string // address of the application; "": not known
+}
+
+// originOfApplication returns the origin of the pages of an application.
+func (s *Service) originOfApplication(app applicationapi.Application) Origin {
+	return Origin{Name: s.displayName(app.Name, app.Builtin), Home: app.Home()}
 }
 
 // VerificationLink returns what the page of a verification mail shows, or apierr.NotFound for an
 // invalid token. It does not consume the token.
 func (s *Service) VerificationLink(ctx context.Context, token secure.Secret) (MailedLink, error) {
-	account, err := s.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
+	link, err := s.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
 	if err != nil {
 		return MailedLink{}, err
 	}
-	return s.mailedLink(ctx, account, id.ID{})
+	return s.mailedLink(ctx, link)
 }
 
 // VerifyEmail verifies an email address with the token of a verification mail, which it consumes,
@@ -47,29 +59,110 @@ func (s *Service) ResetLink(ctx context.Context, token secure.Secret) (MailedLin
 	if err != nil {
 		return MailedLink{}, err
 	}
-	return s.mailedLink(ctx, reset.Account, reset.Application)
+	return s.mailedLink(ctx, directoryapi.MailedLink{Tenant: reset.Account.TenantID, Account: reset.Account, Application: reset.Application})
 }
 
-func (s *Service) mailedLink(ctx context.Context, account directoryapi.Account, application id.ID) (MailedLink, error) {
-	ctx = caller.WithTenant(ctx, account.TenantID)
-	rules, err := s.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: account.TenantID, ID: account.DirectoryID})
-	link := MailedLink{Account: account, Rules: rules, Name: s.displayName(rules.Directory, rules.Builtin)}
-	if err != nil || application.IsZero() {
+// EndedLink returns what the page of a link shows that was used or has expired, or apierr.NotFound for
+// a token that never was.
+func (s *Service) EndedLink(ctx context.Context, workflow directoryapi.Workflow, token secure.Secret) (MailedLink, error) {
+	link, err := s.peers.Directory.EndedLink(ctx, directoryapi.EndedLink{Workflow: workflow, Token: token})
+	if err != nil {
+		return MailedLink{}, err
+	}
+	return s.mailedLink(ctx, link)
+}
+
+// SendMailAgain sends another mail in place of one whose link has ended, to the present address of the
+// account. It returns apierr.NotFound where the account needs none, and apierr.TooMany beyond the limit of mails.
+func (s *Service) SendMailAgain(ctx context.Context, workflow directoryapi.Workflow, token secure.Secret) (MailedLink, error) {
+	ended, err := s.peers.Directory.EndedLink(ctx, directoryapi.EndedLink{Workflow: workflow, Token: token})
+	if err == nil && ended.Account.ID.IsZero() {
+		err = apierr.NotFound
+	}
+	if err != nil {
+		return MailedLink{}, err
+	}
+	link, err := s.mailedLink(ctx, ended)
+	if err != nil {
 		return link, err
 	}
-	app, err := s.peers.Application.Application(ctx, id.Ref{Tenant: account.TenantID, ID: application})
-	if errors.Is(err, apierr.NotFound) { // deleted meanwhile
-		return link, nil
+	if workflow == directoryapi.Verification {
+		return link, s.sendVerification(ctx, ended.Account, ended.Application)
 	}
-	link.Name = s.displayName(app.Name, app.Builtin)
+	reset, err := s.peers.Directory.RequestReset(caller.WithTenant(ctx, ended.Tenant), directoryapi.RequestReset{
+		Tenant: ended.Tenant, Application: ended.Application, Stores: directoryOf(ended.Account), Login: ended.Account.Email, Anonymous: true,
+	})
+	if err == nil && reset.Token == "" {
+		err = errTooManyMails
+	}
 	return link, err
 }
 
-// ResetPassword sets a new password with the token of a password reset mail, which it consumes. It
-// returns apierr.NotFound for an invalid token, and the errors of a new password, which do not
-// consume the token.
-func (s *Service) ResetPassword(ctx context.Context, token secure.Secret, password field.Text) error {
-	_, err := s.peers.Directory.ResetPassword(ctx, directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Token: token},
-		Password: password})
+// errTooManyMails is the error for a mail beyond the limit of mails to an account.
+var errTooManyMails = apierr.TooMany.Because("several mails were sent to the account within the last hour")
+
+// sendVerification sends another verification mail to an account. It returns apierr.NotFound for an account
+// whose email is verified meanwhile, apierr.VerificationDisabled, and apierr.TooMany beyond the limit of mails.
+func (s *Service) sendVerification(ctx context.Context, account directoryapi.Account, application id.ID) error {
+	if account.EmailVerificationStatus == directoryapi.Verified {
+		return apierr.NotFound.Because("the email of the account is verified")
+	}
+	requested, err := s.peers.Directory.RequestVerification(caller.WithTenant(ctx, account.TenantID), directoryapi.RequestVerification{
+		Tenant: account.TenantID, Application: application, Stores: directoryOf(account), Login: account.Email, Anonymous: true,
+	})
+	if err == nil && !requested.Sent {
+		err = errTooManyMails
+	}
 	return err
+}
+
+// directoryOf is the directory of an account as the only account store.
+func directoryOf(account directoryapi.Account) []directoryapi.Store {
+	return []directoryapi.Store{{Kind: directoryapi.Directories, ID: account.DirectoryID}}
+}
+
+func (s *Service) mailedLink(ctx context.Context, in directoryapi.MailedLink) (link MailedLink, err error) {
+	ctx, link.Account = caller.WithTenant(ctx, in.Tenant), in.Account
+	if !in.Account.ID.IsZero() {
+		link.Rules, err = s.peers.Directory.RegistrationRules(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account.DirectoryID})
+		if err != nil {
+			return link, err
+		}
+	}
+	link.Site, err = s.mailOrigin(ctx, in)
+	return link, err
+}
+
+// mailOrigin returns the origin of a mailed link: the application through which the mail was caused, else the
+// only one that has the account, else the tenant.
+func (s *Service) mailOrigin(ctx context.Context, in directoryapi.MailedLink) (Origin, error) {
+	if !in.Application.IsZero() {
+		app, err := s.peers.Application.Application(ctx, id.Ref{Tenant: in.Tenant, ID: in.Application})
+		if !errors.Is(err, apierr.NotFound) { // deleted meanwhile
+			return s.originOfApplication(app), err
+		}
+	}
+	if !in.Account.ID.IsZero() {
+		reaching, err := s.peers.Application.AccountApplications(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account.ID})
+		if err != nil {
+			return Origin{}, err
+		}
+		if len(reaching.Items) == 1 {
+			return s.originOfApplication(reaching.Items[0]), nil
+		}
+	}
+	tenant, err := s.peers.Directory.Tenant(ctx, id.Ref{Tenant: in.Tenant, ID: in.Tenant})
+	if errors.Is(err, apierr.NotFound) {
+		err = nil // the product is named
+	}
+	return Origin{Name: tenant.Name}, err
+}
+
+// ResetPassword sets a new password with the token of a password reset mail, which it consumes, and returns the
+// account. It returns apierr.NotFound for an invalid token, and the errors of a new password, which do not
+// consume the token.
+func (s *Service) ResetPassword(ctx context.Context, token secure.Secret, password field.Text) (directoryapi.Account, error) {
+	reset, err := s.peers.Directory.ResetPassword(ctx, directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Token: token},
+		Password: password})
+	return reset.Account, err
 }

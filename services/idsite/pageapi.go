@@ -1,6 +1,7 @@
 package idsite
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
@@ -106,6 +108,7 @@ type PageModel struct {
 	Rules               *directoryapi.RegistrationRules // nil: nobody can register
 	LogoURL             *string
 	AccentColor         *string
+	HomeURL             *string // of the application
 }
 
 // Model returns what a page shows of the application of the flow, or of the account store that
@@ -131,7 +134,7 @@ func (p *PageAPI) Model(ctx context.Context, kind string, at id.ID) (PageModel, 
 	self := p.svc.cfg.Base.To(kind, at)
 	m := PageModel{
 		Href: self, Name: p.svc.displayName(app.Name, app.Builtin), Application: app.ID, Tenant: f.TenantID, Accounts: self + "/accounts",
-		LogoURL: p.site.LogoURL, AccentColor: p.site.AccentColor,
+		LogoURL: p.site.LogoURL, AccentColor: p.site.AccentColor, HomeURL: app.HomeURL,
 	}
 	for _, d := range list.Items {
 		if d.Status == directoryapi.Enabled && (directoryapi.IsSocial(d.ProviderID) || d.ProviderID == "saml" ||
@@ -176,10 +179,53 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 	if errors.Is(err, apierr.NoSuchAccount) || errors.Is(err, apierr.WrongPassword) {
 		err = errWrongLogin
 	}
+	if errors.Is(err, apierr.AccountUnverified) {
+		err = p.recordUnverified(ctx, applicationapi.LoginName{LoginTarget: where, Login: login}, err)
+	}
 	if err != nil {
 		return PageResult{}, err
 	}
 	return p.completeFirstStep(ctx, logged, authenticated, false)
+}
+
+// recordUnverified records the account of a login that was refused after its right password, because its email
+// is not verified: the page may show the address, and have the verification mail sent again. It returns the
+// refusal.
+func (p *PageAPI) recordUnverified(ctx context.Context, login applicationapi.LoginName, refusal error) error {
+	account, err := p.svc.peers.Application.LoginAccount(ctx, login)
+	if errors.Is(err, apierr.NotFound) || err == nil && account.Status != directoryapi.Unverified {
+		return refusal // verified meanwhile, or the status is that of a linked account
+	}
+	if err != nil {
+		return err
+	}
+	p.flow.UnverifiedID = account.ID
+	err = p.svc.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordUnverified(ctx, p.flow, p.svc.now()) })
+	if errors.Is(err, apierr.NotFound) {
+		return errSessionEnded
+	}
+	return cmp.Or(err, refusal)
+}
+
+// SendVerificationMail sends another verification mail to the account whose right password was entered in this
+// login; login must be a login name of it. It returns apierr.Forbidden for any other, apierr.NotFound for an account
+// that is verified meanwhile, apierr.VerificationDisabled, and apierr.TooMany beyond the limit of mails.
+func (p *PageAPI) SendVerificationMail(ctx context.Context, application id.ID, login string) error {
+	if err := p.checkApplication(application); err != nil {
+		return err
+	}
+	if p.flow.UnverifiedID.IsZero() {
+		return errNotAllowedForPage
+	}
+	account, err := p.svc.peers.Directory.Account(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.UnverifiedID})
+	login = field.Fold(login)
+	if errors.Is(err, apierr.NotFound) || err == nil && login != field.Fold(account.Email) && login != field.Fold(account.Username) {
+		return errNotAllowedForPage
+	}
+	if err != nil {
+		return err
+	}
+	return p.svc.sendVerification(ctx, account, application)
 }
 
 // errWrongLogin does not tell whether the account exists (user enumeration), because anybody can

@@ -44,6 +44,7 @@ type pageTokenClaims struct {
 	ShowOrg     bool      `json:"sof"`            // show organization field: the login page asks for an organization
 	FactorTypes []string  `json:"require_mfa,omitempty"`
 	Token       string    `json:"sp_token,omitempty"`
+	Unverified  string    `json:"unverified_email,omitempty"` // address that is to be verified, after the right password
 	Scope       pageScope `json:"scope"`
 	Flow        string    `json:"flow"`
 	ID          string    `json:"jti"`
@@ -98,6 +99,13 @@ func (s *Service) newPageToken(ctx context.Context, f store.Flow, site store.Sit
 	}
 	if named.Href != "" {
 		claims.Store, claims.StoreKey = &named.Href, &named.NameKey
+	}
+	if !f.UnverifiedID.IsZero() {
+		account, err := s.peers.Directory.Account(ctx, id.Ref{Tenant: f.TenantID, ID: f.UnverifiedID})
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return "", err
+		}
+		claims.Unverified = account.Email
 	}
 	if claims.Scope, err = s.pageScopeOf(ctx, f); err != nil {
 		return "", err

@@ -116,17 +116,16 @@ func parseRequest(parameter string, verified oauthapi.VerifiedJWT, claims []byte
 	return r, nil
 }
 
-// applicationError is the error of a request, with the name of its application.
+// applicationError is the error of a request, with its application.
 type applicationError struct {
 	error
-	application string
+	application Origin
 }
 
 func (e applicationError) Unwrap() error { return e.error }
 
-// ApplicationNameOf returns the name of the application whose request had an error, for the page
-// that shows the error, or "".
-func ApplicationNameOf(err error) string {
+// OriginOf returns the origin of the page that shows the error of a request: its application, or nothing.
+func OriginOf(err error) Origin {
 	var known applicationError
 	errors.As(err, &known)
 	return known.application

@@ -71,7 +71,7 @@ type Redirect struct {
 func (s *Service) BeginLogin(ctx context.Context, in BrowserRequest) (Redirect, error) {
 	r, err := s.verifyRequest(ctx, in.Token)
 	if err != nil {
-		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
+		return Redirect{}, applicationError{err, s.originOfApplication(r.application)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
 	browser := newBrowserToken()
@@ -261,7 +261,7 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 func (s *Service) Logout(ctx context.Context, in BrowserRequest) (Redirect, error) {
 	r, err := s.verifyRequest(ctx, in.Token)
 	if err != nil {
-		return Redirect{}, applicationError{err, s.displayName(r.application.Name, r.application.Builtin)}
+		return Redirect{}, applicationError{err, s.originOfApplication(r.application)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
 	flow, err := s.newFlow(r, newBrowserToken())

@@ -90,6 +90,10 @@ func (c client) RequestReset(ctx context.Context, in LoginName) (directoryapi.Em
 	return rpc.Call[LoginName, directoryapi.Empty](ctx, c.Peer, "application.RequestReset", in)
 }
 
+func (c client) LoginAccount(ctx context.Context, in LoginName) (directoryapi.Account, error) {
+	return rpc.Call[LoginName, directoryapi.Account](ctx, c.Peer, "application.LoginAccount", in)
+}
+
 func (c client) CheckReset(ctx context.Context, in ResetToken) (directoryapi.PasswordReset, error) {
 	return rpc.Call[ResetToken, directoryapi.PasswordReset](ctx, c.Peer, "application.CheckReset", in)
 }
@@ -137,6 +141,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "application.Register", api.Register)
 	rpc.Serve(router, "application.RequestVerification", api.RequestVerification)
 	rpc.Serve(router, "application.RequestReset", api.RequestReset)
+	rpc.Serve(router, "application.LoginAccount", api.LoginAccount)
 	rpc.Serve(router, "application.CheckReset", api.CheckReset)
 	rpc.Serve(router, "application.ResetPassword", api.ResetPassword)
 	rpc.Serve(router, "application.AccountApplications", api.AccountApplications)

@@ -39,6 +39,11 @@ type Hosted interface {
 	// login name, and the errors of LoginStores.
 	RequestReset(context.Context, LoginName) (directoryapi.Empty, error)
 
+	// LoginAccount returns the account whose password a login with a login name compares, or
+	// apierr.NotFound, and the errors of LoginStores. The caller must have verified the password before
+	// it tells anything of the account.
+	LoginAccount(context.Context, LoginName) (directoryapi.Account, error)
+
 	// CheckReset returns the password reset of a token, which stays valid, or apierr.NotFound for
 	// a token that is unknown, used or expired, and for a disabled application.
 	CheckReset(context.Context, ResetToken) (directoryapi.PasswordReset, error)

@@ -85,10 +85,11 @@ type API interface {
 	ExplainLogin(context.Context, ExplainLogin) (ExplainedLogin, error)
 
 	// RequestVerification sends the verification token of the account of a login by mail, with a new
-	// lifetime, and creates one where the last was used or has ended, unless its email is verified already or MaxAnonymousMails is exceeded, which are no
-	// errors. It returns apierr.NoSuchResource for an unknown login, and VerificationDisabled where
+	// lifetime, and creates one where the last was used or has ended, unless its email is verified already or
+	// MaxAnonymousMails is exceeded, which are no errors; the answer says whether it sends one. It returns
+	// apierr.NoSuchResource for an unknown login, and VerificationDisabled where
 	// the directory's workflow is disabled.
-	RequestVerification(context.Context, RequestVerification) (Empty, error)
+	RequestVerification(context.Context, RequestVerification) (RequestedMail, error)
 
 	// VerifyEmail consumes an email verification token. Of concurrent attempts one succeeds; an
 	// unknown, used or expired token is apierr.NotFound.
@@ -96,7 +97,11 @@ type API interface {
 
 	// Verification returns the account whose email a token would verify, and does not consume the
 	// token; an unknown, used or expired token is apierr.NotFound.
-	Verification(context.Context, VerifyEmail) (Account, error)
+	Verification(context.Context, VerifyEmail) (MailedLink, error)
+
+	// EndedLink returns what is known of a mailed link whose token was used or has expired. Its account is
+	// zero where only the tenant is known. It returns apierr.NotFound for a token that never was.
+	EndedLink(context.Context, EndedLink) (MailedLink, error)
 
 	// RequestReset creates a password reset token for the account of a login, and sends its mail where
 	// the directory's workflow is enabled. Where MaxAnonymousMails is exceeded it does neither and the
@@ -461,6 +466,24 @@ type RequestVerification struct {
 	Stores      []Store `json:"stores"`               // in the order of login
 	Login       string  `json:"login"`                // user name or email
 	Anonymous   bool    `json:"anonymous,omitempty"`  // the caller has no API key: MaxAnonymousMails holds
+}
+
+// RequestedMail is the answer to RequestVerification.
+type RequestedMail struct {
+	Sent bool `json:"sent"`
+}
+
+// MailedLink is what a mailed link leads to.
+type MailedLink struct {
+	Tenant      id.ID   `json:"tenant"`
+	Account     Account `json:"account"`
+	Application id.ID   `json:"application,omitzero"` // through which the mail was caused; zero: none, or not known
+}
+
+// EndedLink is the request of API.EndedLink.
+type EndedLink struct {
+	Workflow Workflow      `json:"workflow"` // Verification or Reset
+	Token    secure.Secret `json:"token"`
 }
 
 // RequestReset is the request for a password reset (forgot password).

@@ -100,12 +100,16 @@ func (c client) StoresOf(ctx context.Context, in Ref) (StoresOf, error) {
 	return rpc.Call[Ref, StoresOf](ctx, c.Peer, "directory.StoresOf", in)
 }
 
-func (c client) RequestVerification(ctx context.Context, in RequestVerification) (Empty, error) {
-	return rpc.Call[RequestVerification, Empty](ctx, c.Peer, "directory.RequestVerification", in)
+func (c client) RequestVerification(ctx context.Context, in RequestVerification) (RequestedMail, error) {
+	return rpc.Call[RequestVerification, RequestedMail](ctx, c.Peer, "directory.RequestVerification", in)
 }
 
-func (c client) Verification(ctx context.Context, in VerifyEmail) (Account, error) {
-	return rpc.Call[VerifyEmail, Account](ctx, c.Peer, "directory.Verification", in)
+func (c client) Verification(ctx context.Context, in VerifyEmail) (MailedLink, error) {
+	return rpc.Call[VerifyEmail, MailedLink](ctx, c.Peer, "directory.Verification", in)
+}
+
+func (c client) EndedLink(ctx context.Context, in EndedLink) (MailedLink, error) {
+	return rpc.Call[EndedLink, MailedLink](ctx, c.Peer, "directory.EndedLink", in)
 }
 
 func (c client) VerifyEmail(ctx context.Context, in VerifyEmail) (Account, error) {
@@ -210,6 +214,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "directory.RequestVerification", api.RequestVerification)
 	rpc.Serve(router, "directory.VerifyEmail", api.VerifyEmail)
 	rpc.Serve(router, "directory.Verification", api.Verification)
+	rpc.Serve(router, "directory.EndedLink", api.EndedLink)
 	rpc.Serve(router, "directory.RequestReset", api.RequestReset)
 	rpc.Serve(router, "directory.RemindOfAccount", api.RemindOfAccount)
 	rpc.Serve(router, "directory.Reset", api.Reset)

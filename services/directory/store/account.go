@@ -164,7 +164,7 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
 		)
 		INSERT INTO accounts (`+accountRowColumns+`)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28
 		FROM directory`, accountRow(a, passwordHash, v)...)
 	return nil
 }
@@ -173,7 +173,7 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 const accountRowColumns = `tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded, ` +
 	`middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status, ` +
 	`email_assumed, verification_digest, verification_sealed, verification_expires_at, password_hash, ` +
-	`password_modified_at, owner, created_at, modified_at, locale`
+	`password_modified_at, owner, created_at, modified_at, locale, verification_application_id`
 
 func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerification) []any {
 	if v == nil {
@@ -184,6 +184,7 @@ func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerificatio
 		a.TenantID, a.ID, a.DirectoryID, a.Username, s.username, a.Email, s.email, a.GivenName, s.givenName,
 		a.MiddleName, s.middleName, a.Surname, s.surname, s.fullName, a.Status, s.all, a.EmailVerificationStatus,
 		a.EmailAssumed, v.Digest, v.Sealed, v.ExpiresAt, passwordHash, a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt, a.Locale,
+		v.ApplicationID,
 	}
 }
 
@@ -228,16 +229,17 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// UpdateAccount updates what a client can change. Where VerificationSealed is nil, it deletes the
-// verification token.
+// UpdateAccount updates what a client can change. Where VerificationSealed is nil, it ends the
+// verification token. The link of a token that was mailed to a former email leads nowhere any more.
 func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account) error {
 	s := normalizedText(a)
 	tx.invalidateAccess(a.TenantID, a.ID)
 	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
 		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
-		email_assumed = $20, locale = $21, verification_digest = CASE WHEN $19 THEN NULL ELSE verification_digest END,
-		verification_sealed = CASE WHEN $19 THEN NULL ELSE verification_sealed END
+		email_assumed = $20, locale = $21, verification_digest = CASE WHEN email_folded = $6 THEN verification_digest END,
+		verification_sealed = CASE WHEN $19 THEN NULL ELSE verification_sealed END,
+		verification_expires_at = CASE WHEN $19 THEN NULL ELSE verification_expires_at END
 		WHERE tenant_id = $1 AND id = $2`,
 		a.TenantID, a.ID, a.Username, s.username, a.Email, s.email,
 		a.GivenName, s.givenName, a.MiddleName, s.middleName, a.Surname, s.surname,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -33,19 +32,19 @@ func (tx *Tx) EnsureResetKey(ctx context.Context, tenant id.ID, sealed []byte) (
 		RETURNING reset_key_sealed`, tenant, sealed)
 }
 
-// PendingReset is the account of a pending reset, and the application through which it was
-// requested, if any.
-type PendingReset struct {
-	directoryapi.Account
-	ApplicationID id.ID
+const resetQuery = `SELECT ` + accountColumns + `, r.application_id FROM password_resets r
+	JOIN accounts a ON a.tenant_id = r.tenant_id AND a.id = r.account_id
+	JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id
+	WHERE r.tenant_id = $1 AND r.digest = $2`
+
+// PendingReset returns the account of a reset that has not ended, or apierr.NotFound.
+func (s *Store) PendingReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (MailedAccount, error) {
+	return pg.One[MailedAccount](ctx, s.db, resetQuery+` AND r.expires_at > $3`, tenant, digest, now)
 }
 
-// PendingReset returns a pending reset that has not expired, or apierr.NotFound.
-func (s *Store) PendingReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (PendingReset, error) {
-	return pg.One[PendingReset](ctx, s.db, `SELECT `+accountColumns+`, r.application_id FROM password_resets r
-		JOIN accounts a ON a.tenant_id = r.tenant_id AND a.id = r.account_id
-		JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id
-		WHERE r.tenant_id = $1 AND r.digest = $2 AND r.expires_at > $3`, tenant, digest, now)
+// Reset returns the account of a reset that was used, has expired or is pending, or apierr.NotFound.
+func (s *Store) Reset(ctx context.Context, tenant id.ID, digest []byte) (MailedAccount, error) {
+	return pg.One[MailedAccount](ctx, s.db, resetQuery, tenant, digest)
 }
 
 // InsertReset inserts a pending reset, or returns apierr.NotFound for an account that was deleted.
@@ -55,16 +54,19 @@ func (tx *Tx) InsertReset(ctx context.Context, r PasswordReset) error {
 		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt, r.Mailed)
 }
 
-// ConsumeReset deletes a pending reset and returns it. Of concurrent attempts one gets it, and the
+// ConsumeReset ends a pending reset and returns it. Of concurrent attempts one gets it, and the
 // others return apierr.NotFound.
 func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (PasswordReset, error) {
-	return pg.One[PasswordReset](ctx, tx, `DELETE FROM password_resets WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3
+	return pg.One[PasswordReset](ctx, tx, `UPDATE password_resets SET expires_at = $3
+		WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3
 		RETURNING tenant_id, digest, account_id, application_id, mailed, expires_at, created_at`, tenant, digest, now)
 }
 
-// DeleteResets deletes all resets of an account, which invalidates their tokens.
-func (tx *Tx) DeleteResets(ctx context.Context, tenant, account id.ID) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM password_resets WHERE tenant_id = $1 AND account_id = $2`, tenant, account)
+// EndResets ends all resets of an account, which invalidates their tokens. The rows stay until PurgeResets, so
+// that the page of an old link can lead on.
+func (tx *Tx) EndResets(ctx context.Context, tenant, account id.ID, now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE password_resets SET expires_at = $3 WHERE tenant_id = $1 AND account_id = $2 AND expires_at > $3`,
+		tenant, account, now)
 	return err
 }
 

@@ -14,12 +14,15 @@ type EmailVerification struct {
 	Digest    []byte // of the token
 	Sealed    []byte // the token, for the account's representation and its mail
 	ExpiresAt *time.Time
+	// ApplicationID is the application through which the mail was caused; zero: none.
+	ApplicationID id.ID
 }
 
 // SetVerification replaces the verification token of an account.
 func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *EmailVerification) error {
-	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4, verification_expires_at = $5
-		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt)
+	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4, verification_expires_at = $5,
+		verification_application_id = $6
+		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt, v.ApplicationID)
 }
 
 // RenewVerification sets when the pending verification token of an account expires, and returns the
@@ -38,27 +41,40 @@ func (s *Store) VerificationTenant(ctx context.Context, digest []byte) (id.ID, e
 	})
 }
 
-const pendingVerification = `SELECT ` + accountColumns + ` FROM ` + accountsWithDirectory + `
-	WHERE a.tenant_id = $1 AND a.verification_digest = $2 AND a.verification_expires_at > $3`
+// MailedAccount is the account of a mailed link, and the application through which its mail was caused, if any.
+type MailedAccount struct {
+	directoryapi.Account
+	ApplicationID id.ID
+}
 
-// VerificationAccount returns the account of a verification token that has not expired, or
+const verificationQuery = `SELECT ` + accountColumns + `, a.verification_application_id AS application_id FROM ` +
+	accountsWithDirectory + ` WHERE a.tenant_id = $1 AND a.verification_digest = $2`
+
+const pendingVerification = verificationQuery + ` AND a.verification_expires_at > $3`
+
+// PendingVerification returns the account of a verification token that has not ended, or apierr.NotFound.
+func (s *Store) PendingVerification(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (MailedAccount, error) {
+	return pg.One[MailedAccount](ctx, s.db, pendingVerification, tenant, digest, now)
+}
+
+// Verification returns the account of a verification token that was used, has expired or is pending, or
 // apierr.NotFound.
-func (s *Store) VerificationAccount(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
-	return pg.One[directoryapi.Account](ctx, s.db, pendingVerification, tenant, digest, now)
+func (s *Store) Verification(ctx context.Context, tenant id.ID, digest []byte) (MailedAccount, error) {
+	return pg.One[MailedAccount](ctx, s.db, verificationQuery, tenant, digest)
 }
 
 // ConsumeVerification consumes a verification token: it marks the email as verified and enables an
 // account with the status UNVERIFIED. Of concurrent attempts one succeeds, and the others return
 // apierr.NotFound.
 func (tx *Tx) ConsumeVerification(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
-	before, err := pg.One[directoryapi.Account](ctx, tx, pendingVerification+` FOR UPDATE OF a`, tenant, digest, now)
+	found, err := pg.One[MailedAccount](ctx, tx, pendingVerification+` FOR UPDATE OF a`, tenant, digest, now)
 	if err != nil {
-		return before, err
+		return found.Account, err
 	}
-	after := before
+	after := found.Account
 	MarkVerified(&after)
 	after.ModifiedAt = now
-	return after, tx.UpdateAccount(ctx, before, after)
+	return after, tx.UpdateAccount(ctx, found.Account, after)
 }
 
 // MarkVerified marks the email of an account as verified, which enables an account with the status

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward/pkg/locale"
@@ -23,14 +24,20 @@ var (
 	//go:embed texts
 	files embed.FS
 
-	document = template.Must(template.New("page").Funcs(template.FuncMap{"text": text}).Parse(html))
+	document = template.Must(template.New("page").Funcs(template.FuncMap{"text": text, "direction": screens.Direction}).Parse(html))
 	style    = screens.Style()
 	texts    = readTexts()
 )
 
-// Policy is the Content-Security-Policy (CSP) of the pages. It allows their style and forms to their
-// own origin, and nothing else.
-var Policy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(style) +
+// reveal is the script of a form with passwords: it gives each a button that shows what is typed. The form
+// works without it.
+//
+//go:embed reveal.js
+var reveal string
+
+// Policy is the Content-Security-Policy (CSP) of the pages. It allows their style, the script reveal and forms to
+// their own origin, and nothing else.
+var Policy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(style) + "; script-src " + screens.CSPHash(reveal) +
 	"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // readTexts reads the texts of this package, by language: those that the package screens lacks.
@@ -69,7 +76,7 @@ func text(language, key string) string { return Text(language, key) }
 // Page is the content of a page.
 type Page struct {
 	Language string
-	Product  string // the name of the application, the directory or the deployment
+	Product  string // the name of the application, the tenant or the deployment
 	Title    string
 	Text     string
 	Detail   string    // smaller, for the developer of an application
@@ -77,11 +84,15 @@ type Page struct {
 	Missing  []string  // what an entry lacks, below Problem
 	Form     *Form     // nil: the user has nothing to do
 	Download *Download // nil: nothing to save
-	Link     *Link     // nil: the page leads nowhere
+	Samples  []Sample  // what the user can copy
+	Link     *Link     // the way on from the page; nil: none
 }
 
-// Link is a button that leads to another page.
-type Link struct{ URL, Text string }
+// Link is a link that looks like a button.
+type Link struct{ Text, URL string }
+
+// Sample is a text for a terminal, with its heading.
+type Sample struct{ Title, Text string }
 
 // Form is the form of a page.
 type Form struct {
@@ -107,12 +118,19 @@ func (d Download) URL() template.URL {
 	return template.URL("data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(d.Content))) //nolint:gosec // Base64
 }
 
+// hasPassword reports whether the form of the page asks for a password.
+func (p Page) hasPassword() bool {
+	return p.Form != nil && slices.ContainsFunc(p.Form.Fields, func(f Field) bool { return f.Type == "password" })
+}
+
 // Render returns the HTML of a page.
 func Render(p Page) ([]byte, error) {
 	var out bytes.Buffer
 	err := document.Execute(&out, struct {
 		Page
-		Style template.CSS
-	}{p, template.CSS(style)}) //nolint:gosec // an embedded file
+		Style       template.CSS
+		Reveal      template.JS
+		HasPassword bool
+	}{p, template.CSS(style), template.JS(reveal), p.hasPassword()}) //nolint:gosec // embedded files
 	return out.Bytes(), err
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -22,9 +23,70 @@ import (
 // can do about it: next is the key of that text.
 func (h *handlers) renderExpiredLink(c *fiber.Ctx, next string) error {
 	t := translatorOf(c)
-	return h.renderPage(c, http.StatusNotFound, pages.Page{
-		Title: t("deadLinkTitle"), Text: t("deadLinkText") + " " + t(next, "link", t("forgotLink")),
+	p := pages.Page{Title: t("deadLinkTitle"), Text: t("deadLinkText") + " " + t(next, "link", t("forgotLink"))}
+	if next == "anotherLink" && h.svc.SignUpEnabled() {
+		p.Link = &pages.Link{Text: t("signUp"), URL: "/register"}
+	}
+	return h.renderPage(c, http.StatusNotFound, p)
+}
+
+// mailedLinks are the workflows whose links end, with the key of the text for a link of which nothing is known.
+var mailedLinks = map[directoryapi.Workflow]string{
+	directoryapi.Verification: "anotherVerification", directoryapi.Reset: "anotherReset",
+}
+
+// renderEndedLink answers the error of a link. Of a link that has worked once it shows what helps: another mail,
+// or the way to the application. It tells nothing of the account but that its email is verified, which whoever
+// has the link of the mail knows.
+func (h *handlers) renderEndedLink(c *fiber.Ctx, workflow directoryapi.Workflow, token secure.Secret, err error) error {
+	if !errors.Is(err, apierr.NotFound) {
+		return h.renderLinkError(c, err, mailedLinks[workflow])
+	}
+	link, err := h.svc.EndedLink(c.UserContext(), workflow, token)
+	if err != nil {
+		return h.renderLinkError(c, err, mailedLinks[workflow])
+	}
+	t := translatorOf(c)
+	p := pages.Page{Product: link.Site.Name, Title: t("deadLinkTitle"), Link: homeLink(t, link.Site)}
+	isSent := link.Rules.VerificationEmail
+	if workflow == directoryapi.Reset {
+		isSent = link.Rules.ResetEmail
+	}
+	switch {
+	case workflow == directoryapi.Verification && link.Account.EmailVerificationStatus == directoryapi.Verified:
+		p.Text = t("usedVerification")
+	case isSent && !link.Account.ID.IsZero():
+		p.Text = t("deadLinkText") + " " + t("askAnother")
+		p.Form = &pages.Form{Button: t("sendMail"), Hidden: map[string]string{"sptoken": token.Reveal(), "send": "again"}}
+	default:
+		p.Text = t("deadLinkText") + " " + t(mailedLinks[workflow], "link", t("forgotLink"))
+	}
+	return h.renderPage(c, http.StatusNotFound, p)
+}
+
+// sendMailAgain answers the button of renderEndedLink.
+func (h *handlers) sendMailAgain(c *fiber.Ctx, workflow directoryapi.Workflow, token secure.Secret) error {
+	t := translatorOf(c)
+	link, err := h.svc.SendMailAgain(c.UserContext(), workflow, token)
+	switch {
+	case errors.Is(err, apierr.TooMany):
+		return h.renderPage(c, http.StatusOK, pages.Page{
+			Product: link.Site.Name, Title: t("signUpSent"), Text: t("mailLimit"), Link: homeLink(t, link.Site),
+		})
+	case err != nil:
+		return h.renderEndedLink(c, workflow, token, err)
+	}
+	return h.renderPage(c, http.StatusAccepted, pages.Page{
+		Product: link.Site.Name, Title: t("signUpSent"), Text: t("anotherMailSent"), Link: homeLink(t, link.Site),
 	})
+}
+
+// homeLink leads to an application, where its address is known.
+func homeLink(t translator, site idsite.Origin) *pages.Link {
+	if site.Home == "" {
+		return nil
+	}
+	return &pages.Link{Text: t("toApplication", "name", site.Name), URL: site.Home}
 }
 
 // showVerification shows the page of an email verification link, with a button. It does not consume
@@ -33,11 +95,11 @@ func (h *handlers) showVerification(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
 	link, err := h.svc.VerificationLink(c.UserContext(), token)
 	if err != nil {
-		return h.renderLinkError(c, err, "anotherVerification")
+		return h.renderEndedLink(c, directoryapi.Verification, token, err)
 	}
 	t := translatorOf(c)
 	return h.renderPage(c, http.StatusOK, pages.Page{
-		Product: link.Name, Title: t("confirmTitle"), Text: t("confirmText"),
+		Product: link.Site.Name, Title: t("confirmTitle"), Text: t("confirmText"),
 		Form: &pages.Form{Button: t("confirm"), Hidden: map[string]string{"sptoken": token.Reveal()}},
 	})
 }
@@ -49,16 +111,22 @@ func (h *handlers) submitVerification(c *fiber.Ctx) error {
 		return h.renderError(c, err)
 	}
 	token := secure.Secret(form.Get("sptoken"))
+	if form.Get("send") != "" {
+		return h.sendMailAgain(c, directoryapi.Verification, token)
+	}
 	link, err := h.svc.VerificationLink(c.UserContext(), token)
 	if err == nil {
 		link.Account, err = h.svc.VerifyEmail(c.UserContext(), token)
 	}
 	if err != nil {
-		return h.renderLinkError(c, err, "anotherVerification")
+		return h.renderEndedLink(c, directoryapi.Verification, token, err)
 	}
-	t := translatorOf(c)
+	t, text := translatorOf(c), "verifiedText"
+	if link.Account.Status != directoryapi.Enabled {
+		text = "verifiedDisabled"
+	}
 	return h.renderPage(c, http.StatusOK, pages.Page{
-		Product: link.Name, Title: t("verifiedTitle"), Text: t("verifiedText", "email", link.Account.Email),
+		Product: link.Site.Name, Title: t("verifiedTitle"), Text: t(text, "email", link.Account.Email), Link: homeLink(t, link.Site),
 	})
 }
 
@@ -67,7 +135,7 @@ func (h *handlers) showPasswordReset(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
 	link, err := h.svc.ResetLink(c.UserContext(), token)
 	if err != nil {
-		return h.renderLinkError(c, err, "anotherReset")
+		return h.renderEndedLink(c, directoryapi.Reset, token, err)
 	}
 	return h.renderPasswordForm(c, http.StatusOK, token, link, "", nil)
 }
@@ -78,7 +146,7 @@ func (h *handlers) renderPasswordForm(c *fiber.Ctx, status int, token secure.Sec
 	missing []string) error {
 	t := translatorOf(c)
 	return h.renderPage(c, status, pages.Page{
-		Product: link.Name, Title: t("resetTitle"), Text: t("resetText", "email", link.Account.Email), Problem: problem, Missing: missing,
+		Product: link.Site.Name, Title: t("resetTitle"), Text: t("resetText", "email", link.Account.Email), Problem: problem, Missing: missing,
 		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: link.Account.Username,
 			Fields: []pages.Field{
 				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password", Rules: passwordRules(t, link.Rules, nil)},
@@ -96,18 +164,24 @@ func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
 	}
 	t := translatorOf(c)
 	token, password := secure.Secret(form.Get("sptoken")), form.Get("password")
+	if form.Get("send") != "" {
+		return h.sendMailAgain(c, directoryapi.Reset, token)
+	}
 	link, err := h.svc.ResetLink(c.UserContext(), token)
 	if err != nil {
-		return h.renderLinkError(c, err, "anotherReset")
+		return h.renderEndedLink(c, directoryapi.Reset, token, err)
 	}
 	missing := passwordRules(t, link.Rules, &password)
 	if password != form.Get("again") {
 		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("differ"), missing)
 	}
-	err = h.svc.ResetPassword(c.UserContext(), token, field.Some(password))
+	account, err := h.svc.ResetPassword(c.UserContext(), token, field.Some(password))
 	switch refusal := apierr.From(err); {
 	case err == nil:
-		return h.renderPage(c, http.StatusOK, pages.Page{Product: link.Name, Title: t("passwordSetTitle"), Text: t("canSignIn")})
+		text := map[string]string{directoryapi.Enabled: "canSignIn", directoryapi.Unverified: "resetUnconfirmed"}[account.Status]
+		return h.renderPage(c, http.StatusOK, pages.Page{
+			Product: link.Site.Name, Title: t("passwordSetTitle"), Text: t(cmp.Or(text, "resetDisabled")), Link: homeLink(t, link.Site),
+		})
 	case errors.Is(err, apierr.Required):
 		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("enterPassword"), missing)
 	case errors.Is(err, apierr.PasswordReused):
@@ -117,7 +191,7 @@ func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
 	case refusal.Status == http.StatusBadRequest:
 		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, refusalText(c, err, "checkEntries"), nil)
 	}
-	return h.renderLinkError(c, err, "anotherReset")
+	return h.renderEndedLink(c, directoryapi.Reset, token, err)
 }
 
 // passwordRules returns the password policy of a directory in words: all rules, or those that a

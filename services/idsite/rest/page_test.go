@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -67,6 +68,10 @@ func (c client) mail(t *testing.T, path, email, application string) (token secur
 	tenant := id.New(time.Now())
 	shop, user := c.peers.Shop(tenant, email)
 	directories := c.peers.Directories
+	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) {
+		a.Name, a.AuthorizedCallbackURIs = cmp.Or(application, "The only shop"), []string{"https://shop.example.test/callback"}
+	})
+	directories.EnableVerification(t, id.Ref{Tenant: tenant, ID: user.DirectoryID})
 	if path == "/emailVerificationTokens" {
 		token = secure.Token(22)
 		directories.Change(t, id.Ref{Tenant: tenant, ID: user.ID}, func(a *directoryapi.Account) { a.VerificationToken = token })
@@ -75,9 +80,8 @@ func (c client) mail(t *testing.T, path, email, application string) (token secur
 			return err != nil
 		}
 	}
-	rules := directoryapi.RegistrationRules{MinLength: 8, MaxLength: 100, MinLowerCase: 2, MinNumeric: 1}
+	rules := directoryapi.RegistrationRules{MinLength: 8, MaxLength: 100, MinLowerCase: 2, MinNumeric: 1, ResetEmail: true}
 	directories.SetRules(id.Ref{Tenant: tenant, ID: user.DirectoryID}, rules)
-	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) { a.Name = application })
 	if application == "" {
 		shop = id.ID{}
 	}
@@ -138,7 +142,7 @@ func TestAVerificationLinkIsConsumedByItsButtonAlone(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "GET"} {
 		answer, body := c.visit(t, method, path, nil)
 		if answer.StatusCode != 200 || spent() || (method == "GET" && !strings.Contains(body, `value="`+token.Reveal()+`"`)) ||
-			(method == "GET" && !strings.Contains(body, ">Customers</p>")) {
+			(method == "GET" && !strings.Contains(body, ">The only shop</p>")) {
 			t.Fatalf("%s answers %d, spent is %t: %s", method, answer.StatusCode, spent(), body)
 		}
 	}
@@ -150,7 +154,7 @@ func TestAVerificationLinkIsConsumedByItsButtonAlone(t *testing.T) {
 			switch answer.StatusCode {
 			case 200:
 				good.Add(1)
-				if !strings.Contains(body, "jo&lt;b&gt;@example.test") {
+				if !strings.Contains(body, "jo&lt;b&gt;@example.test") || !strings.Contains(body, `<a class="primary" href="https://shop.example.test/">Go to The only shop</a>`) {
 					t.Errorf("the page says %s", body)
 				}
 			case 404:
@@ -163,10 +167,12 @@ func TestAVerificationLinkIsConsumedByItsButtonAlone(t *testing.T) {
 	if good.Load() != 1 {
 		t.Errorf("%d of 50 tries succeeded", good.Load())
 	}
-	for _, dead := range []string{path, "/emailVerificationTokens?sptoken=invented", "/emailVerificationTokens"} {
+	const invented = "Sign in with your password. If your address is not confirmed yet"
+	for dead, want := range map[string]string{path: "It was used already: your address is confirmed.",
+		"/emailVerificationTokens?sptoken=invented": invented, "/emailVerificationTokens": invented} {
 		answer, body := c.visit(t, "GET", dead, nil)
 		if answer.StatusCode != 404 || strings.Contains(body, "<form") || !strings.Contains(body, "<h1>This link no longer works</h1>") ||
-			!strings.Contains(body, "ask for another mail") {
+			!strings.Contains(body, want) || strings.Contains(body, ">The only shop</p>") != (dead == path) {
 			t.Errorf("%s answers %d: %s", dead, answer.StatusCode, body)
 		}
 	}
@@ -215,9 +221,57 @@ func TestAResetLinkSetsThePasswordOnce(t *testing.T) {
 	}
 	for _, method := range []string{"GET", "POST"} {
 		if answer, body := c.visit(t, method, path, form("Different3!", "Different3!")); answer.StatusCode != 404 ||
-			!strings.Contains(body, "no longer works") || !strings.Contains(body, "sign-in page and choose “Forgot your password?”.") ||
-			!strings.Contains(body, ">Doorward</p>") {
+			!strings.Contains(body, "no longer works") || !strings.Contains(body, "We can send another mail to your address.") ||
+			!strings.Contains(body, ">Shop &amp; Co</p>") || strings.Contains(body, "jo@example.test") {
 			t.Errorf("%s again: %d, %s", method, answer.StatusCode, body)
+		}
+	}
+}
+
+// The button on the page of an old link sends another mail, as often as anybody may ask for one, and says what is so.
+func TestThePageOfAnOldLinkSendsAnotherMail(t *testing.T) {
+	c := newClient(t)
+	token, _ := c.mail(t, "/passwordReset", "jo@example.test", "Shop")
+	form := url.Values{"sptoken": {token.Reveal()}, "password": {"Different1!"}, "again": {"Different1!"}}
+	if answer, body := c.visit(t, "POST", "/passwordReset", form); answer.StatusCode != 200 || !strings.Contains(body, "You can sign in with the new one now.") ||
+		!strings.Contains(body, `href="https://shop.example.test/">Go to Shop</a>`) {
+		t.Fatalf("the new password is answered %d: %s", answer.StatusCode, body)
+	}
+	again := url.Values{"sptoken": {token.Reveal()}, "send": {"again"}}
+	for i := range directoryapi.MaxAnonymousMails + 1 {
+		status, want := http.StatusAccepted, "Another mail is on its way."
+		if i == directoryapi.MaxAnonymousMails {
+			status, want = http.StatusOK, "Several mails were sent within the last hour."
+		}
+		if answer, body := c.visit(t, "POST", "/passwordReset", again); answer.StatusCode != status || !strings.Contains(body, want) {
+			t.Errorf("mail %d is answered %d: %s", i+1, answer.StatusCode, body)
+		}
+	}
+	again.Set("sptoken", "invented")
+	for _, path := range []string{"/passwordReset", "/emailVerificationTokens"} {
+		if answer, body := c.visit(t, "POST", path, again); answer.StatusCode != 404 || !strings.Contains(body, "no longer works") {
+			t.Errorf("%s with an invented token is answered %d: %s", path, answer.StatusCode, body)
+		}
+	}
+}
+
+// After a reset no page says that a user can sign in who cannot.
+func TestAResetDoesNotPromiseASignIn(t *testing.T) {
+	for status, want := range map[string]string{
+		directoryapi.Unverified: "your email address is not confirmed yet", directoryapi.Disabled: "Your account is disabled, so you cannot sign in.",
+	} {
+		c := newClient(t)
+		token, _ := c.mail(t, "/passwordReset", "jo@example.test", "Shop")
+		reset, err := c.peers.Directories.Reset(t.Context(), directoryapi.ResetToken{Token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := id.Ref{Tenant: reset.Account.TenantID, ID: reset.Account.ID}
+		c.peers.Directories.Change(t, at, func(a *directoryapi.Account) { a.Status = status })
+		form := url.Values{"sptoken": {token.Reveal()}, "password": {"Different1!"}, "again": {"Different1!"}}
+		if answer, body := c.visit(t, "POST", "/passwordReset", form); answer.StatusCode != 200 || !strings.Contains(body, want) ||
+			strings.Contains(body, "You can sign in") {
+			t.Errorf("the reset of an account that is %s is answered %d: %s", status, answer.StatusCode, body)
 		}
 	}
 }

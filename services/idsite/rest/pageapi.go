@@ -44,6 +44,7 @@ func (h *handlers) mountPageAPI(app *fiber.App) {
 	post("/applications/:id/loginAttempts", h.pageLogin)
 	post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.pageRegister)
 	post("/applications/:id/passwordResetTokens", h.pageForgotPassword)
+	post("/applications/:id/verificationEmails", h.pageSendVerification)
 	get("/applications/:id/passwordResetTokens/:token", h.pageCheckReset)
 	post("/applications/:id/passwordResetTokens/:token", h.pageResetPassword)
 	post("/accounts/emailVerificationTokens/:token", h.pageVerifyEmail)
@@ -148,6 +149,7 @@ type idSiteModelView struct {
 	Href           string         `json:"href"`
 	LogoURL        *string        `json:"logoUrl"`
 	AccentColor    *string        `json:"accentColor"`
+	HomeURL        *string        `json:"homeUrl"` // of the application
 	Providers      []providerView `json:"providers"`
 	PasswordPolicy *policyView    `json:"passwordPolicy"` // null: nobody can register
 }
@@ -188,7 +190,7 @@ func (h *handlers) pageModel(c *fiber.Ctx) error {
 		Href: m.Href, Name: m.Name, LoginAttempts: h.base.Link("applications", m.Application, "loginAttempts"),
 		Accounts:            href.Link{Href: m.Accounts},
 		PasswordResetTokens: h.base.Link("applications", m.Application, "passwordResetTokens"), Tenant: h.base.Link("tenants", m.Tenant),
-		IDSiteModel: idSiteModelView{Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, Providers: []providerView{}},
+		IDSiteModel: idSiteModelView{Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, HomeURL: m.HomeURL, Providers: []providerView{}},
 	}
 	for _, d := range m.Directories {
 		v.IDSiteModel.Providers = append(v.IDSiteModel.Providers,
@@ -347,6 +349,26 @@ func (h *handlers) pageForgotPassword(c *fiber.Ctx) error {
 	return c.JSON(struct{}{})
 }
 
+type verificationBody struct {
+	Login        field.Text                             `json:"login"`
+	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"` // not needed: the account is known
+}
+
+func (h *handlers) pageSendVerification(c *fiber.Ctx) error {
+	at, in, err := readIDAndJSON[verificationBody](c)
+	if err != nil {
+		return err
+	}
+	login, err := field.Required(in.Login, "login", 255)
+	if err != nil {
+		return err
+	}
+	if err := pageAPI(c).SendVerificationMail(c.UserContext(), at, login); err != nil {
+		return err
+	}
+	return c.JSON(struct{}{})
+}
+
 func (h *handlers) pageCheckReset(c *fiber.Ctx) error {
 	at, err := rest.ID(c, "id")
 	if err != nil {
@@ -380,7 +402,7 @@ func (h *handlers) pageVerifyEmail(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(h.base.Link("accounts", account.ID))
+	return c.JSON(fiber.Map{"href": h.base.To("accounts", account.ID), "status": account.Status})
 }
 
 type factorView struct {

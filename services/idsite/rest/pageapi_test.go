@@ -101,6 +101,66 @@ func TestAPageDoesNotLearnWhetherAnAccountExists(t *testing.T) {
 	}
 }
 
+// After the right password, and not before, the page learns that the address is not verified, and which it is; it
+// may have the mail sent again for this account, and for no other.
+func TestAPageSendsTheVerificationMailAgainAfterTheRightPassword(t *testing.T) {
+	p := newPage(t)
+	shop := id.Ref{Tenant: p.tenant, ID: p.application}
+	jo, err := p.peers.Applications.LoginAccount(t.Context(), applicationapi.LoginName{
+		LoginTarget: applicationapi.LoginTarget{Tenant: shop.Tenant, Application: shop.ID}, Login: "jo@example.test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.peers.Directories.EnableVerification(t, id.Ref{Tenant: p.tenant, ID: jo.DirectoryID})
+	at := id.Ref{Tenant: p.tenant, ID: jo.ID}
+	p.peers.Directories.Change(t, at, func(a *directoryapi.Account) { a.Status, a.Username = directoryapi.Unverified, "jojo" })
+	again := func(login string) (int, string) {
+		answer, body := p.call(t, http.MethodPost, "/applications/"+shop.ID.String()+"/verificationEmails", `{"login":"`+login+`"}`)
+		return answer.StatusCode, body
+	}
+	shown := func() string {
+		body, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.Split(p.token, ".")[1], "="))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	if answer, body := p.logIn(t, "jojo", "Wrong0000!"); answer.StatusCode != 400 || !strings.Contains(body, `"code":7100`) || strings.Contains(shown(), "jo@") {
+		t.Errorf("a wrong password is answered %d %s, with the token %s", answer.StatusCode, body, shown())
+	}
+	if status, body := again("jo@example.test"); status != 403 {
+		t.Errorf("a mail before the right password is answered %d %s", status, body)
+	}
+	if answer, body := p.logIn(t, "jojo", string(idsitetest.Password)); answer.StatusCode != 400 || !strings.Contains(body, `"code":7102`) ||
+		!strings.Contains(shown(), `"unverified_email":"jo@example.test"`) {
+		t.Errorf("the right password is answered %d %s, with the token %s", answer.StatusCode, body, shown())
+	}
+	if status, body := again("al@example.test"); status != 403 {
+		t.Errorf("a mail to another account is answered %d %s", status, body)
+	}
+	for i, login := range []string{"JO@example.test", "jojo"} {
+		if status, body := again(login); status != 200 || body != "{}" {
+			t.Errorf("mail %d is answered %d %s", i+1, status, body)
+		}
+	}
+	for range directoryapi.MaxAnonymousMails {
+		_, _ = again("jojo")
+	}
+	if status, body := again("jojo"); status != 429 {
+		t.Errorf("a mail beyond the limit is answered %d %s", status, body)
+	}
+	p.peers.Directories.Change(t, at, func(a *directoryapi.Account) {
+		a.Status, a.EmailVerificationStatus = directoryapi.Enabled, directoryapi.Verified
+	})
+	if status, body := again("jojo"); status != 404 {
+		t.Errorf("a mail to an address that is verified is answered %d %s", status, body)
+	}
+	if answer, body := p.logIn(t, "jojo", string(idsitetest.Password)); answer.StatusCode != 204 {
+		t.Errorf("the login is answered %d %s", answer.StatusCode, body)
+	}
+}
+
 // Some pages send null for a body that they do not have.
 func TestABodyOfAPageMayBeNull(t *testing.T) {
 	p := newPage(t)

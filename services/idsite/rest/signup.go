@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/pages"
 )
@@ -137,7 +138,14 @@ func (h *handlers) completeSignUp(c *fiber.Ctx, token secure.Secret) error {
 	t := translatorOf(c)
 	return h.renderPage(c, http.StatusOK, pages.Page{
 		Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key),
+		Samples: []pages.Sample{{Title: t("readyBase"), Text: h.base.String()}, {Title: t("readyFirst"), Text: firstCall(h.base, key)}},
+		Link:    &pages.Link{Text: t("readyDocs"), URL: h.base.Host() + "/docs"},
 	})
+}
+
+// firstCall is a command that calls the management API with a new key: it shows the tenant.
+func firstCall(base href.Base, key oauthapi.EnsureKey) string {
+	return "curl --location --user '" + key.ID + ":" + key.Secret.Reveal() + "' \\\n  " + base.String() + "/tenants/current"
 }
 
 // keyFile is an API key as the properties file that client libraries read.

@@ -77,10 +77,10 @@ func (h *handlers) renderLoginError(c *fiber.Ctx, err error) error {
 	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) || !acceptsPage(c) {
 		return err
 	}
-	t := translatorOf(c)
+	t, origin := translatorOf(c), idsite.OriginOf(err)
 	return h.renderPage(c, refusal.Status, pages.Page{
-		Product: idsite.ApplicationNameOf(err), Title: t("requestTitle"), Text: t("requestText"),
-		Detail: t("requestReason", "reason", refusal.Reason),
+		Product: origin.Name, Title: t("requestTitle"), Text: t("requestText"),
+		Detail: t("requestReason", "reason", refusal.Reason), Link: homeLink(t, origin),
 	})
 }
 

@@ -84,7 +84,7 @@ func New(api string) (*Screens, error) {
 	for _, lang := range locale.Languages {
 		var out bytes.Buffer
 		if err := document.Execute(&out, map[string]any{
-			"API": api, "Language": lang, "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
+			"API": api, "Language": lang, "Direction": Direction(lang), "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
 			"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"), "Texts": texts[lang], "Modules": modules,
 		}); err != nil {
 			return nil, err
@@ -131,6 +131,14 @@ var texts = func() map[string]map[string]string {
 	}
 	return out
 }()
+
+// Direction returns the direction in which a language is written, as the attribute dir of HTML has it.
+func Direction(lang string) string {
+	if locale.IsRightToLeft(lang) {
+		return "rtl"
+	}
+	return "ltr"
+}
 
 // Text returns the text of a key in a language, or "".
 func Text(lang, key string) string { return texts[lang][key] }

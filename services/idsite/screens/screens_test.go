@@ -203,7 +203,7 @@ func TestAFileIsServedUnderItsVersionAlone(t *testing.T) {
 func TestTheLanguageFollowsTheBrowser(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]string{
-		"": "en", "de": "de", "de-AT,en;q=0.5": "de", "en;q=0.3, fr;q=0.9": "fr", "pt-BR": "en", "pt, ja;q=0.1": "ja", "es-419": "es", "*": "en", ";;;": "en",
+		"": "en", "de": "de", "de-AT,en;q=0.5": "de", "en;q=0.3, fr;q=0.9": "fr", "pt-BR": "pt", "uk, ja;q=0.1": "ja", "es-419": "es", "*": "en", ";;;": "en",
 		"JA-jp": "ja", "xx-invalid-tag-that-is-long, de": "en", "de;q=0": "en",
 		strings.Repeat("de,", 10_000): "en",
 	} {

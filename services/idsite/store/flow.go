@@ -32,6 +32,7 @@ type Flow struct {
 	Browser          []byte   // SHA-256 of the cookie of the browser that has begun the login
 	AccountID        id.ID    // the account that has passed the first step; zero: none yet
 	OrganizationID   id.ID    // the organization that the login named
+	UnverifiedID     id.ID    // the account with the status UNVERIFIED whose right password was entered last; zero: none
 	IsNew            bool     // the login has registered the account
 	// PasswordModifiedAt is that of the account when it passed the first step. A new
 	// password ends the login.
@@ -49,18 +50,18 @@ type Flow struct {
 
 const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
 	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at,
-	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up`
+	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up, unverified_id`
 
 // InsertFlow adds a flow, with the commit. It returns apierr.Exists where the request has begun a
 // flow already (replay).
 func (tx *Tx) InsertFlow(_ context.Context, f Flow) error {
 	tx.Queue(`INSERT INTO login_flows (`+flowColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
-			$28)`,
+			$28, $29)`,
 		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
 		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.SAMLRequest, f.SAMLSession,
 		f.CreatedAt, f.ExpiresAt, f.StateJSON, f.PasswordModifiedAt, f.FactorType, f.OrganizationID, f.UseSubdomain,
-		f.SteppedUp)
+		f.SteppedUp, f.UnverifiedID)
 	return nil
 }
 
@@ -106,6 +107,14 @@ func (tx *Tx) RecordStepUp(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET stepped_up = true WHERE tenant_id = $1 AND id = $2 AND account_id = $3
 		AND password_modified_at IS NOT DISTINCT FROM $4 AND finished_at IS NULL AND expires_at > $5`,
 		f.TenantID, f.ID, f.AccountID, f.PasswordModifiedAt, now)
+	return nil
+}
+
+// RecordUnverified records, with the commit, the account to which the pages of a flow may have the verification
+// mail sent again. It returns apierr.NotFound for a flow that has finished or expired.
+func (tx *Tx) RecordUnverified(_ context.Context, f Flow, now time.Time) error {
+	tx.QueueChange(`UPDATE login_flows SET unverified_id = $3
+		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $4`, f.TenantID, f.ID, f.UnverifiedID, now)
 	return nil
 }
 

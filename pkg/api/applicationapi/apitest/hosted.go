@@ -76,6 +76,12 @@ func hostedLogins(t *testing.T, s Subject) {
 		refuse(s.API.RequestVerification(t.Context(), name("nobody@example.test")))(t, apierr.NoSuchResource)
 		refuse(s.API.RequestVerification(t.Context(), name("new@example.test")))(t, apierr.VerificationDisabled)
 	})
+	t.Run("the account of a login name is one of the application", func(t *testing.T) {
+		login := applicationapi.LoginName{LoginTarget: where, Login: "NEW@example.test"}
+		equal(t, "the account", must(s.API.LoginAccount(t.Context(), login))(t).Email, "new@example.test")
+		login.Login = "nobody@example.test"
+		refuse(s.API.LoginAccount(t.Context(), login))(t, apierr.NotFound)
+	})
 	t.Run("a browser is anonymous", func(t *testing.T) {
 		for range directoryapi.MaxAnonymousMails + 3 {
 			must(s.API.RequestReset(t.Context(), applicationapi.LoginName{LoginTarget: where, Login: "new@example.test"}))(t)

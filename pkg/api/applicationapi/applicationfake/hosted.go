@@ -96,9 +96,28 @@ func (s *Service) RequestVerification(ctx context.Context, in applicationapi.Log
 		if err != nil {
 			return directoryapi.Empty{}, err
 		}
-		return s.directories.RequestVerification(ctx, directoryapi.RequestVerification{
+		_, err = s.directories.RequestVerification(ctx, directoryapi.RequestVerification{
 			Tenant: in.Tenant, Application: in.Application, Stores: where.stores, Login: in.Login, Anonymous: true,
 		})
+		return directoryapi.Empty{}, err
+	})
+}
+
+// LoginAccount returns the account of a login name.
+func (s *Service) LoginAccount(ctx context.Context, in applicationapi.LoginName) (directoryapi.Account, error) {
+	return call(s, "LoginAccount", func() (directoryapi.Account, error) {
+		_, where, err := s.findStores(ctx, in.LoginTarget)
+		if err != nil {
+			return directoryapi.Account{}, err
+		}
+		explained, err := s.directories.ExplainLogin(ctx, directoryapi.ExplainLogin{Tenant: in.Tenant, Stores: where.stores, Login: in.Login})
+		if err == nil && explained.Found == nil {
+			err = apierr.NotFound
+		}
+		if err != nil {
+			return directoryapi.Account{}, err
+		}
+		return explained.Found.Account, nil
 	})
 }
 

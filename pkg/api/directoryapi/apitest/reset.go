@@ -149,6 +149,19 @@ func resets(t *testing.T, s Subject) {
 			wantEqual(t, "whether "+email+" is verified", read.EmailVerificationStatus == directoryapi.Verified, anonymous)
 		}
 	})
+	t.Run("a used link leads to its account", func(t *testing.T) {
+		application, ended := NewID(), n.account(t, first, "ended@example.test")
+		made := must(s.API.RequestReset(t.Context(), directoryapi.RequestReset{
+			Tenant: n.id, Application: application, Stores: stores(first), Login: ended.Email,
+		}))(t)
+		must(s.API.ResetPassword(t.Context(), n.spend(made.Token, "Different1!")))(t)
+		link := must(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Reset, Token: made.Token}))(t)
+		wantEqual(t, "the tenant", link.Tenant, n.id)
+		wantEqual(t, "the account", link.Account.ID, ended.ID)
+		wantEqual(t, "the application", link.Application, application)
+		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Reset, Token: "x"}))(t, apierr.NotFound)
+		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: made.Token}))(t, apierr.NotFound)
+	})
 	t.Run("the status stays", func(t *testing.T) {
 		idle := n.account(t, first, "idle@example.test", status("DISABLED"))
 		spent := must(s.API.ResetPassword(t.Context(), n.spend(n.reset(t, idle.Email, first), "Different1!")))(t)
@@ -191,8 +204,8 @@ func verifications(t *testing.T, s Subject) {
 			return err
 		}
 		for range 2 {
-			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Token: token}))(t).ID, jo.ID)
-			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Tenant: n.id, Token: token}))(t).ID, jo.ID)
+			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Token: token}))(t).Account.ID, jo.ID)
+			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Tenant: n.id, Token: token}))(t).Account.ID, jo.ID)
 		}
 		defer func() {
 			for _, in := range []directoryapi.VerifyEmail{{Token: token}, {Tenant: other.id, Token: token}, {Token: token + "x"}, {}} {
@@ -214,6 +227,28 @@ func verifications(t *testing.T, s Subject) {
 			}
 			return err
 		})
+	})
+	t.Run("a used link leads to its account", func(t *testing.T) {
+		application := NewID()
+		ended := n.account(t, asking, "ended@example.test", func(in *directoryapi.CreateAccount) { in.Application = application })
+		token := directoryapi.VerifyEmail{Token: ended.VerificationToken}
+		wantEqual(t, "the application", must(s.API.Verification(t.Context(), token))(t).Application, application)
+		must(s.API.VerifyEmail(t.Context(), token))(t)
+		link := must(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: token.Token}))(t)
+		wantEqual(t, "the tenant", link.Tenant, n.id)
+		wantEqual(t, "the account", link.Account.ID, ended.ID)
+		wantEqual(t, "the application", link.Application, application)
+		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: "x"}))(t, apierr.NotFound)
+		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification}))(t, apierr.NotFound)
+	})
+	t.Run("the answer says whether a mail is sent", func(t *testing.T) {
+		in := ask(n.account(t, asking, "al@example.test").Email, asking)
+		in.Anonymous = true
+		for i := range directoryapi.MaxAnonymousMails + 3 {
+			wantEqual(t, "whether a mail is sent", must(s.API.RequestVerification(t.Context(), in))(t).Sent, i < directoryapi.MaxAnonymousMails)
+		}
+		in.Anonymous = false
+		wantEqual(t, "whether the tenant sends one", must(s.API.RequestVerification(t.Context(), in))(t).Sent, true)
 	})
 	t.Run("an unknown login", func(t *testing.T) {
 		wantError(s.API.RequestVerification(t.Context(), ask("nobody@example.test", open, asking)))(t, apierr.NoSuchResource)

@@ -49,7 +49,7 @@ func (d *Service) CreateAccount(_ context.Context, in directoryapi.CreateAccount
 			return a.Account, err
 		}
 		if in.Workflow && d.verifying[at] && a.Status == directoryapi.Enabled {
-			a.Status, a.VerificationToken = directoryapi.Unverified, secure.Token(22)
+			a.Status, a.VerificationToken, a.verificationApplication = directoryapi.Unverified, secure.Token(22), in.Application
 		}
 		if !in.Group.IsZero() {
 			g, err := d.group(directoryapi.Ref{Tenant: in.Tenant, ID: in.Group})

@@ -34,6 +34,7 @@ type Service struct {
 	verifying   map[directoryapi.Ref]bool // directories with email verification enabled
 	accounts    []*account                // in the order of their creation
 	resets      map[secure.Secret]reset   // pending resets by their tokens
+	endedResets map[secure.Secret]reset   // those that were used
 	mails       map[mailed]int            // number of mails that anonymous callers requested
 	sent        map[directoryapi.Ref]int  // number of verification mails that were requested and sent, by account
 	rules       map[directoryapi.Ref]directoryapi.RegistrationRules
@@ -48,6 +49,10 @@ type account struct {
 	groups     []id.ID       // that it is a member of
 	externalID string        // of the user at the provider of the directory
 	data       json.RawMessage
+	// verificationApplication is the application through which the verification mail was caused, and
+	// endedVerification the token that was used.
+	verificationApplication id.ID
+	endedVerification       secure.Secret
 }
 
 var _ directoryapi.Contract = (*Service)(nil)
@@ -57,7 +62,8 @@ func New(now func() time.Time) *Service {
 	return &Service{
 		now: now, Changes: changefeed.NewLog(),
 		tenants: map[id.ID]directoryapi.Tenant{}, directories: map[directoryapi.Ref]directoryapi.Directory{},
-		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{}, mails: map[mailed]int{}, sent: map[directoryapi.Ref]int{},
+		verifying: map[directoryapi.Ref]bool{}, resets: map[secure.Secret]reset{}, endedResets: map[secure.Secret]reset{},
+		mails: map[mailed]int{}, sent: map[directoryapi.Ref]int{},
 		rules: map[directoryapi.Ref]directoryapi.RegistrationRules{}, signUps: map[secure.Secret]signUp{},
 	}
 }

@@ -33,21 +33,22 @@ func (d *Service) VerificationMails(account directoryapi.Ref) int {
 }
 
 // RequestVerification makes a token for an account, unless it has one.
-func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.Empty, error) {
-	return call(d, "RequestVerification", func() (directoryapi.Empty, error) {
+func (d *Service) RequestVerification(_ context.Context, in directoryapi.RequestVerification) (directoryapi.RequestedMail, error) {
+	return call(d, "RequestVerification", func() (out directoryapi.RequestedMail, err error) {
 		a, _ := d.findLogin(in.Tenant, in.Stores, in.Login)
 		switch {
 		case a == nil:
-			return directoryapi.Empty{}, apierr.NoSuchResource
+			return out, apierr.NoSuchResource
 		case !d.verifying[directoryapi.Ref{Tenant: in.Tenant, ID: a.DirectoryID}]:
-			return directoryapi.Empty{}, apierr.VerificationDisabled
+			return out, apierr.VerificationDisabled
 		case a.EmailVerificationStatus != directoryapi.Verified && (!in.Anonymous || d.allowMail(a, directoryapi.Verification)):
 			d.sent[directoryapi.Ref{Tenant: in.Tenant, ID: a.ID}]++
 			if a.VerificationToken == "" {
 				a.VerificationToken = secure.Token(22)
 			}
+			a.verificationApplication, out.Sent = in.Application, true
 		}
-		return directoryapi.Empty{}, nil
+		return out, nil
 	})
 }
 
@@ -56,10 +57,7 @@ func (d *Service) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (d
 	return call(d, "VerifyEmail", func() (directoryapi.Account, error) {
 		for _, a := range d.accounts {
 			if in.Token != "" && a.VerificationToken == in.Token && (in.Tenant.IsZero() || a.TenantID == in.Tenant) {
-				a.VerificationToken, a.EmailVerificationStatus = "", directoryapi.Verified
-				if a.Status == directoryapi.Unverified {
-					a.Status = directoryapi.Enabled
-				}
+				a.setVerified()
 				return a.Account, nil
 			}
 		}
@@ -67,15 +65,41 @@ func (d *Service) VerifyEmail(_ context.Context, in directoryapi.VerifyEmail) (d
 	})
 }
 
-// Verification returns the account of a token.
-func (d *Service) Verification(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.Account, error) {
-	return call(d, "Verification", func() (directoryapi.Account, error) {
+// setVerified marks the email as verified and ends the token.
+func (a *account) setVerified() {
+	a.endedVerification, a.VerificationToken, a.EmailVerificationStatus = a.VerificationToken, "", directoryapi.Verified
+	if a.Status == directoryapi.Unverified {
+		a.Status = directoryapi.Enabled
+	}
+}
+
+// EndedLink returns what is known of a link that was used.
+func (d *Service) EndedLink(_ context.Context, in directoryapi.EndedLink) (directoryapi.MailedLink, error) {
+	return call(d, "EndedLink", func() (directoryapi.MailedLink, error) {
+		if at, ok := d.endedResets[in.Token]; ok && in.Workflow == directoryapi.Reset {
+			if a := d.findAccount(at.account.Tenant, at.account.ID); a != nil {
+				return directoryapi.MailedLink{Tenant: a.TenantID, Account: a.Account, Application: at.application}, nil
+			}
+			return directoryapi.MailedLink{Tenant: at.account.Tenant}, nil
+		}
 		for _, a := range d.accounts {
-			if in.Token != "" && a.VerificationToken == in.Token && (in.Tenant.IsZero() || a.TenantID == in.Tenant) {
-				return a.Account, nil
+			if in.Workflow == directoryapi.Verification && in.Token != "" && a.endedVerification == in.Token {
+				return directoryapi.MailedLink{Tenant: a.TenantID, Account: a.Account, Application: a.verificationApplication}, nil
 			}
 		}
-		return directoryapi.Account{}, apierr.NotFound
+		return directoryapi.MailedLink{}, apierr.NotFound
+	})
+}
+
+// Verification returns the account of a token.
+func (d *Service) Verification(_ context.Context, in directoryapi.VerifyEmail) (directoryapi.MailedLink, error) {
+	return call(d, "Verification", func() (directoryapi.MailedLink, error) {
+		for _, a := range d.accounts {
+			if in.Token != "" && a.VerificationToken == in.Token && (in.Tenant.IsZero() || a.TenantID == in.Tenant) {
+				return directoryapi.MailedLink{Tenant: a.TenantID, Account: a.Account, Application: a.verificationApplication}, nil
+			}
+		}
+		return directoryapi.MailedLink{}, apierr.NotFound
 	})
 }
 
@@ -92,7 +116,8 @@ func (d *Service) RemindOfAccount(ctx context.Context, in directoryapi.RequestRe
 		return directoryapi.Empty{}, err
 	}
 	if a.Status == directoryapi.Unverified {
-		return d.RequestVerification(ctx, directoryapi.RequestVerification(in))
+		_, err := d.RequestVerification(ctx, directoryapi.RequestVerification(in))
+		return directoryapi.Empty{}, err
 	}
 	_, err = d.RequestReset(ctx, in)
 	return directoryapi.Empty{}, err
@@ -165,6 +190,7 @@ func (d *Service) ResetPassword(_ context.Context, in directoryapi.ResetPassword
 		d.Changes.Append(directoryapi.Ref{Tenant: a.TenantID, ID: a.ID})
 		for other, at := range d.resets {
 			if at.account.ID == a.ID {
+				d.endedResets[other] = at
 				delete(d.resets, other)
 			}
 		}

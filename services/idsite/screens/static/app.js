@@ -3,7 +3,7 @@
 // through session.js.
 import { h, t } from './form.js';
 import { api, application as load, begin, begun, claims, consumeTokenFromURL } from './session.js';
-import { forgot, login, register, reset, unverified, verify } from './screens/password.js';
+import { disabled, forgot, login, register, reset, unconfirmed, unverified, verify } from './screens/password.js';
 import { afterPassword, mfaSetup, mfaVerify } from './screens/mfa.js';
 
 const routes = [
@@ -12,6 +12,8 @@ const routes = [
   [/^\/reset$/, reset],
   [/^\/verify$/, verify],
   [/^\/unverified$/, unverified],
+  [/^\/unconfirmed$/, unconfirmed],
+  [/^\/disabled$/, disabled],
   [/^\/mfa\/setup(?:\/([\w-]+))?$/, mfaSetup],
   [/^\/mfa\/verify(?:\/([\w-]+)(?:\/[^/]+)?)?$/, mfaVerify],
 ];
@@ -53,6 +55,7 @@ function go(path) {
 function render(application, content) {
   const { logoUrl, accentColor } = application.idSiteModel;
   if (accentColor) accent(accentColor);
+  rememberHome(application);
   const logo = logoUrl ? h('img', { class: 'logo', src: logoUrl, alt: application.name, referrerpolicy: 'no-referrer' }) : brand(application.name);
   main.replaceChildren(h('header', {}, logo), ...content);
   main.removeAttribute('aria-busy');
@@ -80,15 +83,39 @@ function accent(colour) {
   document.documentElement.style.setProperty('--on-accent', luminance > 0.179 ? '#000000' : '#ffffff');
 }
 
+// The home of the last application of this browser: the way out of a page that knows no login any more.
+const homeKey = 'home';
+
+// rememberHome stores where the application is: its homeUrl, else the origin of the callback.
+function rememberHome(application) {
+  const own = application.idSiteModel.homeUrl;
+  const callback = /^https?:\/\/[^/?#]+/.exec(claims().cb_uri ?? '')?.[0];
+  if (!own && !callback) return;
+  try {
+    localStorage.setItem(homeKey, JSON.stringify({ name: application.name, url: own ?? `${callback}/`, own: Boolean(own) }));
+  } catch { /* the browser stores nothing */ }
+}
+
+function rememberedHome() {
+  try {
+    const home = JSON.parse(localStorage.getItem(homeKey));
+    return /^https?:/.test(home?.url) ? home : null;
+  } catch {
+    return null;
+  }
+}
+
 function showFailure(failure) {
   const ended = failure.ended === true;
-  const back = failure.back;
+  const home = rememberedHome();
+  const back = home?.own ? null : failure.back;
   main.replaceChildren(...[
     main.querySelector('header'), // has the name of the application, if that is known
     h('h1', { tabindex: '-1' }, t(ended ? 'overTitle' : 'errorTitle')),
     h('p', {}, t(ended ? 'overText' : failure.status === 0 ? 'offline' : failure.status === 429 ? 'tooMany' : 'errorText')),
-    back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
     ended ? null : h('button', { class: 'primary', onclick: show }, t('again')),
+    back ? h('button', { class: 'primary', onclick: () => location.replace(back) }, t('back')) : null,
+    home && !back ? h('p', { class: 'way' }, h('a', { class: ended ? 'primary' : 'secondary', href: home.url }, t('toApplication', { name: home.name }))) : null,
   ].filter(Boolean));
   main.removeAttribute('aria-busy');
   document.title = t(ended ? 'overTitle' : 'errorTitle');

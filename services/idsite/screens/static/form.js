@@ -76,10 +76,10 @@ const classes = [
 // password, a list of what is still missing.
 export function password({ name = 'password', label = t('password'), isNew = false, policy = null }) {
   const made = field({ name, label, type: 'password', autocomplete: isNew ? 'new-password' : 'current-password' });
-  const toggle = h('button', { type: 'button', class: 'toggle', 'aria-pressed': 'false', 'aria-controls': made.input.id, onclick: () => {
+  const toggle = h('button', { type: 'button', class: 'toggle', 'aria-label': t('showPassword'), 'aria-controls': made.input.id, onclick: () => {
     const shown = made.input.type === 'password';
     made.input.type = shown ? 'text' : 'password';
-    toggle.setAttribute('aria-pressed', String(shown));
+    toggle.setAttribute('aria-label', t(shown ? 'hidePassword' : 'showPassword')); // the text says what the button does next
     toggle.textContent = t(shown ? 'hide' : 'show');
   } }, t('show'));
   const both = h('div', { class: 'with-toggle' });
@@ -125,6 +125,7 @@ const refusals = new Map([
   [t('checkEntries'), 2002, 2003, 2004, 2005],
   [t('invalidEmail'), 2006], // no other entry has a form
   [t('emailRefused'), 7204, 7205, 7206],
+  [t('noMail'), 6101],
   [t('noNewAccounts'), 4600, 4601, 5100, 5101, 5116, 5117],
   [t('tooShort'), 2007],
   [t('tooLong'), 2008],

@@ -108,10 +108,20 @@ async function setupAuthenticator({ application }, account, types) {
   return [
     h('h1', {}, t('authenticatorTitle')), h('p', {}, t('authenticatorText')),
     h('img', { class: 'qr', width: '200', height: '200', alt: t('qrAlt'), src: `data:image/png;base64,${factor.base64QRImage}` }),
-    h('details', {}, h('summary', {}, t('cannotScan')), h('p', {}, t('typeKey')), h('p', { class: 'key', dir: 'ltr' }, factor.secret.replace(/(.{4})(?=.)/g, '$1 '))),
+    h('p', { class: 'handheld' }, h('a', { class: 'secondary', href: factor.keyUri }, t('openAuthenticator'))),
+    h('details', {}, h('summary', {}, t('cannotScan')), h('p', {}, t('typeKey')), h('p', { class: 'key', dir: 'ltr' }, factor.secret.replace(/(.{4})(?=.)/g, '$1 ')), copyButton(factor.secret)),
     codeForm((value) => call('POST', factor.challenges.href, { code: value })),
     otherWay(types),
   ].filter(Boolean);
+}
+
+// copyButton copies the secret of an authenticator.
+function copyButton(secret) {
+  const done = h('span', { role: 'status' });
+  return h('p', { class: 'switch' }, h('button', { type: 'button', class: 'link', onclick: async () => {
+    await navigator.clipboard.writeText(secret);
+    done.textContent = t('copied');
+  } }, t('copyKey')), ' ', done);
 }
 
 // mfaVerify is the page that asks for the code of the only usable factor, or of the one that
@@ -148,19 +158,22 @@ export async function mfaVerify(page, chosen) {
 async function challenge(factor, next) {
   let at = (await call('POST', factor.challenges.href, {})).body.href;
   const status = h('p', { role: 'status' }, t('codeSent', { number: factor.phone?.number?.replace(/.(?=.{4})/g, '•') ?? '' }));
+  const entry = codeForm((value) => call('POST', at, { code: value }), next);
   const again = h('button', { type: 'button', class: 'link', onclick: async () => {
-    again.disabled = true;
+    if (again.getAttribute('aria-disabled') === 'true') return;
+    again.setAttribute('aria-disabled', 'true'); // a button that is disabled would lose the focus
     try {
       at = (await call('POST', factor.challenges.href, {})).body.href;
       status.textContent = t('codeSentAgain');
+      entry.querySelector('input').focus();
     } catch (failure) {
       if (failure.ended) throw failure;
       status.textContent = refusal(failure);
     } finally {
-      setTimeout(() => { again.disabled = false; }, 10_000);
+      setTimeout(() => again.removeAttribute('aria-disabled'), 10_000);
     }
   } }, t('sendAgain'));
-  return [status, codeForm((value) => call('POST', at, { code: value }), next), h('p', { class: 'switch' }, again)];
+  return [status, entry, h('p', { class: 'switch' }, again)];
 }
 
 // codeForm asks for a code. next is called after the code of a step-up.

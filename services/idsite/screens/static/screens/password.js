@@ -6,22 +6,32 @@ import { afterPassword } from './mfa.js';
 
 const names = { google: 'Google', facebook: 'Facebook', github: 'GitHub', linkedin: 'LinkedIn', twitter: 'X' };
 
+// typed is the login name that was entered last: the other pages begin with it.
+let typed = '';
+
 // login is the sign-in page: login name, password, and buttons of providers (social login).
 export function login({ application, model, claims, go }) {
-  const login = field({ name: 'username', label: t('login'), autocomplete: 'username' });
+  const login = field({ name: 'username', label: t('login'), autocomplete: 'username', value: typed });
+  login.input.addEventListener('input', () => { typed = login.value.trim(); });
   const secret = password({});
   const organization = organizationField(claims);
   const fields = [organization, login, secret].filter(Boolean);
   return [
-    h('h1', {}, t('signInTitle')),
+    h('h1', {}, t('signInTitle')), organizationName(claims),
     form({
       fields, button: t('signIn'),
       extra: h('p', { class: 'aside' }, h('a', { href: '#/forgot' }, t('forgotLink'))),
       submit: async () => {
         const bytes = new TextEncoder().encode(`${login.value}:${secret.value}`);
         const value = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-        const { body } = await call('POST', application.loginAttempts.href, { type: 'basic', value, ...accountStore(claims, organization) });
-        await afterPassword(body.account.href, go);
+        try {
+          const { body } = await call('POST', application.loginAttempts.href, { type: 'basic', value, ...accountStore(claims, organization) });
+          await afterPassword(body.account.href, go);
+        } catch (failure) { // both codes come after the right password alone
+          if (failure.code === 7101) go('/disabled');
+          else if (failure.code === 7102) go('/unconfirmed');
+          else throw failure;
+        }
       },
     }),
     providers(claims, model),
@@ -36,6 +46,9 @@ export function organizationField(claims) {
   const named = [claims.onk, claims.asnk].find((key) => key && !key.includes('/')) ?? '';
   return field({ name: 'organization', label: t('organization'), autocomplete: 'organization', value: named, hint: t('organizationHint') });
 }
+
+// organizationName names the organization of the login, where the page has no field for it.
+const organizationName = (claims) => (claims.onk && !claims.sof ? h('p', { class: 'hint organization' }, t('signingInTo', { name: claims.onk })) : null);
 
 // accountStore is the member of a body that names the account store of a login.
 export function accountStore(claims, organization) {
@@ -89,7 +102,7 @@ export function register({ application, model, claims, go }) {
   const email = emailField();
   const secret = password({ isNew: true, policy: model.passwordPolicy });
   return [
-    h('h1', {}, t('registerTitle')),
+    h('h1', {}, t('registerTitle')), organizationName(claims),
     form({
       fields: [organization, given, surname, email, secret].filter(Boolean), button: t('register'),
       submit: async () => {
@@ -111,14 +124,16 @@ const toSignIn = () => h('p', { class: 'switch' }, h('a', { href: '#/' }, t('toS
 // account exists or not.
 export function forgot({ application, claims }, retry) {
   const organization = organizationField(claims);
-  const email = field({ name: 'email', label: t('login'), autocomplete: 'username', inputmode: 'email' });
+  const email = field({ name: 'email', label: t('login'), autocomplete: 'username', inputmode: 'email', value: typed });
   const body = h('div', {},
     h('p', {}, t(retry ? 'forgotRetry' : 'forgotText')),
     form({
       fields: [organization, email].filter(Boolean), button: t('sendLink'),
       submit: async () => {
         await call('POST', application.passwordResetTokens.href, { email: email.value.trim(), ...accountStore(claims, organization) });
-        body.replaceChildren(h('p', { role: 'status' }, t('sent')));
+        const sent = h('p', { role: 'status', tabindex: '-1' }, t('sent'));
+        body.replaceChildren(sent);
+        sent.focus();
       },
     }));
   return [h('h1', {}, t('forgotTitle')), body, toSignIn()];
@@ -160,16 +175,45 @@ export async function reset({ application, model, claims, go }) {
 export async function verify({ claims }) {
   const dead = () => [h('h1', {}, t('deadLinkTitle')), h('p', {}, t('deadLinkText'), ' ', t('anotherVerification')), toSignIn()];
   if (!claims.sp_token) return dead();
+  let account;
   try {
-    await call('POST', `${api}/v1/accounts/emailVerificationTokens/${encodeURIComponent(claims.sp_token)}`);
+    account = (await call('POST', `${api}/v1/accounts/emailVerificationTokens/${encodeURIComponent(claims.sp_token)}`)).body;
   } catch (failure) {
     if (failure.ended || failure.status !== 404) throw failure;
     return dead();
   }
+  if (account.status !== 'ENABLED') return [h('h1', {}, t('verifiedTitle')), h('p', { role: 'status' }, t('confirmedDisabled'))];
   return [h('h1', {}, t('verifiedTitle')), h('p', { role: 'status' }, t('verifiedText')), h('a', { class: 'primary', href: '#/' }, t('signIn'))];
 }
 
 // unverified is the page that says that a verification mail was sent.
 export function unverified() {
-  return [h('h1', {}, t('unverifiedTitle')), h('p', { role: 'status' }, t('unverifiedText')), toSignIn()];
+  return [h('h1', {}, t('unverifiedTitle')), h('p', { role: 'status' }, t('unverifiedText')), h('p', { class: 'hint' }, t('noMailYet')), toSignIn()];
+}
+
+// unconfirmed is the page after the right password of an account whose address is not verified: it names the
+// address, and sends the verification mail again.
+export function unconfirmed({ claims, go }) {
+  const email = claims.unverified_email;
+  if (!email) return [h('h1', {}, t('unconfirmedTitle')), h('p', { role: 'status' }, t('unconfirmedUnknown')), toSignIn()];
+  const status = h('p', { role: 'status', tabindex: '-1' }, t('unconfirmedText', { email }));
+  return [h('h1', {}, t('unconfirmedTitle')), status, form({
+    fields: [], button: t('sendMail'),
+    submit: async () => {
+      try {
+        await call('POST', `${claims.app_href}/verificationEmails`, { login: email });
+        status.textContent = t('mailSent', { email });
+      } catch (failure) {
+        if (failure.status === 404) return go('/'); // the address is verified meanwhile
+        if (failure.status !== 429) throw failure;
+        status.textContent = t('mailLimit');
+      }
+      return status.focus();
+    },
+  }), toSignIn()];
+}
+
+// disabled is the page after the right password of a disabled account.
+export function disabled() {
+  return [h('h1', {}, t('disabledTitle')), h('p', { role: 'status' }, t('disabledText')), toSignIn()];
 }
