@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"html"
+	"maps"
 	"net/mail"
 	"regexp"
 	"strconv"
@@ -103,7 +104,7 @@ func (s *Service) compose(content mailContent, from fromAddresses, now time.Time
 	m.EnvelopeFromMailAddress(&mail.Address{Address: from.envelope})
 	values := s.macroValues(content)
 	asIs := func(value string) string { return value }
-	m.Subject(sanitizeLine(macro.Expand(content.Template.Subject, values, asIs)))
+	m.Subject(sanitizeLine(macro.Expand(content.Template.Subject, withoutToken(values), asIs)))
 	m.SetMessageIDWithValue(s.messageID(content.delivery))
 	m.SetDateWithValue(now)
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no vacation notice comes back
@@ -123,6 +124,16 @@ func (s *Service) compose(content mailContent, from fromAddresses, now time.Time
 		m.SetBodyString(gomail.TypeTextPlain, textBody)
 	}
 	return m, nil
+}
+
+// withoutToken returns the values of a subject: mail servers log subjects, and telephones show them on a
+// locked screen.
+func withoutToken(values map[string]string) map[string]string {
+	values = maps.Clone(values)
+	for _, name := range []string{"url", "sptoken", "sptokenNameValuePair"} {
+		delete(values, name)
+	}
+	return values
 }
 
 // mailAddressPattern matches the addresses that an SMTP command can carry (RFC 5321, section
