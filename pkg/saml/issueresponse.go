@@ -1,6 +1,7 @@
 package saml
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ const (
 var signatureMethods = map[string]string{SHA256: dsig.RSASHA256SignatureMethod, SHA1: dsig.RSASHA1SignatureMethod}
 
 const (
-	clockSkew    = time.Minute     // by how much the clocks of the parties may differ
+	clockSkew    = time.Minute     // by how much the clock of a service provider may be late
 	responseLife = 5 * time.Minute // how long an issued response is valid
 )
 
@@ -39,6 +40,9 @@ type Response struct {
 	NameIDFormat string // one of the URNs of metadata.go
 	Attributes   []Attribute
 	Now          time.Time
+
+	AuthenticatedAt time.Time // when the user proved who he is, which may be in an earlier login
+	SessionIndex    string    // names the session of the user here; empty: one of its own
 }
 
 // Attribute is an attribute of the user in an assertion.
@@ -96,7 +100,10 @@ func (r Refusal) Sign(pair KeyPair, algorithm string) ([]byte, error) {
 }
 
 func (r Response) assertion() saml.Assertion {
-	now, until := r.Now.UTC(), r.Now.UTC().Add(responseLife)
+	now, until, authenticatedAt := r.Now.UTC(), r.Now.UTC().Add(responseLife), r.AuthenticatedAt
+	if authenticatedAt.IsZero() {
+		authenticatedAt = now
+	}
 	assertion := saml.Assertion{
 		ID: newMessageID(), IssueInstant: now, Version: "2.0", Issuer: saml.Issuer{Value: r.Issuer},
 		Subject: &saml.Subject{
@@ -111,7 +118,7 @@ func (r Response) assertion() saml.Assertion {
 			AudienceRestrictions: []saml.AudienceRestriction{{Audience: saml.Audience{Value: r.Audience}}},
 		},
 		AuthnStatements: []saml.AuthnStatement{{
-			AuthnInstant: now, SessionIndex: newMessageID(),
+			AuthnInstant: authenticatedAt.UTC(), SessionIndex: cmp.Or(xmlText(r.SessionIndex), newMessageID()),
 			AuthnContext: saml.AuthnContext{AuthnContextClassRef: &saml.AuthnContextClassRef{
 				Value: "urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified",
 			}},

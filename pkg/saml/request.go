@@ -8,10 +8,10 @@ import (
 	_ "crypto/sha1" // SigAlg may name it
 	_ "crypto/sha256"
 	_ "crypto/sha512"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,7 +19,6 @@ import (
 	dsig "github.com/russellhaering/goxmldsig"
 
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/field"
 )
 
 // MaxRequest is the largest request in bytes, encoded and also decompressed.
@@ -119,8 +118,8 @@ func (r Request) IsSigned() bool { return hasSignature(r.element) }
 
 // Verify verifies the XML signature of a request with a certificate in PEM, and returns the request as
 // the signature covers it. It returns apierr.Format if the signature is not valid.
-func (r Request) Verify(certificate string, allowSHA1 bool, now time.Time) (Request, error) {
-	signed, err := verifier{[]string{certificate}, allowSHA1, now}.verify(r.element)
+func (r Request) Verify(certificate string, allowSHA1 bool) (Request, error) {
+	signed, err := verifier{[]string{certificate}, allowSHA1}.verify(r.element)
 	if err != nil {
 		return r, apierr.Format.Because("samlRequest is not signed as the service provider is registered: %s", err.Error())
 	}
@@ -145,7 +144,8 @@ func CheckMessageID(name, value string) error {
 }
 
 // Query is the query string of a request that came by HTTP-Redirect. Its parameters stay encoded as
-// they were sent, because the signature covers the encoded text.
+// they were sent, because the signature covers the encoded text. Some frameworks hand out the string
+// decoded only: Verify encodes that again.
 type Query struct{ request, relayState, algorithm, signature *string }
 
 // ParseQuery parses a query string, and ignores parameters other than those of SAML. It returns
@@ -184,9 +184,40 @@ var signatureHashes = map[string]crypto.Hash{
 }
 
 // Verify verifies the signature of a query string (SAML 2.0 bindings, section 3.4.4.1) with the key of
-// a certificate in PEM, and that it covers the request and the relay state. It returns
-// apierr.Format if not.
+// a certificate in PEM, and that it covers the request and the relay state. The string may be encoded, as
+// the browser sent it, or decoded. It returns apierr.Format if the signature is not valid.
 func (q Query) Verify(request, relayState, certificate string, allowSHA1 bool) error {
+	err := q.verify(request, relayState, certificate, allowSHA1)
+	if err == nil || q.algorithm == nil || !strings.Contains(*q.algorithm, "/") { // an encoded one has %2F
+		return err
+	}
+	for _, encode := range []func(string) string{url.QueryEscape, lowerQueryEscape} {
+		if q.encoded(request, relayState, encode).verify(request, relayState, certificate, allowSHA1) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// encoded returns a decoded query string as the sender has encoded it.
+func (q Query) encoded(request, relayState string, encode func(string) string) Query {
+	text := func(value string) *string { value = encode(value); return &value }
+	out := Query{request: text(request), algorithm: text(*q.algorithm), signature: text(*q.signature)}
+	if q.relayState != nil {
+		out.relayState = text(relayState) // the parameter ends at the first &
+	}
+	return out
+}
+
+var percentEncoded = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// lowerQueryEscape is url.QueryEscape with hexadecimal digits in lower case, as .NET writes them.
+func lowerQueryEscape(text string) string {
+	return percentEncoded.ReplaceAllStringFunc(url.QueryEscape(text), strings.ToLower)
+}
+
+// verify is Verify for a query string as the browser sent it.
+func (q Query) verify(request, relayState, certificate string, allowSHA1 bool) error {
 	refused := func(reason string) error { return apierr.Format.Because("queryString: %s", reason) }
 	if q.request == nil || !isSame(q.request, request) || !isSame(q.relayState, relayState) {
 		return refused("it must have the SAMLRequest and the RelayState that samlRequest and relayState have")
@@ -228,16 +259,4 @@ func isSame(parameter *string, value string) bool {
 	}
 	decoded, err := url.QueryUnescape(*parameter)
 	return err == nil && decoded == value
-}
-
-func publicKey(certificate string) (*rsa.PublicKey, error) {
-	parsed, err := x509.ParseCertificate(der(field.TrimPEM(certificate)))
-	if err != nil {
-		return nil, err
-	}
-	key, ok := parsed.PublicKey.(*rsa.PublicKey)
-	if !ok {
-		return nil, errors.New("the key is not RSA")
-	}
-	return key, nil
 }

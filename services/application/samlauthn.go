@@ -22,9 +22,14 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// maxClockAhead is the clock skew that is allowed for a service provider: an IssueInstant may be
-// that far in the future.
-const maxClockAhead = 5 * time.Minute
+const (
+	// maxClockAhead is the clock skew that is allowed for a service provider: an IssueInstant may be
+	// that far in the future.
+	maxClockAhead = 5 * time.Minute
+	// maxRequestAge is how long an AuthnRequest is good: whoever finds an old one, in a log or a
+	// history, cannot begin a login with it.
+	maxRequestAge = 10 * time.Minute
+)
 
 // AuthnVerificationRequest is the body that requests the verification of an AuthnRequest of a
 // service provider (docs/interface/applications.md#saml-identity-provider).
@@ -73,6 +78,9 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	if err := s.checkNotInFuture("the IssueInstant of samlRequest", request.IssuedAt); err != nil {
 		return AuthnVerification{}, err
 	}
+	if s.now().Sub(request.IssuedAt) > maxRequestAge {
+		return AuthnVerification{}, apierr.Format.Because("samlRequest is older than %s; begin again at the service provider", maxRequestAge)
+	}
 	provider, err := s.store.SAMLServiceProviderOfEntity(ctx, at.Tenant, request.Issuer)
 	if errors.Is(err, apierr.NotFound) {
 		return AuthnVerification{}, apierr.Reference.Because("samlRequest: no service provider with the entityId %q is registered",
@@ -87,6 +95,10 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	}
 	if request.ConsumerURL != "" && request.ConsumerURL != provider.AssertionConsumerServiceURL {
 		return AuthnVerification{}, apierr.Format.Because("samlRequest must have the registered assertionConsumerServiceUrl, or none")
+	}
+	if provider.MustSignRequests() && !query.IsSigned() && !request.IsSigned() {
+		return AuthnVerification{}, apierr.Format.Because(
+			"samlRequest has no signature, and requestsMustBeSigned of the service provider is true; send queryString with the signature")
 	}
 	allowSHA1 := identity.SignatureAlgorithm == saml.SHA1
 	if query.IsSigned() {
@@ -103,7 +115,7 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 			return AuthnVerification{}, apierr.Format.Because(
 				"samlRequest has a signature; set encodedX509Certificate of the service provider, so that it can be verified")
 		}
-		if request, err = request.Verify(*provider.EncodedX509Certificate, allowSHA1, s.now()); err != nil {
+		if request, err = request.Verify(*provider.EncodedX509Certificate, allowSHA1); err != nil {
 			return AuthnVerification{}, err
 		}
 	}
@@ -113,9 +125,12 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 	return AuthnVerification{relayState, provider.ID, request.ID, request.IssuedAt, request}, nil
 }
 
+// errNotRegistered is the error of enabledRegistration where there is no registration.
+var errNotRegistered = errors.New("the service provider is not registered with the identity provider")
+
 // enabledRegistration returns the registration of a service provider with an identity provider,
-// or apierr.UnusableStatus where the registration is missing, or it or the identity provider is
-// disabled.
+// or apierr.UnusableStatus where the registration is missing (errNotRegistered too), or it or the
+// identity provider is disabled.
 func (s *Service) enabledRegistration(
 	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
 ) (store.SAMLRegistration, error) {
@@ -125,7 +140,8 @@ func (s *Service) enabledRegistration(
 	registration, err := s.store.SAMLRegistrationOf(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID}, provider.ID)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		err = apierr.UnusableStatus.Because("the service provider %q is not registered with the identity provider", provider.EntityID)
+		err = errors.Join(apierr.UnusableStatus.Because("the service provider %q is not registered with the identity provider",
+			provider.EntityID), errNotRegistered)
 	case err == nil && registration.Status != directoryapi.Enabled:
 		err = apierr.UnusableStatus.Because("the registration of the service provider %q is disabled", provider.EntityID)
 	}
@@ -187,8 +203,10 @@ func (in SAMLResponseRequest) check(s *Service) error {
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // CreateSAMLResponse returns the signed SAML response, with an assertion, which tells a service
-// provider that an account has logged in. An account that is in no account store of the
-// application is apierr.Reference, one that may not log in apierr.UnusableStatus.
+// provider that an account has logged in. It is for any enabled account of the tenant and any service
+// provider of the tenant, registered with the identity provider or not: the caller has the key of an
+// administrator, who decides. An account of another tenant is apierr.Reference, a disabled one
+// apierr.UnusableStatus, and so is a disabled identity provider or registration.
 func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResponseRequest) ([]byte, error) {
 	identity, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
@@ -208,28 +226,37 @@ func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResp
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.enabledRegistration(ctx, identity, provider); err != nil {
+	if _, err := s.enabledRegistration(ctx, identity, provider); err != nil && !errors.Is(err, errNotRegistered) {
 		return nil, err
 	}
 	ref, err = s.parseReference(in.Account, "account", "accounts")
 	if err != nil {
 		return nil, err
 	}
-	account, err := s.accountForResponse(ctx, identity, ref.ID)
-	if err != nil {
+	account, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: at.Tenant, ID: ref.ID})
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return nil, apierr.Reference.Because("account: there is no account %q", in.Account.Value.Href)
+	case err != nil:
+		return nil, err
+	case account.Status != directoryapi.Enabled:
+		return nil, apierr.UnusableStatus.Because("account: the account is %s", account.Status)
+	}
+	// Whoever the application reaches must be able to log in to it; whoever it does not reach need not.
+	if _, err := s.accountForResponse(ctx, identity, account.ID); err != nil && !errors.Is(err, apierr.Reference) {
 		return nil, err
 	}
-	return s.signSAMLResponse(ctx, identity, provider, account, in.RequestID.Value)
+	now := s.now()
+	return s.signSAMLResponse(ctx, identity, provider, account, saml.Response{InResponseTo: in.RequestID.Value, AuthenticatedAt: now, Now: now})
 }
 
-// signSAMLResponse returns the signed response, with an assertion, for an account.
+// signSAMLResponse returns the signed response, with an assertion, for an account. The response says
+// which request it answers and when the user logged in; the parties and the account are filled in here.
 func (s *Service) signSAMLResponse(ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
-	account directoryapi.Account, requestID string,
+	account directoryapi.Account, response saml.Response,
 ) (signed []byte, err error) {
-	response := saml.Response{
-		Issuer: SAMLEntityID(s.Alias(), identity.ApplicationID), Audience: provider.EntityID,
-		ConsumerURL: provider.AssertionConsumerServiceURL, InResponseTo: requestID, Now: s.now(),
-	}
+	response.Issuer, response.Audience = SAMLEntityID(s.Alias(), identity.ApplicationID), provider.EntityID
+	response.ConsumerURL = provider.AssertionConsumerServiceURL
 	if response.NameID, response.NameIDFormat, err = s.nameID(ctx, identity, provider, account); err != nil {
 		return nil, err
 	}

@@ -3,14 +3,15 @@ package application
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/applicationapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -20,17 +21,28 @@ func SAMLEntityID(name alias.Alias, application id.ID) string {
 	return name.Spell("urn:service:application:") + application.String() + ":provider:idp"
 }
 
-// SAMLApplication returns the application of an IdP-initiated SAML login without a RelayState: the
-// oldest application that the directory is mapped to, or apierr.NotFound.
-func (s *Service) SAMLApplication(ctx context.Context, directory directoryapi.Ref) (applicationapi.Application, error) {
-	page, err := s.ListDirectoryApplications(ctx, directory, list.Query{Limit: 1, Order: []list.Order{{Attribute: "createdAt"}}})
+// maxCallbackApplications is how many applications of a directory are searched for a callback.
+const maxCallbackApplications = 100
+
+// SAMLApplication returns the application of an IdP-initiated SAML login without a RelayState of this
+// service: the oldest application that the directory is mapped to and that lists the callback, else the
+// oldest of all, or apierr.NotFound.
+func (s *Service) SAMLApplication(ctx context.Context, in applicationapi.SAMLApplication) (applicationapi.Application, error) {
+	query := list.Query{Limit: 1, Order: []list.Order{{Attribute: "createdAt"}}}
+	if in.CallbackURI != "" {
+		query.Limit = maxCallbackApplications
+	}
+	page, err := s.ListDirectoryApplications(ctx, in.Directory, query)
 	if err != nil {
 		return applicationapi.Application{}, err
 	}
 	if len(page.Items) == 0 {
 		return applicationapi.Application{}, apierr.NotFound
 	}
-	return page.Items[0], nil
+	at := slices.IndexFunc(page.Items, func(a applicationapi.Application) bool {
+		return in.CallbackURI != "" && redirecturi.IsListed(in.CallbackURI, a.AuthorizedCallbackURIs)
+	})
+	return page.Items[max(at, 0)], nil
 }
 
 // identityProviderOfApplication returns the SAML identity provider of an application.
@@ -64,7 +76,7 @@ func (s *Service) VerifySAMLRequest(ctx context.Context, in applicationapi.Verif
 	if err != nil {
 		return out, err
 	}
-	if to := verified.request.Destination; to != "" && to != identity.LoginURL {
+	if to := verified.request.Destination; to != "" && to != identity.LoginURL && to != in.Address {
 		return out, apierr.Format.Because("samlRequest has the Destination %q, and this is %q", to, identity.LoginURL)
 	}
 	return applicationapi.SAMLRequest{
@@ -105,7 +117,9 @@ func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer
 	if err != nil {
 		return out, err
 	}
-	signed, err = s.signSAMLResponse(ctx, identity, provider, account, in.RequestID)
+	signed, err = s.signSAMLResponse(ctx, identity, provider, account, saml.Response{
+		InResponseTo: in.RequestID, AuthenticatedAt: in.AuthenticatedAt, SessionIndex: in.SessionIndex, Now: s.now(),
+	})
 	out.Response = secure.Secret(base64.StdEncoding.EncodeToString(signed))
 	return out, err
 }

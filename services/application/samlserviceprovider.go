@@ -33,6 +33,7 @@ type NewSAMLServiceProvider struct {
 	EntityID                    field.Text `json:"entityId"`
 	NameIDFormat                field.Text `json:"nameIdFormat"`
 	EncodedX509Certificate      field.Text `json:"encodedX509Certificate"`
+	RequestsMustBeSigned        field.Bool `json:"requestsMustBeSigned"`
 }
 
 // SAMLServiceProvider returns a registered service provider, or apierr.NotFound.
@@ -116,6 +117,12 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvide
 		errs.Add(err)
 	}
 	errs.SetOptional(&p.EncodedX509Certificate, in.EncodedX509Certificate, certificate)
+	if in.RequestsMustBeSigned.Present {
+		p.RequestsMustBeSigned = nil
+		if in.RequestsMustBeSigned.Given() {
+			p.RequestsMustBeSigned = &in.RequestsMustBeSigned.Value
+		}
+	}
 	return errs.First()
 }
 

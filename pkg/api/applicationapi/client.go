@@ -110,8 +110,8 @@ func (c client) SAMLRelayState(ctx context.Context, in SAMLRelayState) (SAMLDest
 	return rpc.Call[SAMLRelayState, SAMLDestination](ctx, c.Peer, "application.SAMLRelayState", in)
 }
 
-func (c client) SAMLApplication(ctx context.Context, in directoryapi.Ref) (Application, error) {
-	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.SAMLApplication", in)
+func (c client) SAMLApplication(ctx context.Context, in SAMLApplication) (Application, error) {
+	return rpc.Call[SAMLApplication, Application](ctx, c.Peer, "application.SAMLApplication", in)
 }
 
 func (c client) VerifySAMLRequest(ctx context.Context, in VerifySAMLRequest) (SAMLRequest, error) {

@@ -2,6 +2,7 @@ package applicationapi
 
 import (
 	"context"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/href"
@@ -17,9 +18,9 @@ type SAML interface {
 	SAMLRelayState(context.Context, SAMLRelayState) (SAMLDestination, error)
 
 	// SAMLApplication returns the application of an IdP-initiated SAML login of a directory
-	// without a RelayState: the oldest application that the directory is mapped to, or
-	// apierr.NotFound.
-	SAMLApplication(context.Context, directoryapi.Ref) (Application, error)
+	// without a RelayState of this service: the oldest application that the directory is mapped
+	// to and that lists the callback, else the oldest of all, or apierr.NotFound.
+	SAMLApplication(context.Context, SAMLApplication) (Application, error)
 
 	// VerifySAMLRequest verifies the AuthnRequest of a service provider to the identity provider
 	// of an application. It returns apierr.Format for a malformed request or a wrong signature,
@@ -39,6 +40,12 @@ type SAMLRelayState struct {
 	Token secure.Secret `json:"token"`
 }
 
+// SAMLApplication asks which application an IdP-initiated login is for.
+type SAMLApplication struct {
+	Directory   directoryapi.Ref `json:"directory"`
+	CallbackURI string           `json:"callbackUri,omitempty"` // an address that the RelayState names; empty: none
+}
+
 // SAMLDestination says where an IdP-initiated login leads.
 type SAMLDestination struct {
 	Application  Application `json:"application"`
@@ -53,7 +60,8 @@ type VerifySAMLRequest struct {
 	Application id.ID  `json:"application"`
 	Request     string `json:"request"` // SAMLRequest
 	RelayState  string `json:"relayState,omitempty"`
-	Query       string `json:"query,omitempty"` // empty: sent by HTTP-POST
+	Query       string `json:"query,omitempty"`   // empty: sent by HTTP-POST
+	Address     string `json:"address,omitempty"` // where it was sent, which the request may name as its Destination
 }
 
 // SAMLRequest is an AuthnRequest that was verified.
@@ -74,6 +82,9 @@ type SAMLAnswer struct {
 	Account         id.ID  `json:"account,omitzero"` // zero: the login has failed
 	Reason          string `json:"reason,omitempty"` // SAML status code of a failed login
 	Message         string `json:"message,omitempty"`
+
+	AuthenticatedAt time.Time `json:"authenticatedAt,omitzero"` // when the user proved who he is
+	SessionIndex    string    `json:"sessionIndex,omitempty"`   // of the session of the user; empty: none
 }
 
 // SAMLResponse is a signed SAML response.

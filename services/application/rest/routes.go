@@ -14,11 +14,14 @@ import (
 )
 
 // views renders resources as JSON: one method per noun, in the noun's file.
-type views struct{ directoryview.Views }
+type views struct {
+	directoryview.Views
+	svc *application.Service
+}
 
 // Mount adds the service's endpoints to its app.
 func Mount(app *fiber.App, svc *application.Service, base href.Base) {
-	v := views{directoryview.Views{Base: base, Alias: svc.Alias()}}
+	v := views{directoryview.Views{Base: base, Alias: svc.Alias()}, svc}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))

@@ -16,13 +16,20 @@ type serviceProviderView struct {
 	EntityID                    string    `json:"entityId"`
 	NameIDFormat                string    `json:"nameIdFormat"`
 	EncodedX509Certificate      *string   `json:"encodedX509Certificate"`
+	CertificateStatus           *string   `json:"certificateStatus"`
+	RequestsMustBeSigned        bool      `json:"requestsMustBeSigned"`
 	Tenant                      href.Link `json:"tenant"`
 }
 
 func (v views) serviceProvider(p store.SAMLServiceProvider) serviceProviderView {
-	return serviceProviderView{
+	view := serviceProviderView{
 		Head: rest.NewHead(v.Base.To("registeredSamlServiceProviders", p.ID), p.CreatedAt, p.ModifiedAt),
 		Name: p.Name, Description: p.Description, AssertionConsumerServiceURL: p.AssertionConsumerServiceURL, EntityID: p.EntityID,
-		NameIDFormat: p.NameIDFormat, EncodedX509Certificate: p.EncodedX509Certificate, Tenant: v.Base.Link("tenants", p.TenantID),
+		NameIDFormat: p.NameIDFormat, EncodedX509Certificate: p.EncodedX509Certificate, RequestsMustBeSigned: p.MustSignRequests(),
+		Tenant: v.Base.Link("tenants", p.TenantID),
 	}
+	if status := v.svc.CertificateStatus(p); status != "" {
+		view.CertificateStatus = &status
+	}
+	return view
 }

@@ -29,12 +29,21 @@ type SAMLServiceProvider struct {
 	EntityID                    string  `db:"entity_id"`
 	NameIDFormat                string  `db:"name_id_format"`
 	EncodedX509Certificate      *string `db:"encoded_x509_certificate"`
+	RequestsMustBeSigned        *bool   `db:"requests_must_be_signed"` // nil: if there is a certificate
 	CreatedAt                   time.Time
 	ModifiedAt                  time.Time
 }
 
+// MustSignRequests reports whether a request without a signature is refused.
+func (p SAMLServiceProvider) MustSignRequests() bool {
+	if p.RequestsMustBeSigned != nil {
+		return *p.RequestsMustBeSigned
+	}
+	return p.EncodedX509Certificate != nil
+}
+
 const serviceProviderColumns = `p.tenant_id, p.id, p.name, p.description, p.assertion_consumer_service_url, p.entity_id,
-	p.name_id_format, p.encoded_x509_certificate, p.created_at, p.modified_at`
+	p.name_id_format, p.encoded_x509_certificate, p.requests_must_be_signed, p.created_at, p.modified_at`
 
 // SAMLServiceProviders has the attributes by which service providers are searched and sorted.
 var SAMLServiceProviders = list.Spec{
@@ -77,10 +86,11 @@ func (tx *Tx) LockSAMLServiceProvider(ctx context.Context, tenant, provider id.I
 // apierr.Exists.
 func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_service_providers (tenant_id, id, name, name_folded, description, description_folded,
-		assertion_consumer_service_url, entity_id, name_id_format, encoded_x509_certificate, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		assertion_consumer_service_url, entity_id, name_id_format, encoded_x509_certificate, requests_must_be_signed,
+		created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		p.TenantID, p.ID, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
-		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.CreatedAt, p.ModifiedAt)
+		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.RequestsMustBeSigned, p.CreatedAt, p.ModifiedAt)
 	return err
 }
 
@@ -88,14 +98,23 @@ func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvid
 // taken is apierr.Exists.
 func (tx *Tx) UpdateSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
 	return pg.MustChange(ctx, tx, `UPDATE saml_service_providers SET name = $3, name_folded = $4, description = $5, description_folded = $6,
-		assertion_consumer_service_url = $7, entity_id = $8, name_id_format = $9, encoded_x509_certificate = $10, modified_at = $11
+		assertion_consumer_service_url = $7, entity_id = $8, name_id_format = $9, encoded_x509_certificate = $10, requests_must_be_signed = $11,
+		modified_at = $12
 		WHERE tenant_id = $1 AND id = $2`,
 		p.TenantID, p.ID, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
-		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.ModifiedAt)
+		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.RequestsMustBeSigned, p.ModifiedAt)
 }
 
 // DeleteSAMLServiceProvider deletes a service provider with its registrations, or returns
 // apierr.NotFound.
 func (tx *Tx) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID)
+}
+
+// SAMLCertificates returns the certificates of at most limit service providers of all tenants, in the order
+// of tenants and ids, after that of another one.
+func (s *Store) SAMLCertificates(ctx context.Context, after SAMLServiceProvider, limit int) ([]SAMLServiceProvider, error) {
+	return pg.All[SAMLServiceProvider](ctx, s.db, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
+		WHERE ($1::uuid IS NULL OR (tenant_id, id) > ($1, $2)) AND p.encoded_x509_certificate IS NOT NULL
+		ORDER BY tenant_id, id LIMIT $3`, after.TenantID, after.ID, limit)
 }
