@@ -20,6 +20,9 @@ import (
 const (
 	maxURL  = 16 << 10
 	maxForm = 64 << 10
+	// maxSAMLForm is the largest form at the two addresses to which a browser posts a message of SAML:
+	// an assertion with many groups, encrypted, is larger than other forms.
+	maxSAMLForm = 512 << 10
 	// maxUnauthenticated is the largest body that is read before the API key is
 	// verified, and so the largest body of a request without an API key.
 	maxUnauthenticated = 64 << 10
@@ -92,7 +95,7 @@ func (g *Gateway) setReadLimits(server *fasthttp.Server) {
 		}
 		switch length := h.ContentLength(); {
 		case isForm(h.ContentType()):
-			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxForm}
+			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: formLimit(h)}
 		case length != chunked && length <= maxUnauthenticated:
 			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
 		}
@@ -230,9 +233,19 @@ func (g *Gateway) tooLargeError(h *fasthttp.RequestHeader) error {
 		a.release()
 		return a.err
 	case isForm(h.ContentType()):
-		return apierr.TooLarge.Because("a form may have %d bytes", maxForm)
+		return apierr.TooLarge.Because("a form may have %d bytes here", formLimit(h))
 	}
 	return apierr.TooLarge
+}
+
+// formLimit returns the largest form that is read at the address of a request.
+func formLimit(h *fasthttp.RequestHeader) int {
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	path = bytes.TrimRight(path, "/")
+	if bytes.HasSuffix(path, []byte("/saml/sso")) || bytes.HasSuffix(path, []byte("/saml/sso/post")) {
+		return maxSAMLForm
+	}
+	return maxForm
 }
 
 func isForm(contentType []byte) bool {

@@ -240,6 +240,7 @@ func TestErrorsOfTheClientAPI(t *testing.T) {
 		{"POST", "id.example.com", "/client/calm-otter/login", form, maxForm + 1, 413, "status"},
 		{"POST", "id.example.com", "//client//calm-otter//oauth//token", form, maxForm + 1, 413, "error"},
 		{"POST", "calm-otter.apps.example.com", "/oauth/token", form, maxForm + 1, 413, "error"},
+		{"POST", "calm-otter.apps.example.com", "/saml/sso", form, maxSAMLForm + 1, 413, "status"},
 	} {
 		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", c.method, c.path, c.host, c.kind, c.body)
 		a.wantClientError(c.status, c.member)

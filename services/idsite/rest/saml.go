@@ -9,16 +9,15 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/pages"
 	"github.com/doorward/doorward/services/idsite/screens"
 )
 
-// maxSAMLForm bounds the body that an identity provider or a service provider makes a browser post,
-// in bytes. The encoding of a form makes Base64 larger.
-const maxSAMLForm = 2 * saml.MaxResponse
+// maxSAMLForm bounds the body that an identity provider or a service provider makes a browser post, in
+// bytes (docs/interface/limits.md#request-size).
+const maxSAMLForm = 512 << 10
 
 // beginSAML redirects the browser to the SAML identity provider of a directory.
 func (h *handlers) beginSAML(c *fiber.Ctx) error {
@@ -73,7 +72,7 @@ func samlForm(c *fiber.Ctx) (url.Values, error) {
 		return nil, apierr.ContentType.Because("the body must be a form: %s", fiber.MIMEApplicationForm)
 	}
 	if len(c.Body()) > maxSAMLForm {
-		return nil, apierr.SAMLMalformed.Because("the form is larger than %d bytes", maxSAMLForm)
+		return nil, apierr.TooLarge.Because("a form of SAML may have %d bytes", maxSAMLForm)
 	}
 	form, err := url.ParseQuery(string(c.Body()))
 	if err != nil {
