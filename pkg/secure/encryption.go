@@ -125,6 +125,19 @@ func (r *Keyring) Derive(purpose string) (keyID string, key Secret) {
 	return r.active, key
 }
 
+// DeriveAll returns the keys that Derive returns for a purpose under each master key of the ring, the active
+// one first: for verifying what has no room for the id of its key.
+func (r *Keyring) DeriveAll(purpose string) []Secret {
+	_, key := r.Derive(purpose)
+	keys := []Secret{key}
+	for keyID, root := range r.roots {
+		if keyID != r.active {
+			keys = append(keys, Derive(Secret(root), purpose))
+		}
+	}
+	return keys
+}
+
 // Derived returns the key that Derive returned while the key with that id was active.
 func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 	root, ok := r.roots[keyID]

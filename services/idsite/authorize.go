@@ -2,6 +2,7 @@ package idsite
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -46,6 +47,9 @@ func (c *ClientAPI) Authorize(ctx context.Context, in Authorize) (location strin
 	}
 	browser = newBrowserToken()
 	location, err = c.authorize(ctx, in, returnTo, browser)
+	if errors.Is(err, apierr.TooMany) {
+		return "", "", err // with Retry-After, which a redirect could not tell
+	}
 	if err != nil {
 		location, err = errorCallback(returnTo, in.State, err)
 	}
@@ -104,16 +108,20 @@ func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string
 		return "", err
 	}
 	if d.ProviderID == "saml" {
+		address, err := c.svc.limitBegunLogins(ctx, where.Tenant, where.Application)
+		if err != nil {
+			return "", err
+		}
 		now := c.svc.now()
 		flow := store.Flow{
 			TenantID: where.Tenant, ID: id.New(now), ApplicationID: where.Application, RequestID: id.New(now).String(),
-			CallbackURI: withState(returnTo, in.State), State: in.State, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
+			CallbackURI: returnTo, State: in.State, Address: address, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
 			FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLoginTTL),
 		}
 		if err := c.svc.insertFlow(ctx, flow); err != nil {
 			return "", err
 		}
-		return c.svc.samlRedirect(ctx, flow, d.ID, false)
+		return c.svc.samlRedirect(ctx, flow, d.ID, relayLogin)
 	}
 	return c.svc.beginProviderLogin(ctx, store.ProviderLogin{
 		TenantID: where.Tenant, ApplicationID: where.Application, DirectoryID: d.ID, Provider: field.Fold(d.ProviderID),

@@ -30,7 +30,12 @@ func providerSecretsPurpose(login id.ID) string { return "idsite.providerlogin/"
 // the address of the provider. The state that it sends along is bound to the browser
 // (l.Browser), and is verified in the callback (consumeProviderLogin in providercallback.go).
 func (s *Service) beginProviderLogin(ctx context.Context, l store.ProviderLogin, scope []string) (string, error) {
+	address, err := s.limitBegunLogins(ctx, l.TenantID, l.ApplicationID)
+	if err != nil {
+		return "", err
+	}
 	now := s.now()
+	l.Address = address
 	l.ID, l.ExpiresAt = id.New(now), now.Add(providerLoginTTL)
 	state, err := s.signServiceToken(l.TenantID, providerStatePurpose, "",
 		secure.Claims{"jti": l.ID.String(), "iat": now.Unix(), "exp": l.ExpiresAt.Unix()})

@@ -58,7 +58,7 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	if err := s.insertFlow(ctx, flow); err != nil {
 		return "", err
 	}
-	return s.samlRedirect(ctx, flow, directory, false)
+	return s.samlRedirect(ctx, flow, directory, relayLogin)
 }
 
 // verifySAMLInitiation verifies the token (accessToken) that begins a login. Its issuer is the
@@ -140,46 +140,14 @@ func (s *Service) samlDirectory(ctx context.Context, where applicationapi.LoginT
 	return id.ID{}, apierr.Reference.Because("no SAML directory is mapped to the application")
 }
 
-// relayStatePurpose is the purpose for which the key of a tenant's relay states is derived.
-func relayStatePurpose(tenant id.ID) string { return "idsite.relay/" + tenant.String() }
-
-// The kinds of RelayState, in the header stt: of a login, and of a single logout (SLO). They go to
-// an identity provider and come back with its response.
-const (
-	loginRelayState  = "relayState"
-	logoutRelayState = "logoutRelayState"
-)
-
-// samlRedirect returns the address of an identity provider with an AuthnRequest and a signed
-// RelayState, which leads the response to its flow. isHosted says that the flow began at the
-// hosted pages.
-func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.ID, isHosted bool) (string, error) {
-	requestID, host := saml.NewMessageID(), s.cfg.Base.Host()
-	claims := secure.Claims{
-		"iss": host, "aud": host, "jti": requestID, "irt": f.RequestID, "api_kid": f.KeyID, "cb_uri": f.CallbackURI,
-		"ash": s.cfg.Base.To("directories", directory), "app_href": s.cfg.Base.To("applications", f.ApplicationID), "state": f.State,
-		"iat": s.now().Unix(), "exp": f.ExpiresAt.Unix(), "flow": f.ID.String(), "hosted": isHosted,
-	}
-	relay, err := s.signServiceToken(f.TenantID, relayStatePurpose, loginRelayState, claims)
-	if err != nil {
-		return "", err
-	}
+// samlRedirect returns the address of an identity provider with an AuthnRequest and a RelayState, which
+// leads the response to its flow.
+func (s *Service) samlRedirect(ctx context.Context, f store.Flow, directory id.ID, purpose relayPurpose) (string, error) {
+	relay := s.newRelayState(f, purpose, directory)
 	to, err := s.peers.Directory.BeginSAMLLogin(ctx, directoryapi.BeginSAMLLogin{
-		Tenant: f.TenantID, Directory: directory, RequestID: requestID, RelayState: relay,
+		Tenant: f.TenantID, Directory: directory, RequestID: samlRequestID(relay), RelayState: relay,
 	})
 	return to.Location, err
-}
-
-// verifyRelayState verifies a RelayState that this service has signed, and returns its claims and
-// its flow. It returns errNotServiceToken for any other text, and apierr.NotFound where the flow
-// was purged.
-func (s *Service) verifyRelayState(ctx context.Context, kind string, token secure.Secret) (secure.Claims, store.Flow, error) {
-	at, claims, err := s.verifyServiceToken(token, relayStatePurpose, kind, "flow")
-	if err != nil {
-		return nil, store.Flow{}, err
-	}
-	flow, err := s.store.Flow(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
-	return claims, flow, err
 }
 
 // samlCallback is what the RelayState of a SAML response tells: to which flow the response
@@ -208,32 +176,31 @@ func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, rel
 }
 
 // readRelayState returns the flow to which the RelayState of a SAML response leads. The RelayState
-// is one that this service has signed, or a default RelayState of the application, or empty: the
-// last two in an IdP-initiated login. Its callback is always one that the application lists (open
+// is one of this service (relaystate.go); or in an IdP-initiated login a default RelayState of the
+// application, an address, or empty. Its callback is always one that the application lists (open
 // redirect).
 func (s *Service) readRelayState(ctx context.Context, directory id.ID, relay secure.Secret) (from samlCallback, err error) {
-	if relay == "" {
-		return s.idpInitiated(ctx, directory)
-	}
-	claims, flow, err := s.verifyRelayState(ctx, loginRelayState, relay)
-	if errors.Is(err, errNotServiceToken) {
+	purpose, flow, err := s.readRelayHandle(ctx, relay, directory)
+	switch {
+	case errors.Is(err, errNotServiceToken) && (relay == "" || strings.Contains(relay.Reveal(), ":")):
+		return s.idpInitiated(ctx, directory, relay.Reveal())
+	case errors.Is(err, errNotServiceToken):
 		return s.idpInitiatedByRelayState(ctx, relay)
-	}
-	if errors.Is(err, apierr.NotFound) || err == nil && claims["ash"] != s.cfg.Base.To("directories", directory) {
-		err = apierr.SAMLMalformed.Because("the RelayState is of a login that has ended, or at another directory; begin again")
-	}
-	if err != nil {
+	case errors.Is(err, apierr.NotFound), err == nil && purpose != relayLogin && purpose != relayHostedLogin:
+		return from, apierr.SAMLMalformed.Because("the RelayState is of a login that has ended; begin again")
+	case err != nil:
 		return from, err
 	}
-	from.flow, from.isCallbackTrusted = flow, true
-	from.requestID, _ = claims["jti"].(string)
-	from.isHosted, _ = claims["hosted"].(bool)
-	return from, nil
+	if flow.KeyID == "" && flow.SAMLRequest == nil { // began at /authorize, which returns its state in the query too
+		flow.CallbackURI = withState(flow.CallbackURI, flow.State)
+	}
+	return samlCallback{flow: flow, isCallbackTrusted: true, requestID: samlRequestID(relay), isHosted: purpose == relayHostedLogin}, nil
 }
 
-// idpInitiated returns the flow of an IdP-initiated login without a RelayState. It leads to the
-// oldest application to which the directory is mapped.
-func (s *Service) idpInitiated(ctx context.Context, directory id.ID) (from samlCallback, err error) {
+// idpInitiated returns the flow of an IdP-initiated login without a RelayState of this service. It leads
+// to the requested callback, if an application of the directory lists it, else to the default callback of
+// the oldest application.
+func (s *Service) idpInitiated(ctx context.Context, directory id.ID, requested string) (from samlCallback, err error) {
 	of, err := s.peers.Directory.SAMLTenant(ctx, directoryapi.SAMLDirectory{Directory: directory})
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.NotSAML.Because("there is no SAML directory %q", s.cfg.Base.To("directories", directory))
@@ -241,14 +208,19 @@ func (s *Service) idpInitiated(ctx context.Context, directory id.ID) (from samlC
 	if err != nil {
 		return from, err
 	}
-	application, err := s.peers.Application.SAMLApplication(caller.WithTenant(ctx, of.Tenant), id.Ref{Tenant: of.Tenant, ID: directory})
+	application, err := s.peers.Application.SAMLApplication(caller.WithTenant(ctx, of.Tenant), applicationapi.SAMLApplication{
+		Directory: id.Ref{Tenant: of.Tenant, ID: directory}, CallbackURI: requested,
+	})
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.Reference.Because("the directory is not mapped to an application")
 	}
 	if err != nil {
 		return from, err
 	}
-	callback, err := chooseCallback(application, "")
+	if requested != "" && !redirecturi.IsListed(requested, application.AuthorizedCallbackURIs) {
+		requested = ""
+	}
+	callback, err := chooseCallback(application, requested)
 	from.flow = s.idpInitiatedFlow(application, callback)
 	return from, err
 }
@@ -357,7 +329,7 @@ func (p *PageAPI) BeginSAML(ctx context.Context, application id.ID, named string
 	if err != nil {
 		return "", err
 	}
-	return p.svc.samlRedirect(ctx, p.flow, directory, true)
+	return p.svc.samlRedirect(ctx, p.flow, directory, relayHostedLogin)
 }
 
 // samlLogout begins a single logout (SLO): it returns the address of the identity provider with a
@@ -367,13 +339,9 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 	if session.SAMLSession == nil {
 		return ""
 	}
-	relay, err := s.signServiceToken(f.TenantID, relayStatePurpose, logoutRelayState, secure.Claims{
-		"flow": f.ID.String(), "sub": session.AccountID.String(), "iat": s.now().Unix(), "exp": s.now().Add(samlLoginTTL).Unix(),
+	to, err := s.peers.Directory.SAMLLogout(ctx, directoryapi.SAMLLogout{
+		Tenant: f.TenantID, Session: *session.SAMLSession, RelayState: s.newRelayState(f, relayLogout, id.ID{}),
 	})
-	var to directoryapi.SAMLRedirect
-	if err == nil {
-		to, err = s.peers.Directory.SAMLLogout(ctx, directoryapi.SAMLLogout{Tenant: f.TenantID, Session: *session.SAMLSession, RelayState: relay})
-	}
 	if err != nil && !errors.Is(err, apierr.NotSAML) {
 		slog.WarnContext(ctx, "sending a logout to the identity provider failed", "error", err.Error())
 	}
@@ -385,22 +353,16 @@ func (s *Service) samlLogout(ctx context.Context, f store.Flow, session store.Se
 // logout. The session of this service has ended already, so that a failure of the identity
 // provider is only logged.
 func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.Secret) (string, error) {
-	claims, f, err := s.verifyRelayState(ctx, logoutRelayState, relay)
-	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) {
+	purpose, f, err := s.readRelayHandle(ctx, relay, id.ID{})
+	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) || err == nil && purpose != relayLogout {
 		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
 	}
 	if err != nil {
 		return "", err
 	}
 	ctx = caller.WithTenant(ctx, f.TenantID)
-	expires, err := claims.GetExpirationTime()
-	if err != nil || expires == nil || !s.now().Before(expires.Time) {
+	if !s.now().Before(f.CreatedAt.Add(samlLoginTTL)) {
 		return "", apierr.BadRequest.Because("the logout at the identity provider has taken longer than allowed")
-	}
-	name, _ := claims["sub"].(string)
-	account, err := id.Parse(name)
-	if err != nil {
-		return "", apierr.BadRequest.Because("the RelayState is not that of a logout of this service")
 	}
 	if err := saml.ReadLogoutResponse(response.Reveal()); err != nil {
 		slog.WarnContext(ctx, "logout not confirmed by the identity provider", "tenant", f.TenantID.String(), "error", err.Error())
@@ -409,5 +371,5 @@ func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.S
 	if err != nil {
 		return "", err
 	}
-	return s.assertionRedirect(ctx, f, site, id.New(s.now()).String(), outcome{status: loggedOut, account: account})
+	return s.assertionRedirect(ctx, f, site, id.New(s.now()).String(), outcome{status: loggedOut, account: f.AccountID})
 }

@@ -22,6 +22,19 @@ import (
 // hosted login. The token is in the query parameter signOn, and is no RelayState.
 const signOnTokenKind = "signOn"
 
+// signOnPurpose is the purpose for which the key of a tenant's signOn tokens is derived.
+func signOnPurpose(tenant id.ID) string { return "idsite.relay/" + tenant.String() }
+
+// signOnFlow returns the flow of a token of BeginSignOn. It returns errNotServiceToken for any other
+// text, and apierr.NotFound where the flow was purged.
+func (s *Service) signOnFlow(ctx context.Context, token secure.Secret) (store.Flow, error) {
+	at, _, err := s.verifyServiceToken(token, signOnPurpose, signOnTokenKind, "flow")
+	if err != nil {
+		return store.Flow{}, err
+	}
+	return s.store.Flow(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
+}
+
 // SignOn is the request of a SAML service provider (AuthnRequest), which a browser has brought to
 // the Client API of the application that is its identity provider
 // (docs/interface/applications.md#saml-identity-provider).
@@ -36,8 +49,12 @@ type SignOn struct {
 func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Redirect, error) {
 	s, tenant := c.svc, c.Application.TenantID
 	verified, err := s.peers.Application.VerifySAMLRequest(ctx, applicationapi.VerifySAMLRequest{
-		Tenant: tenant, Application: c.Application.ID, Request: in.Request, RelayState: in.RelayState, Query: in.Query,
+		Tenant: tenant, Application: c.Application.ID, Request: in.Request, RelayState: in.RelayState, Query: in.Query, Address: self,
 	})
+	if err != nil {
+		return Redirect{}, err
+	}
+	address, err := s.limitBegunLogins(ctx, tenant, c.Application.ID)
 	if err != nil {
 		return Redirect{}, err
 	}
@@ -45,7 +62,7 @@ func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Re
 	now := s.now()
 	flow := store.Flow{
 		TenantID: tenant, ID: id.New(now), ApplicationID: c.Application.ID, FactorTypes: []string{}, CreatedAt: now,
-		ExpiresAt: now.Add(samlLoginTTL),
+		ExpiresAt: now.Add(samlLoginTTL), Address: address,
 		SAMLRequest: &store.SAMLRequest{
 			ServiceProvider: verified.ServiceProvider, ID: verified.ID, RelayState: verified.RelayState,
 			ForceAuthn: verified.ForceAuthn, IsPassive: verified.IsPassive, Browser: secure.Digest(browser),
@@ -58,14 +75,14 @@ func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Re
 	if err := s.insertFlow(ctx, flow); err != nil {
 		return Redirect{}, err
 	}
-	token, err := s.signServiceToken(tenant, relayStatePurpose, signOnTokenKind, secure.Claims{"flow": flow.ID.String()})
+	token, err := s.signServiceToken(tenant, signOnPurpose, signOnTokenKind, secure.Claims{"flow": flow.ID.String()})
 	return Redirect{Location: s.cfg.Base.Host() + "/sso?signOn=" + token.Reveal(), Browser: browser}, err
 }
 
 // ContinueSignOn answers GET /sso?signOn=: it binds the flow to the browser, which may have a
 // session of single sign-on, and continues the login. A token is valid once.
 func (s *Service) ContinueSignOn(ctx context.Context, in BrowserRequest) (Redirect, error) {
-	_, f, err := s.verifyRelayState(ctx, signOnTokenKind, in.Token)
+	f, err := s.signOnFlow(ctx, in.Token)
 	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
 		err = apierr.BadRequest.Because("signOn is not the token of a login that goes on")
 	}
@@ -153,7 +170,10 @@ func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browsers Brow
 	}
 	switch {
 	case f.FinishedAt != nil && !f.AccountID.IsZero():
-		answer.Account = f.AccountID
+		answer.Account, answer.SessionIndex, answer.AuthenticatedAt = f.AccountID, f.SessionIndex, *f.FinishedAt
+		if f.AuthenticatedAt != nil {
+			answer.AuthenticatedAt = *f.AuthenticatedAt
+		}
 	case f.SAMLRequest.IsPassive:
 		answer.Reason, answer.Message = saml.NoPassive, "The user has no session."
 	default:

@@ -5,6 +5,7 @@ package idsite
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -91,6 +92,11 @@ func (s *Service) createSession(
 				return err
 			}
 		}
+		if flow.SAMLRequest != nil {
+			if err := tx.RecordSession(ctx, flow, samlSessionIndex(secure.Digest(cookie))); err != nil {
+				return err
+			}
+		}
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
 			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession,
@@ -98,6 +104,12 @@ func (s *Service) createSession(
 			ExpiresAt: now.Add(ttl),
 		})
 	})
+}
+
+// samlSessionIndex returns the name of a session for SAML service providers. It leads neither to the cookie
+// nor to the row of the session.
+func samlSessionIndex(session []byte) string {
+	return "_" + hex.EncodeToString(secure.Digest(secure.Secret("saml "+string(session))))
 }
 
 // unchangedAccount returns an account, or apierr.NotFound where it is disabled or its password was

@@ -150,6 +150,7 @@ func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.
 	passed.SAMLSession = session.SAMLSession
 	if session.Satisfies(passed) {
 		passed.FactorPassed, passed.FactorType = session.FactorPassed, session.FactorType
+		passed.AuthenticatedAt, passed.SessionIndex = &session.CreatedAt, samlSessionIndex(session.ID)
 		return s.finishFlow(ctx, passed, site, authenticated, false)
 	}
 	*f = passed
@@ -284,24 +285,25 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 	if err := r.validate(s.now()); err != nil && !errors.Is(err, apierr.TokenApplicationDisabled) {
 		return "", err
 	}
-	if err := s.insertFlow(ctx, f); err != nil {
-		return "", err
-	}
-	ended := outcome{status: loggedOut}
+	var session store.Session
 	if cookie != "" {
-		session, err := s.store.Session(ctx, f.TenantID, secure.Digest(cookie), s.now())
+		var err error
+		session, err = s.store.Session(ctx, f.TenantID, secure.Digest(cookie), s.now())
 		if err != nil && !errors.Is(err, apierr.NotFound) {
 			return "", err
 		}
-		if err == nil {
-			ended.account = session.AccountID
-			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
-				return "", err
-			}
-			if to := s.samlLogout(ctx, f, session); to != "" {
-				return to, nil
-			}
+		f.AccountID = session.AccountID // what the logout says, also after the way by an identity provider
+	}
+	if err := s.insertFlow(ctx, f); err != nil {
+		return "", err
+	}
+	if !session.AccountID.IsZero() {
+		if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
+			return "", err
+		}
+		if to := s.samlLogout(ctx, f, session); to != "" {
+			return to, nil
 		}
 	}
-	return s.assertionRedirect(ctx, f, r.site, id.New(s.now()).String(), ended)
+	return s.assertionRedirect(ctx, f, r.site, id.New(s.now()).String(), outcome{status: loggedOut, account: f.AccountID})
 }

@@ -38,9 +38,8 @@ type clientHandler = func(*clientCall, *fiber.Ctx) error
 // endpoint is a route of the Client API. isEnabled reports whether the web config enables it; nil
 // means that no web config can disable it.
 type endpoint struct {
-	isEnabled        func(*clientCall, context.Context) (bool, error)
-	get, post        clientHandler
-	managementErrors bool // errors have the form of the management API, not that of the Client API
+	isEnabled func(*clientCall, context.Context) (bool, error)
+	get, post clientHandler
 }
 
 // webConfigFlag returns the isEnabled of an endpoint that a flag of the web config enables.
@@ -70,7 +69,7 @@ var clientEndpoints = map[string]endpoint{
 	"authorize":          {get: (*clientCall).authorize},
 	"authorize/callback": {get: (*clientCall).authorizeCallback, post: (*clientCall).authorizeCallbackByForm},
 	"logout":             {post: (*clientCall).logout},
-	"saml/sso":           {get: (*clientCall).samlSignOn, post: (*clientCall).samlSignOnByForm, managementErrors: true},
+	"saml/sso":           {get: (*clientCall).samlSignOn, post: (*clientCall).samlSignOnByForm},
 }
 
 // clientAPI answers a request to the Client API of an application. Its errors have a form of their
@@ -82,8 +81,8 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 		rest.SetRoute(c, "/client/:dnsLabel/"+name)
 	}
 	err := h.callClient(c, route)
-	if err == nil || route.managementErrors {
-		return err
+	if err == nil {
+		return nil
 	}
 	return rest.FailClient(c, err)
 }

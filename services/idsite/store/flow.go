@@ -44,24 +44,28 @@ type Flow struct {
 	SteppedUp          bool                      // the account has passed a factor of a type that the flow does not allow
 	SAMLRequest        *SAMLRequest              `db:"saml_request"` // of the SAML service provider that gets the answer; nil: none
 	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
+	Address            string                    // of the client that has begun the login without a key; "": an application has signed the request
+	AuthenticatedAt    *time.Time                // when the user proved who he is, which may be in an earlier login; nil: when the flow finished
+	SessionIndex       string                    // names the session of the user to SAML service providers; "": none
 	CreatedAt          time.Time
 	ExpiresAt          time.Time
 }
 
 const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
 	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at,
-	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up, unverified_id`
+	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up, unverified_id, address,
+	authenticated_at, session_index`
 
 // InsertFlow adds a flow, with the commit. It returns apierr.Exists where the request has begun a
 // flow already (replay).
 func (tx *Tx) InsertFlow(_ context.Context, f Flow) error {
 	tx.Queue(`INSERT INTO login_flows (`+flowColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
-			$28, $29)`,
+			$28, $29, $30, $31, $32)`,
 		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
 		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.SAMLRequest, f.SAMLSession,
 		f.CreatedAt, f.ExpiresAt, f.StateJSON, f.PasswordModifiedAt, f.FactorType, f.OrganizationID, f.UseSubdomain,
-		f.SteppedUp, f.UnverifiedID)
+		f.SteppedUp, f.UnverifiedID, f.Address, f.AuthenticatedAt, f.SessionIndex)
 	return nil
 }
 
@@ -130,9 +134,16 @@ func (tx *Tx) ClaimReset(_ context.Context, f Flow, digest []byte) error {
 // apierr.NotFound.
 func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6,
-		saml_session = $7, password_modified_at = $8, factor_type = $9
+		saml_session = $7, password_modified_at = $8, factor_type = $9, authenticated_at = $10, session_index = $11
 		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $3`,
-		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed, f.SAMLSession, f.PasswordModifiedAt, f.FactorType)
+		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed, f.SAMLSession, f.PasswordModifiedAt, f.FactorType,
+		f.AuthenticatedAt, f.SessionIndex)
+	return nil
+}
+
+// RecordSession records, with the commit, the name of the session that a finished flow has created.
+func (tx *Tx) RecordSession(_ context.Context, f Flow, sessionIndex string) error {
+	tx.Queue(`UPDATE login_flows SET session_index = $3 WHERE tenant_id = $1 AND id = $2`, f.TenantID, f.ID, sessionIndex)
 	return nil
 }
 

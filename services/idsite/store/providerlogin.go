@@ -23,18 +23,19 @@ type ProviderLogin struct {
 	FlowID        id.ID // of the hosted login
 	Browser       []byte
 	SecretsSealed []byte
+	Address       string // of the client that began the login
 	ExpiresAt     time.Time
 }
 
 const providerLoginColumns = `tenant_id, id, application_id, directory_id, provider, redirect_uri, return_to, state, account_store,
-	name_key, flow_id, browser, secrets_sealed, expires_at`
+	name_key, flow_id, browser, secrets_sealed, address, expires_at`
 
 // InsertProviderLogin adds a login with the commit.
 func (tx *Tx) InsertProviderLogin(_ context.Context, l ProviderLogin) error {
 	tx.Queue(`INSERT INTO provider_logins (`+providerLoginColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		l.TenantID, l.ID, l.ApplicationID, l.DirectoryID, l.Provider, l.RedirectURI, l.ReturnTo, l.State, l.AccountStore, l.NameKey,
-		l.FlowID, l.Browser, l.SecretsSealed, l.ExpiresAt)
+		l.FlowID, l.Browser, l.SecretsSealed, l.Address, l.ExpiresAt)
 	return nil
 }
 
@@ -50,4 +51,16 @@ func (tx *Tx) ConsumeProviderLogin(ctx context.Context, tenant, login id.ID, bro
 func (tx *Tx) DeleteExpiredProviderLogins(ctx context.Context, now time.Time, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM provider_logins WHERE (tenant_id, id) IN (
 		SELECT tenant_id, id FROM provider_logins WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, now, limit)
+}
+
+// NthBegunLoginEnd returns when the nth newest login in progress of a client address at an application
+// expires, or apierr.NotFound where there are fewer than n. Both kinds count: logins at SAML identity
+// providers or for SAML service providers, and those at other providers.
+func (s *Store) NthBegunLoginEnd(ctx context.Context, tenant, application id.ID, address string, n int, now time.Time) (time.Time, error) {
+	return pg.Value[time.Time](ctx, s.db, `SELECT expires_at FROM (
+		SELECT expires_at FROM login_flows WHERE tenant_id = $1 AND application_id = $2 AND address = $3 AND address <> ''
+			AND finished_at IS NULL AND expires_at > $4
+		UNION ALL
+		SELECT expires_at FROM provider_logins WHERE tenant_id = $1 AND application_id = $2 AND address = $3 AND expires_at > $4
+	) AS begun ORDER BY expires_at DESC OFFSET $5 LIMIT 1`, tenant, application, address, now, n-1)
 }
