@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"math/big"
@@ -52,7 +53,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-func TestACertificateMayBeIndented(t *testing.T) {
+func TestACertificateIsTakenAsClientsCopyIt(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -62,19 +63,25 @@ func TestACertificateMayBeIndented(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	bare := base64.StdEncoding.EncodeToString(der)
+	wrapped := bare[:64] + "\n" + bare[64:]
 	for name, value := range map[string]string{
-		"plain": plain, "indented": "  " + strings.ReplaceAll(plain, "\n", " \t\r\n    ") + "\n\n", "no last line break": strings.TrimSpace(plain),
+		"bare Base64": bare, "bare Base64 in lines": wrapped, "one line": strings.ReplaceAll(plain, "\n", " "),
+		"line breaks as two characters": strings.ReplaceAll(plain, "\n", `\n`), "Windows": strings.ReplaceAll(plain, "\n", `\r\n`),
+		"lines of openssl before": "Bag Attributes\n    localKeyID: 01\n" + plain,
+		"plain":                   plain, "indented": "  " + strings.ReplaceAll(plain, "\n", " \t\r\n    ") + "\n\n", "no last line break": strings.TrimSpace(plain),
 	} {
 		if got, err := Certificate("certificate", value); err != nil || got != value {
 			t.Errorf("%s: %v", name, err)
 		}
-		if block, _ := pem.Decode([]byte(TrimPEM(value))); block == nil || !bytes.Equal(block.Bytes, der) {
-			t.Errorf("%s: TrimPEM = %q", name, TrimPEM(value))
+		if parsed, err := ParseCertificate("certificate", value); err != nil || !bytes.Equal(parsed.Raw, der) {
+			t.Errorf("%s: the certificate that is parsed is another, %v", name, err)
 		}
 	}
 	for name, value := range map[string]string{
 		"two": plain + plain, "text before": "x" + plain, "no end": plain[:len(plain)-30], "another type": strings.ReplaceAll(plain, "CERTIFICATE", "PRIVATE KEY"),
-		"none": "", "not X.509": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+		"none": "", "Base64 that is cut": bare[:len(bare)-8], "Base64 of something else": "aGVsbG8=", "white space": " \n ",
+		"not X.509": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
 	} {
 		if _, err := Certificate("certificate", value); !errors.Is(err, apierr.Format) {
 			t.Errorf("%s: %v", name, err)

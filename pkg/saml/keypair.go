@@ -12,7 +12,6 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -89,14 +88,4 @@ func der(certificate string) []byte {
 		return nil
 	}
 	return block.Bytes
-}
-
-// CertificateEnd returns the expiry of a certificate in PEM; the zero time for an invalid
-// certificate.
-func CertificateEnd(certificate string) time.Time {
-	parsed, err := x509.ParseCertificate(der(field.TrimPEM(certificate)))
-	if err != nil {
-		return time.Time{}
-	}
-	return parsed.NotAfter
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/beevik/etree"
 	dsig "github.com/russellhaering/goxmldsig"
@@ -37,7 +36,6 @@ const (
 type verifier struct {
 	certificates []string // in PEM; a signature by any of them is valid
 	allowSHA1    bool
-	now          time.Time
 }
 
 // verify verifies the signature of an element, which must be its child, and returns the element as the
@@ -68,17 +66,13 @@ func (v verifier) verify(element *etree.Element) (*etree.Element, error) {
 	}
 	err = errors.New("the settings have no certificate")
 	for _, text := range v.certificates {
-		certificate, failed := x509.ParseCertificate(der(field.TrimPEM(text)))
+		certificate, failed := field.ParseCertificate("certificate", text)
 		if failed != nil {
 			err = errors.New("a certificate of the settings cannot be read")
 			continue
 		}
-		if v.now.After(certificate.NotAfter) {
-			err = errors.New("the certificate of the settings has expired")
-			continue
-		}
 		context := dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{Roots: []*x509.Certificate{certificate}})
-		context.Clock = dsig.NewFakeClockAt(v.now)
+		context.Clock = dsig.NewFakeClockAt(certificate.NotBefore) // its dates do not count (certificate.go)
 		signed, failed := context.Validate(detached)
 		if failed == nil {
 			return signed, nil

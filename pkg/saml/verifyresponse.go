@@ -27,6 +27,7 @@ type ServiceProvider struct {
 	Certificates []string // of the identity provider, in PEM
 	AllowSHA1    bool
 	KeyPair      func() (KeyPair, error) // decrypts assertions
+	ClockSkew    time.Duration           // by how much the clocks of the parties may differ
 	Now          time.Time
 }
 
@@ -138,7 +139,7 @@ func hasSignature(element *etree.Element) bool {
 // covers it, or nil if there is no assertion. A response without an assertion, which reports a
 // failure, need not be signed.
 func (p ServiceProvider) verifySignatures(response *etree.Element) (whole, assertion *etree.Element, err error) {
-	v := verifier{p.Certificates, p.AllowSHA1, p.Now}
+	v := verifier{p.Certificates, p.AllowSHA1}
 	whole, covered := response, hasSignature(response)
 	if covered {
 		if whole, err = v.verify(response); err != nil {
@@ -218,7 +219,7 @@ func (p ServiceProvider) checkResponse(response *etree.Element, isSigned bool) e
 		return malformedResponse("its InResponseTo is not the request that was sent")
 	}
 	issued, err := parseTime(response, "IssueInstant")
-	if err != nil || issued == nil || issued.After(p.Now.Add(clockSkew)) {
+	if err != nil || issued == nil || issued.After(p.Now.Add(p.ClockSkew)) {
 		return malformedResponse("its IssueInstant is missing or in the future")
 	}
 	if issuer := textOf(childOf(response, assertionNamespace, "Issuer")); p.Issuer != "" && issuer != "" && issuer != p.Issuer {
@@ -244,7 +245,7 @@ func (p ServiceProvider) readAssertion(assertion *etree.Element) (login Login, e
 		return login, malformedResponse("the assertion must have the Version 2.0 and an ID")
 	case login.Issuer == "" || p.Issuer != "" && login.Issuer != p.Issuer:
 		return login, malformedResponse(fmt.Sprintf("the Issuer of the assertion is %q", login.Issuer))
-	case err != nil || issued == nil || issued.After(p.Now.Add(clockSkew)):
+	case err != nil || issued == nil || issued.After(p.Now.Add(p.ClockSkew)):
 		return login, malformedResponse("the IssueInstant of the assertion is missing or in the future")
 	}
 	if err := p.checkConditions(assertion); err != nil {
@@ -282,9 +283,9 @@ func (p ServiceProvider) checkConditions(assertion *etree.Element) error {
 	switch {
 	case err != nil || err2 != nil:
 		return malformedResponse("a time of the Conditions cannot be read")
-	case from != nil && p.Now.Add(clockSkew).Before(*from):
+	case from != nil && p.Now.Add(p.ClockSkew).Before(*from):
 		return malformedResponse("the assertion is not valid yet")
-	case until != nil && !p.Now.Add(-clockSkew).Before(*until):
+	case until != nil && !p.Now.Add(-p.ClockSkew).Before(*until):
 		return malformedResponse("the assertion has expired")
 	}
 	restricted := false
@@ -325,16 +326,16 @@ func (p ServiceProvider) checkSubjectConfirmation(subject *etree.Element) (time.
 		switch {
 		case err != nil || err2 != nil || until == nil:
 			reason = "the SubjectConfirmationData has no NotOnOrAfter"
-		case !p.Now.Add(-clockSkew).Before(*until):
+		case !p.Now.Add(-p.ClockSkew).Before(*until):
 			reason = "the SubjectConfirmationData has expired"
-		case from != nil && p.Now.Add(clockSkew).Before(*from):
+		case from != nil && p.Now.Add(p.ClockSkew).Before(*from):
 			reason = "the SubjectConfirmationData is not valid yet"
 		case data.SelectAttrValue("Recipient", "") != p.ConsumerURL:
 			reason = fmt.Sprintf("the Recipient of the SubjectConfirmationData must be %q", p.ConsumerURL)
 		case data.SelectAttrValue("InResponseTo", "") != p.RequestID:
 			reason = "the InResponseTo of the SubjectConfirmationData is not the request that was sent"
 		default:
-			return until.Add(clockSkew), nil
+			return until.Add(p.ClockSkew), nil
 		}
 	}
 	return time.Time{}, malformedResponse(reason)
@@ -346,7 +347,7 @@ func (p ServiceProvider) checkSubjectConfirmation(subject *etree.Element) (time.
 func (p ServiceProvider) checkAuthnStatements(assertion *etree.Element) (index string, err error) {
 	for _, statement := range childrenOf(assertion, assertionNamespace, "AuthnStatement") {
 		until, err := parseTime(statement, "SessionNotOnOrAfter")
-		if err != nil || until != nil && !p.Now.Add(-clockSkew).Before(*until) {
+		if err != nil || until != nil && !p.Now.Add(-p.ClockSkew).Before(*until) {
 			return "", malformedResponse("the session at the identity provider has ended")
 		}
 		index = cmp.Or(index, statement.SelectAttrValue("SessionIndex", ""))

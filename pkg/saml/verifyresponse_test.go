@@ -37,7 +37,8 @@ func newParty(t *testing.T) party {
 func (p party) expects() ServiceProvider {
 	return ServiceProvider{
 		EntityID: ownEntity, ConsumerURL: ownConsumer, Issuer: otherEntity, RequestID: p.request, Certificates: []string{p.pair.Certificate}, Now: now,
-		KeyPair: func() (KeyPair, error) { return KeyPair{}, errors.New("there is none") },
+		ClockSkew: time.Minute,
+		KeyPair:   func() (KeyPair, error) { return KeyPair{}, errors.New("there is none") },
 	}
 }
 
@@ -458,13 +459,21 @@ func TestSignaturesThatDoNotHold(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a certificate that has expired", func(t *testing.T) {
-		expected := p.expects()
-		expected.Now = now.AddDate(certificateYears+1, 0, 0)
-		if _, err := expected.VerifyResponse(encode(p.xml(SHA256))); !errors.Is(err, apierr.SAMLSignature) {
-			t.Errorf("it returns %v", err)
-		}
-	})
+	for what, made := range map[string]time.Time{
+		"has expired": now.AddDate(-certificateYears-1, 0, 0), "has not begun": now.AddDate(1, 0, 0),
+	} {
+		t.Run("the key of a certificate that "+what+" signs", func(t *testing.T) {
+			dated := p
+			pair, err := newKeyPair(p.pair.Key, "idp", made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dated.pair = pair
+			if _, err := dated.expects().VerifyResponse(encode(dated.xml(SHA256))); err != nil {
+				t.Errorf("the response is refused: %v", err)
+			}
+		})
+	}
 }
 
 // Parsers disagree about these; a message needs none of them.

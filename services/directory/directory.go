@@ -63,6 +63,12 @@ func (s *Service) CreateDirectoryIn(ctx context.Context, tenant id.ID, in NewDir
 	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now())}
 	d.Status = directoryapi.Enabled
 	refusal := in.apply(&d, true)
+	if in.Provider.Given() && s.canonicalProviderID(in.Provider.Value.ProviderID.Or("")) == "saml" && refusal == nil {
+		var err error
+		if in.Provider.Value, err = s.readMetadata(ctx, in.Provider.Value); err != nil {
+			return d, err // else all that the metadata would have filled in is missing
+		}
+	}
 	mirror, err := s.newMirrorResources(d, in.Provider)
 	if err = field.First(refusal, err); err != nil {
 		return d, err

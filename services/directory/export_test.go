@@ -10,6 +10,9 @@ import (
 // CheckSAMLCertificates is one pass of the worker.
 var CheckSAMLCertificates = (*Service).checkSAMLCertificates
 
+// RefreshDueMetadata is one pass of the worker.
+var RefreshDueMetadata = (*Service).refreshDueMetadata
+
 // UseAssertion consumes an assertion, or refuses one that was used (replay).
 func UseAssertion(ctx context.Context, s *Service, p store.Provider, login saml.Login) error {
 	return s.useAssertion(ctx, p, login, func(*store.Tx) {})

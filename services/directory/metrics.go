@@ -21,7 +21,8 @@ var syncsHeldTotal, _ = meter.Int64Counter("doorward_directory_syncs_held_total"
 	metric.WithDescription("syncs of directory agents that would have made too many accounts absent, and were held"))
 
 var samlCertificates, _ = meter.Int64Gauge("doorward_directory_saml_certificates", metric.WithDescription(
-	"SAML directories whose identity provider certificate expires within 30 days (state expiring) or has expired (state expired)"))
+	"SAML directories whose identity provider certificate expires within 30 days (state expiring), has expired (expired) or has not begun "+
+		"(not_yet_valid)"))
 
 // countCheck counts a password check by an agent.
 func countCheck(ctx context.Context, result int, err error) {

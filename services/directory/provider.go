@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/mappingrule"
+	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -46,9 +47,15 @@ type NewProvider struct {
 	RequestSignatureAlgorithm      field.Text                         `json:"requestSignatureAlgorithm"`
 	ForceAuthn                     field.Bool                         `json:"forceAuthn"`
 	EntityID                       field.Text                         `json:"entityId"`
+	Metadata                       field.Text                         `json:"metadata"`
+	MetadataURL                    field.Text                         `json:"metadataUrl"`
+	ClockSkew                      field.Int                          `json:"clockSkew"`
+	TrustsReusedEmails             field.Bool                         `json:"trustsReusedEmails"`
 	Agent                          field.Nullable[NewAgent]           `json:"agent"`
 	UserInfoMappingRules           field.Nullable[mappingrule.Change] `json:"userInfoMappingRules"`
 	AttributeStatementMappingRules field.Nullable[mappingrule.Change] `json:"attributeStatementMappingRules"`
+
+	read *saml.IdentityProvider // what the metadata of the body say (samlmetadata.go); nil: it has none
 }
 
 // UnmarshalJSON reads a provider inside of a directory.
@@ -57,6 +64,8 @@ func (in *NewProvider) UnmarshalJSON(data []byte) error {
 	return field.Nested(data, (*members)(in), struct {
 		field.Head
 		ServiceProviderMetadata any `json:"serviceProviderMetadata"`
+		CertificateStatus       any `json:"certificateStatus"`
+		MetadataCertificates    any `json:"metadataCertificates"`
 	}{})
 }
 
@@ -70,6 +79,14 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		providerType = openIDConnect
 		if isNew && !in.IDField.Given() {
 			in.IDField = field.Some("sub") // OpenID Connect Core, section 5.1
+		}
+	}
+	if p.ProviderID == "saml" {
+		if err := applyMetadata(p, &in, s.now()); err != nil {
+			return err
+		}
+		if p.Settings.Metadata != nil || p.Settings.MetadataURL != nil || in.read != nil {
+			providerType = samlByMetadata
 		}
 	}
 	var secret *string
@@ -96,6 +113,7 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 	}{
 		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()},
 		{"acceptForeignTokens", in.AcceptForeignTokens.Given()}, {"agent", in.Agent.Given()},
+		{"clockSkew", in.ClockSkew.Given()}, {"trustsReusedEmails", in.TrustsReusedEmails.Given()},
 		{"userInfoMappingRules", in.UserInfoMappingRules.Given()}, {"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
 	} {
 		if other.given && providerType.members[other.name] == 0 {
@@ -109,6 +127,9 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 	if providerType.members["acceptForeignTokens"] != 0 && (in.AcceptForeignTokens.Present || isNew) {
 		accept := in.AcceptForeignTokens.Or(false)
 		p.Settings.AcceptForeignTokens = &accept
+	}
+	if p.ProviderID == "saml" {
+		errs.Add(applySAMLSettings(&p.Settings, in, isNew))
 	}
 	if providerType.members["scope"] != 0 && (scopes.Present || isNew) {
 		errs.Add(setScope(p, providerType, scopes.Or(nil)))
@@ -162,11 +183,13 @@ func (s *Service) Provider(ctx context.Context, directory id.Ref) (store.Provide
 	if err != nil {
 		return p, err
 	}
-	return s.withClientSecret(p)
+	return s.withShownState(p)
 }
 
-// withClientSecret fills in the client secret, which the provider's representation shows.
-func (s *Service) withClientSecret(p store.Provider) (store.Provider, error) {
+// withShownState fills in what the provider's representation shows and is not stored as it is shown: the
+// client secret, and the state of the certificates.
+func (s *Service) withShownState(p store.Provider) (store.Provider, error) {
+	p.CertificateStatus = saml.CertificateStatus(s.now(), p.Settings.SigningCertificates()...)
 	if p.ClientSecretSealed == nil {
 		return p, nil
 	}
@@ -180,7 +203,11 @@ func (s *Service) withClientSecret(p store.Provider) (store.Provider, error) {
 // nothing that can be changed.
 func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewProvider) (store.Provider, error) {
 	var p store.Provider
-	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
+	in, err := s.readChangedMetadata(ctx, directory, in)
+	if err != nil {
+		return p, err
+	}
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockProvider(ctx, directory.Tenant, directory.ID); err != nil {
 			return err
 		}
@@ -199,7 +226,7 @@ func (s *Service) UpdateProvider(ctx context.Context, directory id.Ref, in NewPr
 	if err != nil {
 		return p, err
 	}
-	return s.withClientSecret(p)
+	return s.withShownState(p)
 }
 
 // replaceRules replaces the mapping rules of a provider by those of a body, if the body has any.

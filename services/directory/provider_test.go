@@ -20,18 +20,23 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/connect"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 // sealing is a service whose master key the test has.
-func sealing(t testing.TB) (*directory.Service, *pg.DB, *secure.Keyring, id.ID) {
+func sealing(t testing.TB, providers ...*connect.Client) (*directory.Service, *pg.DB, *secure.Keyring, id.ID) {
 	t.Helper()
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := pgtest.Open(t, store.Config)
-	svc := directory.New(store.New(db, now), secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour})
+	cfg := directory.Config{VerificationTTL: time.Hour}
+	if len(providers) > 0 {
+		cfg.Providers = providers[0]
+	}
+	svc := directory.New(store.New(db, now), secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, cfg)
 	tenant := id.New(now())
 	if _, err := svc.SignUp(t.Context(), directoryapi.SignUp{
 		Tenant: tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Service Administrators", Email: "owner@example.test",

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -88,7 +90,7 @@ func (s *Service) findOrCreateAccount(
 		if user.SameProviderData && tokens == nil {
 			return nil
 		}
-		return tx.UpsertProviderData(ctx, out.Account, claims.externalID, claims.providerData, tokens, s.now())
+		return tx.UpsertProviderData(ctx, out.Account, externalIDAfter(user, claims), claims.providerData, tokens, s.now())
 	})
 	return out, err
 }
@@ -129,7 +131,23 @@ func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderUser, c
 			"the directory has another account with the email %q, and an account is found by its email only where the provider and the account "+
 				"both have it verified", claims.email).Saying("An account with that email exists.")
 	}
+	if isPersistent(user.ExternalID) && isPersistent(claims.externalID) && !claims.trustsReusedEmails {
+		return user, apierr.SAMLMalformed.Because("the account of the email %q has another persistent NameID: the email may have passed on to "+
+			"another person; delete that account, or set trustsReusedEmails of the provider", claims.email)
+	}
 	return user, nil
+}
+
+// isPersistent reports whether an external id is a persistent NameID.
+func isPersistent(externalID string) bool { return strings.HasPrefix(externalID, persistentID) }
+
+// externalIDAfter returns the external id of an account after a login. A persistent NameID stays bound to it
+// when a login brings a NameID of another format.
+func externalIDAfter(user store.AccountOfUser, claims providerClaims) string {
+	if isPersistent(user.ExternalID) && !isPersistent(claims.externalID) {
+		return user.ExternalID
+	}
+	return claims.externalID
 }
 
 // createUser creates the account of a user at the first login.
@@ -167,6 +185,10 @@ func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.Accou
 	a := before
 	if err := applyClaims(&a, claims, isLoginNameFree(ctx, tx, a)); err != nil {
 		return a, err
+	}
+	if field.Fold(a.Email) != field.Fold(claims.email) {
+		slog.WarnContext(ctx, "email of a provider's user is that of another account, the account keeps its former email",
+			"tenant", a.TenantID.String(), "directory", a.DirectoryID.String(), "account", a.ID.String())
 	}
 	if changedProperty(before, a) == "" {
 		return a, nil

@@ -24,6 +24,7 @@ type providerClaims struct {
 	externalID                               string
 	email                                    string
 	emailVerified, emailUnstated             bool
+	trustsReusedEmails                       bool // a known email may come with another persistent NameID
 	username, givenName, middleName, surname string
 	locale                                   string                     // in canonical form; of an account that has none
 	customData                               []mappedValue              // values of mapping rules for the customData of the account
@@ -37,7 +38,7 @@ func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerC
 	claims := providerClaims{
 		email: in.Email, emailVerified: in.EmailVerified, emailUnstated: in.EmailUnstated,
 		username: in.Username, givenName: in.GivenName, middleName: in.MiddleName, surname: in.Surname,
-		providerData: map[string]json.RawMessage{},
+		providerData: map[string]json.RawMessage{}, trustsReusedEmails: p.Settings.TrustsReusedEmails != nil && *p.Settings.TrustsReusedEmails,
 	}
 	source := attributeSource(in.Attributes)
 	maps.Copy(claims.providerData, attributesOfProviderData(in.Attributes))

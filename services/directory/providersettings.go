@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -54,6 +55,8 @@ func (in NewProvider) textMembers(to *store.ProviderSettings, secret **string) [
 		{name: "encodedX509SigningCertNext", in: in.EncodedX509SigningCertNext, to: &to.EncodedX509SigningCertNext, most: maxCertificate,
 			check: field.Certificate},
 		{name: "entityId", in: in.EntityID, to: &to.EntityID, most: maxURL},
+		{name: "metadata", in: in.Metadata, to: &to.Metadata, most: saml.MaxMetadata},
+		{name: "metadataUrl", in: in.MetadataURL, to: &to.MetadataURL, most: maxURL, check: field.URL("https")},
 		{name: "requestSignatureAlgorithm", in: in.RequestSignatureAlgorithm, to: &to.RequestSignatureAlgorithm, most: maxName,
 			check: enumOf("RSA-SHA256", "RSA-SHA1"), fallback: "RSA-SHA256"},
 	}

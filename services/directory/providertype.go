@@ -58,8 +58,18 @@ var providerTypes = map[string]providerType{
 		"ssoLoginUrl": required, "ssoLogoutUrl": required, "encodedX509SigningCert": required,
 		"encodedX509SigningCertNext": optional,
 		"requestSignatureAlgorithm":  optional, "forceAuthn": optional, "attributeStatementMappingRules": optional, "entityId": optional,
+		"metadata": optional, "metadataUrl": optional, "clockSkew": optional, "trustsReusedEmails": optional,
 	}},
 }
+
+// samlByMetadata is the type saml where metadata fill in the members that are left out.
+var samlByMetadata = func() providerType {
+	members := maps.Clone(providerTypes["saml"].members)
+	for _, filled := range []string{"ssoLoginUrl", "ssoLogoutUrl", "encodedX509SigningCert"} {
+		members[filled] = optional
+	}
+	return providerType{members: members}
+}()
 
 var socialMembers = map[string]presence{
 	"clientId": required, "clientSecret": required, "redirectUri": optional, "scope": optional, "userInfoMappingRules": optional,

@@ -14,65 +14,58 @@ import (
 )
 
 const (
-	// certificateWarning is how long before its expiry a certificate is reported.
-	certificateWarning = 30 * 24 * time.Hour
 	// certificateCheck is the time between two checks of all certificates.
 	certificateCheck = 12 * time.Hour
 	// certificateBatch is how many directories one query reads.
 	certificateBatch = 500
 )
 
-// WatchSAMLCertificates is the worker that warns of signing certificates of identity providers
-// before they expire: then the logins of their directories fail.
+// certificateStates are the values of the label state of the metric, by the states that are reported.
+var certificateStates = map[string]string{
+	saml.CertificateExpiresSoon: "expiring", saml.CertificateExpired: "expired", saml.CertificateNotYetValid: "not_yet_valid",
+}
+
+// WatchSAMLCertificates is the worker that warns of signing certificates of identity providers by their
+// dates. The logins of their directories go on (pkg/saml/certificate.go), but a provider that follows the
+// dates will sign with another key soon.
 func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
 	return purge.Periodically(certificateCheck, "check of SAML certificates failed, retrying", func(ctx context.Context) error {
-		_, _, err := s.checkSAMLCertificates(ctx)
+		_, err := s.checkSAMLCertificates(ctx)
 		return err
 	})(ctx)
 }
 
-// checkSAMLCertificates counts the directories whose certificates expire soon or have expired,
-// records both as metrics, and logs each directory.
-func (s *Service) checkSAMLCertificates(ctx context.Context) (expiring, expired int64, err error) {
-	err = s.store.EachShard(ctx, func(ctx context.Context) error {
-		expiringHere, expiredHere, err := s.countSAMLCertificates(ctx)
-		expiring, expired = expiring+expiringHere, expired+expiredHere
-		return err
-	})
-	if err != nil {
-		return expiring, expired, err
+// checkSAMLCertificates counts the directories by the state of their certificates, records the counts as
+// metrics, and logs each directory whose state is not saml.CertificateValid.
+func (s *Service) checkSAMLCertificates(ctx context.Context) (counts map[string]int64, err error) {
+	counts = map[string]int64{}
+	if err := s.store.EachShard(ctx, func(ctx context.Context) error { return s.countSAMLCertificates(ctx, counts) }); err != nil {
+		return counts, err
 	}
-	samlCertificates.Record(ctx, expiring, metric.WithAttributes(attribute.String("state", "expiring")))
-	samlCertificates.Record(ctx, expired, metric.WithAttributes(attribute.String("state", "expired")))
-	return expiring, expired, nil
+	for state, label := range certificateStates {
+		samlCertificates.Record(ctx, counts[state], metric.WithAttributes(attribute.String("state", label)))
+	}
+	return counts, nil
 }
 
 // countSAMLCertificates is checkSAMLCertificates for one database, without the metrics.
-func (s *Service) countSAMLCertificates(ctx context.Context) (expiring, expired int64, err error) {
+func (s *Service) countSAMLCertificates(ctx context.Context, counts map[string]int64) error {
 	var after store.SAMLCertificate
 	for {
 		found, err := s.store.SAMLCertificates(ctx, after, certificateBatch)
 		if err != nil {
-			return expiring, expired, err
+			return err
 		}
 		for _, c := range found {
-			until := saml.CertificateEnd(c.Current)
-			if next := saml.CertificateEnd(c.Next); next.After(until) {
-				until = next
+			state := saml.CertificateStatus(s.now(), c.Settings.SigningCertificates()...)
+			counts[state]++
+			if _, isReported := certificateStates[state]; isReported {
+				slog.WarnContext(ctx, "certificate of a SAML identity provider is not valid for much longer, or not now; its key is used all the same",
+					"tenant", c.TenantID.String(), "directory", c.DirectoryID.String(), "state", state)
 			}
-			switch remaining := until.Sub(s.now()); {
-			case remaining > certificateWarning:
-				continue
-			case remaining > 0:
-				expiring++
-			default:
-				expired++
-			}
-			slog.WarnContext(ctx, "certificate of a SAML identity provider expires or has expired; set encodedX509SigningCertNext of its directory",
-				"tenant", c.TenantID.String(), "directory", c.DirectoryID.String(), "until", until)
 		}
 		if len(found) < certificateBatch {
-			return expiring, expired, nil
+			return nil
 		}
 		after = found[len(found)-1]
 	}

@@ -82,11 +82,14 @@ func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLL
 }
 
 // SAMLLogout returns the URL of the identity provider with a signed logout request (single logout,
-// SLO).
+// SLO), or an empty one where the identity provider has none.
 func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (out directoryapi.SAMLRedirect, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Session.Directory)
 	if err != nil {
 		return out, err
+	}
+	if p.Settings.SSOLogoutURL == nil { // its metadata state none
+		return out, nil
 	}
 	pair, err := s.samlKeyPair(ctx, p.SAML)
 	if err != nil {
@@ -108,11 +111,11 @@ func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAM
 	}
 	expected := saml.ServiceProvider{
 		EntityID: SAMLEntityID(s.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumerURL(p.DirectoryID), RequestID: in.RequestID,
-		Certificates: []string{*p.Settings.EncodedX509SigningCert}, AllowSHA1: *p.Settings.RequestSignatureAlgorithm == saml.SHA1,
-		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.SAML) }, Now: s.now(),
+		Certificates: p.Settings.SigningCertificates(), AllowSHA1: *p.Settings.RequestSignatureAlgorithm == saml.SHA1,
+		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.SAML) }, ClockSkew: defaultClockSkew * time.Second, Now: s.now(),
 	}
-	if next := p.Settings.EncodedX509SigningCertNext; next != nil {
-		expected.Certificates = append(expected.Certificates, *next)
+	if skew := p.Settings.ClockSkew; skew != nil {
+		expected.ClockSkew = time.Duration(*skew) * time.Second
 	}
 	if p.Settings.EntityID != nil {
 		expected.Issuer = *p.Settings.EntityID
@@ -182,29 +185,47 @@ func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml
 // (docs/interface/directories.md#mapping-rules).
 func samlUser(p store.AccountProvider, login saml.Login) directoryapi.ProviderUser {
 	user := directoryapi.ProviderUser{Tenant: p.TenantID, Directory: p.DirectoryID, EmailVerified: true}
-	known := []struct {
-		to       *string
-		suffixes []string
-	}{
-		{&user.Email, []string{"emailaddress", "mail"}}, {&user.GivenName, []string{"givenname"}}, {&user.Surname, []string{"surname", "sn"}},
+	if login.NameIDFormat == saml.PersistentNameID {
+		user.ExternalID = persistentID + login.NameID
 	}
+	var unmapped []saml.Attribute
 	for _, a := range login.Attributes {
 		user.Attributes = append(user.Attributes, directoryapi.ProviderAttribute{Name: a.Name, NameFormat: a.NameFormat, Values: a.Values})
-		if len(a.Values) == 0 || slices.ContainsFunc(p.Rules, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
-			continue
-		}
-		for _, k := range known {
-			if *k.to == "" && slices.ContainsFunc(k.suffixes, func(suffix string) bool {
-				return strings.HasSuffix(field.Fold(a.Name), suffix) || strings.HasSuffix(field.Fold(a.FriendlyName), suffix)
-			}) {
-				*k.to = a.Values[0]
-			}
+		if len(a.Values) > 0 && !slices.ContainsFunc(p.Rules, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
+			unmapped = append(unmapped, a)
 		}
 	}
+	user.Email = wellKnown(unmapped, "emailaddress", "email", "mail")
+	user.GivenName = wellKnown(unmapped, "givenname", "firstname")
+	user.Surname = wellKnown(unmapped, "surname", "lastname", "sn")
 	if user.Email == "" && strings.Contains(login.NameID, "@") {
 		user.Email = login.NameID
 	}
 	return user
+}
+
+// persistentID begins the external id of a user whom a persistent NameID names, which stays the same when
+// the email changes (SAML 2.0 core, section 8.3.7). The external id of every other user is the email, which
+// has no space.
+const persistentID = "persistent "
+
+// wellKnown returns the value of the first attribute with one of the names, in any case: first of those that
+// are named so, or in a namespace (User.email, http://…/emailaddress), then of those whose name ends so.
+func wellKnown(attributes []saml.Attribute, names ...string) string {
+	for _, isNamed := range []func(attribute, name string) bool{
+		func(attribute, name string) bool {
+			return attribute[strings.LastIndexAny(attribute, "/.:#")+1:] == name
+		}, strings.HasSuffix,
+	} {
+		for _, a := range attributes {
+			if slices.ContainsFunc(names, func(name string) bool {
+				return isNamed(field.Fold(a.Name), name) || isNamed(field.Fold(a.FriendlyName), name)
+			}) {
+				return a.Values[0]
+			}
+		}
+	}
+	return ""
 }
 
 // isMapped reports whether a rule reads an attribute.

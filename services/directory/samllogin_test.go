@@ -45,10 +45,15 @@ func samlKeys(t *testing.T, at time.Time) saml.KeyPair {
 // answer is a login that the identity provider begins.
 func answer(t *testing.T, tenant, at id.ID, pair saml.KeyPair, nameID string, attributes ...saml.Attribute) directoryapi.FinishSAMLLogin {
 	t.Helper()
-	signed, err := saml.Response{
-		Issuer: "urn:idp", Audience: "urn:service:directory:" + at.String() + ":provider:sp", NameID: nameID, NameIDFormat: saml.TransientNameID,
-		ConsumerURL: "https://localhost:8443/v1/directories/" + at.String() + "/saml/sso/post", Attributes: attributes, Now: now(),
-	}.Sign(pair, saml.SHA256)
+	return answerOf(t, tenant, at, pair, saml.Response{NameID: nameID, NameIDFormat: saml.TransientNameID, Attributes: attributes, Now: now()})
+}
+
+// answerOf is answer with any name, attributes and time.
+func answerOf(t *testing.T, tenant, at id.ID, pair saml.KeyPair, in saml.Response) directoryapi.FinishSAMLLogin {
+	t.Helper()
+	in.Issuer, in.Audience = "urn:idp", "urn:service:directory:"+at.String()+":provider:sp"
+	in.ConsumerURL = "https://localhost:8443/v1/directories/" + at.String() + "/saml/sso/post"
+	signed, err := in.Sign(pair, saml.SHA256)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +72,13 @@ func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
 		attributes                     []saml.Attribute
 		email, given, surname, refusal string
 	}{
-		"the NameID is the email":         {nameID: "jo@example.test", email: "jo@example.test"},
-		"well-known names":                {"x", []saml.Attribute{attribute("http://schemas/emailaddress", "a@example.test", "b@example.test"), attribute("x/givenName", "Jo"), attribute("sn", "Doe")}, "a@example.test", "Jo", "Doe", ""},
-		"an attribute before the NameID":  {"n@example.test", []saml.Attribute{attribute("mail", "m@example.test")}, "m@example.test", "", "", ""},
-		"a mapped name is not well known": {"u@example.test", []saml.Attribute{attribute("urn:x:mail", "m2@example.test")}, "u@example.test", "", "", ""},
-		"no email":                        {nameID: "x", refusal: "none"},
+		"the NameID is the email":               {nameID: "jo@example.test", email: "jo@example.test"},
+		"well-known names":                      {"x", []saml.Attribute{attribute("http://schemas/emailaddress", "a@example.test", "b@example.test"), attribute("x/givenName", "Jo"), attribute("sn", "Doe")}, "a@example.test", "Jo", "Doe", ""},
+		"an attribute before the NameID":        {"n@example.test", []saml.Attribute{attribute("mail", "m@example.test")}, "m@example.test", "", "", ""},
+		"a mapped name is not well known":       {"u@example.test", []saml.Attribute{attribute("urn:x:mail", "m2@example.test")}, "u@example.test", "", "", ""},
+		"names of Okta":                         {"x", []saml.Attribute{attribute("User.email", "o@example.test"), attribute("firstName", "Jo"), attribute("User.LastName", "Doe")}, "o@example.test", "Jo", "Doe", ""},
+		"a name of its own before a longer one": {"x", []saml.Attribute{attribute("backupEmail", "b2@example.test"), attribute("urn:x:Email", "o2@example.test"), attribute("nextOfKinLastName", "Roe"), attribute("lastname", "Doe")}, "o2@example.test", "", "Doe", ""},
+		"no email":                              {nameID: "x", refusal: "none"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			login, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, c.nameID, c.attributes...))
@@ -167,18 +174,114 @@ func TestAnAssertionIsUsedOnce(t *testing.T) {
 	})
 }
 
+// A persistent NameID is the user, whatever the email says.
+func TestAPersistentNameIDIsTheUser(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	pair := samlKeys(t, now())
+	at := samlDirectory(t, svc, tenant, pair)
+	login := func(format, name, email string) (directoryapi.SAMLLogin, error) {
+		return svc.FinishSAMLLogin(t.Context(), answerOf(t, tenant, at, pair, saml.Response{
+			NameID: name, NameIDFormat: format, Attributes: []saml.Attribute{{Name: "email", Values: []string{email}}}, Now: now(),
+		}))
+	}
+	want := func(what string, account directoryapi.Account, format, name, email, wantEmail string) {
+		t.Helper()
+		got, err := login(format, name, email)
+		if err != nil || got.IsNew || got.Account.ID != account.ID || got.Account.Email != wantEmail {
+			t.Errorf("%s returned %s, %s, new %v, %v", what, got.Account.ID, got.Account.Email, got.IsNew, err)
+		}
+	}
+	jo, err := login(saml.EmailNameID, "jo@example.test", "jo@example.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("the first persistent NameID of a known email", jo.Account, saml.PersistentNameID, "id-1", "jo@example.test", "jo@example.test")
+	want("the NameID with another email", jo.Account, saml.PersistentNameID, "id-1", "jo.doe@example.test", "jo.doe@example.test")
+	want("a login without a persistent NameID", jo.Account, saml.EmailNameID, "jo.doe@example.test", "jo.doe@example.test", "jo.doe@example.test")
+	want("the NameID after that", jo.Account, saml.PersistentNameID, "id-1", "jo@example.test", "jo@example.test")
+	sam, err := login(saml.PersistentNameID, "id-2", "sam@example.test")
+	if err != nil || sam.Account.ID == jo.Account.ID {
+		t.Fatalf("another user is %+v, %v", sam, err)
+	}
+	want("the NameID with the email of another account", jo.Account, saml.PersistentNameID, "id-1", "sam@example.test", "jo@example.test")
+	if got, err := login(saml.PersistentNameID, "id-3", "jo@example.test"); !errors.Is(err, apierr.SAMLMalformed) {
+		t.Errorf("a known email with another persistent NameID returned %+v, %v", got.Account.ID, err)
+	}
+	if _, err := svc.UpdateProvider(t.Context(), id.Ref{Tenant: tenant, ID: at}, directory.NewProvider{TrustsReusedEmails: field.Some(true)}); err != nil {
+		t.Fatal(err)
+	}
+	want("with trustsReusedEmails, a known email with another persistent NameID", jo.Account, saml.PersistentNameID, "id-3", "jo@example.test",
+		"jo@example.test")
+	want("the NameID that took over", jo.Account, saml.PersistentNameID, "id-3", "jo@new.example.test", "jo@new.example.test")
+}
+
+// Clocks of well-kept identity providers are a minute or two off.
+func TestTheClockOfAnIdentityProviderMayDiffer(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	pair := samlKeys(t, now())
+	at := samlDirectory(t, svc, tenant, pair)
+	// The assertion of saml.Response is valid for 5 minutes; it must not have been made in the future.
+	login := func(ahead time.Duration) error {
+		_, err := svc.FinishSAMLLogin(t.Context(), answerOf(t, tenant, at, pair, saml.Response{
+			NameID: "jo@example.test", NameIDFormat: saml.EmailNameID, Now: now().Add(ahead),
+		}))
+		return err
+	}
+	check := func(skew time.Duration) {
+		t.Helper()
+		for ahead, isRefused := range map[time.Duration]bool{
+			skew: false, skew + time.Second: true, -5*time.Minute - skew + time.Second: false, -5*time.Minute - skew: true,
+		} {
+			if err := login(ahead); (err != nil) != isRefused || err != nil && !errors.Is(err, apierr.SAMLMalformed) {
+				t.Errorf("with a clockSkew of %s, a clock that is %s ahead returned %v", skew, ahead, err)
+			}
+		}
+	}
+	check(3 * time.Minute)
+	for seconds, want := range map[int]error{-1: apierr.BelowMinimum, 301: apierr.AboveMaximum, 0: nil} {
+		if _, err := svc.UpdateProvider(t.Context(), id.Ref{Tenant: tenant, ID: at}, directory.NewProvider{ClockSkew: field.Some(seconds)}); !errors.Is(err, want) {
+			t.Errorf("a clockSkew of %d returned %v, want %v", seconds, err, want)
+		}
+	}
+	check(0)
+}
+
+// A certificate carries a key: its dates lock nobody out.
+func TestTheDatesOfACertificateRefuseNoLogin(t *testing.T) {
+	t.Parallel()
+	svc, _, _, tenant := sealing(t)
+	for state, made := range map[string]time.Time{
+		saml.CertificateExpired: now().AddDate(-11, 0, 0), saml.CertificateNotYetValid: now().AddDate(1, 0, 0),
+		saml.CertificateExpiresSoon: now().AddDate(-10, 0, 29), saml.CertificateValid: now(),
+	} {
+		pair := samlKeys(t, made)
+		at := samlDirectory(t, svc, tenant, pair)
+		if _, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, "jo@example.test")); err != nil {
+			t.Errorf("a login with a certificate that is %s returned %v", state, err)
+		}
+		p, err := svc.Provider(t.Context(), id.Ref{Tenant: tenant, ID: at})
+		if err != nil || p.CertificateStatus != state {
+			t.Errorf("the certificateStatus is %s, %v, want %s", p.CertificateStatus, err, state)
+		}
+	}
+}
+
 func TestCertificatesThatEndAreCounted(t *testing.T) {
 	t.Parallel()
 	svc, _, _, tenant := sealing(t)
 	ending, ended := samlKeys(t, now().AddDate(-10, 0, 20)), samlKeys(t, now().AddDate(-11, 0, 0))
+	samlDirectory(t, svc, tenant, samlKeys(t, now().AddDate(1, 0, 0)))
 	samlDirectory(t, svc, tenant, samlKeys(t, now()))
 	samlDirectory(t, svc, tenant, ended)
 	rolled := samlDirectory(t, svc, tenant, ending)
 	check := func(wantEnding, wantEnded int64) {
 		t.Helper()
-		expiring, expired, err := directory.CheckSAMLCertificates(svc, t.Context())
-		if err != nil || expiring != wantEnding || expired != wantEnded {
-			t.Errorf("%d end and %d have ended, %v", expiring, expired, err)
+		counts, err := directory.CheckSAMLCertificates(svc, t.Context())
+		if err != nil || counts[saml.CertificateExpiresSoon] != wantEnding || counts[saml.CertificateExpired] != wantEnded ||
+			counts[saml.CertificateNotYetValid] != 1 {
+			t.Errorf("the certificates are counted as %v, %v", counts, err)
 		}
 	}
 	check(1, 1)

@@ -71,12 +71,14 @@ func (m *mappedApplication) SAMLRelayState(context.Context, applicationapi.SAMLR
 func withSAML(t *testing.T, l *login) *samlDirectory {
 	t.Helper()
 	d := &samlDirectory{directory: id.Ref{Tenant: l.tenant.ID, ID: id.New(l.clock.Now())}}
-	l.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: l.tenant.ID, ID: d.directory.ID, Name: "Corp", ProviderID: "saml"})
+	l.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: l.tenant.ID, ID: d.directory.ID, Name: "Corp"})
+	l.peers.Directories.Mirror(t, d.directory, "saml")
 	d.account = l.user
 	d.account.ID, d.account.DirectoryID = id.New(l.clock.Now()), d.directory.ID
 	l.peers.Directories.InsertAccount(d.account, "")
 	l.peers.Applications.AddStore(id.Ref{Tenant: l.tenant.ID, ID: l.app.ID}, d.directory.ID)
 	l.peers.Directories.SAML = d
+	l.peers.Applications.SAML = &mappedApplication{application: &l.app}
 	return d
 }
 

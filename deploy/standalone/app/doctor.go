@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/redisclient"
+	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -170,6 +171,14 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 			d.add("clock", "warning", "synchronise the clocks of both machines by NTP",
 				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], difference)
 		}
+		if query := samlCertificateQueries[schema.Schema]; query != "" {
+			parties, err := pg.Values[[]string](on, db, query)
+			if err != nil {
+				d.add(name, "failed", "see what PostgreSQL logs", "%s: %v", db.ShardNames()[i], err)
+				return
+			}
+			d.samlCertificates(schema.Schema, parties)
+		}
 	}
 	if schema.Schema == "directory" {
 		d.heldSyncs(ctx, db)
@@ -243,6 +252,30 @@ func (d *doctor) heldSyncs(ctx context.Context, db *pg.DB) {
 	}
 	d.add("held syncs", "warning", "docs/runbooks/sync-held.md", "the syncs of these agents would make too many accounts absent: %s",
 		strings.Join(agents, ", "))
+}
+
+// samlCertificateQueries read the certificates of each SAML party, by schema: of identity providers and of
+// service providers.
+var samlCertificateQueries = map[string]string{
+	"directory": `SELECT array_remove(ARRAY[settings->>'encodedX509SigningCert', settings->>'encodedX509SigningCertNext'], NULL) ||
+		ARRAY(SELECT jsonb_array_elements_text(coalesce(settings->'metadataCertificates', '[]')))
+		FROM providers WHERE settings ? 'encodedX509SigningCert'`,
+	"application": `SELECT ARRAY[encoded_x509_certificate] FROM saml_service_providers WHERE encoded_x509_certificate IS NOT NULL`,
+}
+
+// samlCertificates reports the SAML parties whose certificates are not valid, or not for much longer. Their
+// keys are used all the same, so that no state is a failure.
+func (d *doctor) samlCertificates(schema string, parties [][]string) {
+	counts := map[string]int{}
+	for _, certificates := range parties {
+		counts[saml.CertificateStatus(d.now(), certificates...)]++
+	}
+	for _, state := range []string{saml.CertificateExpired, saml.CertificateNotYetValid, saml.CertificateExpiresSoon} {
+		if counts[state] > 0 {
+			d.add("SAML certificates", "warning", "see whose in the log of "+schema+": docs/runbooks/saml-certificate-ends.md",
+				"of %d parties of SAML in %s, %d have a certificate that is %s", len(parties), schema, counts[state], state)
+		}
+	}
 }
 
 func (d *doctor) redis(ctx context.Context, cfg redisclient.Config) {

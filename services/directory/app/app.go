@@ -58,6 +58,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("purge", svc.Purger)
 	s.Go("certificates", svc.WatchSAMLCertificates)
+	s.Go("metadata", svc.RefreshSAMLMetadata)
 	s.Go("syncs", svc.SyncWorker)
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))

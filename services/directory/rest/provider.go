@@ -12,6 +12,7 @@ type providerView struct {
 	ProviderID   string `json:"providerId"`
 	ProviderType string `json:"providerType"`
 	store.ProviderSettings
+	CertificateStatus              string     `json:"certificateStatus,omitempty"`
 	ClientSecret                   string     `json:"clientSecret,omitempty"`
 	Agent                          *href.Link `json:"agent,omitempty"`
 	UserInfoMappingRules           *href.Link `json:"userInfoMappingRules,omitempty"`
@@ -23,7 +24,7 @@ func (v views) provider(p store.Provider) providerView {
 	view := providerView{
 		Head:       rest.NewHead(v.Base.To("directories", p.DirectoryID, "provider"), p.CreatedAt, p.ModifiedAt),
 		ProviderID: v.ProviderID(p.ProviderID), ProviderType: v.ProviderID(p.ProviderType),
-		ProviderSettings: p.Settings, ClientSecret: p.ClientSecret.Reveal(),
+		ProviderSettings: p.Settings, CertificateStatus: p.CertificateStatus, ClientSecret: p.ClientSecret.Reveal(),
 		Agent: v.Base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.Base.OptionalLink("samlServiceProviderMetadatas",
 			p.MetadataID),
 	}

@@ -24,7 +24,7 @@ var idpCertificate = sync.OnceValue(func() string {
 	if err != nil {
 		panic(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(10, 0, 0)}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
 	if err != nil {
 		panic(err)

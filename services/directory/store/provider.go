@@ -24,12 +24,16 @@ type Provider struct {
 	AgentID            id.ID // of an LDAP or Active Directory one; zero for others
 	MappingRulesID     id.ID // zero where the type has none
 	MappingRulesKind   mappingrule.Kind
-	MetadataID         id.ID // of a SAML one; zero for others
+	MetadataID         id.ID      // of a SAML one; zero for others
+	MetadataDueAt      *time.Time // when the metadata of the identity provider are read again; nil: there is no address
 	CreatedAt          time.Time
 	ModifiedAt         time.Time
 
 	// ClientSecret is the opened ClientSecretSealed, where it is shown.
 	ClientSecret secure.Secret `db:"-"`
+	// CertificateStatus is the state of the signing certificates of a SAML one, where it is shown
+	// (pkg/saml/certificate.go).
+	CertificateStatus string `db:"-"`
 }
 
 // ProviderSettings are what a client can change of a provider; each type has some of them. Their
@@ -56,13 +60,30 @@ type ProviderSettings struct {
 	RequestSignatureAlgorithm  *string  `json:"requestSignatureAlgorithm,omitempty"`
 	ForceAuthn                 *bool    `json:"forceAuthn,omitempty"`
 	EntityID                   *string  `json:"entityId,omitempty"`
+	Metadata                   *string  `json:"metadata,omitempty"`
+	MetadataURL                *string  `json:"metadataUrl,omitempty"`
+	// MetadataCertificates are further signing certificates that the metadata name, besides the two above.
+	MetadataCertificates []string `json:"metadataCertificates,omitempty"`
+	ClockSkew            *int     `json:"clockSkew,omitempty"` // seconds
+	TrustsReusedEmails   *bool    `json:"trustsReusedEmails,omitempty"`
+}
+
+// SigningCertificates returns the certificates of a SAML identity provider. A signature by any of them is
+// valid.
+func (s ProviderSettings) SigningCertificates() (all []string) {
+	for _, certificate := range []*string{s.EncodedX509SigningCert, s.EncodedX509SigningCertNext} {
+		if certificate != nil {
+			all = append(all, *certificate)
+		}
+	}
+	return append(all, s.MetadataCertificates...)
 }
 
 // selectProvider also selects a provider for a cloud directory, which has no row and never changes.
 const selectProvider = `SELECT d.tenant_id, d.id AS directory_id, d.provider_id, d.status AS directory_status,
 	coalesce(p.provider_type, d.provider_id) AS provider_type,
 	coalesce(p.settings, '{}') AS settings, p.client_secret_sealed, a.id AS agent_id, r.id AS mapping_rules_id,
-		coalesce(r.kind, '') AS mapping_rules_kind, s.id AS metadata_id,
+		coalesce(r.kind, '') AS mapping_rules_kind, s.id AS metadata_id, p.metadata_due_at,
 	coalesce(p.created_at, d.created_at) AS created_at, coalesce(p.modified_at, d.created_at) AS modified_at
 	FROM directories d
 	LEFT JOIN providers p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id
@@ -141,15 +162,29 @@ func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provid
 // InsertProvider adds the provider of a new mirror directory.
 func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO providers (tenant_id, directory_id, provider_type, settings, client_secret_sealed,
-		created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.CreatedAt, p.ModifiedAt)
+		metadata_due_at, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.MetadataDueAt, p.CreatedAt, p.ModifiedAt)
 	return err
 }
 
 // UpdateProvider updates what a client can change.
 func (tx *Tx) UpdateProvider(ctx context.Context, p Provider) error {
-	return pg.MustChange(ctx, tx, `UPDATE providers SET provider_type = $3, settings = $4, client_secret_sealed = $5, modified_at = $6
-		WHERE tenant_id = $1 AND directory_id = $2`,
-		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE providers SET provider_type = $3, settings = $4, client_secret_sealed = $5, metadata_due_at = $6,
+		modified_at = $7 WHERE tenant_id = $1 AND directory_id = $2`,
+		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.MetadataDueAt, p.ModifiedAt)
+}
+
+// ProviderRef names the provider of a directory.
+type ProviderRef struct {
+	TenantID    id.ID
+	DirectoryID id.ID
+}
+
+// TakeDueMetadata returns at most limit providers whose metadata are due to be read again before a time, and
+// sets when they are due next: no other worker takes them until then.
+func (tx *Tx) TakeDueMetadata(ctx context.Context, now, next time.Time, limit int) ([]ProviderRef, error) {
+	return pg.All[ProviderRef](ctx, tx, `UPDATE providers SET metadata_due_at = $2 WHERE (tenant_id, directory_id) IN (
+		SELECT tenant_id, directory_id FROM providers WHERE metadata_due_at <= $1 ORDER BY metadata_due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+		RETURNING tenant_id, directory_id`, now, next, limit)
 }

@@ -33,15 +33,13 @@ func (tx *Tx) PurgeSAMLAssertions(ctx context.Context, now time.Time, limit int)
 type SAMLCertificate struct {
 	TenantID    id.ID
 	DirectoryID id.ID
-	Current     string // PEM
-	Next        string // PEM; empty: none
+	Settings    ProviderSettings
 }
 
 // SAMLCertificates returns the certificates of at most limit directories of all tenants, in the
 // order of tenants and directories, after those of another one.
 func (s *Store) SAMLCertificates(ctx context.Context, after SAMLCertificate, limit int) ([]SAMLCertificate, error) {
-	return pg.All[SAMLCertificate](ctx, s.db, `SELECT tenant_id, directory_id, settings->>'encodedX509SigningCert' AS current,
-		coalesce(settings->>'encodedX509SigningCertNext', '') AS next FROM providers
+	return pg.All[SAMLCertificate](ctx, s.db, `SELECT tenant_id, directory_id, settings FROM providers
 		WHERE ($1::uuid IS NULL OR (tenant_id, directory_id) > ($1, $2)) AND settings ? 'encodedX509SigningCert'
 		ORDER BY tenant_id, directory_id LIMIT $3`,
 		after.TenantID, after.DirectoryID, limit)
