@@ -225,7 +225,7 @@ func TestASingleLogoutComesBackByItsHandle(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, jwt, _ := strings.Cut(back, "jwtResponse=")
-	landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: secure.Secret(jwt), Browser: page.Browser})
+	landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{Token: secure.Secret(jwt), Browsers: idsite.BrowserTokens{page.Browser}})
 	if err != nil || landed.Session == "" {
 		t.Fatalf("the login ends with %+v, %v", landed, err)
 	}
