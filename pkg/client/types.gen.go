@@ -1802,7 +1802,7 @@ type NewApplication struct {
 
 // NewAuthnVerification A request of a service provider, as it reached a login page.
 type NewAuthnVerification struct {
-	// QueryString The query string as the browser brought it. Where it has a signature, that is verified with the service provider's certificate.
+	// QueryString The query string as the browser brought it, or decoded. Where it has a signature, that is verified with the service provider's certificate.
 	QueryString *string `json:"queryString,omitempty"`
 
 	// RelayState What came with it.
@@ -2056,16 +2056,19 @@ type NewProvider struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
+	// ClockSkew Of `saml`: by how many seconds the clock of the identity provider may differ.
+	ClockSkew *int `json:"clockSkew,omitempty"`
+
 	// DiscoveryUrl Of a generic provider: https address of its OpenID Connect issuer; the endpoints are optional then.
 	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
 
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
-	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
+	// EncodedX509SigningCert Of `saml`: a certificate in PEM, or its Base64 alone.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
 
-	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	// EncodedX509SigningCertNext Of `saml`: a certificate besides the first, while the provider changes its key.
 	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
@@ -2082,6 +2085,12 @@ type NewProvider struct {
 
 	// IntrospectionEndpoint Of a generic provider: https address where it says to which client it issued an access token (RFC 7662).
 	IntrospectionEndpoint *string `json:"introspectionEndpoint,omitempty"`
+
+	// Metadata Of `saml`: the metadata of the identity provider in XML. They fill in its addresses, entityId and certificates.
+	Metadata *string `json:"metadata,omitempty"`
+
+	// MetadataUrl Of `saml`: the https address of the metadata, in place of their text. It is read at once and daily.
+	MetadataUrl *string `json:"metadataUrl,omitempty"`
 
 	// ProviderId `service`, `ldap`, `ad`, `google`, `facebook`, `github`, `linkedin`, `twitter`, `saml`, or a name of your own.
 	ProviderId string `json:"providerId"`
@@ -2118,6 +2127,9 @@ type NewProvider struct {
 	// TokenEndpoint Of a generic provider: https address where codes are exchanged.
 	TokenEndpoint *string `json:"tokenEndpoint,omitempty"`
 
+	// TrustsReusedEmails Of `saml`: whether a known email may come with another persistent NameID.
+	TrustsReusedEmails *bool `json:"trustsReusedEmails,omitempty"`
+
 	// UserInfoMappingRules Of social and generic providers.
 	UserInfoMappingRules *NewMappingRules `json:"userInfoMappingRules,omitempty"`
 }
@@ -2136,7 +2148,7 @@ type NewRelayState struct {
 
 // NewSamlResponse What the response to a verified request is made of.
 type NewSamlResponse struct {
-	// Account The account that has logged in. The application must reach it.
+	// Account The account that has logged in: any enabled one of the tenant.
 	Account Reference `json:"account"`
 
 	// AuthnIssueInstant When the request was made; a number of milliseconds since 1970 is accepted too.
@@ -2161,7 +2173,7 @@ type NewSamlServiceProvider struct {
 	// Description What it is.
 	Description *string `json:"description,omitempty"`
 
-	// EncodedX509Certificate Its certificate in PEM.
+	// EncodedX509Certificate Its certificate in PEM, or its Base64 alone.
 	EncodedX509Certificate *string `json:"encodedX509Certificate,omitempty"`
 
 	// EntityId Its name in SAML, unique in the tenant.
@@ -2172,6 +2184,9 @@ type NewSamlServiceProvider struct {
 
 	// NameIdFormat `EMAIL`, `PERSISTENT` or `TRANSIENT`, or the URN of one.
 	NameIdFormat *string `json:"nameIdFormat,omitempty"`
+
+	// RequestsMustBeSigned Whether a request without a signature is refused. null: if there is a certificate.
+	RequestsMustBeSigned *bool `json:"requestsMustBeSigned,omitempty"`
 }
 
 // NewSamlServiceProviderRegistration What a new SAML service provider registration is made of.
@@ -2609,11 +2624,17 @@ type Provider struct {
 	// AuthorizationEndpoint Of a generic provider: where the login begins.
 	AuthorizationEndpoint *string `json:"authorizationEndpoint,omitempty"`
 
+	// CertificateStatus Of `saml`: the state of the certificates by their dates, the best one's; their keys are used whatever it is. `EXPIRES_SOON` is 30 days before the end.
+	CertificateStatus *string `json:"certificateStatus,omitempty"`
+
 	// ClientId Client id at the provider.
 	ClientId *string `json:"clientId,omitempty"`
 
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
+
+	// ClockSkew Of `saml`: by how many seconds the clock of the identity provider may differ.
+	ClockSkew *int `json:"clockSkew,omitempty"`
 
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
@@ -2624,7 +2645,7 @@ type Provider struct {
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
-	// EncodedX509SigningCert Of `saml`: the certificate in PEM that answers are signed with.
+	// EncodedX509SigningCert Of `saml`: the certificate that answers are signed with, as it was sent.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
 
 	// EncodedX509SigningCertNext Of `saml`: another certificate that answers may be signed with already.
@@ -2647,6 +2668,15 @@ type Provider struct {
 
 	// IntrospectionEndpoint Of a generic provider: where it says to which client it issued an access token (RFC 7662); `discoveryUrl` fills it in.
 	IntrospectionEndpoint *string `json:"introspectionEndpoint,omitempty"`
+
+	// Metadata Of `saml`: the metadata of the identity provider, as they were sent.
+	Metadata *string `json:"metadata,omitempty"`
+
+	// MetadataCertificates Of `saml`: further certificates that the metadata name.
+	MetadataCertificates *[]string `json:"metadataCertificates,omitempty"`
+
+	// MetadataUrl Of `saml`: the address of the metadata, which is read daily.
+	MetadataUrl *string `json:"metadataUrl,omitempty"`
 
 	// ModifiedAt When it last changed, in UTC.
 	ModifiedAt ModifiedAt `json:"modifiedAt"`
@@ -2681,6 +2711,9 @@ type Provider struct {
 	// TokenEndpoint Of a generic provider: where codes are exchanged.
 	TokenEndpoint *string `json:"tokenEndpoint,omitempty"`
 
+	// TrustsReusedEmails Of `saml`: whether a known email may come with another persistent NameID.
+	TrustsReusedEmails *bool `json:"trustsReusedEmails,omitempty"`
+
 	// UserInfoMappingRules Which members of a provider's description of a user go to which attributes of the account.
 	UserInfoMappingRules *UserInfoMappingRules `json:"userInfoMappingRules,omitempty"`
 }
@@ -2714,16 +2747,19 @@ type ProviderChange struct {
 	// ClientSecret Client secret at the provider.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 
+	// ClockSkew Of `saml`: by how many seconds the clock of the identity provider may differ.
+	ClockSkew *int `json:"clockSkew,omitempty"`
+
 	// DiscoveryUrl Of a generic provider: https address of its OpenID Connect issuer; the endpoints are optional then.
 	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
 
 	// Display Of `google`: how its pages look.
 	Display *string `json:"display,omitempty"`
 
-	// EncodedX509SigningCert Of `saml`: a certificate in PEM.
+	// EncodedX509SigningCert Of `saml`: a certificate in PEM, or its Base64 alone.
 	EncodedX509SigningCert *string `json:"encodedX509SigningCert,omitempty"`
 
-	// EncodedX509SigningCertNext Of `saml`: a certificate in PEM, besides the first, while the provider changes its key.
+	// EncodedX509SigningCertNext Of `saml`: a certificate besides the first, while the provider changes its key.
 	EncodedX509SigningCertNext *string `json:"encodedX509SigningCertNext,omitempty"`
 
 	// EntityId Of `saml`: the issuer of its answers.
@@ -2740,6 +2776,12 @@ type ProviderChange struct {
 
 	// IntrospectionEndpoint Of a generic provider: https address where it says to which client it issued an access token (RFC 7662).
 	IntrospectionEndpoint *string `json:"introspectionEndpoint,omitempty"`
+
+	// Metadata Of `saml`: the metadata of the identity provider in XML. They fill in its addresses, entityId and certificates.
+	Metadata *string `json:"metadata,omitempty"`
+
+	// MetadataUrl Of `saml`: the https address of the metadata, in place of their text. It is read at once and daily.
+	MetadataUrl *string `json:"metadataUrl,omitempty"`
 
 	// ProviderId `service`, `ldap`, `ad`, `google`, `facebook`, `github`, `linkedin`, `twitter`, `saml`, or a name of your own.
 	ProviderId *string `json:"providerId,omitempty"`
@@ -2775,6 +2817,9 @@ type ProviderChange struct {
 
 	// TokenEndpoint Of a generic provider: https address where codes are exchanged.
 	TokenEndpoint *string `json:"tokenEndpoint,omitempty"`
+
+	// TrustsReusedEmails Of `saml`: whether a known email may come with another persistent NameID.
+	TrustsReusedEmails *bool `json:"trustsReusedEmails,omitempty"`
 
 	// UserInfoMappingRules Of social and generic providers.
 	UserInfoMappingRules *NewMappingRules `json:"userInfoMappingRules,omitempty"`
@@ -2944,13 +2989,16 @@ type SamlServiceProvider struct {
 	// AssertionConsumerServiceUrl Where assertions are sent.
 	AssertionConsumerServiceUrl string `json:"assertionConsumerServiceUrl"`
 
+	// CertificateStatus The state of its certificate by the dates; the key is used whatever it is. `EXPIRES_SOON` is 30 days before the end.
+	CertificateStatus *string `json:"certificateStatus"`
+
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
 
 	// Description What it is.
 	Description *string `json:"description"`
 
-	// EncodedX509Certificate Its certificate in PEM.
+	// EncodedX509Certificate Its certificate, as it was sent.
 	EncodedX509Certificate *string `json:"encodedX509Certificate"`
 
 	// EntityId Its name in SAML, unique in the tenant.
@@ -2968,6 +3016,9 @@ type SamlServiceProvider struct {
 	// NameIdFormat What users are named by; the URN of the format is accepted too.
 	NameIdFormat string `json:"nameIdFormat"`
 
+	// RequestsMustBeSigned Whether a request without a signature is refused. Unless it was set, true if there is a certificate.
+	RequestsMustBeSigned bool `json:"requestsMustBeSigned"`
+
 	// Tenant A link to a resource.
 	Tenant *Link `json:"tenant,omitempty"`
 }
@@ -2984,7 +3035,7 @@ type SamlServiceProviderChange struct {
 	// Description What it is.
 	Description *string `json:"description,omitempty"`
 
-	// EncodedX509Certificate Its certificate in PEM.
+	// EncodedX509Certificate Its certificate in PEM, or its Base64 alone.
 	EncodedX509Certificate *string `json:"encodedX509Certificate,omitempty"`
 
 	// EntityId Its name in SAML, unique in the tenant.
@@ -2995,6 +3046,9 @@ type SamlServiceProviderChange struct {
 
 	// NameIdFormat `EMAIL`, `PERSISTENT` or `TRANSIENT`, or the URN of one.
 	NameIdFormat *string `json:"nameIdFormat,omitempty"`
+
+	// RequestsMustBeSigned Whether a request without a signature is refused. null: if there is a certificate.
+	RequestsMustBeSigned *bool `json:"requestsMustBeSigned,omitempty"`
 }
 
 // SamlServiceProviderCollection A page of a collection of SAML service provider resources.
