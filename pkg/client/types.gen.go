@@ -486,6 +486,9 @@ type AgentChange struct {
 		// SslRequired Whether the connection uses TLS.
 		SslRequired *bool `json:"sslRequired,omitempty"`
 	} `json:"config,omitempty"`
+
+	// ConfirmAbsent Lets the next complete synchronization, within an hour, make any number of accounts absent.
+	ConfirmAbsent *bool `json:"confirmAbsent,omitempty"`
 }
 
 // AgentChangeConfigMaxAbsent0 Percentage of the accounts, of which any allows ten, or a number.
