@@ -176,6 +176,10 @@ migrations: ## squawk finds no migration that takes a lock which stops logins
 	@$(SETUP) python
 	@.ci/migrations
 
+.PHONY: vulnerabilities
+vulnerabilities: ## no process contains a function with a known vulnerability
+	@.ci/vulnerabilities
+
 .PHONY: images
 images: ## images are the same when made twice; compose.yaml and the Dockerfile fit the processes
 	@.ci/images/check

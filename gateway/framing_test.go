@@ -26,7 +26,7 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 		"a JSON body in chunks":                     json + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat(chunk, rest.MaxBody/(32<<10)+40),
 		"a form by its announced length":            fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", form, maxForm+1, strings.Repeat("x", maxForm+1)),
 		"a form in chunks":                          form + "Transfer-Encoding: chunked\r\n\r\n" + chunk + chunk + chunk + "0\r\n\r\n",
-		"headers of 41 kB":                          requestHead("GET", "/v1/accounts/1") + "X-Large: " + strings.Repeat("x", 41<<10) + "\r\n\r\n",
+		"headers of 57 kB":                          requestHead("GET", "/v1/accounts/1") + "X-Large: " + strings.Repeat("x", 57<<10) + "\r\n\r\n",
 		"a URL of more than 16 kB":                  requestHead("GET", "/v1/accounts/1?q="+strings.Repeat("x", maxURL)) + "\r\n",
 		"a URL larger than all headers may be":      requestHead("GET", "/v1/accounts/"+strings.Repeat("x", 60<<10)) + "\r\n",
 		"a URL of more than 16 kB on a hosted path": requestHead("GET", "/sso?jwtRequest="+strings.Repeat("x", maxURL)) + "\r\n",

@@ -2,9 +2,11 @@ module github.com/doorward/doorward/pkg
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
-	github.com/beevik/etree v1.7.0
-	github.com/crewjam/saml v0.5.1
+	github.com/beevik/etree v1.8.1
+	github.com/crewjam/saml v0.6.3
 	github.com/exaring/otelpgx v0.13.0
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875
 	github.com/goccy/go-yaml v1.19.2
@@ -37,7 +39,7 @@ require (
 )
 
 require (
-	github.com/andybalholm/brotli v1.2.6 // indirect
+	github.com/andybalholm/brotli v1.3.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

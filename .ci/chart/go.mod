@@ -2,6 +2,8 @@ module github.com/doorward/doorward/.ci/chart
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.85.0
 	helm.sh/helm/v3 v3.22.0

@@ -2,6 +2,8 @@ module github.com/doorward/doorward/.ci/collector
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor v0.129.0
 	go.opentelemetry.io/collector/component v1.35.0

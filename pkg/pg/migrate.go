@@ -30,8 +30,8 @@ func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string,
 	if err := checkSession(ctx, conn, cfg.Schema); err != nil {
 		return "", err
 	}
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", lockKey("migrate", cfg.Schema)); err != nil {
-		return "", Error(err)
+	if err := awaitMigrationLock(ctx, conn, cfg.Schema); err != nil {
+		return "", err
 	}
 	role, err = ensureSchema(ctx, conn, cfg.Schema)
 	if err != nil {
@@ -60,6 +60,27 @@ func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string,
 	}
 	return role, runMigrations(ctx, provider)
 }
+
+// awaitMigrationLock takes the advisory lock of the migrations of a schema, which ends with the
+// connection. It asks again and again: a statement that waits for the lock would hold a snapshot, for
+// whose end CREATE INDEX CONCURRENTLY of the process that has the lock would wait in turn.
+func awaitMigrationLock(ctx context.Context, conn *pgx.Conn, schema string) error {
+	for {
+		var locked bool
+		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", lockKey("migrate", schema)).Scan(&locked)
+		if err != nil || locked {
+			return Error(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(migrationLockPause):
+		}
+	}
+}
+
+// migrationLockPause is the time between two attempts to take the lock of the migrations.
+const migrationLockPause = 100 * time.Millisecond
 
 // A migration that waits for the lock of a table blocks every later query of that table. So it
 // waits for lockTimeout only, and is retried after lockPause.

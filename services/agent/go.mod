@@ -2,6 +2,8 @@ module github.com/doorward/doorward/services/agent
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/doorward/doorward/pkg v0.0.0
 	github.com/go-asn1-ber/asn1-ber v1.5.8

@@ -21,10 +21,13 @@ import (
 // among them.
 type Form map[string]secure.Secret
 
+// fieldRequired is a text that clients compare (docs/interface/errors.md#texts-that-clients-compare).
+const fieldRequired = "%s parameter is required; it cannot be null, empty, or blank."
+
 // required returns a field, or the error invalid_request where it is absent or empty.
 func (f Form) required(name string) (secure.Secret, error) {
 	if f[name] == "" {
-		return "", withOAuthError(apierr.Required.Because("%s parameter is required; it cannot be null, empty, or blank.", name), "invalid_request")
+		return "", withOAuthError(apierr.Required.Because(fieldRequired, name), "invalid_request")
 	}
 	return f[name], nil
 }

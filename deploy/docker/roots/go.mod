@@ -2,4 +2,6 @@ module github.com/doorward/doorward/deploy/docker/roots
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
