@@ -280,7 +280,8 @@ func (g *Gateway) requireTLS(rc *requestContext) error {
 			plainHTTP.Reason))
 	}
 	if proto := entries[max(0, len(entries)-max(1, g.cfg.TrustedHops))]; !strings.EqualFold(proto, "https") {
-		return g.refusals.countAs("plain_http", plainHTTP.Because("%s; the load balancer says that the client used %.20q", plainHTTP.Reason, proto))
+		return g.refusals.countAs("plain_http",
+			plainHTTP.Because("%s; the load balancer says that the client used %.20q", plainHTTP.Reason, proto))
 	}
 	return nil
 }

@@ -75,7 +75,8 @@ G-- key     /v1/directories/:id/organizations                        application
 G-- key     /v1/directories/:id/organizationMappings                 application   [organizationAccountStoreMapping]
 -P- public  /v1/directories/:id/saml/sso/post                        idsite        -
 GP- key     /v1/accountCreationPolicies/:id                          directory     accountCreationPolicy
-G-- key     /v1/accountCreationPolicies/:id/{verificationEmailTemplates,verificationSuccessEmailTemplates,welcomeEmailTemplates,existingAccountEmailTemplates} directory -
+G-- key     /v1/accountCreationPolicies/:id/{verificationEmailTemplates,verificationSuccessEmailTemplates} directory -
+G-- key     /v1/accountCreationPolicies/:id/{welcomeEmailTemplates,existingAccountEmailTemplates} directory -
 GP- key     /v1/passwordPolicies/:id                                 directory     passwordPolicy
 GP- key     /v1/passwordPolicies/:id/strength                        directory     -
 G-- key     /v1/passwordPolicies/:id/{resetEmailTemplates,resetSuccessEmailTemplates} directory -

@@ -28,8 +28,8 @@ type Config struct {
 	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
 	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such"`
 	_              env.More      `help:"as https://id.example.com/v1"`
-	FormerBaseURLs []string      `env:"DOORWARD_FORMER_BASE_URLS" help:"comma-separated former values of DOORWARD_BASE_URL, which stay valid in bodies"`
-	_              env.More      `help:"and as issuers of tokens"`
+	FormerBaseURLs []string      `env:"DOORWARD_FORMER_BASE_URLS" help:"comma-separated former values of DOORWARD_BASE_URL,"`
+	_              env.More      `help:"which stay valid in bodies and as issuers of tokens"`
 	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"product name in grant types, headers and names"`
 	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes"`
 	_              env.More      `help:"of the deployment share; make one with: openssl rand -hex 32"`

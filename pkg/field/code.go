@@ -6,9 +6,9 @@ import (
 )
 
 // Code returns a one-time code as all services compare it: without white space and format
-// characters (invisible ones, such as bidirectional marks), which come with a code that is copied or typed in groups ("123 456"), and with the
-// digits of every script, full-width ones too, in ASCII. Everything else stays, so that a text that
-// is no code is none.
+// characters (invisible ones, such as bidirectional marks), which come with a code that is copied
+// or typed in groups ("123 456"), and with the digits of every script, full-width ones too, in
+// ASCII. Everything else stays, so that a text that is no code is none.
 func Code(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

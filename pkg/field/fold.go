@@ -82,7 +82,12 @@ func FoldForSearch(text string) string {
 }
 
 // accents are the marks of Latin, Greek and Cyrillic letters (Unicode, Combining Diacritical Marks).
-var accents = &unicode.RangeTable{R16: []unicode.Range16{{0x0300, 0x036f, 1}, {0x1ab0, 0x1aff, 1}, {0x1dc0, 0x1dff, 1}, {0x20d0, 0x20ff, 1}}}
+var accents = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x0300, Hi: 0x036f, Stride: 1},
+	{Lo: 0x1ab0, Hi: 0x1aff, Stride: 1},
+	{Lo: 0x1dc0, Hi: 0x1dff, Stride: 1},
+	{Lo: 0x20d0, Hi: 0x20ff, Stride: 1},
+}}
 
 func isASCII(text string) bool {
 	for i := range len(text) {

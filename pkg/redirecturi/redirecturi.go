@@ -74,7 +74,8 @@ func isOrigin(text string) bool {
 func CheckHome(text, name string) error {
 	u, ok := parse(strings.TrimSpace(text))
 	if !ok || !isHost(u, text, false) || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
-		return apierr.Format.Because("%s must be an absolute https address, or an http address of the loopback, without user name and fragment", name)
+		return apierr.Format.Because(
+			"%s must be an absolute https address, or an http address of the loopback, without user name and fragment", name)
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ const (
 )
 
 var samlCertificates, _ = otel.Meter("application").Int64Gauge("doorward_application_saml_certificates", metric.WithDescription(
-	"SAML service providers whose certificate expires within 30 days (state expiring), has expired (expired) or has not begun (not_yet_valid)"))
+	"SAML service providers whose certificate expires within 30 days (state expiring), has expired (expired) "+
+		"or has not begun (not_yet_valid)"))
 
 // newLoginCounter creates the counter of logins.
 func newLoginCounter() metric.Int64Counter {

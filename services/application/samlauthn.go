@@ -247,7 +247,8 @@ func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResp
 		return nil, err
 	}
 	now := s.now()
-	return s.signSAMLResponse(ctx, identity, provider, account, saml.Response{InResponseTo: in.RequestID.Value, AuthenticatedAt: now, Now: now})
+	return s.signSAMLResponse(ctx, identity, provider, account,
+		saml.Response{InResponseTo: in.RequestID.Value, AuthenticatedAt: now, Now: now})
 }
 
 // signSAMLResponse returns the signed response, with an assertion, for an account. The response says

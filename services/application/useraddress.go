@@ -31,7 +31,8 @@ type missingUserAddress struct {
 
 func newMissingUserAddress() missingUserAddress {
 	counter, err := otel.Meter("application").Int64Counter("doorward_application_logins_without_user_address_total",
-		metric.WithDescription("logins by an API key that did not name the address of the user; the log and doorward doctor name the applications"))
+		metric.WithDescription("logins by an API key that did not name the address of the user; "+
+			"the log and doorward doctor name the applications"))
 	if err != nil {
 		otel.Handle(err)
 	}

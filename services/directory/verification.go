@@ -65,8 +65,11 @@ var errUnknownLogin = apierr.NoSuchResource.Because("the user name or email does
 // RequestVerification sends the verification mail of the account of a login again (resend), with the
 // same token where that is unused and has not ended: the links of earlier mails keep working. No mail is
 // sent for an email that is verified already, nor beyond the rate limit of anonymous requests (maillimit.go,
-// docs/interface/accounts.md#email-verification); the answer says whether one is. It returns errUnknownLogin and apierr.VerificationDisabled.
-func (s *Service) RequestVerification(ctx context.Context, in directoryapi.RequestVerification) (out directoryapi.RequestedMail, err error) {
+// docs/interface/accounts.md#email-verification); the answer says whether one is. It returns
+// errUnknownLogin and apierr.VerificationDisabled.
+func (s *Service) RequestVerification(
+	ctx context.Context, in directoryapi.RequestVerification,
+) (out directoryapi.RequestedMail, err error) {
 	found, err := s.store.FindAccountByLogin(ctx, in.Tenant, in.Stores, in.Login)
 	if errors.Is(err, apierr.NotFound) {
 		return out, errUnknownLogin

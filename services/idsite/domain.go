@@ -122,7 +122,8 @@ func domainName(in field.Text, fallback string) (string, error) {
 		return "", apierr.Format.Because("domainName %q must be a host name such as login.example.com, without scheme and port", name)
 	}
 	if redirecturi.IsPublicSuffix(name) {
-		return "", apierr.Format.Because("domainName %q is a public suffix, under which anybody may register a domain; take one of your own", name)
+		return "", apierr.Format.Because(
+			"domainName %q is a public suffix, under which anybody may register a domain; take one of your own", name)
 	}
 	return name, nil
 }

@@ -170,7 +170,8 @@ func (s *Service) signPageToken(tenant id.ID, claims pageTokenClaims) (secure.Se
 
 // verifyPageToken verifies a session token and returns its flow and the site of its tenant. It
 // returns apierr.Unauthorized for a text that is no session token of this service, and
-// apierr.SessionTimedOut for one that has expired and for one whose flow has ended. Where the flow and the site are known, they are returned with that error.
+// apierr.SessionTimedOut for one that has expired and for one whose flow has ended. Where
+// the flow and the site are known, they are returned with that error.
 func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
 	at, claims, err := s.verifyServiceToken(token, pageTokenPurpose, "", "flow")
 	if err != nil {

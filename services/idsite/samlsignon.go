@@ -134,7 +134,9 @@ type SignOnResponse struct {
 // that has brought the AuthnRequest. For a flow that has not ended the response says that no user
 // has logged in. For a flow that has ended the browser must also have the assertion: otherwise
 // an attacker could begin the flow and get the response to the login of a victim.
-func (c *ClientAPI) FinishSignOn(ctx context.Context, name string, browsers BrowserTokens, assertion secure.Secret) (SignOnResponse, error) {
+func (c *ClientAPI) FinishSignOn(
+	ctx context.Context, name string, browsers BrowserTokens, assertion secure.Secret,
+) (SignOnResponse, error) {
 	s, errFlow := c.svc, apierr.BadRequest.Because(
 		"the login has ended, has timed out, or began in another browser; begin again at the application")
 	flowID, err := id.Parse(name)

@@ -151,7 +151,9 @@ func (s *Service) readNewFactor(a directoryapi.Account, in NewFactor) (store.Fac
 				return f, err
 			}
 			// Without a secret that the user has already nothing can be verified: it is read-only then.
-			if f.VerificationStatus, err = field.Enum(in.Verified.NullIsAbsent(true), "verificationStatus", store.Unverified, store.Verified, store.Unverified); err != nil {
+			f.VerificationStatus, err = field.Enum(in.Verified.NullIsAbsent(true), "verificationStatus",
+				store.Unverified, store.Verified, store.Unverified)
+			if err != nil {
 				return f, err
 			}
 		}

@@ -157,7 +157,9 @@ func (s *Service) addApplication(ctx context.Context, content *mailContent) erro
 	}
 	texts := content.Template.Subject + content.Template.TextBody + content.Template.HTMLBody
 	isNamed := strings.Contains(texts, "{application.name}")
-	if isNamed || content.Template.Unchanged || strings.Contains(texts, "{sender.name}") || content.Template.FromName == nil && !s.cfg.FromNamed {
+	isSender := content.Template.Unchanged || strings.Contains(texts, "{sender.name}") ||
+		content.Template.FromName == nil && !s.cfg.FromNamed
+	if isNamed || isSender {
 		application, err := s.peers.Application.Application(ctx, at)
 		if err != nil && isNamed {
 			return err

@@ -379,7 +379,8 @@ func (s *Service) ListTokens(
 	if err != nil {
 		return none, err
 	}
-	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, deleted, s.now(), query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
+	query = query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt)
+	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, deleted, s.now(), query)
 	for i := range page.Items {
 		if page.Items[i], err = s.withJWT(page.Items[i], err); err != nil {
 			return page, err

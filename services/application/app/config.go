@@ -31,10 +31,11 @@ type Config struct {
 	_             env.More      `help:"one address where they have not succeeded before"`
 	AddressWindow time.Duration `env:"DOORWARD_LOGIN_ADDRESS_WINDOW" default:"15m" help:"window of DOORWARD_LOGIN_ADDRESS_LIMIT, from its"`
 	_             env.More      `help:"first failed login"`
-	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"percent of the login names that succeeded at"`
-	_             env.More      `help:"an address within a day, which are added to DOORWARD_LOGIN_ADDRESS_LIMIT there, likewise of an application"`
-	AppLimit      int           `env:"DOORWARD_LOGIN_APPLICATION_LIMIT" default:"900" min:"1" help:"logins that may fail at one application by"`
-	_             env.More      `help:"API keys that do not send the address of the user, where they have not succeeded before"`
+	AddressShare  int           `env:"DOORWARD_LOGIN_ADDRESS_SHARE" default:"25" min:"0" help:"percent of the login names that"`
+	_             env.More      `help:"succeeded at an address within a day, which are added to"`
+	_             env.More      `help:"DOORWARD_LOGIN_ADDRESS_LIMIT there, likewise of an application"`
+	AppLimit      int           `env:"DOORWARD_LOGIN_APPLICATION_LIMIT" default:"900" min:"1" help:"logins that may fail at one"`
+	_             env.More      `help:"application by API keys that do not send the address of the user, where they have not succeeded before"`
 	AppWindow     time.Duration `env:"DOORWARD_LOGIN_APPLICATION_WINDOW" default:"15m" help:"window of DOORWARD_LOGIN_APPLICATION_LIMIT,"`
 	_             env.More      `help:"from its first failed login"`
 	KnownFor      time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a successful login an address is"`

@@ -97,11 +97,12 @@ func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (a
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
 	tx.invalidateLoginOrders(a.TenantID, a.ID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label,
-		created_by,
-		authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id, account_linking_policy_id, created_at, modified_at, home_url)
+		created_by, authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id,
+		account_linking_policy_id, created_at, modified_at, home_url)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin, a.DNSLabel, a.CreatedBy,
-		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID, a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt, a.HomeURL)
+		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID,
+		a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt, a.HomeURL)
 	if err != nil {
 		return err
 	}

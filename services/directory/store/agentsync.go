@@ -134,7 +134,8 @@ func (s *Store) ReceivedSyncs(ctx context.Context, now time.Time, limit int) ([]
 // syncs.
 func (tx *Tx) FinishSync(ctx context.Context, e ReceivedSync, now time.Time) error {
 	tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND seen < $3`, e.TenantID, e.AgentID, e.Number)
-	_, err := pg.Exec(ctx, tx, `UPDATE agent_syncs SET ended = false, completed_at = $5, held = CASE WHEN number = 0 THEN held ELSE 0 END, `+syncCounts+`
+	_, err := pg.Exec(ctx, tx, `UPDATE agent_syncs SET ended = false, completed_at = $5,
+		held = CASE WHEN number = 0 THEN held ELSE 0 END, `+syncCounts+`
 		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, e.TenantID, e.AgentID, e.SyncID, e.DirectoryID, now)
 	return err
 }

@@ -63,7 +63,8 @@ func (tx *Tx) UpdateTemplate(ctx context.Context, t directoryapi.EmailTemplate) 
 }
 
 func insertTemplate(batch *pg.Batch, t directoryapi.EmailTemplate) {
-	batch.Queue(`INSERT INTO email_templates (`+templateColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+	batch.Queue(`INSERT INTO email_templates (`+templateColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		t.TenantID, t.ID, t.DirectoryID, t.Workflow, t.Name, t.Description, t.FromName, t.FromEmailAddress, t.Subject,
 		t.MimeType, t.TextBody, t.HTMLBody, t.LinkBaseURL, t.Unchanged, t.CreatedAt, t.ModifiedAt)
 }

@@ -76,7 +76,8 @@ func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []
 
 // GroupNames returns which of the group names are in use in the directory, and by which group.
 func (tx *Tx) GroupNames(ctx context.Context, tenant, directory id.ID, folded []string) ([]NameHolder, error) {
-	return pg.All[NameHolder](ctx, tx, `SELECT g.name, g.id, false AS absent FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
+	return pg.All[NameHolder](ctx, tx, `SELECT g.name, g.id, false AS absent
+		FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name_folded AS name, id FROM groups
 			WHERE tenant_id = $1 AND directory_id = $2 AND name_folded = wanted.name LIMIT 1) g`, tenant, directory, folded)
 }
@@ -234,7 +235,8 @@ func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, 
 		statuses[a.MirroredAccount.Status]--
 		statuses[a.Account.Status]++
 	}
-	tx.Queue(`UPDATE accounts a SET status = n.status, absent_since = NULL, modified_at = $4 FROM unnest($2::uuid[], $3::text[]) AS n (id, status)
+	tx.Queue(`UPDATE accounts a SET status = n.status, absent_since = NULL, modified_at = $4
+		FROM unnest($2::uuid[], $3::text[]) AS n (id, status)
 		WHERE a.tenant_id = $1 AND a.id = n.id`, tenant, ids, texts, accounts[0].ModifiedAt)
 	tx.Queue(`UPDATE mirrored_accounts m SET disabled = n.disabled, digest = '' FROM unnest($2::uuid[], $3::boolean[]) AS n (id, disabled)
 		WHERE m.tenant_id = $1 AND m.account_id = n.id`, tenant, ids, disabled)
@@ -255,7 +257,8 @@ func (tx *Tx) MarkAccountsSeen(ctx context.Context, tenant, directory id.ID, ext
 // it. For an account that no sync has created it does nothing.
 func (tx *Tx) SetAssignedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
 	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET status = $3 WHERE tenant_id = $1 AND account_id = $2
-		RETURNING disabled OR EXISTS (SELECT FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`, tenant, account, status)
+		RETURNING disabled OR EXISTS (SELECT FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`,
+		tenant, account, status)
 	return len(found) > 0 && found[0], err
 }
 

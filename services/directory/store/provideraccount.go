@@ -23,7 +23,8 @@ type AccountOfUser struct {
 }
 
 // selectAccountOfUser compares the provider data (column facts) with $4.
-const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS directory_status, coalesce(p.external_id, '') AS external_id, p.tokens_sealed,
+const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS directory_status,
+	coalesce(p.external_id, '') AS external_id, p.tokens_sealed,
 	coalesce(p.facts = $4, false) AS same_provider_data FROM ` + accountsWithDirectory + `
 	LEFT JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id WHERE a.tenant_id = $1 AND a.directory_id = $2 AND `
 

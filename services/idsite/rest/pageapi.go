@@ -189,8 +189,12 @@ func (h *handlers) pageModel(c *fiber.Ctx) error {
 	v := modelView{
 		Href: m.Href, Name: m.Name, LoginAttempts: h.base.Link("applications", m.Application, "loginAttempts"),
 		Accounts:            href.Link{Href: m.Accounts},
-		PasswordResetTokens: h.base.Link("applications", m.Application, "passwordResetTokens"), Tenant: h.base.Link("tenants", m.Tenant),
-		IDSiteModel: idSiteModelView{Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, HomeURL: m.HomeURL, Providers: []providerView{}},
+		PasswordResetTokens: h.base.Link("applications", m.Application, "passwordResetTokens"),
+		Tenant:              h.base.Link("tenants", m.Tenant),
+		IDSiteModel: idSiteModelView{
+			Href: m.Href + "/idSiteModel", LogoURL: m.LogoURL, AccentColor: m.AccentColor, HomeURL: m.HomeURL,
+			Providers: []providerView{},
+		},
 	}
 	for _, d := range m.Directories {
 		v.IDSiteModel.Providers = append(v.IDSiteModel.Providers,

@@ -84,7 +84,8 @@ func New(api string) (*Screens, error) {
 	for _, lang := range locale.Languages {
 		var out bytes.Buffer
 		if err := document.Execute(&out, map[string]any{
-			"API": api, "Language": lang, "Direction": Direction(lang), "Version": s.version, "Style": template.CSS(Style()), //nolint:gosec // an embedded file
+			"API": api, "Language": lang, "Direction": Direction(lang), "Version": s.version,
+			"Style": template.CSS(Style()), //nolint:gosec // an embedded file
 			"Title": Text(lang, "signInTitle"), "NoScript": Text(lang, "noScript"), "Texts": texts[lang], "Modules": modules,
 		}); err != nil {
 			return nil, err

@@ -44,8 +44,8 @@ type Flow struct {
 	SteppedUp          bool                      // the account has passed a factor of a type that the flow does not allow
 	SAMLRequest        *SAMLRequest              `db:"saml_request"` // of the SAML service provider that gets the answer; nil: none
 	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
-	Address            string                    // of the client that has begun the login without a key; "": an application has signed the request
-	AuthenticatedAt    *time.Time                // when the user proved who he is, which may be in an earlier login; nil: when the flow finished
+	Address            string                    // of the client that has begun the login without a key; "": the request was signed
+	AuthenticatedAt    *time.Time                // when the user proved who he is, perhaps in an earlier login; nil: at FinishedAt
 	SessionIndex       string                    // names the session of the user to SAML service providers; "": none
 	CreatedAt          time.Time
 	ExpiresAt          time.Time

@@ -105,7 +105,8 @@ func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, err
 
 // LockFactorOfPhone reads and locks the factor of a phone, or returns apierr.NotFound.
 func (tx *Tx) LockFactorOfPhone(ctx context.Context, tenant, phone id.ID) (Factor, error) {
-	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.phone_id = $2 FOR UPDATE`, tenant, phone)
+	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f
+		WHERE f.tenant_id = $1 AND f.phone_id = $2 FOR UPDATE`, tenant, phone)
 }
 
 // InsertFactor adds a factor. It returns apierr.Exists where the phone has a factor already.

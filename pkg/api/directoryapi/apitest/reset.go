@@ -160,7 +160,8 @@ func resets(t *testing.T, s Subject) {
 		wantEqual(t, "the account", link.Account.ID, ended.ID)
 		wantEqual(t, "the application", link.Application, application)
 		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Reset, Token: "x"}))(t, apierr.NotFound)
-		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: made.Token}))(t, apierr.NotFound)
+		otherWorkflow := directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: made.Token}
+		wantError(s.API.EndedLink(t.Context(), otherWorkflow))(t, apierr.NotFound)
 	})
 	t.Run("the status stays", func(t *testing.T) {
 		idle := n.account(t, first, "idle@example.test", status("DISABLED"))
