@@ -3,6 +3,7 @@ package application_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -344,8 +346,9 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 		return directoryapi.Authenticated{Store: in.Stores[len(in.Stores)-1]}
 	}}
 	svc := application.New(store.New(db, d.Clock.Now), peer, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	user := caller.Into(t.Context(), caller.Caller{Tenant: tenant, Address: netip.MustParseAddr("198.51.100.7")})
 	// The first login makes the address known.
-	if _, err := svc.Login(t.Context(), applicationapi.Login{Tenant: tenant, Application: many, Login: "jo", Password: "x"}); err != nil {
+	if _, err := svc.Login(user, applicationapi.Login{Tenant: tenant, Application: many, Login: "jo", Password: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	attempts := func(t *testing.T, questions int, isLinked bool) {
@@ -361,7 +364,7 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				trips, asked := count.trips.Load(), peer.asked
-				account, err := svc.AttemptLogin(t.Context(), id.Ref{Tenant: tenant, ID: c.to}, c.in)
+				account, err := svc.AttemptLogin(user, id.Ref{Tenant: tenant, ID: c.to}, c.in)
 				if err != nil || account.ID.IsZero() == isLinked {
 					t.Fatalf("the account %s logged in, %v", account.ID, err)
 				}

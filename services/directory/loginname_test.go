@@ -76,7 +76,7 @@ func TestALoginNameLeadsToOneAccount(t *testing.T) {
 			t.Errorf("an update: %v", err)
 		}
 	})
-	t.Run("a user name that was taken from a former email stays reserved", func(t *testing.T) {
+	t.Run("a former email is free again, but for a user name that was chosen", func(t *testing.T) {
 		own, err := w.create(t, directoryapi.NewAccount{Email: field.Some("former@example.test"), Password: field.Some(password)})
 		if err != nil {
 			t.Fatal(err)
@@ -84,14 +84,23 @@ func TestALoginNameLeadsToOneAccount(t *testing.T) {
 		if err := w.update(t, own.ID, directoryapi.NewAccount{Email: field.Some("later@example.test")}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.create(t, named("free", "former@example.test")); !errors.Is(err, apierr.Exists) {
+		if _, err := w.create(t, named("first", "former@example.test")); err != nil {
 			t.Errorf("the former email: %v", err)
 		}
-		if err := w.update(t, own.ID, directoryapi.NewAccount{Username: field.Some("later")}); err != nil {
+		if err := w.update(t, own.ID, directoryapi.NewAccount{Username: field.Some("chosen@example.test")}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.create(t, named("free", "former@example.test")); err != nil {
-			t.Errorf("the former user name: %v", err)
+		if err := w.update(t, own.ID, directoryapi.NewAccount{Email: field.Some("last@example.test")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.create(t, named("second", "chosen@example.test")); !errors.Is(err, apierr.Exists) {
+			t.Errorf("the user name that was chosen: %v", err)
+		}
+		if err := w.update(t, own.ID, directoryapi.NewAccount{Username: field.Some("own")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.create(t, named("second", "chosen@example.test")); err != nil {
+			t.Errorf("the user name that was given up: %v", err)
 		}
 	})
 	t.Run("an account can exchange its own names", func(t *testing.T) {

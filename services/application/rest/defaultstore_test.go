@@ -204,7 +204,8 @@ func TestCreationThroughDefaultStores(t *testing.T) {
 				c.update(t, m, object{"isDefaultAccountStore": true})
 				c.Directories.DeleteGroup(c.ref(t, fleeting))
 				c.refused(t, 400, kind.noAccounts, "POST", owner+"/accounts", account())
-				c.refused(t, 400, 2014, "POST", m, object{"isDefaultAccountStore": true})
+				c.refused(t, 404, 404, "POST", m, object{"isDefaultAccountStore": true})
+				c.refused(t, 404, 404, "GET", m, nil)
 				if err := c.Service.GroupDeleted(t.Context(), events.Envelope{ID: c.NewID(), Tenant: c.tenant}, events.GroupDeleted{Tenant: c.tenant, Group: idOf(t, fleeting)}); err != nil {
 					t.Fatal(err)
 				}

@@ -26,6 +26,8 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 	c.mapping(t, shop, c.organization(t, "empty"), nil)
 	c.organizationMapping(t, bank, of("github"), nil)
 	c.mapping(t, shop, bank, nil)
+	facebook := c.application(t, "Facebook")
+	c.mapping(t, facebook, of("facebook"), nil)
 
 	for name, s := range map[string]struct {
 		data any
@@ -34,7 +36,6 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 		"of no provider":                {object{"accessToken": "a"}, 2000},
 		"without a proof":               {object{"providerId": "google"}, 2000},
 		"with two proofs":               {object{"providerId": "google", "accessToken": "a", "code": "c"}, 2000},
-		"with the wrong proof":          {object{"providerId": "github", "code": "c"}, 2000},
 		"of no object":                  {"google", 2004},
 		"with something else":           {object{"providerId": "google", "accessToken": "a", "id": "1"}, 2015},
 		"of a provider that is away":    {object{"providerId": "facebook", "accessToken": "a"}, 5201},
@@ -48,11 +49,15 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 		"of the directory":              {object{"providerId": "google", "code": "c", "redirectUri": "https://app.localhost/cb", "accountStore": link(google)}, 7200},
 		"of the organization":           {object{"providerId": "github", "accessToken": "a", "accountStore": object{"nameKey": "Bank"}}, 7200},
 		"reached through it":            {object{"providerId": "github", "accessToken": "a"}, 7200},
+		"of github, by a code":          {object{"providerId": "github", "code": "c"}, 7200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.refused(t, 400, s.code, "POST", shop+"/accounts", object{"providerData": s.data})
 		})
 	}
+	t.Run("with a code of facebook, which takes access tokens alone", func(t *testing.T) {
+		c.refused(t, 400, 2000, "POST", facebook+"/accounts", object{"providerData": object{"providerId": "facebook", "code": "c"}})
+	})
 	t.Run("in an organization itself", func(t *testing.T) {
 		c.refused(t, 400, 2017, "POST", bank+"/accounts", object{"providerData": object{"providerId": "github", "accessToken": "a"}})
 	})

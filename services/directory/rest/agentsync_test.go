@@ -71,12 +71,13 @@ func TestASyncCopiesADirectoryServer(t *testing.T) {
 	b.want("an account that a group has waited for", b.members(agent), "Named: jo, Staff: al jo late")
 	b.want("search", fmt.Sprint(b.Get(b.Get(agent).Href("directory")+"/accounts?surname="+url.QueryEscape("döe")).Int("size")), "1")
 
-	// The same again, but for one account, one group and one member: the account is absent, the others go.
+	// The same again, but for one account, one group and one member: the account is absent and keeps its
+	// group, the others go.
 	b.sync(agent, `{"syncId":"s2","accounts":[`+person("jo", `,"surname":"New"`)+`,`+person("late", ``)+`],
 		"groups":[{"externalId":"g1","name":"Crew","members":["jo"]}],"complete":true}`)
 	b.finish()
 	b.want("accounts", b.accounts(agent), "al DISABLED, jo ENABLED, late ENABLED")
-	b.want("groups", b.members(agent), "Crew: jo")
+	b.want("groups", b.members(agent), "Crew: al jo")
 
 	b.sync(agent, `{"deletedAccounts":["late","never"],"deletedGroups":["g1"]}`)
 	b.want("accounts", b.accounts(agent), "al DISABLED, jo ENABLED, late DISABLED")
@@ -142,7 +143,8 @@ func TestEntriesWithoutAnIDAreListedAndTheOthersAreTaken(t *testing.T) {
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
 	b.sync(agent, `{"syncId":"s","accounts":[`+person("jo", ``)+`,{"username":"x","email":"x@example.test"},{"username":"x","email":"x@example.test"},
-		{"externalId":"","username":"z"},{"externalId":"`+strings.Repeat("x", 256)+`","username":"long"},{"externalId":"a\u0000","username":"nul"}],
+		{"externalId":"","username":"z"},{"externalId":"`+strings.Repeat("x", 256)+`","username":"long"},{"externalId":"a\u0000","username":"nul"},
+		{"email":"y@example.test"}],
 		"groups":[{"description":"x"},{"name":"x","members":["a\u0000"]},{"name":"`+strings.Repeat("x", 1100)+`"},
 			{"externalId":"g","name":"Staff","members":["jo"]}],"complete":true}`)
 	b.finish()

@@ -22,7 +22,7 @@ var unseen = map[string]string{
 	"Forbidden": "a request without a caller", "TooLarge": "a body of more than the server reads",
 	"AccountStoreDisabled": "applications, as creators of accounts", "Unauthorized": "keys of agents, at the gateway",
 	"AgentUnreachable": "delegated logins", "ServerUnreachable": "delegated logins", "AgentSlow": "delegated logins", "ServerSlow": "delegated logins",
-	"AgentAnswer": "delegated logins", "ServerAnswer": "delegated logins", "ReferralFailed": "delegated logins",
+	"AgentFailures": "nobody: it is the list of those of delegated logins", "AgentAnswer": "delegated logins", "ServerAnswer": "delegated logins", "ReferralFailed": "delegated logins",
 	"OtherInvitee": "answers to invitations", "TooMany": "sign-ups and invitations",
 	"NotSAML": "logins", "SAMLMalformed": "logins", "ProviderIncomplete": "logins at a provider that answers",
 	"Internal": "nobody, by a request alone",
@@ -45,6 +45,8 @@ func TestEveryErrorOfTheService(t *testing.T) {
 	copied := b.member(filled, "copied@example.test")
 	b.mirrored(filled)
 	b.Post(creationPolicy(filled), `{"emailDomainWhitelist":["corp.test"]}`).Want(200)
+	agent := b.agent("Corp", ldapProvider(``))
+	b.complete(agent, 0, 1)
 
 	ann := b.Get(jo + "/linkedAccounts").Want(200).Items()[0]["href"].(string)
 	besideAnn := b.member(b.Get(ann).Want(200).Href("directory"), "beside@example.test")
@@ -115,6 +117,7 @@ func TestEveryErrorOfTheService(t *testing.T) {
 		{"TooManyLinks", 400, 7503, "POST", "/v1/accountLinks", ends(popular, fan)},
 		{"LinkSameDirectory", 409, 7504, "POST", "/v1/accountLinks", ends(ann, besideAnn)},
 		{"LinkedToOther", 409, 7505, "POST", "/v1/accountLinks", ends(jo, besideAnn)},
+		{"SyncHeld", 409, 9007, "POST", agent + "/sync", `{"accounts":[],"complete":true}`},
 		{"ContentType", 415, 1101, "POST", staff, "name=Staff"},
 	} {
 		contentType := "application/json"
