@@ -91,10 +91,11 @@ func (b Base) Parse(href string) (Ref, bool) {
 	return Ref{Kind: kind, ID: v}, err == nil && !v.IsZero()
 }
 
-// Is reports whether a URL, such as the issuer of a token, is that of a resource of this deployment.
+// Is reports whether a URL, such as the issuer of a token, is that of a resource of this deployment,
+// without a slash at its end.
 func (b Base) Is(href, kind string, v id.ID) bool {
 	ref, ok := b.Parse(href)
-	return ok && ref == Ref{Kind: kind, ID: v}
+	return ok && ref == Ref{Kind: kind, ID: v} && !strings.HasSuffix(href, "/")
 }
 
 // Last parses the URL of a resource of this deployment whose name is no id.ID, such as an API key. It

@@ -22,7 +22,7 @@ func TestTheSocialGrant(t *testing.T) {
 		s := d.Site
 		s.Application = d.NewApplication(d.Tenant, d.Directory)
 		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: s.Application}, provider, d.Directory)
-		oneOfTwo := map[string]bool{"google": true, "linkedin": true, "our-login": true}[provider]
+		oneOfTwo := map[string]bool{"google": true, "linkedin": true, "github": true, "our-login": true}[provider]
 		for _, c := range []struct {
 			fields []string
 			want   *apierr.Error
@@ -74,13 +74,13 @@ func TestTheSocialGrant(t *testing.T) {
 		s.Application = d.NewApplication(d.Tenant, d.Directory)
 		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: s.Application}, "google", d.Directory)
 		d.SetStatus(d.Tenant, s.Application, directoryapi.Disabled)
-		for _, form := range [][]string{
-			{"grant_type", "service_social", "providerId", "google", "code", "c"},
-			{"grant_type", "password", "username", "jo@example.test", "password", "Changeme1!"},
+		for want, form := range map[string][]string{
+			"invalid_request": {"grant_type", "service_social", "providerId", "google", "code", "c"},
+			"invalid_grant":   {"grant_type", "password", "username", "jo@example.test", "password", "Changeme1!"},
 		} {
 			_, err := d.Service.Token(t.Context(), s.Request(form...))
-			if refusal := apierr.From(err); !errors.Is(err, apierr.NoSuchAccount) || refusal.Fields["error"] != "invalid_request" {
-				t.Errorf("%s is refused with %v, %v", form[1], err, refusal.Fields)
+			if refusal := apierr.From(err); !errors.Is(err, apierr.NoSuchAccount) || refusal.Fields["error"] != want {
+				t.Errorf("%s is refused with %v, %v, want %s", form[1], err, refusal.Fields, want)
 			}
 		}
 	})
