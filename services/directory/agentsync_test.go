@@ -82,8 +82,8 @@ func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
 	for _, body := range []string{
 		`{"accounts":[{"externalId":"off","email":"off@corp.test","disabled":true}]}`,
 		`{"accounts":[{"externalId":"off","email":"off@corp.test","disabled":"perhaps"},{"externalId":"jo","email":"jo@corp.test"},
-			{"externalId":"a","email":5},{"externalId":"b","email":"b@corp.test","passwordHash":[]}],
-			"groups":[{"externalId":"c","name":{}},{"externalId":"d","name":"D","members":"jo"}],"complete":true}`,
+			{"externalId":"a","email":5},{"externalId":"b","email":"b@corp.test","passwordHash":[]},5,{"externalId":5,"username":"five"}],
+			"groups":[{"externalId":5,"name":"five"},{"externalId":"c","name":{}},{"externalId":"d","name":"D","members":"jo"}],"complete":true}`,
 	} {
 		if err := sync(body); err != nil {
 			t.Fatal(err)
@@ -98,11 +98,17 @@ func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
 	}
 	reasons := map[string]string{}
 	for _, r := range page.Items {
-		reasons[r.ExternalID] = r.Reason
+		entry := r.ExternalID
+		if r.Kind == store.UnnamedAccount {
+			entry = "the " + r.Kind + " " + r.Name
+		}
+		reasons[entry] = r.Reason
 	}
 	want := map[string]string{
 		"off": "disabled must be true or false", "a": "email must be a string", "b": "passwordHash must be a string",
-		"id:c": "name must be a string", "id:d": "members must be an array of strings",
+		"id:c": "name must be a string", "id:d": "members must be an array of strings", "name:five": "externalId must be a string",
+		"the " + store.UnnamedAccount + " ":     "must be an object",
+		"the " + store.UnnamedAccount + " five": "externalId must be a string",
 	}
 	if !maps.Equal(reasons, want) {
 		t.Errorf("refused are %v\nwant %v", reasons, want)

@@ -120,7 +120,7 @@ func TestOfTheCreationPolicyOfAMirrorOnlyTheDomainsChange(t *testing.T) {
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
 	// What is read can be sent back, with the domains that the mirror may speak for.
 	b.Post(policy, `{"welcomeEmailStatus":"DISABLED","emailDomainWhitelist":["corp.test"],"emailDomainBlacklist":["old.corp.test"]}`).
-		Want(200).Golden("creation_policy_of_mirror_with_domains")
+		Want(200).Golden("creation_policy_of_mirror_updated")
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror_with_domains")
 }
 
