@@ -73,8 +73,8 @@ func newEstate(t *testing.T) estate {
 		e2e.Object{"email": account.Text("email")})), append([]string{"application"}, all...))
 	add("an OAuth policy", client.Get(t, application.Link(t, "oAuthPolicy")), []string{"application"})
 	add("a web config", client.Get(t, application.Link(t, "webConfig")), []string{"application"})
-	for kind, owner := range e.owners {
-		add("the custom data of the "+kind, client.Get(t, owner+"/customData"), []string{kind})
+	for _, kind := range []string{"directory", "application", "organization"} {
+		add("the custom data of the "+kind, client.Get(t, e.owners[kind]+"/customData"), []string{kind})
 	}
 	add("the custom data of an account of the directory", client.Get(t, account.Link(t, "customData")), all)
 	add("the custom data of a group of the directory", client.Get(t, group.Href()+"/customData"), []string{"directory", "group"})

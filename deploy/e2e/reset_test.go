@@ -1,7 +1,10 @@
 package e2e_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -160,9 +163,26 @@ func TestAVerificationMailIsSentAgain(t *testing.T) {
 	}
 	link := client.Get(t, account.Href()).Link(t, "emailVerificationToken")
 	token := link[strings.LastIndexByte(link, '/')+1:]
-	client.AwaitMailWith(t, email, token)
+	if token != former {
+		t.Errorf("the account has the token %s, want that of the first mail, %s", token, former)
+	}
+	err = e2e.AwaitFor(t.Context(), e2e.MailLimit, "two mails with the token", func(ctx context.Context) error {
+		messages, err := client.Mailbox(ctx, url.Values{"to": {email}})
+		if err == nil && len(messages) < 2 {
+			err = fmt.Errorf("%d mails", len(messages))
+		}
+		for _, message := range messages {
+			if !strings.Contains(message.Text, token) {
+				err = fmt.Errorf("a mail without the token: %s", message.Text)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Want(t, http.StatusOK, verify(former))
 	client.Refused(t, 404, 404, verify(former))
-	client.Want(t, http.StatusOK, verify(token))
 	client.Want(t, http.StatusOK, e2e.Login(fixture.Application, email, e2e.Password))
 
 	client.Want(t, http.StatusAccepted, again) // verified: nothing is sent

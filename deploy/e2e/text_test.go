@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestTextsThatClientsCompareKeepTheirWording(t *testing.T) {
 	}
 	other, deleted := client.Register(t, accounts), client.Register(t, accounts)
 	client.Delete(t, deleted.Href())
-	token := client.Create(t, resets, e2e.Object{"email": account.Text("email")})
+	token := client.WantObject(t, http.StatusOK, post(resets, e2e.Object{"email": account.Text("email")}))
 	person := func(email, username string) e2e.Object {
 		return e2e.Object{"email": email, "username": username, "password": e2e.Password}
 	}
