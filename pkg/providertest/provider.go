@@ -291,22 +291,22 @@ func oauth1Parameter(header, name string) string {
 	return value
 }
 
-// holder returns the user of the access token of a request. The proof of a token with the secret of
+// holder returns what the provider says of the user of the access token of a request. The proof of a token with the secret of
 // another client than its own (Facebook) is refused.
-func (p *Provider) holder(r *http.Request) (user string, object map[string]any) {
+func (p *Provider) holder(r *http.Request) map[string]any {
 	text, known := p.tokenOf(r)
 	if proof := r.URL.Query().Get("appsecret_proof"); proof != "" {
 		sum := hmac.New(sha256.New, []byte(ClientSecret))
 		sum.Write([]byte(text))
 		if known.client != ClientID || proof != hex.EncodeToString(sum.Sum(nil)) {
-			return "", nil
+			return nil
 		}
 	}
-	return known.user, p.users[known.user]
+	return p.users[known.user]
 }
 
 func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
-	if _, object := p.holder(r); object != nil {
+	if object := p.holder(r); object != nil {
 		answer(w, http.StatusOK, object)
 		return
 	}
@@ -314,8 +314,7 @@ func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Provider) emails(w http.ResponseWriter, r *http.Request) {
-	_, object := p.holder(r)
-	if emails, has := object["emails"]; has {
+	if emails, has := p.holder(r)["emails"]; has {
 		answer(w, http.StatusOK, emails)
 		return
 	}

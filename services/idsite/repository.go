@@ -71,7 +71,7 @@ type Repositories struct {
 func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 	transport := guard.Transport()
 	transport.ResponseHeaderTimeout = fetchTimeout / 2
-	bounded := githttp.NewClient(&http.Client{Transport: limitedTransport{transport}, Timeout: fetchTimeout})
+	bounded := githttp.NewClient(&http.Client{Transport: limitedTransport{transport, svc.now}, Timeout: fetchTimeout})
 	for _, scheme := range []string{"http", "https"} {
 		client.InstallProtocol(scheme, bounded)
 	}
@@ -82,14 +82,17 @@ func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 }
 
 // limitedTransport bounds the size of responses.
-type limitedTransport struct{ http.RoundTripper }
+type limitedTransport struct {
+	http.RoundTripper
+	now func() time.Time
+}
 
 func (l limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := l.RoundTripper.RoundTrip(request)
 	if err != nil {
 		return answer, err
 	}
-	body := &limitedBody{ReadCloser: answer.Body, left: maxFetched, err: errTooLarge, began: time.Now()}
+	body := &limitedBody{ReadCloser: answer.Body, left: maxFetched, err: errTooLarge, now: l.now, began: l.now()}
 	switch {
 	case answer.StatusCode != http.StatusOK:
 		body.left = maxMessage
@@ -105,6 +108,7 @@ type limitedBody struct {
 	io.ReadCloser
 	left  int64
 	err   error // for a body that is larger
+	now   func() time.Time
 	began time.Time
 	read  int64
 }
@@ -122,7 +126,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	b.read += int64(n)
-	if took := time.Since(b.began); err == nil && took > rateGrace && float64(b.read) < minRate*took.Seconds() {
+	if took := b.now().Sub(b.began); err == nil && took > rateGrace && float64(b.read) < minRate*took.Seconds() {
 		return n, errTooSlow
 	}
 	return n, err
