@@ -5,6 +5,7 @@ package directory
 
 import (
 	"cmp"
+	"context"
 	"net/mail"
 	"time"
 
@@ -54,6 +55,7 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 	svc.keyPairs = cache.New(cache.Config[id.ID, saml.KeyPair]{
 		Name: "directory.keyPairs", Size: maxKeyPairs, MaxAge: keyPairMaxAge, Now: now,
 	})
+	syncsHeldTotal.Add(context.Background(), 0) // so that an alert sees the first increment
 	s.OnNotify(store.ChecksChannel, svc.checks.notifyCheck)
 	s.OnNotify(store.ResultsChannel, svc.checks.notifyResult)
 	return svc
