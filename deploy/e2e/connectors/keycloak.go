@@ -123,6 +123,11 @@ func (k *Keycloak) NewClient(t testing.TB, redirects ...string) (id, secret stri
 	k.Admin(t, http.MethodPost, "/clients", e2e.Object{
 		"clientId": id, "secret": secret, "protocol": "openid-connect", "redirectUris": redirects,
 		"standardFlowEnabled": true, "directAccessGrantsEnabled": true, "publicClient": false,
+		// Keycloak answers the introspection of a token only to a client in its audience.
+		"protocolMappers": []e2e.Object{{
+			"name": "audience", "protocol": "openid-connect", "protocolMapper": "oidc-audience-mapper",
+			"config": e2e.Object{"included.client.audience": id, "access.token.claim": "true", "introspection.token.claim": "true"},
+		}},
 	})
 	return id, secret
 }

@@ -203,7 +203,7 @@ func (m agentDirectory) awaitLogin(t *testing.T, name, password string, want int
 // attacks are login names and passwords for LDAP injection, into a filter or a name.
 var attacks = []string{
 	"*", "jo*", "jo)(uid=*", "*)(objectClass=*", "jo)(|(uid=*", "jo\\2a", "\\6a\\6f", "(uid=jo)", "uid=jo,ou=people,dc=example,dc=test",
-	"jo\x00", "jo)\x00", "&", "|", "!(uid=al)", "jo ", "jo\u0000admin", "cn=admin,dc=example,dc=test", strings.Repeat("(", 500), "jo\r\nadmin",
+	"jo\x00", "jo)\x00", "&", "|", "!(uid=al)", "jo*", "jo\u0000admin", "cn=admin,dc=example,dc=test", strings.Repeat("(", 500), "jo\r\nadmin",
 }
 
 func slapdConfig(s *connectors.Slapd) e2e.Object {
@@ -260,6 +260,7 @@ func TestOpenLDAP(t *testing.T) {
 	t.Run("logins", func(t *testing.T) {
 		m.wantLogin(t, "jo", "secret-jo", 0)
 		m.wantLogin(t, "JO@example.test", "secret-jo", 0)
+		m.wantLogin(t, "jo ", "secret-jo", 0) // white space around a login name is no part of it
 		m.wantLogin(t, "zoë", "secret-zoë", 0)
 		m.wantLogin(t, "jo", "secret-al", 7100)
 		m.wantLogin(t, "nobody", "secret-jo", 7104)
