@@ -40,8 +40,8 @@ type demoSite struct {
 
 func (a *demoSite) address() string { return "http://" + a.host }
 
-// listen opens the addresses of both applications, before anything is started: a port that is in
-// use is told at once.
+// listen opens the addresses of both applications, before anything is started, so that a port
+// that is in use fails at once.
 func listen(ctx context.Context) (shop, club *demoSite, err error) {
 	shop = &demoSite{name: "Demo shop", title: "the shop", host: "localhost:8081"}
 	club = &demoSite{name: "Demo club", title: "the club", host: "localhost:8082"}

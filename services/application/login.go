@@ -144,7 +144,7 @@ func (s *Service) checkLogin(
 	}
 	err = s.recordOutcome(ctx, a, err)
 	if anonymous && isOneOf(err, apierr.AgentFailures) {
-		// The codes of agents are for who has an API key: to others they would tell that the account exists.
+		// The error codes of agents are for clients with an API key: to others they reveal that the account exists.
 		err = apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(agentRetryAfter)
 	}
 	if err != nil {

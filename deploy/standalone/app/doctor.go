@@ -29,7 +29,7 @@ const (
 	outboxAgeLimit  = time.Minute
 	consumerLagHigh = 1000
 
-	userAddressWindow = 7 * 24 * time.Hour // in which a login without the address of the user is told
+	userAddressWindow = 7 * 24 * time.Hour // in which a login without the address of the user is reported
 )
 
 // doctorConfig is what Doctor connects to.
