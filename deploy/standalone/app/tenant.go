@@ -23,16 +23,18 @@ func TenantVariables(source *env.Source) { RotateVariables(source) }
 
 // manifest lists the tables and files of an export, in the order in which they are
 // imported. It is the file progress.json as long as the export is incomplete, and
-// manifest.json after that.
+// manifest.json, which is signed (tenantsignature.go), after that.
 type manifest struct {
 	Format int              `json:"format"`
 	Tenant string           `json:"tenant"` // UUID
 	Key    string           `json:"key"`    // tenant key, such as clever-otter
 	Tables []*exportedTable `json:"tables"`
+
+	raw []byte // the file that it was read from
 }
 
 const (
-	manifestFormat = 1
+	manifestFormat = 2
 	manifestFile   = "manifest.json"
 	progressFile   = "progress.json"
 )
@@ -44,9 +46,16 @@ type exportedTable struct {
 	Table   string          `json:"table"`
 	Columns []string        `json:"columns"`
 	Rows    int             `json:"rows"`
-	Files   []string        `json:"files"`
+	Files   []exportedFile  `json:"files"`
 	Last    json.RawMessage `json:"last,omitempty"` // primary key of the last exported row, as long as the table is incomplete
 	Done    bool            `json:"done"`
+}
+
+// exportedFile is a file of an export, and the SHA-256 of its bytes as they are in the
+// folder, in hexadecimal digits.
+type exportedFile struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
 }
 
 // name is the table's name with its schema.
@@ -167,17 +176,20 @@ func readManifest(path string) (m manifest, exists bool, err error) {
 	if m.Format != manifestFormat {
 		return m, false, fmt.Errorf("%s has the format %d; this command knows %d", path, m.Format, manifestFormat)
 	}
+	m.raw = raw
 	return m, true, nil
 }
 
-// write replaces a file of the folder atomically.
-func (m *manifest) write(folder, name string) error {
+// encode returns a manifest as the content of its file.
+func (m *manifest) encode() ([]byte, error) {
 	raw, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
+	return append(raw, '\n'), err
+}
+
+// writeFile replaces a file of a folder atomically.
+func writeFile(folder, name string, content []byte) error {
 	part := filepath.Join(folder, name+".part")
-	if err := os.WriteFile(part, append(raw, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(part, content, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(part, filepath.Join(folder, name))

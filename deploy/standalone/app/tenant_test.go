@@ -86,8 +86,11 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	}
 	moveTenant(t, source(from), key)
 	sameResources(t, before, from.crawl())
+	var signer string
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
-		return ExportTenant(ctx, source(from), key, recipient, folder, out)
+		err := ExportTenant(ctx, source(from), key, recipient, folder, out)
+		_, signer, _ = strings.Cut(strings.TrimSpace(out.String()), "signed with the key ")
+		return err
 	})
 	for _, secret := range []string{"pw-of-smtp-server", "secret-of-client", "jo@example.test"} {
 		if found := containing(t, folder, secret); len(found) > 0 {
@@ -101,14 +104,32 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	if err := errors.Join(NewExportKeyPair(&other), os.Mkdir(filepath.Join(t.TempDir(), "none"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if err := ImportTenant(t.Context(), source(to), folder, other.String(), new(bytes.Buffer)); err == nil {
+	into := func(identity, signer string) error {
+		return ImportTenant(t.Context(), source(to), folder, identity, signer, new(bytes.Buffer))
+	}
+	if err := into(other.String(), signer); err == nil {
 		t.Error("another private key opens the export")
 	}
+	for _, otherSigner := range []string{"", signer + "A", recipient} {
+		err := into(pair.String(), otherSigner)
+		if err == nil || !strings.Contains(err.Error(), "signed with the key "+signer) {
+			t.Errorf("an export signed with %q where %q is expected: %v", signer, otherSigner, err)
+		}
+	}
+	refusesChangedFiles(t, folder, func() error { return into(pair.String(), signer) })
+	if hasTenant(t, source(to), key) {
+		t.Error("an import that was refused has made the tenant")
+	}
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
-		return ImportTenant(ctx, source(to), folder, pair.String(), out)
+		return ImportTenant(ctx, source(to), folder, pair.String(), signer, out)
 	})
-	if err := ImportTenant(t.Context(), source(to), folder, pair.String(), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "in this deployment") {
+	if err := into(pair.String(), signer); err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("a second import: %v", err)
+	}
+	// The deployment that has signed the export needs no public key, and holds the tenant.
+	err := ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(bytes.Buffer))
+	if err == nil || !strings.Contains(err.Error(), "in this deployment") {
+		t.Errorf("an import by the deployment that has signed the export: %v", err)
 	}
 
 	// The API key of the tenant works at the other deployment, and reads the same.
@@ -159,6 +180,65 @@ func (w *cancelAt) Write(p []byte) (int, error) {
 		w.cancel()
 	}
 	return w.Buffer.Write(p)
+}
+
+// refusesChangedFiles tries the import of an export of which one byte of a file was changed, for
+// each file, of which one was removed, for each, and to which one was added.
+func refusesChangedFiles(t *testing.T, folder string, importIt func() error) {
+	t.Helper()
+	refuses := func(file, what string) {
+		t.Helper()
+		if err := importIt(); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("import of an export whose file %s was %s: %v", file, what, err)
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) < 10 {
+		t.Fatalf("the export has %d files, %v", len(entries), err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(content []byte) {
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changed := bytes.Clone(content)
+		changed[len(changed)/2] ^= 1
+		write(changed)
+		refuses(entry.Name(), "changed")
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		refuses(entry.Name(), "removed")
+		write(content)
+	}
+	added := filepath.Join(folder, "directory.accounts.9999.age")
+	if err := os.WriteFile(added, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses(filepath.Base(added), "added")
+	if err := os.Remove(added); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hasTenant reports whether a deployment has a tenant.
+func hasTenant(t *testing.T, source *env.Source, key string) bool {
+	t.Helper()
+	d, err := openDeployment(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.tenantByKey(t.Context(), key)
+	if err := d.close(); err != nil {
+		t.Error(err)
+	}
+	return err == nil
 }
 
 func sameResources(t *testing.T, before, after map[string]map[string]any) {

@@ -3,11 +3,13 @@ package app
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,9 +29,11 @@ const exportFileSize = 4 << 20
 // ExportTenant writes all resources of the tenant with a tenant key into a folder
 // (backup of one tenant, data portability). Each file is encrypted for the recipients,
 // which are public keys of age. Values that are sealed under the master key are decrypted
-// first; password hashes stay hashes. After an interruption another call with the same
-// folder continues. Each call reads the tables of a schema in one snapshot, so that they
-// are consistent with each other; tables that another call exports may be from a later time.
+// first; password hashes stay hashes. The export is signed by this deployment
+// (tenantsignature.go), and out is told with which key. After an interruption another call
+// with the same folder continues. Each call reads the tables of a schema in one snapshot, so
+// that they are consistent with each other; tables that another call exports may be from a
+// later time.
 func ExportTenant(ctx context.Context, source *env.Source, tenantKey, recipients, folder string, out io.Writer) (err error) {
 	to, err := age.ParseRecipients(strings.NewReader(recipients))
 	if err != nil {
@@ -53,14 +57,12 @@ func ExportTenant(ctx context.Context, source *env.Source, tenantKey, recipients
 			return fmt.Errorf("%s: %w; run the command again to go on", schema.config.Schema, err)
 		}
 	}
-	for _, t := range e.Tables {
-		t.Last = nil
-	}
-	if err := e.write(folder, manifestFile); err != nil {
+	signer, err := e.finish()
+	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "the export of %s is complete\n", tenantKey)
-	return os.Remove(filepath.Join(folder, progressFile))
+	_, _ = fmt.Fprintf(out, "the export of %s is complete, signed with the key %s\n", tenantKey, signer)
+	return nil
 }
 
 type exporter struct {
@@ -70,6 +72,33 @@ type exporter struct {
 	recipients []age.Recipient
 	folder     string
 	out        io.Writer
+}
+
+// finish signs the manifest of an export whose tables are complete, and returns the public
+// key. The manifest gets its name at the end, so that none is without its signature.
+func (e *exporter) finish() (signer string, err error) {
+	for _, t := range e.Tables {
+		t.Last = nil
+	}
+	content, err := e.encode()
+	if err != nil {
+		return "", err
+	}
+	signer, signature := signManifest(e.ring, content)
+	err = errors.Join(writeFile(e.folder, signatureFile, signature), writeFile(e.folder, progressFile, content))
+	if err != nil {
+		return "", err
+	}
+	return signer, os.Rename(filepath.Join(e.folder, progressFile), filepath.Join(e.folder, manifestFile))
+}
+
+// saveProgress writes how far the export is, for a call after an interruption.
+func (e *exporter) saveProgress() error {
+	content, err := e.encode()
+	if err != nil {
+		return err
+	}
+	return writeFile(e.folder, progressFile, content)
 }
 
 // plan reads the progress of an interrupted export, or lists the tables of a new one.
@@ -98,7 +127,7 @@ func (e *exporter) plan(ctx context.Context, tenantKey string) error {
 			return err
 		}
 		for _, t := range tables {
-			table := &exportedTable{Schema: schema.config.Schema, Table: t.Name, Columns: t.Columns, Files: []string{}}
+			table := &exportedTable{Schema: schema.config.Schema, Table: t.Name, Columns: t.Columns, Files: []exportedFile{}}
 			if excludedTables[t.Name] == "" && excludedTables[table.name()] == "" {
 				e.Tables = append(e.Tables, table)
 			}
@@ -107,7 +136,7 @@ func (e *exporter) plan(ctx context.Context, tenantKey string) error {
 	slices.SortStableFunc(e.Tables, func(a, b *exportedTable) int {
 		return slices.Index(importedLast, a.name()) - slices.Index(importedLast, b.name())
 	})
-	return e.write(e.folder, progressFile)
+	return e.saveProgress()
 }
 
 // exportSchema exports the rows that are missing of a schema's tables. The tables in the
@@ -177,9 +206,9 @@ func (e *exporter) exportRows(ctx context.Context, tx *pg.Tx, schema sealedSchem
 		if err := file.close(); err != nil {
 			return err
 		}
-		t.Files, t.Rows, t.Last = append(t.Files, file.name), t.Rows+file.rows, file.last
+		t.Files, t.Rows, t.Last = append(t.Files, file.exported()), t.Rows+file.rows, file.last
 		file = nil
-		if err := e.write(e.folder, progressFile); err != nil {
+		if err := e.saveProgress(); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(e.out, "%s: %d\n", t.name(), t.Rows)
@@ -209,7 +238,7 @@ func (e *exporter) exportRows(ctx context.Context, tx *pg.Tx, schema sealedSchem
 	}
 	t.Done = true
 	if file == nil {
-		return e.write(e.folder, progressFile)
+		return e.saveProgress()
 	}
 	return finishFile()
 }
@@ -286,6 +315,7 @@ func pick(row map[string]json.RawMessage, names []string) json.RawMessage {
 type exportFile struct {
 	name, path string
 	file       *os.File
+	digest     hash.Hash // of what is in the file
 	encrypter  io.WriteCloser
 	buffer     *bufio.Writer
 	rows, size int
@@ -293,12 +323,12 @@ type exportFile struct {
 }
 
 func (e *exporter) newFile(name string) (*exportFile, error) {
-	f := &exportFile{name: name, path: filepath.Join(e.folder, name)}
+	f := &exportFile{name: name, path: filepath.Join(e.folder, name), digest: sha256.New()}
 	var err error
 	if f.file, err = os.OpenFile(f.path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
 		return nil, err
 	}
-	if f.encrypter, err = age.Encrypt(f.file, e.recipients...); err != nil {
+	if f.encrypter, err = age.Encrypt(io.MultiWriter(f.file, f.digest), e.recipients...); err != nil {
 		f.discard()
 		return nil, err
 	}
@@ -312,6 +342,11 @@ func (f *exportFile) close() error {
 		return err
 	}
 	return os.Rename(f.path+".part", f.path)
+}
+
+// exported describes a file that is complete.
+func (f *exportFile) exported() exportedFile {
+	return exportedFile{Name: f.name, SHA256: hex.EncodeToString(f.digest.Sum(nil))}
 }
 
 // discard removes a file that is not complete.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,9 +35,14 @@ func NewExportKeyPair(out io.Writer) error {
 
 // ImportTenant reads a folder that ExportTenant has filled, and adds the tenant to this
 // deployment (restore of one tenant), with its secrets sealed under this deployment's
-// master key. The API keys are imported last. After an interruption another call
-// continues. A tenant whose API keys are in this deployment is not imported again.
-func ImportTenant(ctx context.Context, source *env.Source, folder, identities string, out io.Writer) (err error) {
+// master key. It refuses an export that is not signed with the public key signer, or, where
+// signer is empty, by a deployment with this one's master key, and one with a file that was
+// changed, removed or added (tenantsignature.go). The API keys are imported last. After an
+// interruption another call continues. A tenant whose API keys are in this deployment is not
+// imported again.
+func ImportTenant(
+	ctx context.Context, source *env.Source, folder, identities, signer string, out io.Writer,
+) (err error) {
 	m, exists, err := readManifest(filepath.Join(folder, manifestFile))
 	if err != nil {
 		return err
@@ -60,14 +64,20 @@ func ImportTenant(ctx context.Context, source *env.Source, folder, identities st
 		return err
 	}
 	ctx = caller.WithTenant(ctx, i.tenant)
+	if err := m.checkSignature(d.ring, folder, signer); err != nil {
+		return err
+	}
 	if err := i.check(ctx); err != nil {
+		return err
+	}
+	if err := m.checkFiles(ctx, folder); err != nil {
 		return err
 	}
 	for _, t := range m.Tables {
 		for n, file := range t.Files {
 			added, err := i.importFile(ctx, t, file)
 			if err != nil {
-				return fmt.Errorf("%s: %w; run the command again to go on", file, err)
+				return fmt.Errorf("%s: %w; run the command again to go on", file.Name, err)
 			}
 			if added {
 				_, _ = fmt.Fprintf(out, "%s: %d of %d files\n", t.name(), n+1, len(t.Files))
@@ -107,7 +117,8 @@ func (i *importer) check(ctx context.Context) error {
 		}
 	}
 	oauth := i.dbs["oauth"]
-	keys, err := pg.Value[int](oauth.OnMain(ctx), oauth, `SELECT count(*) FROM api_key_routes WHERE tenant_id = $1`, i.tenant)
+	keys, err := pg.Value[int](oauth.OnMain(ctx), oauth,
+		`SELECT count(*) FROM api_key_routes WHERE tenant_id = $1`, i.tenant)
 	if err == nil && keys > 0 {
 		err = fmt.Errorf("the tenant %s is in this deployment and has API keys", i.Key)
 	}
@@ -116,8 +127,8 @@ func (i *importer) check(ctx context.Context) error {
 
 // importFile adds the rows of one file in one transaction, unless a former call has. Rows
 // that exist stay as they are; a row that cannot be added is an error.
-func (i *importer) importFile(ctx context.Context, t *exportedTable, name string) (added bool, err error) {
-	rows, last, err := i.readFile(t, name)
+func (i *importer) importFile(ctx context.Context, t *exportedTable, file exportedFile) (added bool, err error) {
+	rows, last, err := i.readFile(t, file)
 	if err != nil {
 		return false, err
 	}
@@ -144,16 +155,12 @@ func (i *importer) importFile(ctx context.Context, t *exportedTable, name string
 }
 
 // readFile decrypts a file, and seals the values of the sealed columns of its rows.
-func (i *importer) readFile(t *exportedTable, name string) (rows []string, last string, err error) {
-	if filepath.Base(name) != name {
-		return nil, "", errors.New("the manifest names a file outside the folder")
-	}
-	file, err := os.Open(filepath.Join(i.folder, name))
+func (i *importer) readFile(t *exportedTable, file exportedFile) (rows []string, last string, err error) {
+	encrypted, err := file.read(i.folder)
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = file.Close() }()
-	plain, err := age.Decrypt(file, i.identities...)
+	plain, err := age.Decrypt(bytes.NewReader(encrypted), i.identities...)
 	if err != nil {
 		return nil, "", err
 	}

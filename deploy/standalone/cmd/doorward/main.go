@@ -135,7 +135,7 @@ func admin() *cobra.Command {
 
 func tenant() *cobra.Command {
 	parent := &cobra.Command{Use: "tenant", Short: "export, import and move a tenant"}
-	var tenantKey, recipients, identityFile, folder, database string
+	var tenantKey, recipients, identityFile, signer, folder, database string
 	export := &cobra.Command{
 		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -151,10 +151,13 @@ func tenant() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return app.ImportTenant(c.Context(), source, folder, string(identity), c.OutOrStdout())
+			return app.ImportTenant(c.Context(), source, folder, string(identity), signer, c.OutOrStdout())
 		},
 	}
 	required(importCommand, &identityFile, "identity", "file of the age private key, as doorward tenant key writes it")
+	importCommand.Flags().StringVar(&signer, "signer", "",
+		"public key that doorward tenant export has printed; "+
+			"without it the export must be of a deployment with the same master key")
 	for _, command := range []*cobra.Command{export, importCommand} {
 		required(command, &folder, "folder", "folder of the export")
 		parent.AddCommand(withVariables(command, app.TenantVariables))
