@@ -27,7 +27,7 @@ type Invitation struct {
 
 // Invite sends the mail that invites an administrator of a tenant (users are not invited). The
 // invitation is stored as a sign-up without a password (signup.go). It returns apierr.Exists where
-// an administrator has that email, and apierr.TooMany beyond the rate limit of the email.
+// an administrator has that email, and apierr.TooMany beyond the rate limit of the tenant's invitations of that email.
 func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invitation, error) {
 	owner, err := s.Owner(ctx, at)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invi
 	now := s.now()
 	mailed, err := s.insertSignUp(ctx, store.SignUp{TenantID: at.Tenant, AccountID: id.New(now), Email: email})
 	if err == nil && !mailed {
-		err = apierr.TooMany.Because("too many mails were sent to this address lately; try again in an hour").WithRetryAfter(signUpWindow)
+		err = apierr.TooMany.Because("too many invitations were sent to this address lately; try again in an hour").WithRetryAfter(signUpWindow)
 	}
 	return Invitation{at.Tenant, email, now, now.Add(s.cfg.VerificationTTL)}, err
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// The rate limits of the mails of sign-ups and invitations: within signUpWindow, by email and by network.
+// The rate limits of the mails of sign-ups and invitations within signUpWindow: of sign-ups by email
+// and by network, of invitations by tenant and email.
 const (
 	signUpWindow        = time.Hour
 	maxSignUpsOfEmail   = 3
@@ -59,7 +60,7 @@ func (s *Service) insertSignUp(ctx context.Context, signUp store.SignUp) (mailed
 	signUp.Digest, signUp.CreatedAt = secure.Digest(token), s.now()
 	signUp.ExpiresAt = signUp.CreatedAt.Add(s.cfg.VerificationTTL)
 	err = s.store.Tx(s.store.OnMain(ctx), func(tx *store.Tx) error {
-		ofEmail, ofNetwork, err := tx.CountSignUps(ctx, signUp.Email, signUp.AddressHash, signUp.CreatedAt.Add(-signUpWindow))
+		ofEmail, ofNetwork, err := tx.CountSignUps(ctx, signUp, signUp.CreatedAt.Add(-signUpWindow))
 		switch {
 		case err != nil:
 			return err

@@ -206,22 +206,76 @@ func TestSignUpsAreLimited(t *testing.T) {
 	}
 }
 
-func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
-	t.Parallel()
-	s := newSignUps(t)
-	tenant := id.New(now())
+// signUp creates a tenant.
+func (s signUps) signUp(t *testing.T, key string) directoryapi.SignedUp {
+	t.Helper()
 	made, err := s.SignUp(t.Context(), directoryapi.SignUp{
-		Tenant: tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Administrators",
+		Tenant: id.New(now()), Directory: id.New(now()), Owner: id.New(now()), Key: key, DirectoryName: "Administrators",
 		Email: "owner@example.test",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := id.Ref{Tenant: tenant, ID: tenant}
-	invite := func(email string) error {
-		_, err := s.Invite(t.Context(), at, directory.NewInvitation{Email: field.Some(email)})
-		return err
+	return made
+}
+
+func (s signUps) invite(t *testing.T, tenant id.ID, email string) error {
+	t.Helper()
+	_, err := s.Invite(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, directory.NewInvitation{Email: field.Some(email)})
+	return err
+}
+
+func TestTheRateLimitsOfInvitationsAndSignUpsAreSeparate(t *testing.T) {
+	t.Parallel()
+	s := newSignUps(t)
+	const email = "new@example.test"
+	signUpMails := func() (mails int) {
+		t.Helper()
+		before := len(s.mails(t))
+		for i := range 4 {
+			if err := s.request(t.Context(), newOwner(email)); err != nil {
+				t.Errorf("sign-up %d ends with %v", i, err)
+			}
+		}
+		return len(s.mails(t)) - before
 	}
+	if mails := signUpMails(); mails != 3 {
+		t.Errorf("%d mails of sign-ups go to one address, want 3", mails)
+	}
+	for _, key := range []string{"calm-otter", "brave-heron"} {
+		tenant := s.signUp(t, key).Tenant.ID
+		for i := range 3 {
+			if err := s.invite(t, tenant, email); err != nil {
+				t.Errorf("invitation %d of %s, after sign-ups and invitations of others, ends with %v", i, key, err)
+			}
+		}
+		if err := s.invite(t, tenant, "NEW@example.test"); !errors.Is(err, apierr.TooMany) {
+			t.Errorf("the fourth invitation of %s ends with %v", key, err)
+		}
+		if err := s.invite(t, tenant, "other@example.test"); err != nil {
+			t.Errorf("the invitation of another address ends with %v", err)
+		}
+	}
+	if mails := signUpMails(); mails != 0 {
+		t.Errorf("after the invitations, %d more mails of sign-ups go to the address", mails)
+	}
+	for i := range 4 {
+		if err := s.invite(t, s.signUp(t, "tenant-"+string(rune('a'+i))).Tenant.ID, "invited@example.test"); err != nil {
+			t.Error(err)
+		}
+	}
+	before := len(s.mails(t))
+	if err := s.request(t.Context(), newOwner("invited@example.test")); err != nil || len(s.mails(t)) != before+1 {
+		t.Errorf("the sign-up of an invited address ends with %v and %d mails", err, len(s.mails(t))-before)
+	}
+}
+
+func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
+	t.Parallel()
+	s := newSignUps(t)
+	made := s.signUp(t, "calm-otter")
+	tenant := made.Tenant.ID
+	invite := func(email string) error { return s.invite(t, tenant, email) }
 	if err := invite("Owner@example.test"); !errors.Is(err, apierr.Exists) {
 		t.Errorf("an administrator is invited: %v", err)
 	}

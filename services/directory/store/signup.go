@@ -47,22 +47,29 @@ func (s *Store) SignUpByAccount(ctx context.Context, tenant, account id.ID) (Sig
 		tenant, account)
 }
 
-// CountSignUps counts the sign-ups and invitations since a time, by email and by network (rate
-// limit). It locks both counts until the transaction ends.
-func (tx *Tx) CountSignUps(ctx context.Context, email, addressHash string, since time.Time) (ofEmail, ofAddress int, err error) {
-	email = field.LoginName(email)
+// CountSignUps counts the rows since a time that share a rate limit with s. Of a sign-up these are
+// the sign-ups of its email, and those of its network; of an invitation the tenant's invitations of
+// its email, so that no stranger uses up what an administrator may send. It locks the counts until
+// the transaction ends.
+func (tx *Tx) CountSignUps(ctx context.Context, s SignUp, since time.Time) (ofEmail, ofNetwork int, err error) {
+	email, inviter := field.LoginName(s.Email), ""
+	if s.IsInvitation() {
+		inviter = s.TenantID.String()
+	}
 	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(key) FROM
-		(SELECT unnest(ARRAY[hashtextextended('sign-up email ' || $1, 0), hashtextextended('sign-up address ' || $2, 0)]) AS key
-			ORDER BY 1) keys`,
-		email, addressHash); err != nil {
+		(SELECT unnest(ARRAY[hashtextextended('sign-up email ' || $1 || ' ' || $2, 0),
+			hashtextextended('sign-up address ' || $3, 0)]) AS key ORDER BY 1) keys`,
+		email, inviter, s.AddressHash); err != nil {
 		return 0, 0, err
 	}
-	if ofEmail, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM sign_ups WHERE email_folded = $1 AND created_at > $2`, email,
-		since); err != nil {
+	ofEmail, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM sign_ups WHERE email_folded = $1 AND created_at > $2
+		AND (password_hash IS NULL) = $3 AND (tenant_id = $4 OR NOT $3)`, email, since, s.IsInvitation(), s.TenantID)
+	if err != nil {
 		return 0, 0, err
 	}
-	ofAddress, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM sign_ups WHERE address_hash = $1 AND created_at > $2`, addressHash, since)
-	return ofEmail, ofAddress, err
+	ofNetwork, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM sign_ups WHERE address_hash = $1 AND created_at > $2`,
+		s.AddressHash, since)
+	return ofEmail, ofNetwork, err
 }
 
 // InsertSignUp inserts a pending sign-up or invitation.
