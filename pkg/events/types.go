@@ -107,8 +107,8 @@ type DirectoryDeleted struct {
 // About names the directory.
 func (e DirectoryDeleted) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
 
-// AccountsDeleted says that accounts of a deleted directory were deleted. It follows
-// DirectoryDeleted, several times if necessary, until all accounts were named.
+// AccountsDeleted says that accounts of a deleted directory, or absent ones of a mirror, were deleted.
+// It follows DirectoryDeleted, several times if necessary, until all accounts were named.
 type AccountsDeleted struct {
 	Tenant    id.ID   `json:"tenant"`
 	Directory id.ID   `json:"directory"`
