@@ -172,10 +172,7 @@ func (c *ClientAPI) FinishSignOn(
 	}
 	switch {
 	case f.FinishedAt != nil && !f.AccountID.IsZero():
-		answer.Account, answer.SessionIndex, answer.AuthenticatedAt = f.AccountID, f.SessionIndex, *f.FinishedAt
-		if f.AuthenticatedAt != nil {
-			answer.AuthenticatedAt = *f.AuthenticatedAt
-		}
+		answer.Account, answer.SessionIndex, answer.AuthenticatedAt = f.AccountID, f.SessionIndex, f.ProvedAt()
 	case f.SAMLRequest.IsPassive:
 		answer.Reason, answer.Message = saml.NoPassive, "The user has no session."
 	default:

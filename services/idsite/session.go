@@ -56,8 +56,9 @@ func (s *Service) validSession(ctx context.Context, f store.Flow, site store.Sit
 	})
 }
 
-// createSession creates the session of an assertion and returns the value of its cookie. It ends
-// the session that the browser had, and gives the new session a new id (session fixation). It
+// createSession creates the session of an assertion and returns the value of its cookie. The session
+// counts from when the user proved who he is: a login by a session does not prolong it. It ends the
+// session that the browser had, and gives the new session a new id (session fixation). It
 // returns apierr.NotFound where the assertion was used already, and for another browser than the
 // one that has begun the login.
 func (s *Service) createSession(
@@ -100,8 +101,8 @@ func (s *Service) createSession(
 		return tx.InsertSession(ctx, store.Session{
 			TenantID: tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
 			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession,
-			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: now, IdleExpiresAt: now.Add(idle),
-			ExpiresAt: now.Add(ttl),
+			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: flow.ProvedAt(), IdleExpiresAt: now.Add(idle),
+			ExpiresAt: flow.ProvedAt().Add(ttl),
 		})
 	})
 }

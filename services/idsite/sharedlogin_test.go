@@ -241,6 +241,29 @@ func TestASessionProvesTheFactorThatItPassed(t *testing.T) {
 	pageOf(t, l.begin(t, map[string]any{"require_mfa": mfaapi.SMS}, idsite.BrowserRequest{Session: landed.Session}).Location)
 }
 
+// A browser may land with the assertion of a login by its session. That makes no session which lives longer.
+func TestALoginBySessionDoesNotProlongTheSession(t *testing.T) {
+	l := newLogin(t)
+	l.change(t, idsite.SiteChange{SessionTTI: field.Some("PT2H"), SessionTTL: field.Some("PT2H")})
+	began := l.begin(t, nil, idsite.BrowserRequest{})
+	_, _, response := assertion(t, l.logIn(t, l.open(t, pageOf(t, began.Location))).Redirect)
+	session := secure.Secret("")
+	for range 3 {
+		landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{
+			Token: response, Session: session, Browsers: idsite.BrowserTokens{began.Browser},
+		})
+		if err != nil || landed.Session == "" {
+			t.Fatalf("the session is %+v, %v", landed, err)
+		}
+		session = landed.Session
+		l.clock.Move(39 * time.Minute)
+		began = l.begin(t, nil, idsite.BrowserRequest{Session: session})
+		_, _, response = assertion(t, began.Location)
+	}
+	l.clock.Move(4 * time.Minute)
+	pageOf(t, l.begin(t, nil, idsite.BrowserRequest{Session: session}).Location)
+}
+
 // The group or the directory of a new account decides what it may do.
 func TestARegistrationDoesNotChooseItsAccountStore(t *testing.T) {
 	l := newLogin(t)
@@ -428,11 +451,12 @@ func TestAStateMustBeShortText(t *testing.T) {
 type asIdentityProvider struct {
 	applicationapi.API
 	applicationapi.Hosted
+	forced  bool // whether the requests have ForceAuthn
 	answers []applicationapi.SAMLAnswer
 }
 
 func (p *asIdentityProvider) VerifySAMLRequest(context.Context, applicationapi.VerifySAMLRequest) (applicationapi.SAMLRequest, error) {
-	return applicationapi.SAMLRequest{ServiceProvider: id.New(time.Now()), ID: "request"}, nil
+	return applicationapi.SAMLRequest{ServiceProvider: id.New(time.Now()), ID: "request", ForceAuthn: p.forced}, nil
 }
 
 func (p *asIdentityProvider) SAMLResponse(_ context.Context, in applicationapi.SAMLAnswer) (applicationapi.SAMLResponse, error) {
@@ -485,5 +509,78 @@ func TestASAMLResponseIsForTheBrowserThatLoggedIn(t *testing.T) {
 	if signed, err := api.FinishSignOn(t.Context(), flow, idsite.BrowserTokens{began.Browser}, secure.Secret(jwt)); err != nil || signed.Response != "signed" ||
 		len(provider.answers) != 1 || provider.answers[0].Account != l.user.ID {
 		t.Errorf("the browser itself gets %+v, %v; %+v", signed, err, provider.answers)
+	}
+}
+
+// What a service provider is told of a login is when its user proved who he is and the session of that: the
+// same for all logins of a session, and another after a new proof.
+func TestALoginBySessionNamesTheLoginThatBeganIt(t *testing.T) {
+	provider := &asIdentityProvider{}
+	l := newLogin(t, func(peers *idsite.Peers) {
+		provider.API, provider.Hosted = peers.Application, peers.Application
+		peers.Application = provider
+	})
+	api, err := l.OpenClientAPI(t.Context(), l.app.DNSLabel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var session secure.Secret // the cookie of the browser
+	login := func(wantsPage bool) applicationapi.SAMLAnswer {
+		t.Helper()
+		l.clock.Move(time.Minute)
+		began, err := api.BeginSignOn(t.Context(), "https://calm-otter.apps.localhost/saml/sso", idsite.SignOn{Request: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, token, _ := strings.Cut(began.Location, "?signOn=")
+		to, err := l.ContinueSignOn(t.Context(), idsite.BrowserRequest{Token: secure.Secret(token), Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		location := to.Location
+		if _, _, shown := strings.Cut(location, "?jwt="); shown != wantsPage {
+			t.Fatalf("the browser is sent to %s", location)
+		}
+		if wantsPage {
+			location = l.logIn(t, l.open(t, pageOf(t, location))).Redirect
+		}
+		_, jwt, _ := strings.Cut(location, "jwtResponse=")
+		if wantsPage {
+			l.clock.Move(time.Second)
+			landed, err := l.FinishLogin(t.Context(), idsite.BrowserRequest{
+				Token: secure.Secret(jwt), Session: session, Browsers: idsite.BrowserTokens{to.Browser},
+			})
+			if err != nil || landed.Session == "" {
+				t.Fatalf("the browser lands with %+v, %v", landed, err)
+			}
+			session = landed.Session
+		}
+		back, err := url.Parse(location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		browsers := idsite.BrowserTokens{began.Browser}
+		if _, err := api.FinishSignOn(t.Context(), back.Query().Get("flow"), browsers, secure.Secret(jwt)); err != nil {
+			t.Fatal(err)
+		}
+		return provider.answers[len(provider.answers)-1]
+	}
+
+	first, again := login(true), login(false)
+	proved := l.clock.Now().Add(-time.Minute - time.Second) // before the browser landed with it
+	if first.SessionIndex == "" || !first.AuthenticatedAt.Equal(proved) {
+		t.Errorf("the first login was at %s in the session %q, want %s", first.AuthenticatedAt, first.SessionIndex, proved)
+	}
+	if again.SessionIndex != first.SessionIndex || !again.AuthenticatedAt.Equal(proved) {
+		t.Errorf("a login by the session was at %s in the session %q, want %s in %q",
+			again.AuthenticatedAt, again.SessionIndex, proved, first.SessionIndex)
+	}
+	if strings.Contains(first.SessionIndex, session.Reveal()) {
+		t.Errorf("the index %q shows the cookie", first.SessionIndex)
+	}
+	provider.forced = true
+	forced := login(true)
+	if forced.SessionIndex == "" || forced.SessionIndex == first.SessionIndex || !forced.AuthenticatedAt.After(proved) {
+		t.Errorf("a new proof was at %s in the session %q", forced.AuthenticatedAt, forced.SessionIndex)
 	}
 }

@@ -184,3 +184,11 @@ func (f Flow) WithAccount(account directoryapi.Account, organization id.ID) Flow
 func (f Flow) AllowsFactor(kind string) bool {
 	return len(f.FactorTypes) == 0 || slices.Contains(f.FactorTypes, kind)
 }
+
+// ProvedAt returns when the user of a finished flow proved who he is, perhaps in an earlier login.
+func (f Flow) ProvedAt() time.Time {
+	if f.AuthenticatedAt != nil {
+		return *f.AuthenticatedAt
+	}
+	return *f.FinishedAt
+}
