@@ -194,6 +194,94 @@ func TestARelayStateThatIsNoTextIsRefused(t *testing.T) {
 	}
 }
 
+// A service provider names as the Destination where it sends the browser: the address by domain, or the one
+// by path, when the request has arrived there.
+func TestTheDestinationOfARequestIsAnAddressOfItsApplication(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	shop := c.application(t, "Shop")
+	_, _, identity := c.saml(t, shop)
+	wiki := c.serviceProvider(t, "urn:wiki")
+	c.create(t, identity+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)})
+	ref, _ := applicationtest.Base.Parse(shop)
+	byDomain, byPath := linked(t, c.get(t, identity), "ssoLoginEndpoint"), "https://localhost:8443/client/shop/saml/sso"
+	for _, arrived := range []string{byDomain, byPath} {
+		for destination, want := range map[string]error{
+			"": nil, byDomain: nil, byPath: map[bool]error{false: apierr.Format}[arrived == byPath],
+			"https://localhost:8443/client/other/saml/sso": apierr.Format,
+			"https://evil.test/client/shop/saml/sso":       apierr.Format,
+			byPath + "/":                                   apierr.Format, "/client/shop/saml/sso": apierr.Format, identity: apierr.Format,
+		} {
+			more := `Destination="` + destination + `"`
+			if destination == "" {
+				more = ""
+			}
+			_, err := c.Service.VerifySAMLRequest(t.Context(), applicationapi.VerifySAMLRequest{
+				Tenant: c.tenant, Application: ref.ID, Request: c.authnRequest(t, "urn:wiki", more), Address: arrived,
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("a request for %q that arrived at %s: %v, want %v", destination, arrived, err, want)
+			}
+		}
+	}
+}
+
+// An assertion says when the user has proved who he is, which may be long before the request, and in which
+// session; one that a client makes says that it was now.
+func TestAnAssertionNamesTheLoginAndItsSession(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	shop := c.application(t, "Shop")
+	_, _, identity := c.saml(t, shop)
+	staff, wiki := c.directory(t, "Staff"), c.serviceProvider(t, "urn:wiki")
+	c.mapping(t, shop, staff, nil)
+	c.create(t, identity+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)})
+	jo := c.Account(t, c.tenant, idOf(t, staff), "jo@example.test")
+	statement := func(root *etree.Element) (at, index string) {
+		t.Helper()
+		found := root.FindElements("./Assertion/AuthnStatement")
+		if len(found) != 1 {
+			t.Fatalf("the assertion has %d AuthnStatements", len(found))
+		}
+		return found[0].SelectAttrValue("AuthnInstant", ""), found[0].SelectAttrValue("SessionIndex", "")
+	}
+	answer := func(session string) (at, index string) {
+		t.Helper()
+		signed, err := c.Service.SAMLResponse(t.Context(), applicationapi.SAMLAnswer{
+			Tenant: c.tenant, Application: idOf(t, shop), ServiceProvider: idOf(t, wiki), RequestID: "_a1", Account: jo,
+			AuthenticatedAt: time.Date(2026, 11, 20, 18, 5, 7, 0, time.FixedZone("", 3600)), SessionIndex: session,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		document := etree.NewDocument()
+		written, err := base64.StdEncoding.DecodeString(signed.Response.Reveal())
+		if err == nil {
+			err = document.ReadFromBytes(written)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return statement(document.Root())
+	}
+	if at, index := answer("_session"); at != "2026-11-20T17:05:07Z" || index != "_session" {
+		t.Errorf("a login of the session %q at %s, want _session at 17:05:07", index, at)
+	}
+	_, first := answer("")
+	_, second := answer("")
+	if first == "" || first == second {
+		t.Errorf("without a session the logins have the indexes %q and %q", first, second)
+	}
+	account := applicationtest.Base.To("accounts", jo)
+	now, first := statement(c.samlResponse(t, identity, account, wiki))
+	if at, err := time.Parse(time.RFC3339, now); err != nil || !at.Equal(c.Clock.Now()) {
+		t.Errorf("the login that a client states was at %s, %v, want %s", now, err, c.Clock.Now())
+	}
+	if _, second = statement(c.samlResponse(t, identity, account, wiki)); first == "" || first == second {
+		t.Errorf("the logins that a client states have the indexes %q and %q", first, second)
+	}
+}
+
 func TestSAMLResponses(t *testing.T) {
 	t.Parallel()
 	c := open(t)
