@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -57,12 +60,12 @@ const (
 )
 
 // Repositories is the worker that fetches custom hosted pages, static files, from the Git
-// repositories of the settings: several at a time, and of one server one, so that a slow server
-// holds up nobody else.
+// repositories of the settings: several at a time, and one of each server and of each tenant, so that
+// a slow server holds up nobody else.
 type Repositories struct {
 	svc     *Service
 	mu      sync.Mutex
-	busy    map[string]bool // hosts from which a repository is being fetched
+	busy    map[string]id.ID // hosts from which a repository is being fetched, and its tenant
 	running sync.WaitGroup
 }
 
@@ -78,7 +81,7 @@ func NewRepositories(svc *Service, guard outbound.Guard) *Repositories {
 	for _, scheme := range []string{"file", "git", "ssh"} {
 		client.InstallProtocol(scheme, nil)
 	}
-	return &Repositories{svc: svc, busy: map[string]bool{}}
+	return &Repositories{svc: svc, busy: map[string]id.ID{}}
 }
 
 // limitedTransport bounds the size of responses.
@@ -166,8 +169,8 @@ func (r *Repositories) FetchDue(ctx context.Context) error {
 	}
 }
 
-// startDue starts to fetch repositories that are due, at most maxFetches at a time and one of each
-// host. It returns how many it has started; the others stay due.
+// startDue starts to fetch repositories that are due, at most maxFetches at a time, and one of each
+// host and of each tenant. It returns how many it has started; the others stay due.
 func (r *Repositories) startDue(ctx context.Context) (started int, err error) {
 	now := r.svc.now()
 	sites, err := r.svc.store.DueRepositories(ctx, now, refreshInterval, maxDue)
@@ -176,7 +179,7 @@ func (r *Repositories) startDue(ctx context.Context) (started int, err error) {
 	}
 	for _, site := range sites {
 		host := repositoryHost(site)
-		if !r.reserve(host) {
+		if !r.reserve(host, site.TenantID) {
 			continue
 		}
 		ctx := caller.WithTenant(ctx, site.TenantID)
@@ -203,14 +206,16 @@ func (r *Repositories) startDue(ctx context.Context) (started int, err error) {
 	return started, nil
 }
 
-// reserve reports whether a repository of a host may be fetched now, and notes that it is.
-func (r *Repositories) reserve(host string) bool {
+// reserve reports whether a repository of a host may be fetched now for a tenant, and notes that it is.
+// A tenant whose settings change while a fetch hangs does not get another one.
+func (r *Repositories) reserve(host string, tenant id.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.busy) >= maxFetches || r.busy[host] {
+	_, isBusy := r.busy[host]
+	if isBusy || len(r.busy) >= maxFetches || slices.Contains(slices.Collect(maps.Values(r.busy)), tenant) {
 		return false
 	}
-	r.busy[host] = true
+	r.busy[host] = tenant
 	return true
 }
 

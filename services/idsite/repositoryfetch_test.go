@@ -1,12 +1,15 @@
 package idsite_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -97,6 +100,176 @@ func TestASlowServerHoldsUpNoOtherTenant(t *testing.T) {
 	close(end)
 	if err := <-done; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// hangingServer serves repositories that it never sends, until the channel is closed. It returns the paths
+// that were asked for.
+func hangingServer(t *testing.T, end <-chan struct{}) (address string, asked <-chan string) {
+	t.Helper()
+	paths := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paths <- r.URL.Path
+		<-end
+		http.Error(w, "gone", http.StatusGone)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, paths
+}
+
+// fetches is a service with a clock, and what fetches its repositories.
+type fetches struct {
+	*testing.T
+	*login
+	fetcher *idsite.Repositories
+	end     chan struct{} // closed: the servers that hang answer
+}
+
+func newFetches(t *testing.T) *fetches {
+	t.Helper()
+	l := newLogin(t)
+	return &fetches{T: t, login: l, fetcher: fetchLocally(t, l.Service), end: make(chan struct{})}
+}
+
+// site returns the site of a new tenant, whose repository is at an address.
+func (f *fetches) site(n int, address string) id.Ref {
+	f.Helper()
+	at := siteOfKey(f.T, f.Service, fmt.Sprintf("2EXAMPLE0KEY0ID000000001%02d", n))
+	f.set(at, address)
+	return at
+}
+
+func (f *fetches) set(at id.Ref, address string) {
+	f.Helper()
+	if _, err := f.UpdateSite(f.Context(), at, idsite.SiteChange{GitRepoURL: field.Some(address)}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// wantStarted checks how many fetches of those that are due are started now.
+func (f *fetches) wantStarted(what string, want int) {
+	f.Helper()
+	if started, err := f.fetcher.StartDue(f.Context()); err != nil || started != want {
+		f.Errorf("%s: %d fetches are started, %v, want %d", what, started, err, want)
+	}
+}
+
+// finish lets the servers answer, and waits for the fetches.
+func (f *fetches) finish() {
+	f.Helper()
+	close(f.end)
+	f.fetcher.Wait()
+	f.end = make(chan struct{})
+}
+
+func TestEightRepositoriesAreFetchedAtATime(t *testing.T) {
+	f := newFetches(t)
+	for n := range 10 {
+		address, _ := hangingServer(t, f.end)
+		f.site(n, address+"/pages.git")
+	}
+	f.wantStarted("ten are due", 8)
+	f.wantStarted("while they hang", 0)
+	f.finish()
+	f.wantStarted("after them", 2)
+	f.finish()
+	f.wantStarted("at last", 0)
+}
+
+func TestOneRepositoryOfAServerIsFetchedAtATime(t *testing.T) {
+	f := newFetches(t)
+	address, _ := hangingServer(t, f.end)
+	f.site(1, address+"/one.git")
+	f.site(2, address+"/two.git")
+	f.wantStarted("two are due", 1)
+	f.wantStarted("while one hangs", 0)
+	f.finish()
+	f.wantStarted("after it", 1)
+	f.finish()
+}
+
+// A tenant that changes its settings while its server hangs does not get a second fetch, and is behind the
+// others afterwards.
+func TestOneRepositoryOfATenantIsFetchedAtATime(t *testing.T) {
+	f := newFetches(t)
+	first, _ := hangingServer(t, f.end)
+	second, asked := hangingServer(t, f.end)
+	at := f.site(1, first+"/pages.git")
+	f.wantStarted("one is due", 1)
+	f.set(at, second+"/pages.git")
+	f.wantStarted("another while it hangs", 0)
+	f.finish()
+	f.site(2, second+"/other.git")
+	f.wantStarted("two of one server", 1)
+	if path := <-asked; !strings.HasPrefix(path, "/other.git/") {
+		t.Errorf("%s comes before the repository of a tenant without a failure", path)
+	}
+	f.finish()
+}
+
+// A fetch that fails is repeated after 10, 20, 40 minutes and so on, at most after 640, and after a success
+// again after 10 (docs/interface/id-site.md).
+func TestAFetchThatFailsIsRepeatedWithABackOff(t *testing.T) {
+	f := newFetches(t)
+	var good atomic.Pointer[url.URL]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to := good.Load(); to != nil {
+			httputil.NewSingleHostReverseProxy(to).ServeHTTP(w, r)
+			return
+		}
+		http.Error(w, "gone", http.StatusGone)
+	}))
+	t.Cleanup(server.Close)
+	address, _ := repository(t, "master", map[string]string{"index.html": "<p>one</p>"})
+	at := f.site(1, server.URL+"/pages.git")
+	f.wantStarted("at first", 1)
+	f.fetcher.Wait()
+	wantAfter := func(minutes time.Duration) {
+		t.Helper()
+		f.clock.Move(minutes * time.Minute)
+		f.wantStarted(fmt.Sprint("within ", int(minutes), " minutes"), 0)
+		f.clock.Move(time.Second)
+		f.wantStarted(fmt.Sprint("after ", int(minutes), " minutes"), 1)
+		f.fetcher.Wait()
+	}
+	for _, minutes := range []time.Duration{10, 20, 40, 80, 160, 320, 640, 640} {
+		wantAfter(minutes)
+	}
+	to, err := url.Parse(strings.TrimSuffix(address, "/pages.git"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good.Store(to)
+	f.set(at, server.URL+"/pages.git")
+	f.wantStarted("after a change of the settings", 1)
+	f.fetcher.Wait()
+	if site, err := f.Site(t.Context(), at); err != nil || site.GitStatus != store.GitOK || site.GitFailures != 0 {
+		t.Fatalf("the fetch was %s after %d failures, %v: %v", site.GitStatus, site.GitFailures, site.GitMessage, err)
+	}
+	wantAfter(10)
+}
+
+// A server that sends a byte a second ends its fetch long before the time-out, and the message says why.
+func TestAServerThatSendsAByteASecondIsLeft(t *testing.T) {
+	f := newFetches(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		for _, b := range []byte("fff0" + strings.Repeat("#", 1000)) { // the first of 65,520 bytes
+			f.clock.Move(time.Second)
+			if _, err := w.Write([]byte{b}); err != nil || http.NewResponseController(w).Flush() != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	at := f.site(1, server.URL+"/pages.git")
+	if err := f.fetcher.FetchDue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	site, err := f.Site(t.Context(), at)
+	if err != nil || site.GitStatus != store.GitFailed || site.GitMessage == nil ||
+		!strings.Contains(*site.GitMessage, "less than 1024 bytes in a second") {
+		t.Errorf("the fetch was %s, %v, %v", site.GitStatus, *site.GitMessage, err)
 	}
 }
 

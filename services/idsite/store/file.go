@@ -34,12 +34,12 @@ func (s *Store) File(ctx context.Context, tenant id.ID, path string) (File, erro
 const maxBackoff = 6
 
 // DueRepositories returns at most limit sites whose repository was last fetched longer ago than an
-// interval, or was changed in the settings. The interval doubles with each fetch that has failed
+// interval, or was changed in the settings. The interval doubles with each further fetch that fails
 // (exponential back-off), and those that have failed come last.
 func (s *Store) DueRepositories(ctx context.Context, now time.Time, interval time.Duration, limit int) ([]Site, error) {
 	return pg.All[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites WHERE git_repo_url IS NOT NULL
 		AND (git_status = 'PENDING' OR git_fetched_at IS NULL
-			OR git_fetched_at < $1::timestamptz - make_interval(secs => $2 * power(2, least(git_failures, $3))))
+			OR git_fetched_at < $1::timestamptz - make_interval(secs => $2 * power(2, least(greatest(git_failures - 1, 0), $3))))
 		ORDER BY git_failures, git_fetched_at NULLS FIRST LIMIT $4`, now, interval.Seconds(), maxBackoff, limit)
 }
 
@@ -66,14 +66,16 @@ func (tx *Tx) ReplaceFiles(ctx context.Context, tenant id.ID, files []File) erro
 	return nil
 }
 
-// SetGitStatus writes the result of a fetch, unless the settings have changed meanwhile.
+// SetGitStatus writes the result of a fetch. Where the settings have changed meanwhile, it counts a
+// failure, so that the change does not bring the site to the front, and leaves the status.
 func (tx *Tx) SetGitStatus(ctx context.Context, site Site, status string, message *string) error {
 	failures := 0
 	if status == GitFailed {
 		failures = site.GitFailures + 1
 	}
-	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = $3, git_message = $4, git_failures = $8
+	tx.Queue(`UPDATE id_sites SET git_failures = $3 WHERE tenant_id = $1 AND id = $2`, site.TenantID, site.ID, failures)
+	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = $3, git_message = $4
 		WHERE tenant_id = $1 AND id = $2 AND git_repo_url = $5 AND git_branch = $6 AND git_credential_sealed IS NOT DISTINCT FROM $7`,
-		site.TenantID, site.ID, status, message, site.GitRepoURL, site.GitBranch, site.GitCredentialSealed, failures)
+		site.TenantID, site.ID, status, message, site.GitRepoURL, site.GitBranch, site.GitCredentialSealed)
 	return err
 }
