@@ -374,3 +374,35 @@ func FuzzClientBodies(f *testing.F) {
 		}
 	})
 }
+
+// Whoever has only the password must not choose the secret of the second factor, and a secret that is not
+// taken must not be answered with another one.
+func TestASecretForANewFactorIsRefused(t *testing.T) {
+	c, user := newClientAPI(t)
+	answer, body := c.call(t, "POST", "/login", signIn)
+	if answer.StatusCode != 200 {
+		t.Fatalf("the login answers %d %s", answer.StatusCode, body)
+	}
+	header := []string{"Authorization", "Bearer " + answer.Cookies()[0].Value}
+	enroll := func(kind, body string) (int, string) {
+		t.Helper()
+		answer, text := c.send(t, "POST", "/client/calm-otter/factors", kind, body, header...)
+		return answer.StatusCode, text
+	}
+	const secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+	form := url.Values{"type": {"google-authenticator"}, "secret": {secret}}.Encode()
+	for kind, body := range map[string]string{
+		fiber.MIMEApplicationJSON: `{"type":"google-authenticator","secret":"` + secret + `"}`, fiber.MIMEApplicationForm: form,
+	} {
+		if status, text := enroll(kind, body); status != 400 || !strings.Contains(text, "secret") || strings.Contains(text, secret) {
+			t.Errorf("%s is answered %d %s", body, status, text)
+		}
+	}
+	factors, err := c.peers.MFA.FactorsOf(t.Context(), id.Ref{Tenant: user.TenantID, ID: user.ID})
+	if err != nil || len(factors.Items) > 0 {
+		t.Errorf("the account has the factors %+v, %v", factors, err)
+	}
+	if status, text := enroll(fiber.MIMEApplicationJSON, `{"type":"google-authenticator","secret":null}`); status != 200 {
+		t.Errorf("without a secret it is answered %d %s", status, text)
+	}
+}

@@ -18,6 +18,7 @@ type factorInput struct {
 	} `json:"phone"`
 	AccountName *string       `json:"accountName"`
 	Issuer      *string       `json:"issuer"`
+	Secret      secure.Secret `json:"secret"`
 	State       secure.Secret `json:"state"`
 	Code        string        `json:"code"`
 	Factor      string        `json:"factor"`
@@ -40,6 +41,10 @@ func (c *clientCall) enrollFactor(f *fiber.Ctx) error {
 	in, err := readFactor(f)
 	if err != nil {
 		return err
+	}
+	if in.Secret != "" {
+		// Ignoring it would enroll another secret than the one that the user's device has.
+		return apierr.UnusedProperty.Saying("The secret of a new factor is made here; it cannot be given.")
 	}
 	made, err := c.EnrollFactor(f.UserContext(), mfaapi.EnrollFactor{
 		State: in.State, Type: in.Type, Number: in.Phone.Number, AccountName: in.AccountName, Issuer: in.Issuer,

@@ -370,3 +370,34 @@ func TestASessionSetsOnePassword(t *testing.T) {
 		t.Errorf("another session is answered %d %s", answer.StatusCode, body)
 	}
 }
+
+// A page is anonymous until the second step: it does not choose the secret of the factor.
+func TestAPageGivesNoSecretForANewFactor(t *testing.T) {
+	p := newPage(t)
+	p.begin(t, secure.Claims{"jti": "another", "require_mfa": "google-authenticator"})
+	if answer, body := p.logIn(t, "jo@example.test", idsitetest.Password.Reveal()); answer.StatusCode != 200 {
+		t.Fatalf("the login answers %d %s", answer.StatusCode, body)
+	}
+	jo, err := p.peers.Applications.LoginAccount(t.Context(), applicationapi.LoginName{
+		LoginTarget: applicationapi.LoginTarget{Tenant: p.tenant, Application: p.application}, Login: "jo@example.test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enroll := func(more string) (*http.Response, string) {
+		t.Helper()
+		return p.call(t, http.MethodPost, "/accounts/"+jo.ID.String()+"/factors", `{"type":"google-authenticator"`+more+`}`)
+	}
+	for _, more := range []string{`,"secret":"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`, `,"verificationStatus":"VERIFIED"`} {
+		if answer, body := enroll(more); answer.StatusCode != 400 || !strings.Contains(body, `"code":2015`) {
+			t.Errorf("with %s it is answered %d %s", more, answer.StatusCode, body)
+		}
+	}
+	factors, err := p.peers.MFA.FactorsOf(t.Context(), id.Ref{Tenant: p.tenant, ID: jo.ID})
+	if err != nil || len(factors.Items) > 0 {
+		t.Errorf("the account has the factors %+v, %v", factors, err)
+	}
+	if answer, body := enroll(""); answer.StatusCode != 201 {
+		t.Errorf("without a secret it is answered %d %s", answer.StatusCode, body)
+	}
+}
