@@ -126,6 +126,19 @@ func TestALoginNameHasOneNormalForm(t *testing.T) {
 	}
 }
 
+func TestALoginNameThatMixesScriptsIsFound(t *testing.T) {
+	for login, want := range map[string]bool{
+		"anna": false, "zoë.o'neil_1@example.test": false, "анна": false, "άννα": false, "сергей@пример.test": false, "jo-иван": false,
+		"аnna": true, "annа": true, "Аnna": true, "αnna": true, "αнна": true, "jo.аnna": true, "co1о": true, "anna@exаmple.test": true,
+		"anna@xn--exmple-4nf.test": true, "anna@xn--mnchen-3ya.test": false, "аnna@example.test": true, "ａｎｎａ": false, "ａннa": true,
+		"anna@example.рф": false, "jo\u200d": false, "東京tokyo": false, "оса": false, "": false,
+	} {
+		if got := MixesScripts(login); got != want {
+			t.Errorf("%+q mixes scripts: %v, want %v", login, got, want)
+		}
+	}
+}
+
 func TestAUserNameHasNoColon(t *testing.T) {
 	if got, err := Username(Some(" corp.jo "), "username", 255); err != nil || got != "corp.jo" {
 		t.Errorf("the user name is %q, %v", got, err)

@@ -3,6 +3,8 @@ package directory_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/directory"
 )
 
@@ -209,4 +212,89 @@ func TestParallelExchangesOfLoginNamesEnd(t *testing.T) {
 	}
 	all.Wait()
 	w.checkLoginNames(t)
+}
+
+// lockedLog collects what is logged.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// take returns what was logged since the last call.
+func (l *lockedLog) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
+}
+
+func TestALoginNameThatMixesScriptsIsLogged(t *testing.T) {
+	w := newWorld(t, directory.CreationPolicyChange{})
+	agent := w.agentOf(t)
+	log, former := &lockedLog{}, slog.Default()
+	slog.SetDefault(slog.New(telemetry.Handler(log, slog.LevelWarn)))
+	t.Cleanup(func() { slog.SetDefault(former) })
+	wantLine := func(what, account string) {
+		t.Helper()
+		line := log.take()
+		if strings.Count(line, "\n") != 1 || !strings.Contains(line, `"level":"WARN"`) ||
+			!strings.Contains(line, `"account":"`+account) ||
+			!strings.Contains(line, `"tenant":"`+w.tenant.String()+`"`) || strings.Contains(line, "nna") {
+			t.Errorf("%s is logged as %q", what, line)
+		}
+	}
+	wantNone := func(what string) {
+		t.Helper()
+		if line := log.take(); line != "" {
+			t.Errorf("%s is logged: %q", what, line)
+		}
+	}
+	create := func(username, email string) id.ID {
+		t.Helper()
+		a, err := w.create(t, named(username, email))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.ID
+	}
+	update := func(account id.ID, in directoryapi.NewAccount) {
+		t.Helper()
+		if err := w.update(t, account, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	anna := create("anna", "anna@example.test")
+	create("анна", "анна@example.test")
+	wantNone("an account of one script")
+	lookalike := create("аnna", "other@example.test")
+	wantLine("a new account", lookalike.String())
+	if _, err := w.create(t, named("аnna", "third@example.test")); !errors.Is(err, apierr.Exists) {
+		t.Errorf("a second account of the name: %v", err)
+	}
+	wantNone("an account that was refused")
+	update(lookalike, directoryapi.NewAccount{Surname: field.Some("Doe"), Username: field.Some("Аnna")})
+	wantNone("an update that keeps the login names")
+	update(anna, directoryapi.NewAccount{Email: field.Some("anna@exаmple.test")})
+	wantLine("a new email", anna.String())
+
+	entry := directory.SyncAccount{ExternalID: field.Some("jo"), Username: field.Some("аnna"), Email: field.Some("jo@corp.test")}
+	syncWith := func(change func(*directory.SyncAccount)) {
+		t.Helper()
+		change(&entry)
+		if err := w.Sync(t.Context(), agent, directory.Sync{Accounts: field.Some([]directory.SyncAccount{entry})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	syncWith(func(*directory.SyncAccount) {})
+	wantLine("a new account of a mirror", "")
+	syncWith(func(a *directory.SyncAccount) { a.Surname = field.Some("Doe") })
+	wantNone("an account of a mirror that keeps its login names")
+	syncWith(func(a *directory.SyncAccount) { a.Username = field.Some("αnna") })
+	wantLine("a new user name of an account of a mirror", "")
 }

@@ -157,6 +157,7 @@ func (tx *Tx) LockAccountShared(ctx context.Context, tenant, account id.ID) (dir
 // account that is inserted while its directory is deleted is deleted after that
 // (directoryremoval.go).
 func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string, v *EmailVerification) error {
+	tx.noteMixedScripts(a)
 	tx.QueueChange(`WITH directory AS (
 			SELECT FROM directories WHERE tenant_id = $1 AND id = $3
 		), counted AS (
@@ -233,6 +234,7 @@ func orEmpty(text *string) string {
 // verification token. The link of a token that was mailed to a former email leads nowhere any more.
 func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account) error {
 	s := normalizedText(a)
+	tx.noteMixedScripts(a, field.LoginName(before.Username), field.LoginName(before.Email))
 	tx.invalidateAccess(a.TenantID, a.ID)
 	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,

@@ -97,6 +97,7 @@ func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.I
 	rows, origins := make([][]any, len(accounts)), make([][]any, len(accounts))
 	statuses := map[string]int64{}
 	for i, a := range accounts {
+		tx.noteMixedScripts(a.Account)
 		rows[i] = accountRow(a.Account, a.PasswordHash, nil)
 		origins[i] = []any{tenant, directory, a.ExternalID, a.ID, a.Digest, a.Disabled, a.AssignedStatus, seen}
 		statuses[a.Account.Status]++
@@ -190,6 +191,7 @@ func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.I
 	}
 	statuses := map[string]int64{}
 	for i, a := range accounts {
+		tx.noteMixedScripts(a.Account, a.UsernameFolded, a.EmailFolded)
 		s := normalizedText(a.Account)
 		ids[i], given[i], middle[i], surname[i], digests[i], disabled[i] = a.ID, a.GivenName, a.MiddleName, a.Surname, a.Digest, a.Disabled
 		for j, text := range []string{a.Username, s.username, a.Email, s.email, s.givenName, s.middleName, s.surname, s.fullName, s.all,

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/counter"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events/outbox"
@@ -57,13 +58,22 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 type Tx struct {
 	*outbox.Tx
 	counter.Counters
-	access *pg.Cache[Access]
+	access       *pg.Cache[Access]
+	mixedScripts []directoryapi.Account // mixedscript.go
 }
 
 // Tx runs fn in a transaction. RecentAccess returns the changes of this transaction at once in
 // this process.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, counter.In(tx), s.access}) })
+	var tx *Tx
+	err := s.outbox.InTx(ctx, func(inner *outbox.Tx) error {
+		tx = &Tx{Tx: inner, Counters: counter.In(inner), access: s.access}
+		return fn(tx)
+	})
+	if err == nil {
+		tx.warnOfMixedScripts(ctx)
+	}
+	return err
 }
 
 // invalidateAccess invalidates the cached Access of an account, or of the accounts of a directory,
