@@ -89,6 +89,21 @@ func TestTheStartPageIsForThePrivateNetwork(t *testing.T) {
 	}
 }
 
+// Who may sign up is led there, on this machine and elsewhere.
+func TestTheStartPageLeadsToTheSignUpWhereThereIsOne(t *testing.T) {
+	t.Parallel()
+	for _, signUp := range []bool{true, false} {
+		s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.SignUp, cfg.TrustedHops = signUp, 1 })
+		for _, address := range []string{"192.168.3.4", "203.0.113.9"} {
+			header := http.Header{"X-Forwarded-For": {address}, "Authorization": nil}
+			body := string(s.do(t, call{method: "GET", path: "/", header: header}).want(200).body)
+			if strings.Contains(body, `href="/register"`) != signUp {
+				t.Errorf("with sign-ups %t, %s is shown %s", signUp, address, body)
+			}
+		}
+	}
+}
+
 func TestPagesTellBrowsersToComeByHTTPS(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[href.Base]string{

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -58,6 +59,12 @@ func TestASignUpIsAFormAndAMail(t *testing.T) {
 	for keyID, key := range c.peers.OAuth.Keys() {
 		if !strings.Contains(body, `download="apiKey-`+keyID+`.properties"`) || !strings.Contains(body, "apiKey.secret = "+key.Secret.Reveal()) {
 			t.Errorf("the page does not offer the key: %s", body)
+		}
+		first := html.EscapeString("curl --location --user '" + keyID + ":" + key.Secret.Reveal() + "' \\\n  " +
+			base.String() + "/tenants/current")
+		if !strings.Contains(body, ">"+base.String()+"<") || !strings.Contains(body, first) ||
+			!strings.Contains(body, `href="`+base.Host()+`/docs"`) {
+			t.Errorf("the page does not say how to begin: %s", body)
 		}
 	}
 	for _, method := range []string{"GET", "POST"} {
