@@ -255,6 +255,30 @@ func TestThePageOfAnOldLinkSendsAnotherMail(t *testing.T) {
 	}
 }
 
+// Where an application says where its users find it, the pages of mails lead there, and not to the origin of
+// a callback.
+func TestThePagesOfMailsLeadToTheHomeOfTheApplication(t *testing.T) {
+	c := newClient(t)
+	token, _ := c.mail(t, "/passwordReset", "jo@example.test", "Shop")
+	reset, err := c.peers.Directories.Reset(t.Context(), directoryapi.ResetToken{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := "https://home.example.test/start?a=1"
+	shop := id.Ref{Tenant: reset.Account.TenantID, ID: reset.Application}
+	c.peers.Applications.Change(shop, func(a *applicationapi.Application) { a.HomeURL = &home })
+	const button = `href="https://home.example.test/start?a=1">Go to Shop</a>`
+	form := url.Values{"sptoken": {token.Reveal()}, "password": {"Different1!"}, "again": {"Different1!"}}
+	answer, body := c.visit(t, "POST", "/passwordReset", form)
+	if answer.StatusCode != 200 || !strings.Contains(body, button) {
+		t.Errorf("the new password is answered %d: %s", answer.StatusCode, body)
+	}
+	answer, body = c.visit(t, "GET", link("/passwordReset", token), nil)
+	if answer.StatusCode != 404 || !strings.Contains(body, button) {
+		t.Errorf("a link that was used is answered %d: %s", answer.StatusCode, body)
+	}
+}
+
 // After a reset no page says that a user can sign in who cannot.
 func TestAResetDoesNotPromiseASignIn(t *testing.T) {
 	for status, want := range map[string]string{
