@@ -279,6 +279,19 @@ func TestOnlyCallsOfAPageHavePreflights(t *testing.T) {
 	}
 }
 
+// A Bearer token that is none of a session is no credential: the answer says which there are.
+func TestABearerTokenThatIsNoSessionIsNoAuthentication(t *testing.T) {
+	p := newPage(t)
+	for _, token := range []string{"anything", "a.b.c", p.token + "x"} {
+		answer, body := p.send(t, http.MethodGet, "/session/v1/applications/"+p.application.String(), "", "",
+			"Authorization", "Bearer "+token)
+		if answer.StatusCode != 401 || !strings.Contains(body, `"code":401`) ||
+			answer.Header.Get("WWW-Authenticate") != `Basic realm="service", SAuthc1` {
+			t.Errorf("%s is answered %d %s, %v", token, answer.StatusCode, body, answer.Header)
+		}
+	}
+}
+
 func TestAPageReadsThatItsSessionHasEnded(t *testing.T) {
 	p := newPage(t)
 	if answer, body := p.logIn(t, "jo@example.test", idsitetest.Password.Reveal()); answer.Header.Get("Service-SSO-Redirect-Location") == "" ||
