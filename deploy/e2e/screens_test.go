@@ -83,8 +83,7 @@ func (b *browser) checkScreen(name string) {
 	b.do(chromedp.EmulateViewport(1024, 900))
 }
 
-// rightToLeft calls look while the page has the direction of a right-to-left language; no
-// language of the texts has that direction.
+// rightToLeft calls look while the page has the direction of a right-to-left language, whatever its own is.
 func (b *browser) rightToLeft(look func()) {
 	b.Helper()
 	const turn = `((dir) => { const was = document.documentElement.dir; document.documentElement.dir = dir; return was; })(%q)`

@@ -97,6 +97,20 @@ func TestAMailLoadsNothing(t *testing.T) {
 	}
 }
 
+// Mails in Arabic and Hebrew are written from right to left, all others from left to right.
+func TestAMailHasTheDirectionOfItsLanguage(t *testing.T) {
+	t.Parallel()
+	for _, language := range locale.Languages {
+		want := `<html lang="` + language + `" dir="ltr">`
+		if language == "ar" || language == "he" {
+			want = `<html lang="` + language + `" dir="rtl">`
+		}
+		if mail := Of(language, Reset, false); !strings.Contains(mail.HTML, want) {
+			t.Errorf("the mail lacks %s: %.200s", want, mail.HTML)
+		}
+	}
+}
+
 func TestHoursHaveThePluralFormsOfTheirLanguage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

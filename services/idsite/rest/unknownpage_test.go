@@ -1,14 +1,34 @@
 package rest_test
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/locale"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 )
 
 const browserAccept = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+// Pages of Arabic and Hebrew are written from right to left, all others from left to right.
+func TestPagesHaveTheDirectionOfTheirLanguage(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "mine")
+	_, settings := c.update(t, tenant, site, `{}`)
+	for _, language := range locale.Languages {
+		direction := map[string]string{"ar": "rtl", "he": "rtl"}[language]
+		want := `<html lang="` + language + `" dir="` + cmp.Or(direction, "ltr") + `">`
+		for _, path := range []string{"/site/", "/site/nonsense", "/passwordReset?sptoken=x"} {
+			_, body := c.send(t, "GET", path, "", "", "Accept", browserAccept, "Accept-Language", language,
+				idsiterest.HostHeader, settings["domainName"].(string))
+			if !strings.Contains(body, want) {
+				t.Errorf("%s lacks %s: %.200s", path, want, body)
+			}
+		}
+	}
+}
 
 // A path that has no page at a domain of hosted pages is 404, with a way to the first page for a browser.
 func TestAnUnknownPathOfHostedPages(t *testing.T) {
