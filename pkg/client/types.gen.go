@@ -1450,6 +1450,21 @@ type IdSite struct {
 	// DomainName Domain of the pages; null is the default.
 	DomainName *string `json:"domainName"`
 
+	// DomainStatus Whether the tenant has proved that it controls the custom domain; `NONE` without one.
+	DomainStatus string `json:"domainStatus"`
+
+	// DomainVerification The DNS record that proves the custom domain; null without one.
+	DomainVerification *struct {
+		// Name Its name.
+		Name string `json:"name"`
+
+		// Type Its type.
+		Type string `json:"type"`
+
+		// Value Its text.
+		Value string `json:"value"`
+	} `json:"domainVerification"`
+
 	// GitBranch Its branch, `master` unless named.
 	GitBranch *string `json:"gitBranch"`
 

@@ -10,19 +10,55 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/services/idsite"
 )
 
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// publicAuthority is an authority that the service trusts.
+var publicAuthority = newAuthority()
+
+func newAuthority() authority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: clocktest.Start.AddDate(-1, 0, 0), NotAfter: clocktest.Start.AddDate(1, 0, 0),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		panic(err)
+	}
+	return authority{certificate, key}
+}
+
+func (a authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
 // certify makes a certificate of a host with its key, both in PEM.
-func certify(t *testing.T, host string, from, until time.Time) (certificate, key string) {
+func (a authority) certify(t *testing.T, host string, from, until time.Time) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotBefore: from, NotAfter: until}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +70,12 @@ func certify(t *testing.T, host string, from, until time.Time) (certificate, key
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
 	}
 	return block("CERTIFICATE", der), block("PRIVATE KEY", raw)
+}
+
+// certify makes a certificate of an authority that nobody trusts.
+func certify(t *testing.T, host string, from, until time.Time) (certificate, key string) {
+	t.Helper()
+	return newAuthority().certify(t, host, from, until)
 }
 
 func TestTheStatusOfADomainsCertificate(t *testing.T) {

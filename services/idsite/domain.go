@@ -6,6 +6,7 @@ package idsite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"regexp"
@@ -68,27 +69,28 @@ func (s *Service) originOf(host string) string {
 	return "https://" + host
 }
 
-// setDomain claims the custom domain of a site. It returns apierr.Exists for a domain of the
-// deployment, for the domain of another tenant, and for a domain one label above or below that,
-// where organizations have their pages (domain takeover): this tenant's certificate and pages
-// would be served in place of those of the other.
+// setDomain claims the custom domain of a site. It returns apierr.Exists for the domain of another
+// tenant, and for a domain one label above or below that, where organizations have their pages (domain
+// takeover): this tenant's certificate and pages would be served in place of those of the other.
+// prepareDomain has released what does not keep the domain.
 func (s *Service) setDomain(ctx context.Context, tx *store.Tx, site store.Site) error {
 	custom := ""
 	if site.HasCustomDomain() {
-		custom = strings.ToLower(site.DomainName)
-	}
-	if custom != "" && s.cfg.isDeploymentDomain(custom) {
-		return apierr.Exists.Because("domainName %q is a name of this deployment; take one of your own", custom)
+		custom = site.DomainName
 	}
 	taken, err := tx.SetCustomDomain(ctx, site.TenantID, custom)
-	switch {
-	case err != nil || taken == "":
+	if err != nil || taken == "" {
 		return err
-	case taken == custom:
-		return apierr.Exists.Because("domainName %q belongs to another tenant", custom)
 	}
-	return apierr.Exists.Because("domainName %q belongs to %q of another tenant, whose organizations have their pages a label below it",
-		custom, taken)
+	reason := fmt.Sprintf("domainName %q belongs to another tenant", custom)
+	if taken != custom {
+		reason = fmt.Sprintf("domainName %q is a label above or below %q of another tenant, whose organizations have their "+
+			"pages there", custom, taken)
+	}
+	record := domainRecord(site.ID, custom)
+	return apierr.Exists.Because("%s; unless that tenant has proved it, it is yours once you prove it: publish the TXT "+
+		"record %s with the text %q, or send a certificate of a public authority with its key, and repeat the request",
+		reason, record.Name, record.Value)
 }
 
 // isDeploymentDomain reports whether a domain belongs to the deployment: that of its address, a

@@ -35,6 +35,7 @@ const (
 // login is a deployment with an application that sends browsers to hosted pages.
 type login struct {
 	*idsite.Service
+	data   *store.Store
 	peers  *idsitetest.Deployment
 	clock  *clocktest.Clock
 	tenant directoryapi.Tenant
@@ -50,12 +51,16 @@ func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := idsite.Config{Base: apiBase, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost"}
+	cfg := idsite.Config{
+		Base: apiBase, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost",
+		Roots: publicAuthority.pool(), LookupTXT: l.peers.DNS.LookupTXT,
+	}
 	called := l.peers.Peers()
 	for _, change := range wrap {
 		change(&called)
 	}
-	l.Service = idsite.New(store.New(pgtest.Open(t, store.Config)), called, ring, l.clock.Now, cfg)
+	l.data = store.New(pgtest.Open(t, store.Config))
+	l.Service = idsite.New(l.data, called, ring, l.clock.Now, cfg)
 	if l.tenant, err = l.SignUpFirstTenant(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

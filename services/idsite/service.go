@@ -3,7 +3,8 @@
 // Service, one file per noun or workflow:
 //
 //   - signup.go, bootstrap.go: creation of tenants
-//   - site.go, domain.go, certificate.go, repository.go: settings, custom domains, custom pages
+//   - site.go, repository.go: settings, custom pages
+//   - domain.go, domainproof.go, certificate.go: custom domains, who controls them, their certificates
 //   - request.go: signed requests (jwtRequest); assertion.go: signed responses (jwtResponse)
 //   - sso.go: the redirects of a hosted login; session.go: the session of single sign-on
 //   - pageapi.go, registration.go: what hosted pages may call; pagetoken.go: their session tokens
@@ -18,6 +19,8 @@
 package idsite
 
 import (
+	"context"
+	"crypto/x509"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -60,6 +63,10 @@ type Config struct {
 	// ClientSuffix is the domain under which applications have their Client APIs.
 	ClientSuffix string
 	SignUp       bool // anybody may create a tenant at /register
+	// Roots are the authorities whose certificates prove a custom domain; nil: those of the system.
+	Roots *x509.CertPool
+	// LookupTXT returns the TXT records of a name, as net.Resolver does.
+	LookupTXT func(ctx context.Context, name string) ([]string, error)
 }
 
 // AliasTitle is the alias of the deployment as headers and claims have it: "Service".

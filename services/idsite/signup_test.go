@@ -46,7 +46,7 @@ func newService(t *testing.T, d *idsitetest.Deployment) (svc *idsite.Service, ur
 	peers := d.Peers()
 	peers.OAuth = ownCalls{d.OAuth, t}
 	return idsite.New(store.New(db), peers, ring, now, idsite.Config{
-			AliasTitle: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true,
+			AliasTitle: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true, LookupTXT: d.DNS.LookupTXT,
 		}),
 		pgtest.URL(db)
 }

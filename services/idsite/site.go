@@ -65,8 +65,19 @@ type SiteChange struct {
 	SessionCookiePersistent field.Bool `json:"sessionCookiePersistent"`
 }
 
-// Site returns the settings of a tenant's hosted pages, or apierr.NotFound.
+// Site returns the settings of a tenant's hosted pages, or apierr.NotFound. While the custom domain is
+// unproved, it looks for the proof.
 func (s *Service) Site(ctx context.Context, at id.Ref) (store.Site, error) {
+	site, err := s.store.Site(ctx, at.Tenant, at.ID)
+	if err != nil || DomainStatus(site) != DomainPending {
+		return site, err
+	}
+	if isProved, _ := s.findProof(ctx, site); !isProved { // without an answer of DNS it stays unproved
+		return site, nil
+	}
+	if err := s.recordProof(ctx, site); err != nil {
+		return site, err
+	}
 	return s.store.Site(ctx, at.Tenant, at.ID)
 }
 
@@ -84,6 +95,10 @@ func (s *Service) ListSites(ctx context.Context, tenant id.Ref, query list.Query
 // apierr.Exists for a domain that another tenant or the deployment has, apierr.Invalid for what is
 // no address of a repository, and apierr.AfterMaximum for an idle timeout above the absolute one.
 func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (site store.Site, err error) {
+	proved, err := s.prepareDomain(ctx, at, in)
+	if err != nil {
+		return site, err
+	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if site, err = tx.LockSite(ctx, at.Tenant, at.ID); err != nil {
 			return err
@@ -93,9 +108,13 @@ func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (sit
 			return err
 		}
 		if site.DomainName != before.DomainName {
+			site.DomainClaimedAt, site.ProvedDomain = s.now(), nil
 			if err := s.setDomain(ctx, tx, site); err != nil {
 				return err
 			}
+		}
+		if site.HasCustomDomain() && site.DomainName == proved {
+			site.ProvedDomain = &proved
 		}
 		site.ModifiedAt = s.now()
 		return tx.UpdateSite(ctx, site)

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"net"
 	"sync/atomic"
 
 	"github.com/gofiber/fiber/v2"
@@ -47,14 +48,15 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
-		Base: s.Base, Shared: s.Shared, AliasTitle: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix,
-		ClientSuffix: clientSuffix, SignUp: cfg.SignUp,
-	})
 	guard, err := cfg.Outbound.Open()
 	if err != nil {
 		return nil, err
 	}
+	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
+		Base: s.Base, Shared: s.Shared, AliasTitle: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix,
+		ClientSuffix: clientSuffix, SignUp: cfg.SignUp,
+		Roots: guard.TLS("").RootCAs, LookupTXT: net.DefaultResolver.LookupTXT,
+	})
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
 	s.Go("purge", svc.Purger)
 	s.Go("cache invalidation", s.DB.Listen)

@@ -30,12 +30,13 @@ type Deployment struct {
 	Applications *applicationfake.Service
 	OAuth        *oauthfake.Service
 	MFA          *mfafake.Service
+	DNS          *DNS
 	now          func() time.Time
 }
 
 // New returns an empty deployment.
 func New(now func() time.Time) *Deployment {
-	d := &Deployment{Directories: directoryfake.New(now), now: now}
+	d := &Deployment{Directories: directoryfake.New(now), DNS: &DNS{}, now: now}
 	d.Applications = applicationfake.New(d.Directories, Base, now)
 	d.OAuth, d.MFA = oauthfake.New(d.Applications, now), mfafake.New(d.Directories, Base, now)
 	return d

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,6 +134,40 @@ func TestSettingsThatAreRefusedChangeNothing(t *testing.T) {
 	}
 	if status, _ := c.update(t, theirs, site, `{"logoUrl":null}`); status != http.StatusNotFound {
 		t.Errorf("another tenant's settings answer %d", status)
+	}
+}
+
+// What was read can be sent back, with its read-only members.
+func TestTheSettingsOfACustomDomainCanBeSentBack(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "mine")
+	_, before := c.update(t, tenant, site, `{"domainName":"login.mine.test"}`)
+	record, _ := before["domainVerification"].(map[string]any)
+	if before["domainStatus"] != "PENDING" || record["type"] != "TXT" || record["name"] != "_doorward.login.mine.test" {
+		t.Errorf("the domain is %v, proved by %v", before["domainStatus"], record)
+	}
+	body, err := json.Marshal(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, after := c.update(t, tenant, site, string(body)); status != http.StatusOK || !reflect.DeepEqual(after, before) {
+		t.Errorf("sent back it is answered %d %v", status, after)
+	}
+
+	theirs, foreign := c.tenant(t, "theirs")
+	_, refusal := c.update(t, theirs, foreign, `{"domainName":"login.mine.test"}`)
+	reason := refusal["developerMessage"].(string)
+	named := regexp.MustCompile(`TXT record (\S+) with the text "([^"]+)"`).FindStringSubmatch(reason)
+	if named == nil {
+		t.Fatalf("the refusal names no record: %s", reason)
+	}
+	c.peers.DNS.Publish(named[1], named[2])
+	if status, answer := c.update(t, theirs, foreign, `{"domainName":"login.mine.test"}`); status != http.StatusOK ||
+		answer["domainStatus"] != "PROVED" {
+		t.Errorf("with the record that the refusal names the claim is answered %d %v", status, answer)
+	}
+	if _, former := c.update(t, tenant, site, `{}`); former["domainStatus"] != "NONE" || former["domainVerification"] != nil {
+		t.Errorf("the former tenant has %v, %v", former["domainStatus"], former["domainVerification"])
 	}
 }
 

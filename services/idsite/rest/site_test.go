@@ -54,7 +54,7 @@ func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 	}
 	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), called, ring, now, idsite.Config{
 		Base: base, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost", ClientSuffix: "apps.localhost",
-		SignUp: !strings.Contains(t.Name(), "SignUpIsOff"),
+		SignUp: !strings.Contains(t.Name(), "SignUpIsOff"), LookupTXT: peers.DNS.LookupTXT,
 	})
 	app := rest.New(rest.Config{Service: "idsite", Base: base, Signer: signer})
 	if err := idsiterest.Mount(app, svc, base); err != nil {

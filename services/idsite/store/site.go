@@ -25,8 +25,10 @@ const (
 type Site struct {
 	TenantID                id.ID
 	ID                      id.ID
-	DefaultDomain           string  // <tenant key>.id.<suffix>
-	DomainName              string  // DefaultDomain, or the custom domain of the tenant
+	DefaultDomain           string // <tenant key>.id.<suffix>
+	DomainName              string // DefaultDomain, or the custom domain of the tenant
+	DomainClaimedAt         time.Time
+	ProvedDomain            *string // the domain whose control was proved; it counts while it is DomainName
 	TLSPublicCert           *string `db:"tls_public_cert"`
 	TLSPrivateKey           *string `db:"tls_private_key"` // a value that is no private key, as it was sent
 	TLSPrivateKeySealed     []byte  `db:"tls_private_key_sealed"`
@@ -52,7 +54,11 @@ type Site struct {
 // HasCustomDomain reports whether the tenant uses a custom domain.
 func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
 
-const siteColumns = `tenant_id, id, coalesce(default_domain, domain_name) AS default_domain, domain_name, tls_public_cert, tls_private_key,
+// IsDomainProved reports whether the tenant has proved that it controls its custom domain.
+func (s Site) IsDomainProved() bool { return s.ProvedDomain != nil && *s.ProvedDomain == s.DomainName }
+
+const siteColumns = `tenant_id, id, coalesce(default_domain, domain_name) AS default_domain, domain_name, domain_claimed_at, proved_domain,
+	tls_public_cert, tls_private_key,
 	tls_private_key_sealed, git_repo_url, git_credential_sealed, git_branch, git_status, git_message, git_fetched_at, git_failures,
 	authorized_origin_uris,
 		authorized_redirect_uris,
@@ -113,15 +119,54 @@ func (tx *Tx) LockSite(ctx context.Context, tenant, site id.ID) (Site, error) {
 	return pg.One[Site](ctx, tx, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, site)
 }
 
+// LockTenantSite reads and locks the site of a tenant, or returns apierr.NotFound.
+func (tx *Tx) LockTenantSite(ctx context.Context, tenant id.ID) (Site, error) {
+	return pg.One[Site](ctx, tx, tenantSiteQuery+` FOR UPDATE`, tenant)
+}
+
 // UpdateSite writes the columns that a client can change.
 func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
 	return pg.MustChange(ctx, tx, `UPDATE id_sites SET default_domain = $3, domain_name = $4, tls_public_cert = $5, tls_private_key = $6,
 		tls_private_key_sealed = $7, git_repo_url = $8, git_branch = $9, git_status = $10, git_message = $11, authorized_origin_uris = $12,
 		authorized_redirect_uris = $13, logo_url = $14, accent_color = $15, session_tti = $16, session_ttl = $17,
-		session_cookie_persistent = $18, modified_at = $19, git_credential_sealed = $20 WHERE tenant_id = $1 AND id = $2`,
+		session_cookie_persistent = $18, modified_at = $19, git_credential_sealed = $20, domain_claimed_at = $21, proved_domain = $22
+		WHERE tenant_id = $1 AND id = $2`,
 		s.TenantID, s.ID, s.DefaultDomain, s.DomainName, s.TLSPublicCert, s.TLSPrivateKey, s.TLSPrivateKeySealed, s.GitRepoURL, s.GitBranch,
 		s.GitStatus, s.GitMessage, s.AuthorizedOriginURIs, s.AuthorizedRedirectURIs, s.LogoURL, s.AccentColor, s.SessionTTI, s.SessionTTL,
-		s.SessionCookiePersistent, s.ModifiedAt, s.GitCredentialSealed)
+		s.SessionCookiePersistent, s.ModifiedAt, s.GitCredentialSealed, s.DomainClaimedAt, s.ProvedDomain)
+}
+
+// RecordProof records that the tenant of a site has proved its domain, unless the site has another one now.
+func (tx *Tx) RecordProof(ctx context.Context, s Site) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET proved_domain = domain_name WHERE tenant_id = $1 AND id = $2
+		AND domain_name = $3`, s.TenantID, s.ID, s.DomainName)
+	return err
+}
+
+// DomainClaim is the claim of a custom domain by a tenant.
+type DomainClaim struct {
+	Domain   string
+	TenantID id.ID
+}
+
+// conflicting is the condition for the claims of other tenants than $1 that conflict with that of the
+// domain $2: they are of this domain, or of one that is a label above or below it.
+const conflicting = `tenant_id <> $1
+	AND (domain = $2 OR domain = substr($2, strpos($2, '.') + 1) OR substr(domain, strpos(domain, '.') + 1) = $2)`
+
+// maxConflictingClaims bounds the claims that ConflictingClaims returns.
+const maxConflictingClaims = 20
+
+// ConflictingClaims returns some claims of other tenants that conflict with the claim of a domain, that
+// of the domain itself first.
+func (s *Store) ConflictingClaims(ctx context.Context, tenant id.ID, domain string) ([]DomainClaim, error) {
+	return pg.All[DomainClaim](s.db.OnMain(ctx), s.db, `SELECT domain, tenant_id FROM id_site_domains
+		WHERE NOT is_default AND `+conflicting+` ORDER BY domain <> $2, domain LIMIT $3`, tenant, domain, maxConflictingClaims)
+}
+
+// ReleaseCustomDomain releases a custom domain of a tenant with the commit.
+func (tx *Tx) ReleaseCustomDomain(tenant id.ID, domain string) {
+	tx.Release(`DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default AND domain = $2`, tenant, domain)
 }
 
 // SetCustomDomain claims a custom domain for a tenant and releases its former one. The empty domain
@@ -146,11 +191,10 @@ func (tx *Tx) claimDomain(ctx context.Context, tenant id.ID, domain string) (tak
 		if _, err := pg.Exec(ctx, main, `SELECT pg_advisory_xact_lock(hashtextextended('claim of a domain of hosted pages', 0))`); err != nil {
 			return err
 		}
-		related, err := pg.Value[string](ctx, main, `SELECT domain FROM id_site_domains
-			WHERE tenant_id <> $1 AND (domain = substr($2, strpos($2, '.') + 1) OR substr(domain, strpos(domain, '.') + 1) = $2) LIMIT 1`,
+		other, err := pg.Value[string](ctx, main, `SELECT domain FROM id_site_domains WHERE `+conflicting+` ORDER BY domain <> $2 LIMIT 1`,
 			tenant, domain)
 		if !errors.Is(err, apierr.NotFound) {
-			taken = related
+			taken = other
 			return err
 		}
 		n, err := pg.Exec(ctx, main, `INSERT INTO id_site_domains AS d (domain, tenant_id, is_default) VALUES ($1, $2, false)
