@@ -228,3 +228,26 @@ func TestAClaimThatIsRefusedReleasesNone(t *testing.T) {
 	other.isRefused(t, "example.test")
 	squatter.has(t, "a.example.test", idsite.DomainPending)
 }
+
+// A rule of form that became stricter does not lock out the tenant whose domain is older than the rule, and
+// the same domain again is not a new claim.
+func TestADomainThatIsSentBackAsItIsStays(t *testing.T) {
+	l := newLogin(t)
+	owner := newClaimant(t, l, "owner")
+	const publicSuffix = "co.uk"
+	site, err := owner.Site(t.Context(), owner.site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.DomainName, site.ProvedDomain = publicSuffix, new(publicSuffix)
+	err = l.data.Tx(t.Context(), func(tx *store.Tx) error { return tx.UpdateSite(t.Context(), site) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.clock.Move(time.Hour)
+	owner.claims(t, publicSuffix, idsite.DomainProved)
+	after, err := owner.Site(t.Context(), owner.site)
+	if err != nil || !after.DomainClaimedAt.Equal(site.DomainClaimedAt) {
+		t.Errorf("the claim is of %v, %v; want %v", after.DomainClaimedAt, err, site.DomainClaimedAt)
+	}
+}

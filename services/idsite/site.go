@@ -125,7 +125,7 @@ func (s *Service) UpdateSite(ctx context.Context, at id.Ref, in SiteChange) (sit
 // applySite checks the members of a body and writes them into a site.
 func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 	var errs field.Errors
-	if in.DomainName.Present {
+	if in.DomainName.Present && !field.Unchanged(in.DomainName, site.DomainName) {
 		site.DomainName, err = domainName(in.DomainName, site.DefaultDomain)
 		errs.Add(err)
 	}

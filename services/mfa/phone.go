@@ -161,12 +161,9 @@ func asPhoneNumberExists(err error) error {
 }
 
 // apply checks the members of a body and writes them into a phone.
-func (in PhoneBody) apply(p *store.Phone, isNew bool) (err error) {
+func (in PhoneBody) apply(p *store.Phone, isNew bool) error {
 	var errs field.Errors
-	if in.Number.Present || isNew {
-		p.Number, err = readNumber(in.Number)
-		errs.Add(err)
-	}
+	errs.Set(&p.Number, in.Number, isNew, readNumber)
 	errs.Optional(&p.Name, in.Name, "name", 255)
 	errs.Optional(&p.Description, in.Description, "description", 1000)
 	errs.Enum(&p.Status, in.Status.NullIsAbsent(isNew), "status", store.Enabled, store.Disabled)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/services/mfa/internal/mfatest"
 )
@@ -126,6 +127,21 @@ func TestTheNumberOfAVerifiedPhoneStays(t *testing.T) {
 	}
 	d.Post(phone, `{"verificationStatus":"UNVERIFIED"}`).Want(200)
 	d.Post(phone, `{"number":"+12675555555"}`).Want(200)
+}
+
+// A number that was stored under an older rule, or before its plan of numbers changed, is no obstacle where the
+// phone is sent back as it was read.
+func TestANumberThatIsSentBackAsItIsStays(t *testing.T) {
+	t.Parallel()
+	d := mfatest.Open(t)
+	phone := d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282","verificationStatus":"VERIFIED"}`).Want(201).Href()
+	if _, err := pg.Exec(t.Context(), d.DB, `UPDATE phones SET number = '+19005551234'`); err != nil { // a premium-rate number
+		t.Fatal(err)
+	}
+	if got := d.Post(phone, `{"number":"+19005551234","name":"Mine"}`).Want(200).Text("verificationStatus"); got != "VERIFIED" {
+		t.Errorf("the phone is %s", got)
+	}
+	d.Post(phone, `{"number":"+1 900 555 1234"}`).WantError(400, 13101)
 }
 
 // A code that went to one number does not prove another.
