@@ -6,5 +6,6 @@
 // with their XML signatures (signature.go), decrypts assertions (encryption.go), and reads
 // LogoutResponses (logout.go). As an identity provider, it reads AuthnRequests (request.go) and
 // issues responses with assertions (issueresponse.go). keypair.go has keys and certificates,
-// metadata.go the metadata, and document.go the XML parser (XXE).
+// certificatecheck.go warns of those that end, metadata.go has the metadata, and document.go the XML
+// parser (XXE).
 package saml

@@ -3,13 +3,16 @@ package application_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/reseal"
+	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
@@ -52,6 +55,42 @@ func TestReplicasKeepOneKeyPair(t *testing.T) {
 	group.Wait()
 	if len(certificates) != 1 {
 		t.Errorf("they give %d certificates", len(certificates))
+	}
+}
+
+func TestCertificatesOfServiceProvidersThatEndAreCounted(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	register := func(entity, certificate string) {
+		t.Helper()
+		in := application.NewSAMLServiceProvider{
+			AssertionConsumerServiceURL: field.Some("https://sp.example.test/acs"), EntityID: field.Some(entity),
+		}
+		if certificate != "" {
+			in.EncodedX509Certificate = field.Some(certificate)
+		}
+		if _, err := d.Service.CreateSAMLServiceProvider(t.Context(), tenant, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	register("urn:none", "")
+	for state, made := range map[string]time.Time{
+		saml.CertificateExpired: d.Clock.Now().AddDate(-11, 0, 0), saml.CertificateNotYetValid: d.Clock.Now().AddDate(1, 0, 0),
+		saml.CertificateExpiresSoon: d.Clock.Now().AddDate(-10, 0, 20), saml.CertificateValid: d.Clock.Now(),
+	} {
+		pair, err := saml.NewKeyPair("sp", made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		register("urn:"+state, pair.Certificate)
+	}
+	counts, err := application.CheckSAMLCertificates(t.Context(), d.Service)
+	want := map[string]int64{
+		saml.CertificateExpired: 1, saml.CertificateNotYetValid: 1, saml.CertificateExpiresSoon: 1, saml.CertificateValid: 1,
+	}
+	if err != nil || !maps.Equal(counts, want) {
+		t.Errorf("the certificates are counted as %v, %v, want %v", counts, err, want)
 	}
 }
 

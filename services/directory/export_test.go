@@ -8,7 +8,9 @@ import (
 )
 
 // CheckSAMLCertificates is one pass of the worker.
-var CheckSAMLCertificates = (*Service).checkSAMLCertificates
+func CheckSAMLCertificates(ctx context.Context, s *Service) (map[string]int64, error) {
+	return s.certificateCheck().Run(ctx)
+}
 
 // RefreshDueMetadata is one pass of the worker.
 var RefreshDueMetadata = (*Service).refreshDueMetadata

@@ -278,7 +278,7 @@ func TestCertificatesThatEndAreCounted(t *testing.T) {
 	rolled := samlDirectory(t, svc, tenant, ending)
 	check := func(wantEnding, wantEnded int64) {
 		t.Helper()
-		counts, err := directory.CheckSAMLCertificates(svc, t.Context())
+		counts, err := directory.CheckSAMLCertificates(t.Context(), svc)
 		if err != nil || counts[saml.CertificateExpiresSoon] != wantEnding || counts[saml.CertificateExpired] != wantEnded ||
 			counts[saml.CertificateNotYetValid] != 1 {
 			t.Errorf("the certificates are counted as %v, %v", counts, err)
