@@ -49,48 +49,30 @@ func (s *Service) mapping(ctx context.Context, kind store.OwnerKind, at id.Ref) 
 	if err != nil {
 		return m, err
 	}
-	deleted, err := s.deletedStores(ctx, []store.Mapping{m})
-	if err == nil && len(deleted) > 0 {
+	_, err = s.findAccountStore(ctx, m.TenantID, m.Store())
+	if errors.Is(err, apierr.NotFound) {
 		err = apierr.NotFound
 	}
 	return m, err
 }
 
-// deletedStores returns the account stores of mappings that were deleted.
-func (s *Service) deletedStores(ctx context.Context, mappings []store.Mapping) ([]id.ID, error) {
-	deleted := []id.ID{}
-	for _, m := range mappings {
-		_, err := s.findAccountStore(ctx, m.TenantID, m.Store())
-		switch {
-		case errors.Is(err, apierr.NotFound):
-			deleted = append(deleted, m.StoreID)
-		case err != nil:
-			return nil, err
-		}
+// withoutDeletedStores returns a page of an owner's mappings whose account stores exist.
+func (s *Service) withoutDeletedStores(
+	ctx context.Context, tenant id.ID, read func() (list.Page[store.Mapping], error),
+) (list.Page[store.Mapping], error) {
+	storeID := func(m store.Mapping) id.ID { return m.StoreID }
+	find := func(m store.Mapping) error {
+		_, err := s.findAccountStore(ctx, tenant, m.Store())
+		return err
 	}
-	return deleted, nil
-}
-
-// withoutDeletedStores returns a page of mappings whose account stores exist. The mappings of a
-// directory or group that was deleted are deleted by its event; where that has not been handled yet,
-// it does what that does (docs/interface/conventions.md#cascades).
-func (s *Service) withoutDeletedStores(ctx context.Context, tenant id.ID,
-	read func() (list.Page[store.Mapping], error)) (list.Page[store.Mapping], error) {
-	for {
-		page, err := read()
-		if err != nil {
-			return page, err
-		}
-		deleted, err := s.deletedStores(ctx, page.Items)
-		if err != nil || len(deleted) == 0 {
-			return page, err
-		}
+	return list.WithoutDeleted(read, storeID, find, func(deleted []id.ID) error {
 		for _, one := range deleted {
 			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, tenant, one) }); err != nil {
-				return page, err
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // ListApplicationMappings returns a page of an application's mappings, or
@@ -117,9 +99,7 @@ func (s *Service) DirectoryMappingLister(kind store.OwnerKind) func(context.Cont
 		if err != nil {
 			return list.Page[store.Mapping]{}, err
 		}
-		return s.withoutDeletedStores(ctx, directory.Tenant, func() (list.Page[store.Mapping], error) {
-			return s.store.StoreMappings(ctx, kind, directory, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
-		})
+		return s.store.StoreMappings(ctx, kind, directory, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 	}
 }
 

@@ -33,41 +33,14 @@ func (s *Service) AccountPhones(ctx context.Context, account id.Ref, query list.
 }
 
 // TenantPhones returns a page of all phones of a tenant. It returns apierr.NotFound for another
-// tenant than that of the caller. The phones of an account that was deleted are not among them: where
-// the event of its deletion has not been handled yet, it does what that does.
+// tenant than that of the caller. The phones of an account that was deleted are not among them.
 func (s *Service) TenantPhones(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Phone], error) {
-	for {
-		page, err := list.PageOf(ctx, s.directory.Tenant, s.store.TenantPhones, tenant, query)
-		if err != nil {
-			return page, err
-		}
-		deleted, err := s.deletedOwners(ctx, tenant.Tenant, page.Items)
-		if err != nil || len(deleted) == 0 {
-			return page, err
-		}
-		if err := s.removeAccounts(ctx, tenant.Tenant, deleted); err != nil {
-			return page, err
-		}
+	read := func() (list.Page[store.Phone], error) {
+		return list.PageOf(ctx, s.directory.Tenant, s.store.TenantPhones, tenant, query)
 	}
-}
-
-// deletedOwners returns the accounts of phones that were deleted.
-func (s *Service) deletedOwners(ctx context.Context, tenant id.ID, phones []store.Phone) ([]id.ID, error) {
-	deleted, seen := []id.ID{}, map[id.ID]bool{}
-	for _, phone := range phones {
-		if seen[phone.AccountID] {
-			continue
-		}
-		seen[phone.AccountID] = true
-		err := s.checkOwner(ctx, tenant, phone.AccountID)
-		switch {
-		case errors.Is(err, apierr.NotFound):
-			deleted = append(deleted, phone.AccountID)
-		case err != nil:
-			return nil, err
-		}
-	}
-	return deleted, nil
+	return list.WithoutDeleted(read, func(p store.Phone) id.ID { return p.AccountID },
+		func(p store.Phone) error { return s.checkOwner(ctx, tenant.Tenant, p.AccountID) },
+		func(deleted []id.ID) error { return s.removeAccounts(ctx, tenant.Tenant, deleted) })
 }
 
 // PhoneBody is the body that creates or updates a phone.
