@@ -21,7 +21,8 @@ const (
 	maxNoted  = 10_000
 )
 
-// missingUserAddress remembers which applications were noted lately.
+// missingUserAddress remembers which applications were noted lately. The time in the row says the same,
+// but then every login would ask the database, and the logins of an application wait for its row.
 type missingUserAddress struct {
 	logins metric.Int64Counter
 
