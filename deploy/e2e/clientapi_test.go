@@ -400,7 +400,8 @@ func TestPasswordsOfAClientAPI(t *testing.T) {
 	api.want(http.StatusBadRequest, post("/change", e2e.Object{"password": newPassword}))
 	api.want(http.StatusBadRequest, post("/change", e2e.Object{"sptoken": token, "password": "x"}))
 	api.want(http.StatusNotFound, post("/change", e2e.Object{"sptoken": "x" + token, "password": newPassword}))
-	api.empty(post("/change?sptoken="+token, e2e.Object{"password": newPassword}))
+	store := e2e.Object{"href": respelled(address, fixture.Directory.Href())}
+	api.empty(post("/change?sptoken="+token, e2e.Object{"password": newPassword, "accountStore": store}))
 	api.want(http.StatusNotFound, get("/change?sptoken="+token))
 	api.want(http.StatusNotFound, post("/change", e2e.Object{"sptoken": token, "password": newPassword + "2"}))
 	awaitTrue(t, "the tokens of before to end", func() bool {
@@ -536,10 +537,10 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 
 	enroll := demand("factor_enroll")
 	number := fmt.Sprintf("+1267555%04d", rand.IntN(10_000))
-	enrolled := api.object(http.StatusOK, post("/factors?challenge=true", e2e.Object{"type": "sms", "phone": e2e.Object{"number": number}, "state": enroll.Text("state")}))
+	enrolled := api.object(http.StatusOK, post("/factors?challenge=true", e2e.Object{"type": "sms", "phone": e2e.Object{"number": respelled(phoneNumber, number)}, "state": enroll.Text("state")}))
 	code := awaitTextCode(t, number, "")
 	api.oauthRefused(400, "invalid_grant", grant(enrolled.Text("state"), wrongCode(code)))
-	if pair := api.object(http.StatusOK, post("/oauth/token", grant(enrolled.Text("state"), code))); pair.Text("refresh_token") == "" {
+	if pair := api.object(http.StatusOK, post("/oauth/token", grant(enrolled.Text("state"), respelled(oneTimeCode, code)))); pair.Text("refresh_token") == "" {
 		t.Errorf("the answer is %v", pair)
 	}
 
@@ -567,7 +568,7 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 	api.want(http.StatusForbidden, post("/factors", newAuthenticator))
 	delete(newAuthenticator, "state")
 	fourth := awaitTextCode(t, number, third)
-	passed := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": opened.Text("state"), "code": fourth}))
+	passed := api.object(http.StatusOK, post("/challenges", e2e.Object{"state": opened.Text("state"), "code": respelled(oneTimeCode, fourth)}))
 	another := api.object(http.StatusOK, post("/factors", e2e.Object{"type": "google-authenticator", "state": passed.Text("state")}))
 	if another.Text("secret") == "" {
 		t.Errorf("after a challenge that was passed: %v", another)

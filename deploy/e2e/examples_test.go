@@ -67,6 +67,15 @@ type interfaceDocument struct {
 	}
 }
 
+// describe returns the description of the deployment.
+func describe(t *testing.T) (document interfaceDocument) {
+	t.Helper()
+	if err := json.Unmarshal(client.Want(t, http.StatusOK, get(client.Key.HostURL()+"/openapi.json")).Body, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
 // Every example of the description is sent to the deployment, in the names of
 // resources that it has, and succeeds as the description has it.
 func TestEveryExampleSucceeds(t *testing.T) {

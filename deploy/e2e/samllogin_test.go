@@ -357,8 +357,8 @@ func TestASAMLLoginThroughAnOrganization(t *testing.T) {
 		})
 	}
 	t.Run("by the Client API", func(t *testing.T) {
-		at := "/authorize?response_type=service_token&state=s&account_store_href=" + url.QueryEscape(s.mirror.Href()) +
-			"&organization_href=" + url.QueryEscape(organization.Href())
+		at := "/authorize?response_type=service_token&state=s&account_store_href=" +
+			url.QueryEscape(respelled(address, s.mirror.Href())) + "&organization_href=" + url.QueryEscape(respelled(address, organization.Href()))
 		to := openClientAPI(t, s.Application).want(http.StatusFound, e2e.Request{Method: http.MethodGet, URL: at}).Header.Get("Location")
 		answer := client.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.loginResponse(t, to), Anonymous: true})
 		assertion, found := strings.CutPrefix(answer.Header.Get("Location"), callback+"?state=s&jwtResponse=")
@@ -578,7 +578,7 @@ func TestAHostedPageLogsInAtASAMLIdentityProvider(t *testing.T) {
 	}
 	page.refused(http.StatusBadRequest, 2014, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href=x", nil)
 	page.refused(http.StatusBadRequest, 2022, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.Directory.Href()), nil)
-	page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(s.mirror.Href()), nil)
+	page.call(http.StatusNoContent, http.MethodGet, s.Application.Href()+"/saml/sso/idpRedirect?accountStore.href="+url.QueryEscape(respelled(address, s.mirror.Href())), nil)
 	answer := browser.Want(t, http.StatusFound, e2e.Request{Method: http.MethodPost, URL: s.consumer, Body: s.at.loginResponse(t, page.back)})
 	landing := answer.Header.Get("Location")
 	if !strings.HasPrefix(landing, client.Key.HostURL()+"/sso?jwtResponse=") {

@@ -1863,7 +1863,10 @@ type NewFactor struct {
 	AccountName *string `json:"accountName,omitempty"`
 
 	// Challenge Issues a challenge at once.
-	Challenge *NewChallenge `json:"challenge,omitempty"`
+	Challenge *struct {
+		// Message Of an SMS factor: a message of your own, which contains `${code}`.
+		Message *string `json:"message,omitempty"`
+	} `json:"challenge,omitempty"`
 
 	// Issuer Of an authenticator: the service that the app shows.
 	Issuer *string `json:"issuer,omitempty"`

@@ -51,6 +51,7 @@ type Attribute struct {
 	Values  []string // allowed values of an Enum
 	Search  string   // SQL column with all text attributes (field.FoldForSearch) and a trigram index
 	Login   bool     // its values are login names, whose normal form is that of field.LoginName
+	Phone   bool     // its values are telephone numbers, which are read by field.PhoneNumber
 	Counted string   // SQL column by which the maintained counts of listsql.Parts are grouped
 	Custom  *CustomValues
 	NoSort  bool
@@ -374,8 +375,11 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 	if value == "" {
 		return Filter{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
 	}
-	if attribute.Login {
+	switch {
+	case attribute.Login:
 		value = strings.TrimSpace(value)
+	case attribute.Phone:
+		value = field.PhoneNumber(value)
 	}
 	f := Filter{Attribute: name, Text: value}
 	switch attribute.Kind {

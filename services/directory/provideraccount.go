@@ -186,7 +186,7 @@ func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.Accou
 	if err := applyClaims(&a, claims, isLoginNameFree(ctx, tx, a)); err != nil {
 		return a, err
 	}
-	if field.Fold(a.Email) != field.Fold(claims.email) {
+	if field.LoginName(a.Email) != field.LoginName(claims.email) {
 		slog.WarnContext(ctx, "email of a provider's user is that of another account, the account keeps its former email",
 			"tenant", a.TenantID.String(), "directory", a.DirectoryID.String(), "account", a.ID.String())
 	}

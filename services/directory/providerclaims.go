@@ -56,7 +56,7 @@ func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerC
 		return claims, apierr.ProviderIncomplete.Because("the provider %q states no email address of the user; request a scope that shares it, "+
 			"or add a mapping rule for email", p.ProviderID)
 	}
-	if claims.externalID = cmp.Or(in.ExternalID, field.Fold(claims.email)); len(claims.externalID) > maxExternalID ||
+	if claims.externalID = cmp.Or(in.ExternalID, field.LoginName(claims.email)); len(claims.externalID) > maxExternalID ||
 		strings.ContainsRune(claims.externalID, 0) {
 		return claims, apierr.ProviderIncomplete.Because("the id that the provider %q states of the user is not a text of at most %d bytes",
 			p.ProviderID, maxExternalID)

@@ -218,8 +218,8 @@ func (p *PageAPI) SendVerificationMail(ctx context.Context, application id.ID, l
 		return errNotAllowedForPage
 	}
 	account, err := p.svc.peers.Directory.Account(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.UnverifiedID})
-	login = field.Fold(login)
-	if errors.Is(err, apierr.NotFound) || err == nil && login != field.Fold(account.Email) && login != field.Fold(account.Username) {
+	login = field.LoginName(login)
+	if errors.Is(err, apierr.NotFound) || err == nil && login != field.LoginName(account.Email) && login != field.LoginName(account.Username) {
 		return errNotAllowedForPage
 	}
 	if err != nil {

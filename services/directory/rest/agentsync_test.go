@@ -84,6 +84,16 @@ func TestASyncCopiesADirectoryServer(t *testing.T) {
 	b.want("groups", b.members(agent), "")
 }
 
+func TestASyncReadsLoginNamesAsEveryDoorDoes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	agent := b.agent("L", ldapProvider(``))
+	b.sync(agent, `{"accounts":[`+person("jo", ``)+`]}`)
+	b.sync(agent, `{"accounts":[{"externalId":"jo","username":"\u2003JO\n","email":" JO@example.test\n"},
+		{"externalId":"al","username":" Jo ","email":"al@example.test"}]}`)
+	b.want("accounts", b.accounts(agent), "JO ENABLED")
+}
+
 func TestASyncThatBrokeOffDeletesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

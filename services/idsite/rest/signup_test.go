@@ -159,7 +159,7 @@ func TestAnInvitationIsAcceptedWithItsEmail(t *testing.T) {
 		"The email differs from that of the invitation.") {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}
-	form.Set("email", "NEW@example.test")
+	form.Set("email", "\u2003NEW@example.test\n")
 	if answer, body := c.visit(t, "POST", path, form); answer.StatusCode != 200 || !strings.Contains(body, "NEW@example.test") {
 		t.Errorf("%d: %s", answer.StatusCode, body)
 	}

@@ -30,7 +30,7 @@ const phoneColumns = `p.tenant_id, p.id, p.account_id, p.number, p.name, p.descr
 
 // Phones are searched and sorted by these attributes.
 var Phones = list.Spec{
-	"number":             {Column: "p.number", Folded: "p.number"},
+	"number":             {Column: "p.number", Folded: "p.number", Phone: true},
 	"name":               {Column: "p.name", Folded: "p.name_folded"},
 	"description":        {Column: "p.description", Folded: "p.description_folded"},
 	"status":             {Column: "p.status", Kind: list.Enum, Values: []string{Enabled, Disabled}},
