@@ -37,6 +37,9 @@ type Part struct {
 	// Size is a query for the maintained count of the rows, to which conditions can be
 	// appended; empty: the rows are counted by count(*).
 	Size string
+	// Rows is a query for the number of all rows that reads less than their table: for a query
+	// without a filter.
+	Rows string
 }
 
 // SelectParts returns a page of the collection.
@@ -119,7 +122,7 @@ func (c Parts) splitByCustomData(attribute string) (having, lacking Parts) {
 	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + c.Last() + " AND NOT v.element"
 	c.Parts = slices.Clone(c.Parts)
 	for i := range c.Parts {
-		c.Parts[i].Size = ""
+		c.Parts[i].Size, c.Parts[i].Rows = "", ""
 	}
 	having, lacking = c, c
 	having.from = c.Table + ", " + own + " AND "
@@ -137,20 +140,24 @@ func (b *builder) customPlanArgs() []any { return append([]any{pg.CustomPlan}, b
 // arguments that the statement does not use.
 func (b *builder) size(c Parts, query list.Query) string {
 	isMaintained := func(part Part) bool { return part.Size != "" && isCounted(query, b.spec) }
+	isWhole := func(part Part) bool { return part.Rows != "" && query.Q == "" && len(query.Filters) == 0 }
 	counted, where := "", ""
 	if slices.ContainsFunc(c.Parts, isMaintained) {
 		counted = b.counted(query)
 	}
-	if slices.ContainsFunc(c.Parts, func(part Part) bool { return !isMaintained(part) }) {
+	if slices.ContainsFunc(c.Parts, func(part Part) bool { return !isMaintained(part) && !isWhole(part) }) {
 		where = b.where(query)
 	}
 	var sums []string
 	for _, part := range c.Parts {
-		if isMaintained(part) {
+		switch {
+		case isMaintained(part):
 			sums = append(sums, part.Size+counted)
-			continue
+		case isWhole(part):
+			sums = append(sums, part.Rows)
+		default:
+			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
 		}
-		sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
 	}
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"
 }

@@ -167,6 +167,22 @@ func TestPartsAreOneCollection(t *testing.T) {
 	l.want(uncounted, "", 2, "a d")
 }
 
+// The number of all members is told by the table of memberships; with a filter the rows are read.
+func TestThePartSaysHowManyRowsItHas(t *testing.T) {
+	l := newLibrary(t)
+	for _, title := range []string{"a", "b", "c"} {
+		l.add(1, title, "THERE")
+	}
+	c := shelves(nil, 1)
+	c.Parts[1].Rows = "SELECT 7::bigint WHERE $2 = 1"
+	sizes := map[string]int{"": 7, "limit=1": 7, "title=b": 1, "q=c": 1, "state=THERE": 3, "boughtAt=[2020,]": 3}
+	for raw, want := range sizes {
+		if _, size := l.page(c, raw); size != want {
+			t.Errorf("%q: the size is %d, want %d", raw, size, want)
+		}
+	}
+}
+
 // The pages of a collection, put together, are the collection, whatever their
 // length and order: nothing is missing or there twice where values are equal.
 func TestPagesPutTogetherAreTheWhole(t *testing.T) {

@@ -113,10 +113,10 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
 	}
 	if len(groups) > 0 {
 		accounts.Args = append(accounts.Args, groups)
+		members := "FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + ")"
 		accounts.Parts = append(accounts.Parts, listsql.Part{
-
-			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id FROM group_memberships m " +
-				"WHERE m.tenant_id = $1 AND m.group_id = ANY (" + accounts.Last() + "))",
+			Where: "a.tenant_id = $1 AND a.id IN (SELECT m.account_id " + members + ")",
+			Rows:  "SELECT count(DISTINCT m.account_id) " + members,
 		})
 	}
 	return accounts
