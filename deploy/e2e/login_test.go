@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -90,6 +91,47 @@ func TestAnApplicationWithADirectoryLogsItsAccountsIn(t *testing.T) {
 				post(fixture.Directory.Link(t, "accounts"), e2e.Object{"email": e2e.Unique("weak") + "@example.test", "password": password}))
 		}
 	})
+}
+
+// White space around a login name, and its letter case, make no other name of it, at whatever door it comes.
+func TestALoginNameIsReadAlikeAtEveryDoor(t *testing.T) {
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	email := account.Text("email")
+	api := openClientAPI(t, fixture.Application)
+	doors := map[string]func(login string){
+		"login attempts": func(login string) { client.Want(t, 200, e2e.Login(fixture.Application, login, e2e.Password)) },
+		"a grant": func(login string) {
+			client.Want(t, 200, post(fixture.Application.Href()+"/oauth/token", passwordGrant(login, e2e.Password)))
+		},
+		"a grant of the Client API": func(login string) { api.want(200, post("/oauth/token", passwordGrant(login, e2e.Password))) },
+		"a login of the Client API": func(login string) {
+			api.want(200, post("/login", e2e.Object{"login": login, "password": e2e.Password}))
+		},
+		"the hosted page": func(login string) { signIn(t, client.Browser(), fixture.Application, login) },
+		"a password reset": func(login string) {
+			reset := client.WantObject(t, 200, post(fixture.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": login}))
+			if reset.Link(t, "account") != account.Href() {
+				t.Errorf("a reset for %q is of %v", login, reset["account"])
+			}
+		},
+		"a search": func(login string) {
+			for _, name := range []string{"email", "username"} {
+				found := client.Get(t, fixture.Directory.Link(t, "accounts")+"?"+name+"="+url.QueryEscape(login))
+				if found.Number(t, "size") != 1 {
+					t.Errorf("%s=%q finds %v", name, login, found["size"])
+				}
+			}
+		},
+	}
+	for _, login := range []string{email + " ", "\t" + strings.ToUpper(email) + "\r\n", "\u00a0" + email + "\u2003"} {
+		for what, enter := range doors {
+			enter(login)
+			if t.Failed() {
+				t.Fatalf("%q is not read at %s", login, what)
+			}
+		}
+	}
 }
 
 func TestWhoIsDisabledCannotLogIn(t *testing.T) {
