@@ -184,7 +184,12 @@ func TestALoginForASAMLServiceProvider(t *testing.T) {
 	})
 	t.Run("a browser with a session sees no page, unless the service provider wants one", func(t *testing.T) {
 		request, address := w.request(nil)
-		w.assertion(w.loginResponse(browser, w.open(browser, address)), request.ID)
+		again := w.assertion(w.loginResponse(browser, w.open(browser, address)), request.ID).AuthnStatements[0]
+		first := assertion.AuthnStatements[0]
+		if !again.AuthnInstant.Equal(first.AuthnInstant) || again.SessionIndex != first.SessionIndex {
+			t.Errorf("the user proved himself at %s in the session %s, and by the session at %s in %s",
+				first.AuthnInstant, first.SessionIndex, again.AuthnInstant, again.SessionIndex)
+		}
 		force := true
 		_, address = w.request(func(r *saml.AuthnRequest) { r.ForceAuthn = &force })
 		w.page(browser, w.open(browser, address))
