@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os/exec"
 	"strings"
 	"sync"
@@ -379,6 +380,21 @@ func (b *browser) readQRCode() string {
 	return read.GetText()
 }
 
+// checkKeyWithoutCamera checks that the page has the key of its QR code for who cannot scan it: as a link for
+// the app of this telephone, and as a text to copy.
+func (b *browser) checkKeyWithoutCamera(keyURI string) {
+	b.Helper()
+	key, err := url.Parse(keyURI)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`navigator.clipboard.writeText = async (text) => { window.copied = text; };
+		document.querySelector('details button').click()`))
+	b.awaitTrue(fmt.Sprintf(`document.querySelector('a[href^="otpauth:"]')?.getAttribute('href') === %q`, keyURI))
+	b.awaitTrue(fmt.Sprintf(`window.copied === %q && document.querySelector('details [role=status]').textContent === 'Copied.'`,
+		key.Query().Get("secret")))
+}
+
 func TestABrowserUsesAnAuthenticator(t *testing.T) {
 	shop := newShop(t)
 	account := client.Register(t, shop.Application.Link(t, "accounts"))
@@ -390,6 +406,7 @@ func TestABrowserUsesAnAuthenticator(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("a[href='#/mfa/setup/google-authenticator']")))
 	b.awaitHeading("Set up your authenticator")
 	keyURI := b.readQRCode()
+	b.checkKeyWithoutCamera(keyURI)
 	b.fill("code", wrongCode(totpCode(t, keyURI, time.Now())))
 	b.submit()
 	b.awaitTrue("document.body.innerText.includes('That code is not right.')")
