@@ -89,6 +89,37 @@ func TestEachProcessIsGivenWhatItRequiresAndNothingThatItDoesNotKnow(t *testing.
 	})
 }
 
+func TestEachProcessThatKnowsAVariableIsGivenTheSameValue(t *testing.T) {
+	known := map[string][]variable{}
+	for _, process := range processes {
+		known[process] = help(t, process)
+	}
+	each(t, func(t *testing.T, objects []Object) {
+		given := map[string]map[string]string{} // value by process, by variable
+		for process, pod := range pods(objects) {
+			for _, variable := range pod.Spec.Containers[0].Env {
+				if !strings.HasPrefix(variable.Name, "DOORWARD_") {
+					continue
+				}
+				if given[variable.Name] == nil {
+					given[variable.Name] = map[string]string{}
+				}
+				given[variable.Name][process] = variable.Value
+			}
+		}
+		for name, values := range given {
+			for process, variables := range known {
+				if knows(variables, strings.TrimSuffix(name, "_FILE")) {
+					values[process] += ""
+				}
+			}
+			if distinct := slices.Compact(slices.Sorted(maps.Values(values))); len(distinct) > 1 {
+				t.Errorf("%s has different values: %v", name, values)
+			}
+		}
+	})
+}
+
 // peer returns the service whose address a variable holds.
 func peer(name string) string {
 	service := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "DOORWARD_"), "_URL"))

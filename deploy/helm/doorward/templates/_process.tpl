@@ -147,6 +147,9 @@ KAFKA_SASL_MECHANISM: {{ $v.kafka.mechanism | quote }}
 {{- if has .process (list "gateway" "application" "oauth") }}
 DOORWARD_CLIENT_API_SUFFIX: {{ $v.clientApiSuffix | quote }}
 {{- end }}
+{{- if has .process (list "gateway" "idsite") }}
+DOORWARD_SIGN_UP: {{ $v.signUp | quote }}
+{{- end }}
 {{- if has .process (list "directory" "notification") }}
 DOORWARD_MAIL_FROM: {{ $v.mail.from | quote }}
 DOORWARD_MAIL_FROM_NAME: {{ $v.mail.fromName | quote }}
