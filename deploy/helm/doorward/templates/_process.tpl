@@ -144,7 +144,7 @@ KAFKA_USERNAME: {{ $v.kafka.username | quote }}
 KAFKA_SASL_MECHANISM: {{ $v.kafka.mechanism | quote }}
 {{- end }}
 {{- end }}
-{{- if has .process (list "gateway" "application" "oauth") }}
+{{- if has .process (list "gateway" "application" "oauth" "idsite") }}
 DOORWARD_CLIENT_API_SUFFIX: {{ $v.clientApiSuffix | quote }}
 {{- end }}
 {{- if has .process (list "gateway" "idsite") }}
