@@ -494,9 +494,13 @@ func TestWhatABrowserIsToldOfABadRequest(t *testing.T) {
 	b.awaitHeading("This sign-in link does not work")
 
 	t.Run("and of a page without a session", func(t *testing.T) {
+		client.Update(t, shop.Application.Href(), e2e.Object{"homeUrl": shop.callback})
+		defer client.Update(t, shop.Application.Href(), e2e.Object{"homeUrl": nil})
 		b := openBrowser(t)
 		b.open(pageOrigin(t) + "/")
 		b.awaitHeading("Your session is over")
+		b.follow("Go to " + shop.Application.Text("name"))
+		b.awaitHeading("Welcome back")
 	})
 	t.Run("and of a session that has ended in another tab", func(t *testing.T) {
 		account := client.Register(t, shop.Application.Link(t, "accounts"))

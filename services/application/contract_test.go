@@ -40,6 +40,12 @@ func TestContract(t *testing.T) {
 			DisableDirectory: d.Directories.Disable,
 			FollowLinks:      func(t *testing.T, tenant, to, directory id.ID) { followLinks(t, d, tenant, to, directory) },
 			Link:             d.Directories.Link,
+			SetHome: func(t *testing.T, at directoryapi.Ref, address string) {
+				_, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{HomeURL: field.Some(address)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
 			Delete: func(t *testing.T, at directoryapi.Ref) {
 				if err := d.Service.DeleteApplication(t.Context(), at); err != nil {
 					t.Fatal(err)

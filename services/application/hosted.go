@@ -154,6 +154,12 @@ func (s *Service) AccountApplications(ctx context.Context, account directoryapi.
 	return applicationapi.Applications{Items: page.Items}, err
 }
 
+// Homes returns the enabled applications of a tenant that have a HomeURL of their own, the oldest first.
+func (s *Service) Homes(ctx context.Context, in applicationapi.Homes) (applicationapi.Applications, error) {
+	items, err := s.store.Homes(ctx, in.Tenant, applicationapi.MaxHomes)
+	return applicationapi.Applications{Items: items}, err
+}
+
 // refOf returns the reference to the application.
 func refOf(in applicationapi.LoginTarget) id.Ref {
 	return id.Ref{Tenant: in.Tenant, ID: in.Application}

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
 )
 
 // Mailed links: email verification and password reset. A link has its token and nothing else,
@@ -27,8 +28,8 @@ type MailedLink struct {
 
 // Origin is where a page belongs: its name stands above the page, and a button leads to its home.
 type Origin struct {
-	Name string // of the application, or else of the tenant
-	Home string // address of the application; "": not known
+	Name string `json:"name"`    // of the application, or else of the tenant
+	Home string `json:"homeUrl"` // address of the application; "": not known
 }
 
 // originOfApplication returns the origin of the pages of an application.
@@ -156,6 +157,18 @@ func (s *Service) mailOrigin(ctx context.Context, in directoryapi.MailedLink) (O
 		err = nil // the product is named
 	}
 	return Origin{Name: tenant.Name}, err
+}
+
+// Homes returns the applications to which the pages of a site lead where they know of no login: those of the tenant
+// that have a homeUrl.
+func (s *Service) Homes(ctx context.Context, site store.Site) ([]Origin, error) {
+	ctx = caller.WithTenant(ctx, site.TenantID)
+	found, err := s.peers.Application.Homes(ctx, applicationapi.Homes{Tenant: site.TenantID})
+	homes := make([]Origin, 0, len(found.Items))
+	for _, app := range found.Items {
+		homes = append(homes, s.originOfApplication(app))
+	}
+	return homes, err
 }
 
 // ResetPassword sets a new password with the token of a password reset mail, which it consumes, and returns the

@@ -106,6 +106,10 @@ func (c client) AccountApplications(ctx context.Context, in directoryapi.Ref) (A
 	return rpc.Call[directoryapi.Ref, Applications](ctx, c.Peer, "application.AccountApplications", in)
 }
 
+func (c client) Homes(ctx context.Context, in Homes) (Applications, error) {
+	return rpc.Call[Homes, Applications](ctx, c.Peer, "application.Homes", in)
+}
+
 func (c client) SAMLRelayState(ctx context.Context, in SAMLRelayState) (SAMLDestination, error) {
 	return rpc.Call[SAMLRelayState, SAMLDestination](ctx, c.Peer, "application.SAMLRelayState", in)
 }
@@ -145,6 +149,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "application.CheckReset", api.CheckReset)
 	rpc.Serve(router, "application.ResetPassword", api.ResetPassword)
 	rpc.Serve(router, "application.AccountApplications", api.AccountApplications)
+	rpc.Serve(router, "application.Homes", api.Homes)
 	rpc.Serve(router, "application.SAMLRelayState", api.SAMLRelayState)
 	rpc.Serve(router, "application.SAMLApplication", api.SAMLApplication)
 	rpc.Serve(router, "application.VerifySAMLRequest", api.VerifySAMLRequest)

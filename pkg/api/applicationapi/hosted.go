@@ -56,6 +56,10 @@ type Hosted interface {
 	// stores, or apierr.NotFound for the account.
 	AccountApplications(context.Context, directoryapi.Ref) (Applications, error)
 
+	// Homes returns the enabled applications of a tenant that have a HomeURL of their own, the oldest first, at most
+	// MaxHomes. The built-in application is none of them.
+	Homes(context.Context, Homes) (Applications, error)
+
 	SAML
 }
 
@@ -115,6 +119,14 @@ type ResetPassword struct {
 	ResetToken
 	Password secure.Secret `json:"password"`
 }
+
+// Homes is the request of Hosted.Homes.
+type Homes struct {
+	Tenant id.ID `json:"tenant"`
+}
+
+// MaxHomes is how many applications Hosted.Homes returns.
+const MaxHomes = 5
 
 // Applications is a list of applications.
 type Applications struct {

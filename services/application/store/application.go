@@ -79,6 +79,14 @@ func (s *Store) ListReachingApplications(ctx context.Context, tenant id.ID, stor
 				WHERE m.tenant_id = $1)`, "a.id", tenant, stores)
 }
 
+// Homes returns the first enabled applications of the tenant that have a home_url, but for the built-in one. Ids are
+// in the order of creation.
+func (s *Store) Homes(ctx context.Context, tenant id.ID, limit int) ([]applicationapi.Application, error) {
+	return pg.All[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a
+		WHERE a.tenant_id = $1 AND a.home_url IS NOT NULL AND a.status = $2 AND NOT a.builtin
+		ORDER BY a.id LIMIT $3`, tenant, directoryapi.Enabled, limit)
+}
+
 // NameTaken reports whether the tenant has an application of that name.
 func (s *Store) NameTaken(ctx context.Context, tenant id.ID, name string) (bool, error) {
 	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant,

@@ -43,6 +43,9 @@ func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 			return err
 		}
 	}
+	if requested == "/homes.json" {
+		return h.serveHomes(c, site)
+	}
 	c.Set(fiber.HeaderContentSecurityPolicy, screens.Policy(api))
 	if name, static := strings.CutPrefix(requested, "/static/"); static {
 		file, found := h.screens.File(name)
@@ -58,6 +61,16 @@ func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Vary(fiber.HeaderAcceptLanguage)
 	return sendAsset(c, h.screens.Index(screens.Language(c.Get(fiber.HeaderAcceptLanguage))))
+}
+
+// serveHomes answers with the applications that a page leads to whose browser has no login and remembers none.
+func (h *handlers) serveHomes(c *fiber.Ctx, site store.Site) error {
+	homes, err := h.svc.Homes(c.UserContext(), site)
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
+	return c.JSON(fiber.Map{"items": homes})
 }
 
 // toSignIn is the button of an error page at a domain of hosted pages.

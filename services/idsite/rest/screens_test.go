@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
+	"github.com/doorward/doorward/services/idsite/screens"
 )
 
 func TestFilesOfPagesAreCompressedAndNotFramed(t *testing.T) {
@@ -61,5 +64,37 @@ func TestFilesOfPagesAreCompressedAndNotFramed(t *testing.T) {
 		if got, err := io.ReadAll(reader); err != nil || !bytes.Equal(got, plain) {
 			t.Errorf("%s is something else when it is compressed: %v", path, err)
 		}
+	}
+}
+
+// A page whose browser has no login here knows the domain alone. It leads to the applications of the tenant that say
+// where they are.
+func TestThePagesKnowTheHomesOfTheirTenant(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "mine")
+	theirs, _ := c.tenant(t, "theirs")
+	_, settings := c.update(t, tenant, site, `{}`)
+	domain := settings["domainName"].(string)
+	homes := func() string {
+		t.Helper()
+		answer, body := c.send(t, http.MethodGet, "/site/homes.json", "", "", idsiterest.HostHeader, domain)
+		if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "public, max-age=60" {
+			t.Errorf("the homes are answered %d %v", answer.StatusCode, answer.Header)
+		}
+		return body
+	}
+	if got := homes(); got != `{"items":[]}` {
+		t.Errorf("without any the homes are %s", got)
+	}
+	addresses := map[id.ID]string{tenant: "https://shop.example.test/start", theirs: "https://other.example.test/"}
+	for of, address := range addresses {
+		at := id.Ref{Tenant: of, ID: c.peers.Applications.NewApplication(of)}
+		c.peers.Applications.Change(at, func(a *applicationapi.Application) { a.Name, a.HomeURL = "Shop", &address })
+	}
+	if got := homes(); got != `{"items":[{"name":"Shop","homeUrl":"https://shop.example.test/start"}]}` {
+		t.Errorf("the homes are %s", got)
+	}
+	if policy := screens.Policy("https://api.test"); !strings.Contains(policy, "connect-src 'self' https://api.test;") {
+		t.Errorf("the pages may not read them: %s", policy)
 	}
 }

@@ -171,6 +171,6 @@ var styleSource = CSPHash(Style())
 // Policy is the Content-Security-Policy (CSP) of the pages. It allows their own files, calls of the
 // service, and images for the logo.
 func Policy(api string) string {
-	return "default-src 'none'; script-src 'self'; style-src " + styleSource + "; img-src 'self' data: https:; connect-src " + api +
+	return "default-src 'none'; script-src 'self'; style-src " + styleSource + "; img-src 'self' data: https:; connect-src 'self' " + api +
 		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

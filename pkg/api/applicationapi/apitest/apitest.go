@@ -45,6 +45,8 @@ type Subject struct {
 	Link func(t *testing.T, one, other directoryapi.Ref)
 	// SetData sets the customData of an application.
 	SetData func(t *testing.T, application directoryapi.Ref, document string)
+	// SetHome sets the HomeURL of an application.
+	SetHome func(t *testing.T, application directoryapi.Ref, address string)
 	// Delete removes an application.
 	Delete func(*testing.T, directoryapi.Ref)
 }
@@ -71,6 +73,7 @@ func runAll(t *testing.T, s Subject) {
 	t.Run("access checks", func(t *testing.T) { accessChecks(t, s) })
 	t.Run("administrators", func(t *testing.T) { administrators(t, s) })
 	t.Run("hosted logins", func(t *testing.T) { hostedLogins(t, s) })
+	t.Run("homes", func(t *testing.T) { homes(t, s) })
 	t.Run("resets", func(t *testing.T) { resets(t, s) })
 	t.Run("reach", func(t *testing.T) { reaches(t, s) })
 }

@@ -94,6 +94,43 @@ func hostedLogins(t *testing.T, s Subject) {
 	})
 }
 
+func homes(t *testing.T, s Subject) {
+	n, other := newTenant(t, s), newTenant(t, s)
+	found := func() []id.ID {
+		t.Helper()
+		var ids []id.ID
+		for _, a := range must(s.API.Homes(t.Context(), applicationapi.Homes{Tenant: n.id}))(t).Items {
+			ids = append(ids, a.ID)
+		}
+		return ids
+	}
+	s.NewApplication(t, n.id) // has no home
+	s.SetHome(t, n.ref(n.signUp.Console), "https://console.example.test/")
+	s.SetHome(t, other.ref(s.NewApplication(t, other.id)), "https://other.example.test/")
+	if got := found(); len(got) != 0 {
+		t.Errorf("the homes of a tenant without any are %v", got)
+	}
+	made := map[id.ID]bool{}
+	for range applicationapi.MaxHomes + 2 {
+		v := s.NewApplication(t, n.id)
+		s.SetHome(t, n.ref(v), "https://shop.example.test/")
+		made[v] = true
+	}
+	for range 3 { // more than there are above MaxHomes
+		got := found()
+		if len(got) != min(len(made), applicationapi.MaxHomes) {
+			t.Errorf("of %d homes %d are found", len(made), len(got))
+		}
+		for _, v := range got {
+			if !made[v] {
+				t.Errorf("%v is among the homes, want only %v", v, made)
+			}
+		}
+		s.Disable(t, n.ref(got[0]))
+		delete(made, got[0])
+	}
+}
+
 func resets(t *testing.T, s Subject) {
 	n := newTenant(t, s)
 	directory, shop := n.directory(t, "First"), s.NewApplication(t, n.id)

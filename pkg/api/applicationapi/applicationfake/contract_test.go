@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/applicationapi/apitest"
 	"github.com/doorward/doorward/pkg/api/applicationapi/applicationfake"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -34,6 +35,9 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.SetData(at, data)
+			},
+			SetHome: func(_ *testing.T, at directoryapi.Ref, address string) {
+				s.Change(at, func(a *applicationapi.Application) { a.HomeURL = &address })
 			},
 			Delete: func(_ *testing.T, at directoryapi.Ref) { s.Delete(at) },
 		}

@@ -179,3 +179,17 @@ func (s *Service) AccountApplications(ctx context.Context, in directoryapi.Ref) 
 		return out, nil
 	})
 }
+
+// Homes returns the enabled applications of a tenant that have a HomeURL, the oldest first.
+func (s *Service) Homes(_ context.Context, in applicationapi.Homes) (applicationapi.Applications, error) {
+	return call(s, "Homes", func() (out applicationapi.Applications, err error) {
+		for _, a := range s.applications {
+			if a.TenantID == in.Tenant && a.Status == directoryapi.Enabled && !a.Builtin && a.HomeURL != nil {
+				out.Items = append(out.Items, a.Application)
+			}
+		}
+		slices.SortFunc(out.Items, func(a, b applicationapi.Application) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+		out.Items = out.Items[:min(len(out.Items), applicationapi.MaxHomes)]
+		return out, nil
+	})
+}

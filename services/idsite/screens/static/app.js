@@ -120,6 +120,20 @@ function showFailure(failure) {
   main.removeAttribute('aria-busy');
   document.title = t(ended ? 'overTitle' : 'errorTitle');
   main.querySelector('h1').focus();
+  if (ended && !back && !home) showHomes(shown);
+}
+
+// showHomes adds a button to each application of this domain that has a homeUrl: all that is known where this
+// browser has had no login here.
+async function showHomes(turn) {
+  try {
+    const answer = await fetch('/homes.json');
+    if (!answer.ok) return;
+    const { items } = await answer.json();
+    if (turn !== shown) return;
+    const kind = items.length === 1 ? 'primary' : 'secondary';
+    main.append(...items.map(({ name, homeUrl }) => h('p', { class: 'way' }, h('a', { class: kind, href: homeUrl }, t('toApplication', { name })))));
+  } catch { /* the text says what to do */ }
 }
 
 addEventListener('hashchange', () => {
