@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 	"github.com/doorward/doorward/services/idsite/screens"
+	"github.com/doorward/doorward/services/idsite/store"
 )
 
 func TestFilesOfPagesAreCompressedAndNotFramed(t *testing.T) {
@@ -97,4 +98,49 @@ func TestThePagesKnowTheHomesOfTheirTenant(t *testing.T) {
 	if policy := screens.Policy("https://api.test"); !strings.Contains(policy, "connect-src 'self' https://api.test;") {
 		t.Errorf("the pages may not read them: %s", policy)
 	}
+}
+
+// A script of custom pages may read the path (the routes of a single-page application): a path without an extension
+// is the first page, and a file that is missing is not.
+func TestCustomPagesHaveRoutesOfTheirOwn(t *testing.T) {
+	c := newClient(t)
+	tenant, site := c.tenant(t, "mine")
+	_, settings := c.update(t, tenant, site, `{"gitRepoUrl":"https://git.example.test/pages.git"}`)
+	domain := settings["domainName"].(string)
+	const index = "<h1>Ours</h1>"
+	want := map[string]string{
+		"/": index, "/index.html": index,
+		"/register": index, "/register/": index, "/mfa/setup/sms": index, "/v1.2/start": index,
+		"/help": "<h1>Help</h1>", "/help/": "<h1>Help</h1>", "/app.js": "start()",
+		"/none.js": "", "/help/none.html": "", "/register.php": "", "/.env": "",
+	}
+	check := func() {
+		t.Helper()
+		for path, text := range want {
+			answer, body := c.send(t, http.MethodGet, "/site"+path, "", "", idsiterest.HostHeader, domain)
+			status := http.StatusOK
+			if text == "" {
+				status = http.StatusNotFound
+			}
+			if answer.StatusCode != status || text != "" && body != text {
+				t.Errorf("%s answers %d %q, want %q", path, answer.StatusCode, body, text)
+			}
+		}
+	}
+	files := []store.File{
+		{Path: "index.html", Content: []byte(index)}, {Path: "help/index.html", Content: []byte("<h1>Help</h1>")},
+		{Path: "app.js", Content: []byte("start()")},
+	}
+	replace := func(files []store.File) {
+		t.Helper()
+		err := c.data.Tx(t.Context(), func(tx *store.Tx) error { return tx.ReplaceFiles(t.Context(), tenant, files) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(files)
+	check()
+	replace(files[1:]) // without a first page of its own it has no routes
+	want = map[string]string{"/register": "", "/help": "<h1>Help</h1>", "/app.js": "start()"}
+	check()
 }

@@ -35,6 +35,7 @@ type client struct {
 	app    *fiber.App
 	signer *caller.Signer
 	svc    *idsite.Service
+	data   *store.Store
 	peers  *idsitetest.Deployment
 }
 
@@ -52,7 +53,8 @@ func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 	for _, change := range wrap {
 		change(&called)
 	}
-	svc := idsite.New(store.New(pgtest.Open(t, store.Config)), called, ring, now, idsite.Config{
+	data := store.New(pgtest.Open(t, store.Config))
+	svc := idsite.New(data, called, ring, now, idsite.Config{
 		Base: base, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost", ClientSuffix: "apps.localhost",
 		SignUp: !strings.Contains(t.Name(), "SignUpIsOff"), LookupTXT: peers.DNS.LookupTXT,
 	})
@@ -60,7 +62,7 @@ func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 	if err := idsiterest.Mount(app, svc, base); err != nil {
 		t.Fatal(err)
 	}
-	return client{app, signer, svc, peers}
+	return client{app, signer, svc, data, peers}
 }
 
 // tenant signs a tenant up and returns its id and that of its site.
