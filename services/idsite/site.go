@@ -288,7 +288,8 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 	return nil
 }
 
-// parseDuration parses an ISO 8601 duration. A year has 365 days and a month 30.
+// parseDuration parses an ISO 8601 duration. A year has 365 days and a month 30. It is not field.ParseDuration, which
+// refuses forms that settings may have, such as PT0.5H: a site whose lifetimes cannot be read has no logins.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := duration.Parse(text)
 	if err != nil {

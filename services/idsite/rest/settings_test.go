@@ -59,6 +59,7 @@ func TestSettingsAreKeptAndReset(t *testing.T) {
 		{`{"tlsPrivateKey":null,"tlsPublicCert":null}`, "tlsStatus", `"NONE"`},
 		{`{"gitRepoUrl":"https://git.example.com/pages.git"}`, "gitBranch", `"master"`},
 		{`{"gitBranch":"main"}`, "gitStatus", `"PENDING"`},
+		{`{"sessionTti":"PT0.5H"}`, "sessionTti", `"PT0.5H"`},
 		{`{"gitRepoUrl":"https://jo:s3cret@git.example.com/pages.git"}`, "gitRepoUrl", `"https://%5Bsealed%5D@git.example.com/pages.git"`},
 		{`{"gitRepoUrl":"https://%5Bsealed%5D@git.example.com/pages.git"}`, "gitStatus", `"PENDING"`},
 		{`{"gitRepoUrl":null}`, "gitStatus", `"NONE"`},
