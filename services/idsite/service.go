@@ -15,7 +15,7 @@
 //   - enumeration.go: protection against user enumeration
 //
 // Its SQL is under store, its HTTP under rest, its wiring under app. The hosted pages are under
-// screens, the pages without a script, such as those of mailed links, under pages.
+// screens, the pages that need no script, such as those of mailed links, under pages.
 package idsite
 
 import (

@@ -1,4 +1,4 @@
-// Package pages renders the pages without a script: those of mailed links (email verification,
+// Package pages renders the pages that need no script: those of mailed links (email verification,
 // password reset), the sign-up of a tenant, errors of a login, and the form post of a SAML response.
 // They are one HTML template, load nothing, and cannot be framed. The pages of the hosted login,
 // which are an app in JavaScript, are in the package screens; the pages here share their style

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/services/idsite/screens"
 )
 
-// The pages without a script: their texts, their forms and their security headers. What the pages
+// The pages that need no script: their texts, their forms and their security headers. What the pages
 // show is in link.go and signup.go, and the HTML in ../pages.
 
 // translator returns the text of a key in the language of a browser, with values put in.

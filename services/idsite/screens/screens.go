@@ -1,6 +1,6 @@
 // Package screens has the built-in pages of the hosted login (login page, registration, MFA): one
 // app in JavaScript, which is shown at the domain of a tenant and calls the service with a session
-// token (docs/interface/id-site.md#session-token-api). The pages without a script, such as those
+// token (docs/interface/id-site.md#session-token-api). The pages that need no script, such as those
 // of mailed links, are in the package pages.
 //
 // There is no build step. static/app.js has the routes, static/screens one function for each page,
