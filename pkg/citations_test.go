@@ -61,6 +61,24 @@ func TestEveryLinkBetweenPagesLeadsToItsHeading(t *testing.T) {
 	}
 }
 
+// The list of docs/decisions has every page of the folder.
+func TestTheListOfDecisionsHasEveryPage(t *testing.T) {
+	list, err := os.ReadFile(filepath.Join(root, "docs/decisions/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/decisions/*.md"))
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("only %d decisions were found (%v)", len(pages), err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if name != "README.md" && !strings.Contains(string(list), "]("+name+")") {
+			t.Errorf("docs/decisions/README.md does not list %s", name)
+		}
+	}
+}
+
 // root is the folder of the project.
 const root = ".."
 

@@ -12,7 +12,7 @@ const smallObjects = 48 << 20
 // adviseHugePages asks the kernel to back the size bytes of the heap above smallObjects
 // with huge pages. argon2 allocates its memory for each hash, and reads each 4 KiB of it
 // before it writes there, which costs two page faults in new memory
-// (docs/performance.md#huge-pages-for-the-memory-of-hashes). The advice applies to
+// (docs/decisions/huge-pages.md). The advice applies to
 // addresses, also after this function has freed them; the allocator uses the lowest
 // free addresses first, so that later hashes use these. No memory is touched here,
 // and without huge pages nothing changes.

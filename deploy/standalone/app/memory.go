@@ -15,7 +15,7 @@ import (
 // idleMemory is what the process needs without the password hashes that it is computing,
 // in bytes, with room for the garbage of some ten finished hashes. With 72 MiB the
 // garbage collector ran after every third login, which cost a third of a hash
-// (docs/performance.md); returnMemory returns what an idle process does not need.
+// (docs/decisions/memory-of-hashes.md); returnMemory returns what an idle process does not need.
 const idleMemory = 192 << 20
 
 // setMemoryLimit sets the soft memory limit of the runtime, unless GOMEMLIMIT sets one:
