@@ -38,11 +38,11 @@ type Migrate func(ctx context.Context, url string) error
 // closure with values of the test. With nil the database is empty.
 func New(t testing.TB, migrate Migrate) string {
 	t.Helper()
-	return create(t, migrate, migrate)
+	return create(t, fmt.Sprint(reflect.ValueOf(migrate).Pointer()), migrate)
 }
 
-// create copies the template database of key, a function; migrate makes the template.
-func create(t testing.TB, key any, migrate Migrate) string {
+// create copies the template database of a key; migrate makes the template.
+func create(t testing.TB, key string, migrate Migrate) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
@@ -50,7 +50,7 @@ func create(t testing.TB, key any, migrate Migrate) string {
 	if err != nil {
 		t.Fatalf("start PostgreSQL for tests: %v", err)
 	}
-	template, err := s.template(ctx, reflect.ValueOf(key).Pointer(), migrate)
+	template, err := s.template(ctx, key, migrate)
 	if err != nil {
 		t.Fatalf("migrate the template database: %v", err)
 	}
@@ -68,22 +68,47 @@ func create(t testing.TB, key any, migrate Migrate) string {
 	return s.url(name)
 }
 
+// Config is the configuration of the database of a service, as its store has it.
+type Config = func(url secure.Secret) pg.Config
+
 // Open opens a database of New with the migrations of a configuration. The migrations run once for
 // all tests that pass the same function, so that config must not be a closure.
-func Open(t testing.TB, config func(url secure.Secret) pg.Config) *pg.DB {
+func Open(t testing.TB, config Config) *pg.DB {
 	t.Helper()
-	url := create(t, config, func(ctx context.Context, url string) error {
-		db, err := pg.Open(ctx, config(secure.Secret(url)))
-		if err == nil {
+	return OpenAll(t, config)[0]
+}
+
+// OpenAll opens one database of New with the schemas of several services, as standalone has them, and
+// returns the pool of each.
+func OpenAll(t testing.TB, configs ...Config) (dbs []*pg.DB) {
+	t.Helper()
+	var key strings.Builder
+	for _, config := range configs {
+		fmt.Fprintln(&key, reflect.ValueOf(config).Pointer())
+	}
+	url := create(t, key.String(), func(ctx context.Context, url string) error {
+		for _, config := range configs {
+			db, err := pg.Open(ctx, config(secure.Secret(url)))
+			if err != nil {
+				return err
+			}
 			db.Close()
 		}
-		return err
+		return nil
 	})
-	made := config(secure.Secret(url))
-	made.Migrations = nil // the template has their tables
+	for _, config := range configs {
+		dbs = append(dbs, open(t, config(secure.Secret(url))))
+	}
+	return dbs
+}
+
+// open connects to a database that has the tables of the configuration.
+func open(t testing.TB, config pg.Config) *pg.DB {
+	t.Helper()
+	config.Migrations = nil
 	tenants := &tenantTracer{known: map[string]bool{}}
-	made.Tracer = tenants
-	db, err := pg.Open(t.Context(), made)
+	config.Tracer = tenants
+	db, err := pg.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +186,7 @@ const prefix = "doorward_test_"
 func newName() string { return prefix + strings.ToLower(rand.Text()[:16]) }
 
 // template returns the name of the template database of a key, and makes it at the first call.
-func (s *server) template(ctx context.Context, key uintptr, migrate Migrate) (string, error) {
+func (s *server) template(ctx context.Context, key string, migrate Migrate) (string, error) {
 	if migrate == nil {
 		return "template1", nil
 	}

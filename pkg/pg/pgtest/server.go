@@ -33,7 +33,7 @@ type server struct {
 	admin         *pgx.Conn
 
 	templating sync.Mutex
-	templates  map[uintptr]string // by the function that migrated it
+	templates  map[string]string // by the functions that migrated it
 }
 
 var (
@@ -60,7 +60,7 @@ func ensureServer(ctx context.Context) (*server, error) {
 	if current != nil {
 		return current, nil
 	}
-	s := &server{templates: map[uintptr]string{}}
+	s := &server{templates: map[string]string{}}
 	address := os.Getenv("TEST_DATABASE_URL")
 	if address == "" {
 		clearStale(ctx)
