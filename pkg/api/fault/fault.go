@@ -1,7 +1,18 @@
-// Package fault lets a test break the calls of a service in memory.
+// Package fault lets a test count, and break, the calls of a service that runs in its process. They pass
+// through the client and the server of the contract, so that a broken call ends as one between two
+// processes does.
 package fault
 
-import "sync"
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
+)
 
 // Moment says when a broken call fails.
 type Moment int
@@ -71,6 +82,38 @@ func (i *Injector) at(method string, moment Moment) error {
 		}
 	}
 	return nil
+}
+
+// Inject returns the client of a service, whose calls the injector counts and breaks. name is that of
+// the service, and client and serve are those of its contract.
+func Inject[Contract any](
+	i *Injector, name string, client func(rpc.Peer) Contract, serve func(rpc.Router, Contract), service Contract,
+) Contract {
+	signer := caller.NewSigner("a secret of the tests, 32 characters", time.Now)
+	app := rest.New(rest.Config{Service: name, Signer: signer})
+	serve(router{rest.Contract(app), i, name + "."}, service)
+	return client(rpc.Peer{Upstream: rpc.LocalUpstream(name, app.Handler()), Signer: signer})
+}
+
+// router serves the methods of a contract, each between the moments of an injector.
+type router struct {
+	rpc.Router
+	injector *Injector
+	prefix   string // of the names of methods
+}
+
+func (r router) Handle(method string, answer func(context.Context, []byte) (any, error)) {
+	name := strings.TrimPrefix(method, r.prefix)
+	r.Router.Handle(method, func(ctx context.Context, body []byte) (any, error) {
+		if err := r.injector.at(name, Before); err != nil {
+			return nil, err
+		}
+		out, err := answer(ctx, body)
+		if err != nil {
+			return nil, err
+		}
+		return out, r.injector.at(name, After)
+	})
 }
 
 // Call runs a method under the service's lock, unless it is broken.
