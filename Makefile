@@ -168,7 +168,7 @@ scripts: ## shellcheck finds nothing in the scripts
 	@.ci/scripts
 
 .PHONY: modules
-modules: ## each module stands alone, is tidy, and imports no other service
+modules: ## each module stands alone and is tidy
 	@.ci/modules $(MODULES)
 
 .PHONY: migrations

@@ -74,6 +74,8 @@ func layerOf(path string) (layer string, forbidden func(string) bool) {
 	service, inService := strings.CutPrefix(path, module+"services/")
 	name, _, _ := strings.Cut(service, "/")
 	switch {
+	case isOfTests(path): // it may run other services
+		return "tests", func(string) bool { return false }
 	case inService && !strings.Contains(service, "/"):
 		rules := is(web, sql, broker)
 		return "rules", func(imported string) bool {
@@ -144,6 +146,23 @@ func reach(all map[string]listed, path string, exceptions ...string) []string {
 		}
 	}
 	return reached
+}
+
+// isOfTests reports whether a package is for tests alone, such as directorytest.
+func isOfTests(path string) bool {
+	return strings.HasPrefix(path, module) && strings.HasSuffix(path, "test")
+}
+
+// A module of a service requires other services for its tests. What runs in a deployment reaches none of
+// them, nor a package of tests.
+func TestTheProductReachesNoPackageOfTests(t *testing.T) {
+	for path, p := range imports(t) {
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(path, module) && !isOfTests(path) && isOfTests(imported) {
+				t.Errorf("%s imports %s", path, imported)
+			}
+		}
+	}
 }
 
 // isOther reports whether a package belongs to another service.

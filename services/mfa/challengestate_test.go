@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/services/mfa"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/services/mfa"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
@@ -24,7 +24,7 @@ func subject(d *mfatest.Deployment) apitest.Subject {
 	return apitest.Subject{
 		API: d.Service,
 		Account: func(*testing.T) (tenant, account id.ID) {
-			a := d.Account(id.New(d.Now()), "jo")
+			a := d.Account(d.NewTenant(), "jo")
 			return a.TenantID, a.ID
 		},
 		Phone: func(t *testing.T, tenant, account id.ID, number string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/mfa"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 )
 
 // enrol returns an account two phones, two factors and a challenge.

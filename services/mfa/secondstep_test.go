@@ -10,10 +10,12 @@ import (
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/mfa"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 	"github.com/doorward/doorward/services/mfa/store"
 )
 
@@ -187,10 +189,7 @@ func TestANewPasswordEndsALogin(t *testing.T) {
 	d := mfatest.Open(t)
 	application := id.New(d.Now())
 	setPassword := func() {
-		d.Directory.Change(t, id.Ref{Tenant: d.Tenant, ID: d.Jo.ID}, func(a *directoryapi.Account) {
-			now := d.Now()
-			a.PasswordModifiedAt = &now
-		})
+		d.Directory.Change(t, id.Ref{Tenant: d.Tenant, ID: d.Jo.ID}, directoryapi.NewAccount{Password: field.Some("Changeme2!")})
 		d.Move(time.Second)
 	}
 	setPassword()
@@ -220,6 +219,11 @@ func TestANewPasswordEndsALogin(t *testing.T) {
 	t.Run("a factor that was begun with an access token too", func(t *testing.T) {
 		jo := d.Jo
 		d.Jo = d.Account(d.Tenant, "al")
+		// As a copy has that account linking has made of an account of a provider.
+		if err := pg.MustChange(t.Context(), d.Directory.DB, `UPDATE accounts SET password_hash = '', password_modified_at = NULL
+			WHERE tenant_id = $1 AND id = $2`, d.Tenant, d.Jo.ID); err != nil {
+			t.Fatal(err)
+		}
 		for _, had := range []string{"no password", "a password"} {
 			made, err := d.Service.EnrollFactor(t.Context(), mfaapi.EnrollFactor{
 				Tenant: d.Tenant, Application: application, Account: d.Jo.ID, Type: mfaapi.Authenticator, Challenge: true,

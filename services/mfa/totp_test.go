@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/services/mfa"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 )
 
 // The vectors of RFC 6238, appendix B, for SHA-1. They have eight digits, of

@@ -26,7 +26,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/mfa/app"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/rest/resttest"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 )
 
 // code is the body that answers a challenge.

@@ -16,8 +16,9 @@ import (
 
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/rest/resttest"
-	"github.com/doorward/doorward/services/mfa/internal/mfatest"
+	"github.com/doorward/doorward/services/mfa/mfatest"
 )
 
 const authenticator = `{"type":"google-authenticator"}`
@@ -225,7 +226,11 @@ func TestFactorRefusals(t *testing.T) {
 	} {
 		d.Post(made.Href(), body).WantError(400, code)
 	}
-	odd := d.Account(d.Tenant, "a:b")
+	odd := d.Account(d.Tenant, "odd") // directory refuses such a name today
+	if err := pg.MustChange(t.Context(), d.Directory.DB, `UPDATE accounts SET username = 'a:b' WHERE tenant_id = $1 AND id = $2`,
+		d.Tenant, odd.ID); err != nil {
+		t.Fatal(err)
+	}
 	d.Post(mfatest.Of(odd)+"/factors", authenticator).WantError(400, 2002)
 	d.Post(mfatest.Base.To("accounts", id.New(d.Now()), "factors"), authenticator).WantError(404, 404)
 	d.Get("/v1/factors/nothing").WantError(404, 404)

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
@@ -23,6 +21,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/directorytest"
 	"github.com/doorward/doorward/services/notification"
 	"github.com/doorward/doorward/services/notification/mailtest"
 	notificationrest "github.com/doorward/doorward/services/notification/rest"
@@ -63,17 +62,15 @@ func now() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) }
 
 func open(t *testing.T, networks ...string) *site {
 	t.Helper()
-	s := &site{t: t, db: pgtest.Open(t, store.Config), tenant: id.New(now())}
+	dbs := pgtest.OpenAll(t, directorytest.Config, store.Config)
+	directories := directorytest.New(t, dbs[0], base, now)
+	s := &site{t: t, db: dbs[1], tenant: directories.NewTenant().Tenant.ID}
 	var err error
 	if s.ring, err = secure.ParseKeyring(secure.NewMasterKey("k1")); err != nil {
 		t.Fatal(err)
 	}
 	reach, err := outbound.ParseGuard(networks)
 	if err != nil {
-		t.Fatal(err)
-	}
-	directories := directoryfake.New(now)
-	if _, err := directories.SignUp(t.Context(), directoryapi.SignUp{Tenant: s.tenant, Key: "calm-otter", Email: "owner@example.test"}); err != nil {
 		t.Fatal(err)
 	}
 	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: directories}, s.ring, base, now, notification.Config{TenantServerGuard: reach, From: mail.Address{Address: "no-reply@example.test"}})

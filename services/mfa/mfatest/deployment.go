@@ -1,5 +1,5 @@
-// Package mfatest has the service for the tests of the mfa service: on a real PostgreSQL, with a fake
-// of the directory service and a clock that the test sets.
+// Package mfatest has the mfa service for its tests, and for those of the services that call it: on a real
+// PostgreSQL, with the directory service beside it and a clock that the test sets.
 package mfatest
 
 import (
@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rest/resttest"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/directorytest"
 	"github.com/doorward/doorward/services/mfa"
 	mfarest "github.com/doorward/doorward/services/mfa/rest"
 	"github.com/doorward/doorward/services/mfa/store"
@@ -41,7 +42,7 @@ type Deployment struct {
 	DB        *pg.DB
 	Ring      *secure.Keyring
 	Master    secure.Secret
-	Directory *directoryfake.Service
+	Directory *directorytest.Service
 	Tenant    id.ID
 	Jo        directoryapi.Account
 }
@@ -49,15 +50,16 @@ type Deployment struct {
 // Open starts the service on a database of its own.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	db := pgtest.Open(t, store.Config)
+	dbs := pgtest.OpenAll(t, directorytest.Config, store.Config)
+	db := dbs[1]
 	d := &Deployment{T: t, DB: db, Master: secure.NewMasterKey("k1")}
-	d.Directory = directoryfake.New(d.Now)
+	d.Directory = directorytest.New(t, dbs[0], Base, d.Now)
 	d.Store = store.New(db, d.Now)
 	d.Service = d.Under(d.Master)
 	signer := caller.NewSigner("a secret of the tests, 32 characters", d.Now)
 	app := rest.New(rest.Config{Service: "mfa", Base: Base, Signer: signer})
 	mfarest.Mount(app, d.Service, Base)
-	d.Tenant = d.signUp()
+	d.Tenant = d.NewTenant()
 	d.Jo = d.Account(d.Tenant, "jo")
 	d.Client = resttest.New(t, app, signer, caller.Caller{Tenant: d.Tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return d
@@ -74,24 +76,15 @@ func (d *Deployment) Under(master secure.Secret) *mfa.Service {
 	return mfa.New(d.Store, d.Directory, ring, Base, d.Now, Limits)
 }
 
-// signUp adds a tenant.
-func (d *Deployment) signUp() id.ID {
-	tenant := id.New(d.Now())
-	in := directoryapi.SignUp{Tenant: tenant, Directory: id.New(d.Now()), Owner: id.New(d.Now()), Key: tenant.String()}
-	if _, err := d.Directory.SignUp(d.T.Context(), in); err != nil {
-		d.T.Fatal(err)
-	}
-	return tenant
-}
+// NewTenant adds a tenant.
+func (d *Deployment) NewTenant() id.ID { return d.Directory.NewTenant().Tenant.ID }
 
 // Account adds an account in a directory of its own.
 func (d *Deployment) Account(tenant id.ID, username string) directoryapi.Account {
-	a := directoryapi.Account{
-		TenantID: tenant, ID: id.New(d.Now()), DirectoryID: id.New(d.Now()), Username: username, Email: username + "@example.test",
-		Status: directoryapi.Enabled, CreatedAt: d.Now(), ModifiedAt: d.Now(),
-	}
-	d.Directory.InsertAccount(a, "")
-	return a
+	directory := d.Directory.NewDirectory(tenant, "Directory of "+username+" "+id.New(d.Now()).String())
+	return d.Directory.NewAccount(tenant, directory, directoryapi.NewAccount{
+		Username: field.Some(username), Email: field.Some(username + "@example.test"),
+	})
 }
 
 // Of returns the href of an account.
@@ -99,7 +92,7 @@ func Of(a directoryapi.Account) string { return Base.To("accounts", a.ID) }
 
 // Stranger returns the client of another tenant, and an account of that tenant.
 func (d *Deployment) Stranger() (*resttest.Client, directoryapi.Account) {
-	tenant := d.signUp()
+	tenant := d.NewTenant()
 	return d.As(caller.Caller{Tenant: tenant}), d.Account(tenant, "al")
 }
 

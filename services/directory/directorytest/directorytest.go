@@ -1,0 +1,218 @@
+// Package directorytest runs the directory service for the tests of the services that call it: on a real
+// database, with cheap password hashes, and with calls that a test can break.
+package directorytest
+
+import (
+	"context"
+	"encoding/json"
+	"net/mail"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/secure/pwhash"
+	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/store"
+)
+
+// Password is the password of an account that a test gives none.
+const Password = "Changeme1!"
+
+// Config is the configuration of the service's database, for pgtest.OpenAll.
+var Config = store.Config
+
+// Service is the directory service as its peers call it, through an Injector. Its other methods make the
+// changes that the contract has no method for; they are not broken with the calls.
+type Service struct {
+	directoryapi.Contract
+	fault.Injector
+
+	Rules *directory.Service // the service itself
+	DB    *pg.DB
+
+	t    testing.TB
+	base href.Base
+	ring *secure.Keyring
+	now  func() time.Time
+}
+
+// New starts the service on a database.
+func New(t testing.TB, db *pg.DB, base href.Base, now func() time.Time) *Service {
+	t.Helper()
+	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	passwords := secure.NewPasswords(pwhash.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
+	s := &Service{DB: db, t: t, base: base, ring: ring, now: now}
+	s.Rules = directory.New(store.New(db, now), passwords, ring, base, now, directory.Config{
+		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: "service",
+	})
+	s.Contract = fault.Inject(&s.Injector, "directory", directoryapi.Client, directoryapi.Serve, directoryapi.Contract(s.Rules))
+	return s
+}
+
+// must fails the test for an error of its set-up.
+func must[T any](t testing.TB, out T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// check is must for a method without a result.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// NewTenant adds a tenant with an administrators directory and its owner's account.
+func (s *Service) NewTenant() directoryapi.SignedUp {
+	s.t.Helper()
+	tenant := id.New(s.now())
+	out, err := s.Rules.SignUp(context.Background(), directoryapi.SignUp{
+		Tenant: tenant, Directory: id.New(s.now()), Owner: id.New(s.now()), Key: tenant.String(),
+		DirectoryName: "Service Administrators", Email: "owner@example.test",
+	})
+	return must(s.t, out, err)
+}
+
+// NewDirectory adds a directory.
+func (s *Service) NewDirectory(tenant id.ID, name string) id.ID {
+	s.t.Helper()
+	at := id.New(s.now())
+	_, err := s.Rules.CreateDirectory(context.Background(), directoryapi.CreateDirectory{Tenant: tenant, ID: at, Name: name})
+	check(s.t, err)
+	return at
+}
+
+// NewAccount adds an account, with Password where in has none.
+func (s *Service) NewAccount(tenant, directory id.ID, in directoryapi.NewAccount) directoryapi.Account {
+	s.t.Helper()
+	in.Password = field.Some(in.Password.Or(Password))
+	out, err := s.Rules.CreateAccount(context.Background(), directoryapi.CreateAccount{
+		Tenant: tenant, ID: id.New(s.now()), Directory: directory, Account: in,
+	})
+	return must(s.t, out, err)
+}
+
+// Change changes an account.
+func (s *Service) Change(t testing.TB, at id.Ref, in directoryapi.NewAccount) {
+	t.Helper()
+	_, err := s.Rules.UpdateAccount(context.Background(), at, in)
+	check(t, err)
+}
+
+// MarkVerified marks the email of an account as verified.
+func (s *Service) MarkVerified(t testing.TB, at id.Ref) {
+	t.Helper()
+	s.Change(t, at, directoryapi.NewAccount{EmailVerificationStatus: field.Some(directoryapi.Verified)})
+}
+
+// DeleteAccount deletes an account.
+func (s *Service) DeleteAccount(t testing.TB, at id.Ref) {
+	t.Helper()
+	check(t, s.Rules.DeleteAccount(context.Background(), at))
+}
+
+// Disable sets the status of a directory to DISABLED.
+func (s *Service) Disable(t testing.TB, at id.Ref) {
+	t.Helper()
+	s.SetStatus(t, at, directoryapi.Directories, directoryapi.Disabled)
+}
+
+// SetStatus sets the status of a directory or a group.
+func (s *Service) SetStatus(t testing.TB, at id.Ref, kind, status string) {
+	t.Helper()
+	var err error
+	if kind == directoryapi.Directories {
+		_, err = s.Rules.UpdateDirectory(context.Background(), at, directory.NewDirectory{Status: field.Some(status)})
+	} else {
+		_, err = s.Rules.UpdateGroup(context.Background(), at, directoryapi.NewGroup{Status: field.Some(status)})
+	}
+	check(t, err)
+}
+
+// EnableVerification enables the email verification of a directory.
+func (s *Service) EnableVerification(t testing.TB, at id.Ref) {
+	t.Helper()
+	change := directory.CreationPolicyChange{VerificationEmailStatus: field.Some(directoryapi.Enabled)}
+	_, err := s.Rules.UpdateCreationPolicy(context.Background(), at, change)
+	check(t, err)
+}
+
+// NewMirror adds a directory that mirrors a social provider.
+func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, provider string) id.ID {
+	t.Helper()
+	out, err := s.Rules.CreateDirectoryIn(context.Background(), tenant, directory.NewDirectory{
+		Name: field.Some(name), Provider: field.Some(directory.NewProvider{
+			ProviderID: field.Some(provider), ClientID: field.Some("client"), ClientSecret: field.Some("secret"),
+			RedirectURI: field.Some("https://app.localhost/cb"),
+		}),
+	})
+	return must(t, out, err).ID
+}
+
+// DisableGroup sets the status of a group to DISABLED.
+func (s *Service) DisableGroup(t testing.TB, at id.Ref) {
+	t.Helper()
+	s.SetStatus(t, at, directoryapi.Groups, directoryapi.Disabled)
+}
+
+// DeleteGroup deletes a group, not its members.
+func (s *Service) DeleteGroup(t testing.TB, at id.Ref) {
+	t.Helper()
+	check(t, s.Rules.DeleteGroup(context.Background(), at))
+}
+
+// Join makes an account a member of a group.
+func (s *Service) Join(t testing.TB, account id.Ref, group id.ID) {
+	t.Helper()
+	_, err := s.Rules.CreateMembership(context.Background(), account.Tenant, directory.NewMembership{
+		Account: field.Some(s.base.Link("accounts", account.ID)), Group: field.Some(s.base.Link("groups", group)),
+	})
+	check(t, err)
+}
+
+// Link links two accounts.
+func (s *Service) Link(t testing.TB, one, other id.Ref) {
+	t.Helper()
+	_, err := s.Rules.CreateAccountLink(context.Background(), one.Tenant, directory.NewAccountLink{
+		LeftAccount: field.Some(s.base.Link("accounts", one.ID)), RightAccount: field.Some(s.base.Link("accounts", other.ID)),
+	})
+	check(t, err)
+}
+
+// Names returns the names of the directories of a tenant, in no order.
+func (s *Service) Names(t testing.TB, tenant id.ID) []string {
+	t.Helper()
+	names, err := pg.Values[string](context.Background(), s.DB, `SELECT name FROM directories WHERE tenant_id = $1`, tenant)
+	return must(t, names, err)
+}
+
+// Events returns the events of a type that the service has emitted, the oldest first.
+func Events[E any](t testing.TB, s *Service, kind string) (all []E) {
+	t.Helper()
+	envelopes, err := pg.Values[[]byte](context.Background(), s.DB, `SELECT envelope FROM outbox ORDER BY seq`)
+	check(t, err)
+	for _, text := range envelopes {
+		var envelope events.Envelope
+		check(t, json.Unmarshal(text, &envelope))
+		if envelope.Type == kind {
+			var event E
+			check(t, json.Unmarshal(envelope.Data, &event))
+			all = append(all, event)
+		}
+	}
+	return all
+}
