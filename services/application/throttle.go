@@ -17,8 +17,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// Limit is a number of failed logins and the time window in which they are counted. A window
-// begins with its first failure.
+// Limit is a number of failed logins and the time window in which they are counted (lockout, against
+// brute force and credential stuffing). A window begins with its first failure.
 type Limit struct {
 	Failures int
 	Within   time.Duration

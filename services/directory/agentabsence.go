@@ -19,7 +19,7 @@ import (
 // An account that its directory server no longer has is absent before it is deleted: a filter that
 // was narrowed by mistake, or a right that was lost, erases nobody
 // (docs/interface/connectors.md#absent-accounts). This file decides when an account becomes absent,
-// the brake on how many may at once, and when an absent account is deleted.
+// the brake on how many may at once (mass deletion), and when an absent account is deleted.
 
 const (
 	defaultAbsentRetention = "P30D"
