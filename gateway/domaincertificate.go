@@ -26,7 +26,7 @@ const (
 
 // domainCertificates finds the TLS certificate of a custom domain of a tenant by the name that
 // the client sends (SNI, RFC 6066, section 3). All other names have the certificate of the
-// deployment, which pkg/certificate/certificate.go loads and reloads. There is no ACME.
+// deployment, which pkg/certificate/certificate.go loads and reloads.
 type domainCertificates struct {
 	idsite           idsiteapi.API
 	rings            secure.Keyrings

@@ -36,7 +36,7 @@ const (
 // certificate is certificate.Certificate.Current, so that a renewed certificate is used without
 // a restart; custom domains have certificates of their own (domaincertificate.go). Where certificate
 // is nil, a load balancer terminates TLS and the connections are plain. Clients are asked for no
-// certificate (no mutual TLS, mTLS).
+// certificate.
 //
 // Accept does not wait: the handshake, and the refusal of a client that does not use TLS,
 // run in the goroutine of the connection.

@@ -1,5 +1,5 @@
 // Package certificate has the TLS certificate of a process, which is reloaded when its files change
-// (certificate renewal without a restart). There is no ACME, and no mutual TLS (mTLS).
+// (certificate renewal without a restart).
 package certificate
 
 import (

@@ -1,4 +1,4 @@
-// Package rpc is how services call each other (service to service, no gRPC): Call and Serve send the
+// Package rpc is how services call each other (service to service): Call and Serve send the
 // methods of a contract (pkg/api) as JSON over HTTP, and an Upstream sends requests to the replicas
 // of a service (client-side load balancing, failover).
 package rpc
@@ -31,9 +31,8 @@ const (
 )
 
 // Upstream is a service with one or more replicas. A request goes to the replica with the fewest
-// requests in flight. A replica that failed gets no request for downTime, and a request that was
-// not sent is sent to another replica. There is no circuit breaker: a failed replica is ejected for
-// downTime (passive health check, outlier detection).
+// requests in flight. A replica that failed gets no request for downTime (passive health check, outlier
+// detection, in place of a circuit breaker), and a request that was not sent is sent to another replica.
 //
 // fasthttp's LBClient does less: it does not retry, and a replica that failed only counts as having
 // one more request in flight for each failure, so that it still gets requests.

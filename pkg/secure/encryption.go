@@ -13,9 +13,9 @@ import (
 
 // Keyring encrypts the secrets that must be read back (encryption at rest): API key secrets, SMTP
 // passwords, mail tokens in events. To seal is to encrypt and authenticate, to open is to decrypt. A
-// master key encrypts the values themselves: there is no envelope encryption with a KEK and data
-// keys. The first key seals, every key opens, so that a new key can be put in front (key rotation:
-// pkg/reseal) and older keys removed when no value is sealed under them.
+// master key encrypts the values themselves. The first key seals, every key opens, so that a new key
+// can be put in front (key rotation: pkg/reseal) and older keys removed when no value is sealed under
+// them.
 type Keyring struct {
 	active string
 	keys   map[string]cipher.AEAD

@@ -17,7 +17,7 @@ type Claims = jwt.MapClaims
 
 // SignJWT signs claims with HS256 (RFC 7515) under the UTF-8 bytes of key.
 // The header holds alg and the given members. Access and refresh tokens are signed in
-// services/oauth/token.go. The key is symmetric: there is no JWKS endpoint.
+// services/oauth/token.go.
 func SignJWT(header map[string]any, claims Claims, key Secret) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
 	delete(token.Header, "typ")

@@ -25,9 +25,9 @@ type Invitation struct {
 	CreatedAt, ExpiresAt time.Time
 }
 
-// Invite sends the mail that invites an administrator of a tenant (users are not invited). The
-// invitation is stored as a sign-up without a password (signup.go). It returns apierr.Exists where
-// an administrator has that email, and apierr.TooMany beyond the rate limit of the tenant's invitations of that email.
+// Invite sends the mail that invites an administrator of a tenant. The invitation is stored as a
+// sign-up without a password (signup.go). It returns apierr.Exists where an administrator has that
+// email, and apierr.TooMany beyond the rate limit of the tenant's invitations of that email.
 func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invitation, error) {
 	owner, err := s.Owner(ctx, at)
 	if err != nil {

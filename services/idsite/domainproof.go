@@ -21,8 +21,8 @@ import (
 // Domain verification: a tenant proves that it controls its custom domain by a TXT record, or by a
 // certificate of a trusted authority with its key (docs/interface/id-site.md#custom-domains). A domain
 // works without a proof, and an unproved claim keeps it from other tenants for a day, or until one of
-// them proves it. There is no worker: proofs are looked for when the settings are saved or read, and
-// when another tenant claims the domain.
+// them proves it. Proofs are looked for when the settings are saved or read, and when another tenant
+// claims the domain.
 
 // The values of domainStatus.
 const (

@@ -1,7 +1,6 @@
 // Package mfa is multi-factor authentication (MFA, 2FA): the phones of accounts, the
-// factors that are enrolled, and the challenges that ask for a code. There are no recovery
-// codes and no trusted devices. Its rules are methods of Service, one file per noun
-// (phone.go, factor.go, challenge.go). What differs between the two types of factor is in
+// factors that are enrolled, and the challenges that ask for a code. Its rules are methods
+// of Service, one file per noun (phone.go, factor.go, challenge.go). What differs between the two types of factor is in
 // sms.go and totp.go, the second step of a login in secondstep.go and loginstate.go, and
 // the limits of attempts and messages in limits.go. Its SQL is under store, its HTTP under
 // rest, and its wiring under app.

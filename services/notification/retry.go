@@ -14,7 +14,7 @@ import (
 // retried (finalState in mailchannel.go, finalSMSState in smschannel.go).
 const (
 	// maxDeliveryAge ends the retries: a delivery that fails at this age is given up and
-	// becomes FAILED. There is no dead-letter queue for mails.
+	// becomes FAILED.
 	maxDeliveryAge = 72 * time.Hour
 	// unavailableRetryDelay is the delay before a retry when the server or the database was
 	// unavailable. Such a failure does not count for the back-off of the delivery.

@@ -64,8 +64,7 @@ type IssuedTokens struct {
 }
 
 // grants has the function of each grant type (grant_*.go), by its neutral name
-// (neutralGrantType). There is no authorization code grant, so no PKCE: logins at social
-// providers use PKCE in services/directory/connect.
+// (neutralGrantType).
 var grants = map[string]func(*Service, context.Context, TokenRequest) (IssuedTokens, error){
 	"password":                 (*Service).passwordGrant,
 	"refresh_token":            (*Service).refreshTokenGrant,

@@ -10,10 +10,9 @@ import (
 )
 
 // refreshTokenGrant is the grant type refresh_token (RFC 6749, section 6): it issues a new
-// access token for a refresh token. There is no refresh token rotation (RFC 9700), and so
-// no detection of refresh token reuse: the text and the expiry of the refresh token stay
-// the same. Any number of refreshes may run concurrently; each issues another access
-// token, and a revocation of the refresh token revokes them all (revocation.go).
+// access token for a refresh token, whose text and expiry stay the same. Any number of
+// refreshes may run concurrently; each issues another access token, and a revocation of
+// the refresh token revokes them all (revocation.go).
 func (s *Service) refreshTokenGrant(ctx context.Context, in TokenRequest) (IssuedTokens, error) {
 	text, err := in.Form.required("refresh_token")
 	if err != nil {

@@ -90,11 +90,11 @@ func (s *Service) SignAssertion(ctx context.Context, in oauthapi.SignAssertion) 
 }
 
 // applicationSigningKey returns the id of the API key that signs the tokens of an
-// application's Client API and its assertions (HS256; there is no JWKS endpoint): the
-// signingApiKey of the web config, by which the key is rotated. Where that is missing,
-// disabled, deleted or of an account that is no longer an administrator, it is the oldest
-// enabled API key of an administrator (docs/interface/client-api.md#web-config). Without
-// any it returns apierr.NotFound.
+// application's Client API and its assertions (HS256): the signingApiKey of the web
+// config, by which the key is rotated. Where that is missing, disabled, deleted or of an
+// account that is no longer an administrator, it is the oldest enabled API key of an
+// administrator (docs/interface/client-api.md#web-config). Without any it returns
+// apierr.NotFound.
 func (s *Service) applicationSigningKey(ctx context.Context, tenant, application id.ID) (string, error) {
 	config, err := s.store.WebConfig(ctx, tenant, application)
 	if err != nil && !errors.Is(err, apierr.NotFound) {

@@ -26,9 +26,8 @@ const lastUnixTime = 253402300799
 
 // signToken returns the JWT of an access or refresh token
 // (docs/interface/oauth.md#token-contents); its header stt (token type) is access or refresh. It is
-// signed with HS256 under the secret of an API key, so there is no JWKS endpoint (no public key);
-// which key, for the Client API, is in hosted.go. It has no claims "roles", "groups" or "scope". The JWT is not stored: the
-// same token and secret give the same text.
+// signed with HS256 under the secret of an API key; which key, for the Client API, is in hosted.go. The
+// JWT is not stored: the same token and secret give the same text.
 func (s *Service) signToken(t store.Token, secret secure.Secret) (secure.Secret, error) {
 	claims := secure.Claims{
 		"jti": t.ID.String(),
