@@ -54,7 +54,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 			from := bufio.NewReader(conn)
 			a := readAnswer(t, from)
 			if a.status < 400 || a.status > 499 {
-				t.Errorf("it got %d: %s", a.status, a.body)
+				t.Errorf("the hidden request is answered with %d: %s", a.status, a.body)
 			}
 			if more, err := io.ReadAll(from); len(more) > 0 || err != nil {
 				t.Errorf("the connection goes on: %q, %v", more, err)
@@ -298,10 +298,10 @@ func TestAQueryThatAsksForMuchIsBounded(t *testing.T) {
 	s.services["directory"].setHandler(nil)
 	for _, query := range []string{"limit=1000000000", "offset=999999999999", "offset=1&limit=-1", strings.Repeat("a=1&", 4000) + "b"} {
 		if e := s.get(t, "/v1/directories/1/accounts?"+query).echo(); e.Target != "/v1/directories/1/accounts?"+query {
-			t.Errorf("it arrived as %s", e.Target)
+			t.Errorf("the query arrived as %s", e.Target)
 		}
 	}
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("all queries together took %s", took)
 	}
 }

@@ -165,7 +165,7 @@ func TestManyAtOnceAskOneQuestion(t *testing.T) {
 		group.Go(func() {
 			a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1", header: header})
 			if err != nil || a.status != want {
-				t.Errorf("%d, %v; want %d", a.status, err, want)
+				t.Errorf("a request is answered with %d, %v; want %d", a.status, err, want)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func load(b *testing.B, app *fiber.App) {
 		request.Header.SetUserAgent("bench")
 		for pb.Next() {
 			if err := client.Do(request, response); err != nil || response.StatusCode() != 200 {
-				b.Errorf("%d, %v: %s", response.StatusCode(), err, response.Body())
+				b.Errorf("a request is answered with %d, %v: %s", response.StatusCode(), err, response.Body())
 				return
 			}
 		}

@@ -103,7 +103,7 @@ func TestLargeBodiesOfOneTenantLeaveTheOthersAlone(t *testing.T) {
 		t.Errorf("%d reached the service at a time", most.Load())
 	}
 	if p99 > took/4 || grown > 500 { // the others do not wait for the large bodies, on a slow machine either
-		t.Errorf("it took %s, with a p99 of %s and %d MB", took, p99, grown)
+		t.Errorf("the large bodies took %s, the others had a p99 of %s, and memory grew by %d MB", took, p99, grown)
 	}
 }
 

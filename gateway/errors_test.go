@@ -88,7 +88,7 @@ func TestAPanicIsA500(t *testing.T) {
 	early.Store(true)
 	a := s.get(t, "/v1/accounts/1").wantError(500, 500)
 	if strings.Contains(string(a.body), "panic") {
-		t.Errorf("the answer tells why: %s", a.body)
+		t.Errorf("the answer to a panic tells why: %s", a.body)
 	}
 	early.Store(false)
 	s.get(t, "/v1/accounts/1").want(200)
@@ -128,7 +128,7 @@ func TestErrorsOfServicesPassAsTheyAre(t *testing.T) {
 	})
 	a := s.get(t, "/v1/accounts/1").want(409)
 	if string(a.body) != `{"code":2001,"status":409}` || a.header.Get("Retry-After") != "7" || a.header.Get("Allow") != "GET" {
-		t.Errorf("the answer is %s with %v", a.body, a.header)
+		t.Errorf("the error of the service arrived as %s with %v", a.body, a.header)
 	}
 	if challenge := a.header.Get("WWW-Authenticate"); challenge != "" {
 		t.Errorf("the gateway added %q", challenge)

@@ -76,7 +76,7 @@ func TestOnACollectionTheNamesApplyToItems(t *testing.T) {
 	full := `{"name":"D1","tenant":` + linked("/tenants/T1") + `}`
 	want := `{"href":"x","items":[{"directory":` + full + `,"i":1},{"i":2,"directory":` + full + `},{"directory":null},7],"directory":` + linked("/directories/D1") + `}`
 	if got := s.get(t, "/v1/directories/D1/accounts?expand=directory").want(200); string(got.body) != want {
-		t.Errorf("got %s, want %s", got.body, want)
+		t.Errorf("the expanded collection is %s, want %s", got.body, want)
 	}
 	if n := s.services["directory"].calls.Load(); n != 2 {
 		t.Errorf("the service was asked %d times: each resource is fetched once", n)
@@ -100,7 +100,7 @@ func TestExpansionOfWhatAPostAnswers(t *testing.T) {
 		t.Errorf("%s with %v", a.body, a.header)
 	}
 	if a := s.post(t, "/v1/accountStoreMappings?expand=application", "{}").want(201); !strings.Contains(string(a.body), `,"application":{"name":"P1"}`) {
-		t.Errorf("%s", a.body)
+		t.Errorf("the expanded answer to a POST is %s", a.body)
 	}
 	if a := s.post(t, "/v1/organizations/1/accounts?expand=tenant", "{}").want(201); !strings.Contains(string(a.body), `"tenant":{"name":"T1"}`) {
 		t.Errorf("a POST to a collection answers one resource: %s", a.body)
@@ -172,12 +172,12 @@ func TestLinksThatAreNotExpanded(t *testing.T) {
 		for _, status := range []int{400, 403, 404, 302, 204} {
 			s.services["oauth"].setHandler(func(c *fiber.Ctx) error { return c.Status(status).SendString("{}") })
 			if a := s.get(t, "/v1/accounts/1?expand=apiKeys").want(200); string(a.body) != body {
-				t.Errorf("with %d: %s", status, a.body)
+				t.Errorf("a link answered with %d is expanded: %s", status, a.body)
 			}
 		}
 		s.services["oauth"].setHandler(func(c *fiber.Ctx) error { return c.SendString("no JSON") })
 		if a := s.get(t, "/v1/accounts/1?expand=apiKeys").want(200); string(a.body) != body {
-			t.Errorf("with text: %s", a.body)
+			t.Errorf("a link answered with text is expanded: %s", a.body)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestAServiceThatFailsFailsTheExpansion(t *testing.T) {
 	s.get(t, "/v1/accounts/1?expand=apiKeys").wantError(500, 500)
 	t.Run("but not what has changed something already", func(t *testing.T) {
 		if a := s.post(t, "/v1/accounts/1?expand=apiKeys", "{}").want(200); string(a.body) != body {
-			t.Errorf("%s", a.body)
+			t.Errorf("a POST whose expansion fails is answered with %s", a.body)
 		}
 	})
 }
@@ -241,10 +241,10 @@ func TestExpandedAPIKeysAreEncrypted(t *testing.T) {
 		s.services["oauth"].setHandler(func(*fiber.Ctx) error { return apierr.ParameterEmpty.Because("a salt is required") })
 		a := s.get(t, "/v1/accounts/1?expand=apiKeys&encryptSecret=true").wantError(400, apierr.ParameterEmpty.Code)
 		if !strings.Contains(string(a.body), `"developerMessage":"a salt is required"`) {
-			t.Errorf("%s", a.body)
+			t.Errorf("the error of a missing salt is %s", a.body)
 		}
 		if a := s.post(t, "/v1/accounts/1?expand=apiKeys&encryptSecret=true", "{}").want(200); strings.Contains(string(a.body), "fetched") {
-			t.Errorf("%s", a.body)
+			t.Errorf("a POST expands keys: %s", a.body)
 		}
 	})
 }

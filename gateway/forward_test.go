@@ -139,7 +139,7 @@ func TestTheClientsConnectionOutlivesTheServices(t *testing.T) {
 		buffer := make([]byte, 4096)
 		n, err := conn.Read(buffer)
 		if err != nil || !strings.HasPrefix(string(buffer[:n]), "HTTP/1.1 200") {
-			t.Fatalf("%q, %v", buffer[:n], err)
+			t.Fatalf("the client's connection reads %q, %v", buffer[:n], err)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestAnEmptyAnswerStaysEmpty(t *testing.T) {
 	s.services["directory"].setHandler(func(c *fiber.Ctx) error { return rest.NoContent(c) })
 	a := s.do(t, call{method: "DELETE", path: "/v1/accounts/1"}).want(204)
 	if len(a.body) > 0 || a.header.Get("Content-Type") != "" || a.header.Get("Content-Length") != "" {
-		t.Errorf("the answer has %q with %v", a.body, a.header)
+		t.Errorf("an empty answer arrived with the body %q and the headers %v", a.body, a.header)
 	}
 	s.services["directory"].setHandler(func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNotModified) })
 	s.get(t, "/v1/accounts/1").want(304)
@@ -345,6 +345,6 @@ func TestGracefulShutdownFinishesRunningRequests(t *testing.T) {
 		t.Errorf("the request got %d", status)
 	}
 	if err := <-stopped; err != nil {
-		t.Errorf("stop: %v", err)
+		t.Errorf("the shutdown returned %v", err)
 	}
 }

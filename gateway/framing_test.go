@@ -67,7 +67,7 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 		e := s.do(t, call{method: "POST", path: "/v1/applications/1/oauth/token", body: strings.Repeat("x", maxForm),
 			header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}).echo()
 		if len(e.Body) != maxForm {
-			t.Errorf("%d bytes arrived", len(e.Body))
+			t.Errorf("%d bytes of the largest form arrived", len(e.Body))
 		}
 	})
 	t.Run("a long URL is merely unknown", func(t *testing.T) {

@@ -97,7 +97,7 @@ func TestAPathOfTwoServices(t *testing.T) {
 	t.Run("the second has it", func(t *testing.T) {
 		e := s.post(t, path+"?a=b", `{"items":[]}`).echo()
 		if e.Service != "application" || e.Method != "POST" || e.Target != path+"?a=b" || e.Body != `{"items":[]}` || e.Caller.Tenant != tenant {
-			t.Errorf("it was asked %+v", e)
+			t.Errorf("the second service was asked %+v", e)
 		}
 		if e := s.get(t, "/v1/x509certificates/1").echo(); e.Service != "application" {
 			t.Errorf("%s answered", e.Service)
@@ -109,7 +109,7 @@ func TestAPathOfTwoServices(t *testing.T) {
 			"/attributeStatementMappingRules/1": `{"items":[]}`,
 		})
 		if a := s.get(t, "/v1/samlIdentityProviders/1?expand=attributeStatementMappingRules").want(200); string(a.body) != `{"attributeStatementMappingRules":{"items":[]}}` {
-			t.Errorf("it is %s", a.body)
+			t.Errorf("the expanded identity provider is %s", a.body)
 		}
 	})
 	t.Run("neither has it", func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 	s.services["directory"].setAnswers(map[string]string{"/accounts/1": `{"href":"x"}`})
 	a := s.do(t, call{method: "HEAD", path: "/v1/accounts/1"}).want(200)
 	if len(a.body) > 0 || a.header.Get("Content-Length") != "12" {
-		t.Errorf("the answer has %d bytes and announces %s", len(a.body), a.header.Get("Content-Length"))
+		t.Errorf("the answer to HEAD has %d bytes and announces %s", len(a.body), a.header.Get("Content-Length"))
 	}
 	if e := s.services["directory"].requests()[0]; e.Method != "GET" {
 		t.Errorf("the service was sent %s", e.Method)
@@ -312,7 +312,7 @@ func TestPathsAreNormalized(t *testing.T) {
 	}
 	t.Run("a target in absolute form is its path", func(t *testing.T) {
 		if e := s.raw(t, "%s\r\n", requestHead("GET", "https://localhost/v1/accounts/1?a=b")).echo(); e.Target != "/v1/accounts/1?a=b" {
-			t.Errorf("it was forwarded as %s", e.Target)
+			t.Errorf("the target in absolute form was forwarded as %s", e.Target)
 		}
 	})
 	for _, target := range []string{"*", "v1/accounts/1", "localhost:443", "https://localhost", "https://x?/v1/accounts/1", "/v1/accounts/1#f", "/v1/accounts/1\x01", "/v1/accounts/a b", "ftp://localhost/v1/accounts/1"} {

@@ -143,7 +143,7 @@ func TestTheTestVectorsOfSAuthc1(t *testing.T) {
 				"Authorization": {"SAuthc1 sauthc1Id=" + id + ", sauthc1SignedHeaders=" + c.signed + ", sauthc1Signature=" + c.signature}}
 			e := s.raw(t, "%s", text(c.method, c.target, header, c.body)).echo()
 			if e.Target != c.want || e.Body != c.body || e.Caller.Key != "MyKeyId" || e.Caller.Tenant != tenant || e.Caller.Account != account {
-				t.Errorf("it arrived as %+v", e)
+				t.Errorf("the signed request arrived as %+v", e)
 			}
 			if e.Headers["Authorization"] != nil {
 				t.Error("the service was sent the signature")
@@ -205,7 +205,7 @@ func TestWhatIsSignedIsWhatWasReceived(t *testing.T) {
 	t.Run("a body in chunks", func(t *testing.T) {
 		header := owner().sign(t, "POST", "localhost", "/v1/applications", `{"a":1}`, http.Header{"Content-Type": {"application/json"}, "Transfer-Encoding": {"chunked"}})
 		if e := s.raw(t, "%s", text("POST", "/v1/applications", header, "")+"3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n").echo(); e.Body != `{"a":1}` {
-			t.Errorf("it arrived as %s", e.Body)
+			t.Errorf("the body in chunks arrived as %s", e.Body)
 		}
 	})
 	t.Run("a form", func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestASignedRequestCannotBeReplayed(t *testing.T) {
 		counts[<-statuses]++
 	}
 	if counts[200] != 1 || counts[401] != cap(statuses)-1 {
-		t.Errorf("the answers were %v", counts)
+		t.Errorf("the answers to the replayed request by status were %v", counts)
 	}
 }
 
@@ -411,7 +411,7 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 			readAnswer(t, answers[i]).want(200)
 		}
 		if n := inFlight(s, hashedSubject(signedBodyLimit, []byte(keyID))); n != 0 {
-			t.Errorf("%d stay counted", n)
+			t.Errorf("%d requests stay counted", n)
 		}
 	})
 }
@@ -458,7 +458,7 @@ func TestARedirectIsSignedAnew(t *testing.T) {
 		t.Fatalf("the redirect leads to %s, %v", to, err)
 	}
 	if a := owner().send(t, s, "GET", to.RequestURI(), "").want(200); !bytes.Contains(a.body, []byte("href")) {
-		t.Errorf("the answer is %s", a.body)
+		t.Errorf("the request after the redirect is answered with %s", a.body)
 	}
 }
 

@@ -219,13 +219,13 @@ func TestOptions(t *testing.T) {
 	t.Run("short changes the defaults and not what is given", func(t *testing.T) {
 		o, err := read("-short -rounds 7")
 		if err != nil || o.rounds != 7 || o.accounts != 100 || o.duration != 400*time.Millisecond {
-			t.Errorf("%+v, %v", o, err)
+			t.Errorf("-short with 7 rounds is read as %+v, %v", o, err)
 		}
 	})
 	t.Run("only measures what it names and what that is divided by", func(t *testing.T) {
 		o, err := read("-only signed,refresh")
 		if err != nil || !o.wants("signed") || !o.wants("get") || !o.wants("row") || !o.wants("pair") || o.wants("login", "starts") {
-			t.Errorf("%+v, %v", o, err)
+			t.Errorf("-only is read as %+v, %v", o, err)
 		}
 	})
 	for _, refused := range []string{
@@ -233,7 +233,7 @@ func TestOptions(t *testing.T) {
 	} {
 		t.Run("refuses "+refused, func(t *testing.T) {
 			if o, err := read(refused); err == nil {
-				t.Errorf("%+v", o)
+				t.Errorf("the refused options are read as %+v", o)
 			}
 		})
 	}
@@ -304,7 +304,7 @@ func TestEachMeasurementIsMadeOnceInARound(t *testing.T) {
 		quick := r.add("section", &system{}, noted("quick", 10*time.Millisecond), load{})
 		slow := r.add("section", &system{}, noted("slow", 20*time.Millisecond), load{})
 		if err := r.rounds(t.Context(), 2); err != nil || len(r.report.rows) != 2 {
-			t.Fatalf("%v, %v", r.report.rows, err)
+			t.Fatalf("two rounds made the rows %v, %v", r.report.rows, err)
 		}
 		near(t, "the rate", median(slow.values), 50)
 		near(t, "the ratio", median(ratios(slow.values, quick.values)), 0.5)

@@ -26,7 +26,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 	t.Run("it is found by its id, with its secret", func(t *testing.T) {
 		items := found(t, fixture.Application)
 		if len(items) != 1 || items[0].Text("secret") != key.Text("secret") || items[0].Object("account").Text("email") != account.Text("email") {
-			t.Errorf("found %v", items)
+			t.Errorf("the collection has the keys %v", items)
 		}
 		if items := found(t, elsewhere.Application); len(items) != 0 {
 			t.Errorf("another application found %v", items)
@@ -36,7 +36,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 		for _, form := range []url.Values{grant("client_id", "client_secret"), grant("apiKeyId", "apiKeySecret")} {
 			token := client.Token(t, fixture.Application.Href(), form)
 			if _, given := token["refresh_token"]; given || token.Text("service_access_token_href") == "" {
-				t.Errorf("the answer is %v", token)
+				t.Errorf("the token endpoint answered %v", token)
 			}
 			client.Want(t, http.StatusFound, validate(fixture.Application, token.Text("access_token")))
 		}
@@ -50,7 +50,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 	t.Run("a disabled account is found, as disabled, where the key was found before", func(t *testing.T) {
 		client.Update(t, account.Href(), e2e.Object{"status": "DISABLED"})
 		if items := found(t, fixture.Application); len(items) != 1 || items[0].Object("account").Text("status") != "DISABLED" {
-			t.Errorf("found %v", items)
+			t.Errorf("the key of a disabled account is found as %v", items)
 		}
 		if items := found(t, elsewhere.Application); len(items) != 0 {
 			t.Errorf("another application found %v", items)
@@ -64,7 +64,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 		whole["status"] = "disabled"
 		client.Update(t, key.Href(), whole)
 		if items := found(t, fixture.Application); len(items) != 1 || items[0].Text("status") != "DISABLED" || items[0].Text("name") != "laptop" {
-			t.Errorf("found %v", items)
+			t.Errorf("the disabled key is found as %v", items)
 		}
 		oauthRefused(t, 400, 10019, "invalid_client", post(ofApplication(fixture.Application), grant("client_id", "client_secret")))
 	})
@@ -72,7 +72,7 @@ func TestAUsersKeyIsForTheApplicationsThatReachIt(t *testing.T) {
 		client.Delete(t, key.Href())
 		client.NotFound(t, key.Href())
 		if items := found(t, fixture.Application); len(items) != 0 {
-			t.Errorf("found %v", items)
+			t.Errorf("the deleted key is found as %v", items)
 		}
 	})
 }

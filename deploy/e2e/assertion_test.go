@@ -41,7 +41,7 @@ func TestAnAssertionIsExchangedForTokens(t *testing.T) {
 	token := client.Token(t, fixture.Application.Href(), one)
 	_, claims := unpack(t, token.Text("access_token"), client.Key.Secret)
 	if claims.Text("sub") != account.Href() || token.Text("refresh_token") == "" || token.Text("service_access_token_href") == "" {
-		t.Errorf("the answer is %v, its claims %v", token, claims)
+		t.Errorf("the exchange of the assertion answered %v with the claims %v", token, claims)
 	}
 	client.Want(t, http.StatusFound, validate(fixture.Application, token.Text("access_token")))
 

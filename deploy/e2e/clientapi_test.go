@@ -262,7 +262,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		if body.Text("token_type") != "Bearer" || body.Number(t, "expires_in") <= 0 || body.Text("access_token") == "" {
-			t.Errorf("the answer is %v", body)
+			t.Errorf("the token endpoint answered %v", body)
 		}
 		for _, name := range []string{"access_token", "refresh_token"} {
 			if each := cookies(t, answer)[name]; body.Text(name) != "" && (each == nil || each.Value != body.Text(name)) {
@@ -295,13 +295,13 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		basic := e2e.Request{Method: http.MethodPost, URL: api.at + "/oauth/token", Body: form}
 		body, err := client.With(key.Text("id"), key.Text("secret")).Want(t, http.StatusOK, basic).Object()
 		if err != nil || body["refresh_token"] != nil || body.Text("access_token") == "" {
-			t.Errorf("the answer is %v, %v", body, err)
+			t.Errorf("the exchange of the key answered %v, %v", body, err)
 		}
 		form.Set("client_id", key.Text("id"))
 		form.Set("client_secret", key.Text("secret"))
 		fresh := clientAPI{t, client.Browser(), api.at}
 		if body := fresh.object(http.StatusOK, post("/oauth/token", form)); body["refresh_token"] != nil {
-			t.Errorf("the answer is %v", body)
+			t.Errorf("the exchange of the key in the form answered %v", body)
 		}
 	})
 	t.Run("show an account, never a refresh token in their place", func(t *testing.T) {
@@ -374,7 +374,7 @@ func TestTokensOfAClientAPI(t *testing.T) {
 		application := authorize(t, fixture.Application, callback)
 		form := url.Values{"grant_type": {"service_token"}, "token": {signIn(t, client.Browser(), application, email)}}
 		if _, body := token(t, form); body.Text("refresh_token") == "" {
-			t.Errorf("the answer is %v", body)
+			t.Errorf("the exchange of the assertion answered %v", body)
 		}
 		clientAPI{t, api.Client, api.at}.oauthRefused(401, "invalid_client", form)
 	})
@@ -541,7 +541,7 @@ func TestSecondFactorsByAClientAPI(t *testing.T) {
 	code := awaitTextCode(t, number, "")
 	api.oauthRefused(400, "invalid_grant", grant(enrolled.Text("state"), wrongCode(code)))
 	if pair := api.object(http.StatusOK, post("/oauth/token", grant(enrolled.Text("state"), respelled(oneTimeCode, code)))); pair.Text("refresh_token") == "" {
-		t.Errorf("the answer is %v", pair)
+		t.Errorf("the login with a second factor answered %v", pair)
 	}
 
 	challenge := demand("factor_challenge")

@@ -95,7 +95,7 @@ func TestAnAccountEnrolsAnAuthenticator(t *testing.T) {
 	t.Run("of fifty wrong codes at once eight are checked", func(t *testing.T) {
 		statuses := sendConcurrently(t, 50, post(challenges, e2e.Object{"code": wrong}))
 		if statuses[http.StatusCreated] != 8 || statuses[http.StatusBadRequest] != 42 {
-			t.Errorf("the answers by status are %v; two wrong codes were there, ten are allowed", statuses)
+			t.Errorf("fifty wrong codes are answered with %v; two were sent before, ten are allowed", statuses)
 		}
 		client.Refused(t, 400, 13113, post(challenges, e2e.Object{"code": wrong}))
 	})
@@ -181,7 +181,7 @@ func TestAPhoneIsVerifiedByTheCodeOfItsTextMessage(t *testing.T) {
 		challenge := client.Create(t, factor.Link(t, "challenges"), e2e.Object{}).Href()
 		statuses := sendConcurrently(t, 50, post(challenge, e2e.Object{"code": "0"}))
 		if statuses[http.StatusOK] != 5 || statuses[http.StatusBadRequest] != 45 {
-			t.Errorf("the answers by status are %v", statuses)
+			t.Errorf("fifty wrong codes are answered with %v", statuses)
 		}
 	})
 	t.Run("a receipt that nobody signed is refused", func(t *testing.T) {

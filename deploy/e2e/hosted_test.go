@@ -41,7 +41,7 @@ func TestAHostedLogin(t *testing.T) {
 	t.Run("of fifty exchanges of its assertion one is answered with tokens", func(t *testing.T) {
 		statuses := sendConcurrently(t, 50, exchange(fixture.Application, assertion))
 		if statuses[http.StatusOK] != 1 || statuses[http.StatusBadRequest] != 49 {
-			t.Errorf("the answers by status are %v", statuses)
+			t.Errorf("fifty exchanges are answered with %v", statuses)
 		}
 		oauthRefused(t, 400, 11005, "invalid_client", exchange(fixture.Application, assertion))
 	})
@@ -110,7 +110,7 @@ func TestTheCookiesOfHostedLogins(t *testing.T) {
 	t.Run("logout clears it", func(t *testing.T) {
 		answer := browser.Want(t, http.StatusFound, logoutRequest(hostedRequest(t, fixture.Application, nil)))
 		if cleared := cookie(t, answer, "__Host-sso"); cleared == nil || cleared.Value != "" || cleared.Expires.After(time.Now()) {
-			t.Errorf("it becomes %v", cleared)
+			t.Errorf("after the logout the cookie is %v", cleared)
 		}
 	})
 	t.Run("an assertion that nobody signed, or a request in its place, lands nowhere", func(t *testing.T) {

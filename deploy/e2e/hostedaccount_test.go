@@ -28,7 +28,7 @@ func TestAHostedRegistration(t *testing.T) {
 			page := begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/register"}, "/register")
 			answer := page.call(http.StatusAccepted, http.MethodPost, fixture.Application.Link(t, "accounts"), e2e.Object{"email": each, "password": e2e.Password})
 			if len(answer.Body) > 0 {
-				t.Errorf("the answer is %s", answer)
+				t.Errorf("the registration is answered with %s", answer)
 			}
 		}
 		reminder := client.AwaitMailWith(t, email, "You already have an account")
@@ -84,7 +84,7 @@ func TestAHostedPasswordReset(t *testing.T) {
 	page := begin(t, client.Browser(), fixture.Application, e2e.Object{"path": "/forgot"}, "/forgot")
 	for _, each := range []string{e2e.Unique("nobody") + "@example.test", email} {
 		if answer := page.call(http.StatusOK, http.MethodPost, tokens, e2e.Object{"email": each}); string(answer.Body) != "{}" {
-			t.Errorf("the answer is %s", answer)
+			t.Errorf("the request for a reset is answered with %s", answer)
 		}
 	}
 	token, err := client.AwaitMail(t, email).Sptoken()

@@ -121,7 +121,7 @@ func TestWhatAHostedSessionMayNotCall(t *testing.T) {
 				request := del(address)
 				request.Anonymous, request.Header = true, http.Header{"Authorization": {"Bearer " + page.token}}
 				if answer := client.Call(t, request); answer.Status != http.StatusForbidden || answer.Header.Get("Authorization") == "" {
-					t.Errorf("%s", answer)
+					t.Errorf("the call with a session token is answered with %s", answer)
 				}
 				client.Get(t, address)
 			}
@@ -165,7 +165,7 @@ func TestTheOriginsOfHostedPages(t *testing.T) {
 	answer := client.Want(t, http.StatusOK, from(own, http.MethodGet))
 	allowed(t, answer, own)
 	if exposed := answer.Header.Get("Access-Control-Expose-Headers"); !strings.EqualFold(exposed, "Authorization, "+redirectHeader) {
-		t.Errorf("exposed are %s", exposed)
+		t.Errorf("the exposed headers are %s", exposed)
 	}
 
 	if refused := client.Call(t, from(foreign, http.MethodGet)); refused.Header.Get("Access-Control-Allow-Origin") != "" || refused.Header.Get("Authorization") != "" || strings.Contains(string(refused.Body), "idSiteModel") {

@@ -95,7 +95,7 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 		}
 		group.Wait()
 		if statuses[http.StatusFound] != 1 || statuses[http.StatusUnauthorized] != 49 {
-			t.Errorf("the answers were %v", statuses)
+			t.Errorf("fifty replays are answered with %v", statuses)
 		}
 	})
 	t.Run("another address", func(t *testing.T) {
@@ -213,7 +213,7 @@ func (l *keyLoad) isRunning(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.accepted < 50 {
-		return fmt.Errorf("%d good requests", l.accepted)
+		return fmt.Errorf("the good client had %d requests", l.accepted)
 	}
 	return nil
 }

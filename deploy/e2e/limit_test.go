@@ -113,7 +113,7 @@ func TestManyLoginsAreShedAndDelayNothingElse(t *testing.T) {
 	defer cancel()
 	if err := e2e.AwaitFor(t.Context(), limitTimeout, "logins to be shed", func(context.Context) error {
 		if n := shed.Load(); n < storm {
-			return fmt.Errorf("%d were shed", n)
+			return fmt.Errorf("%d logins were shed", n)
 		}
 		return nil
 	}); err != nil {

@@ -24,7 +24,7 @@ func TestAnApplicationWithADirectoryLogsItsAccountsIn(t *testing.T) {
 			}
 		}
 		if _, told := account["password"]; told {
-			t.Error("the answer holds a password")
+			t.Error("the account has a password")
 		}
 		if home := account.Link(t, "directory"); home != fixture.Directory.Href() {
 			t.Errorf("the account lives in %s, want %s", home, fixture.Directory.Href())

@@ -119,7 +119,7 @@ func TestStrangersSendFewMailsToAUser(t *testing.T) {
 		api.empty(post("/forgot", e2e.Object{"login": email}))
 		api.empty(post("/verify", e2e.Object{"login": email}))
 		if answer := page.call(http.StatusOK, http.MethodPost, resets, e2e.Object{"email": email}); string(answer.Body) != "{}" {
-			t.Errorf("the answer is %s", answer)
+			t.Errorf("the request for a reset is answered with %s", answer)
 		}
 		api.empty(post("/verify", e2e.Object{"login": email}))
 	}

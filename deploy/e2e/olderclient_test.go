@@ -32,7 +32,7 @@ func (c olderClient) get(address string, query url.Values) e2e.Object {
 			continue
 		case http.StatusOK:
 		default:
-			c.Fatalf("%s", answer)
+			c.Fatalf("the request is answered with %s", answer)
 		}
 		object, err := answer.Object()
 		if err != nil {

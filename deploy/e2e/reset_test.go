@@ -90,7 +90,7 @@ func TestAForgottenPasswordIsResetByMail(t *testing.T) {
 	t.Run("of fifty tries one sets the password", func(t *testing.T) {
 		statuses := sendConcurrently(t, 50, post(reset, e2e.Object{"password": newPassword}))
 		if statuses[http.StatusOK] != 1 || statuses[http.StatusNotFound] != 49 {
-			t.Errorf("the answers by status are %v", statuses)
+			t.Errorf("fifty new passwords are answered with %v", statuses)
 		}
 	})
 	t.Run("the old password is refused, the new one is good", func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestAVerificationMailIsSentAgain(t *testing.T) {
 	}
 	again := post(fixture.Application.Link(t, "verificationEmails"), e2e.Object{"login": email})
 	if answer := client.Want(t, http.StatusAccepted, again); len(answer.Body) != 0 {
-		t.Errorf("the answer has a body: %s", answer)
+		t.Errorf("the request for a verification mail is answered with a body: %s", answer)
 	}
 	link := client.Get(t, account.Href()).Link(t, "emailVerificationToken")
 	token := link[strings.LastIndexByte(link, '/')+1:]
@@ -169,7 +169,7 @@ func TestAVerificationMailIsSentAgain(t *testing.T) {
 	err = e2e.AwaitFor(t.Context(), e2e.MailLimit, "two mails with the token", func(ctx context.Context) error {
 		messages, err := client.Mailbox(ctx, url.Values{"to": {email}})
 		if err == nil && len(messages) < 2 {
-			err = fmt.Errorf("%d mails", len(messages))
+			err = fmt.Errorf("the account got %d mails", len(messages))
 		}
 		for _, message := range messages {
 			if !strings.Contains(message.Text, token) {

@@ -55,7 +55,7 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 		group.Wait()
 		for _, fingerprint := range certificates {
 			if fingerprint != certificates[0] {
-				t.Fatalf("it has the keys %v", certificates)
+				t.Fatalf("the identity provider has the keys %v", certificates)
 			}
 		}
 	})
@@ -63,11 +63,11 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 	t.Run("it says who it is", func(t *testing.T) {
 		block, _ := pem.Decode(document(t, provider.Link(t, "x509SigningCert"), "").Body)
 		if block == nil {
-			t.Fatal("its certificate is not in PEM")
+			t.Fatal("the certificate is not in PEM")
 		}
 		sum := sha1.Sum(block.Bytes)
 		if provider.Text("shaFingerprint") != hex.EncodeToString(sum[:]) || provider.Text("signatureAlgorithm") != "RSA-SHA256" || provider.Text("status") != "ENABLED" {
-			t.Errorf("it is %v", provider)
+			t.Errorf("the identity provider is %v", provider)
 		}
 		login := "https://" + webConfig(t, fixture.Application).Text("domainName") + port(t) + "/saml/sso"
 		if provider.Link(t, "ssoLoginEndpoint") != login {
@@ -76,18 +76,18 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 		metadata := string(document(t, provider.Object("metadata").Href(), "application/xml").Body)
 		for _, part := range []string{provider.Object("metadata").Text("entityId"), base64.StdEncoding.EncodeToString(block.Bytes), login, "IDPSSODescriptor"} {
 			if part == "" || !strings.Contains(metadata, part) {
-				t.Errorf("its metadata lacks %q: %s", part, metadata)
+				t.Errorf("the metadata of the identity provider lacks %q: %s", part, metadata)
 			}
 		}
 	})
 	t.Run("its assertions can be configured", func(t *testing.T) {
 		rules := provider.Object("attributeStatementMappingRules")
 		if items, ok := rules["items"].([]any); !ok || len(items) != 0 {
-			t.Errorf("it begins with %v", rules)
+			t.Errorf("the new identity provider has the rules %v", rules)
 		}
 		client.Update(t, rules.Href(), e2e.Object{"items": []e2e.Object{{"name": "mail", "accountAttributes": []string{"email"}}}})
 		if items, _ := client.Get(t, rules.Href())["items"].([]any); len(items) != 1 {
-			t.Errorf("it keeps %v", items)
+			t.Errorf("the identity provider keeps the rules %v", items)
 		}
 	})
 	t.Run("it serves registered providers", func(t *testing.T) {
@@ -95,11 +95,11 @@ func TestAnApplicationIsASAMLIdentityProvider(t *testing.T) {
 		body := e2e.Object{"serviceProvider": e2e.Object{"href": wiki.Href()}}
 		registration := client.Create(t, provider.Object("samlServiceProviderRegistrations").Href()+"?expand=serviceProvider,identityProvider", body)
 		if registration.Object("serviceProvider").Text("entityId") != wiki.Text("entityId") || registration.Object("identityProvider").Text("shaFingerprint") != certificates[0] {
-			t.Errorf("it is %v", registration)
+			t.Errorf("the registration is %v", registration)
 		}
 		client.Refused(t, 400, 10111, post(provider.Object("samlServiceProviderRegistrations").Href(), body))
 		if served := client.Get(t, provider.Object("registeredSamlServiceProviders").Href()).Items(t); len(served) != 1 || served[0].Href() != wiki.Href() {
-			t.Errorf("it serves %v", served)
+			t.Errorf("the identity provider serves %v", served)
 		}
 		client.Delete(t, wiki.Href())
 		client.NotFound(t, registration.Href())
@@ -147,7 +147,7 @@ func TestADefaultRelayState(t *testing.T) {
 	token := client.WantObject(t, http.StatusOK, post(address, e2e.Object{"callbackUri": "https://app.example.test/cb", "state": "s1"})).Text("defaultRelayState")
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		t.Fatalf("it is %q", token)
+		t.Fatalf("the RelayState is %q", token)
 	}
 	var header, claims e2e.Object
 	for part, to := range map[string]*e2e.Object{parts[0]: &header, parts[1]: &claims} {
@@ -160,10 +160,10 @@ func TestADefaultRelayState(t *testing.T) {
 		}
 	}
 	if header.Text("tid") != client.Tenant(t).ID() || header.Text("stt") != "assertion" || header.Text("alg") != "HS256" {
-		t.Errorf("its header is %v", header)
+		t.Errorf("the header of the RelayState is %v", header)
 	}
 	if claims.Text("spUid") != service.ID() || claims.Text("jti") == "" || claims.Text("cb_uri") != "https://app.example.test/cb" || claims.Text("state") != "s1" || claims["exp"] != nil {
-		t.Errorf("it says %v", claims)
+		t.Errorf("the claims of the RelayState are %v", claims)
 	}
 	client.Refused(t, 400, 5121, post(address, e2e.Object{"callbackUri": "https://evil.example/cb"}))
 	client.Refused(t, 400, 2014, post(address, e2e.Object{"organization": e2e.Object{"nameKey": "nobody-has-this-key"}}))

@@ -228,7 +228,7 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 	}
 	data := client.Get(t, account.Link(t, "providerData"))
 	if data.Text("providerId") != "saml" || data.Text("urn:oid:0.9.2342.19200300.100.1.3") != s.at.session.UserEmail {
-		t.Errorf("its provider data is %v", data)
+		t.Errorf("the provider data of the account is %v", data)
 	}
 	checkExplained(t, s.Application, s.at.session.UserEmail, "saml")
 
@@ -263,7 +263,7 @@ func TestALoginAtASAMLIdentityProvider(t *testing.T) {
 		form := s.at.loginResponse(t, s.begin(nil))
 		s.at.encrypts = false
 		if text, err := base64.StdEncoding.DecodeString(form.Get("SAMLResponse")); err != nil || !strings.Contains(string(text), "EncryptedAssertion") {
-			t.Errorf("it is %s, %v", text, err)
+			t.Errorf("the assertion is not encrypted: %s, %v", text, err)
 		}
 		if claims := s.claims(s.postResponse(form)); claims.Text("sub") != account.Href() {
 			t.Errorf("the claims are %v", claims)
@@ -437,7 +437,7 @@ func TestAccountsOfSAMLDirectoriesAreLinked(t *testing.T) {
 				led = "copy"
 			}
 			if led != c.leadsTo || account.Text("email") != s.at.session.UserEmail {
-				t.Errorf("it leads to the %s account %v", led, account)
+				t.Errorf("the login leads to the %s account %v", led, account)
 			}
 			links := len(client.All(t, account.Link(t, "accountLinks")))
 			if (links == 1) != (led != "mirror") {

@@ -43,7 +43,7 @@ func awaitTextCode(t *testing.T, number, before string) (code string) {
 	err := e2e.AwaitFor(t.Context(), e2e.MailLimit, "a code to "+number, func(ctx context.Context) error {
 		messages, err := client.Mailbox(ctx, url.Values{"to": {number}})
 		if err != nil || len(messages) == 0 {
-			return fmt.Errorf("%d messages, %w", len(messages), err)
+			return fmt.Errorf("the number got %d messages, %w", len(messages), err)
 		}
 		code = messages[0].Text[len(messages[0].Text)-6:]
 		if code == before {

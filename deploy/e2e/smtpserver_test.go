@@ -61,7 +61,7 @@ func (r *relay) await(t *testing.T, address string) string {
 				return nil
 			}
 		}
-		return fmt.Errorf("it has %d mails", len(r.taken))
+		return fmt.Errorf("the server has %d mails", len(r.taken))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 					t.Fatal(err)
 				}
 				if body.Text("error") != "invalid_request" {
-					t.Errorf("error is %q", body.Text("error"))
+					t.Errorf("the error of the token endpoint is %q", body.Text("error"))
 				}
 			})
 		}
@@ -152,7 +152,7 @@ func TestTokensFromGrantToRevocation(t *testing.T) {
 		elsewhere := client.Token(t, application, passwordGrant(account.Text("email"), e2e.Password))
 		revoked := client.Want(t, http.StatusOK, post(application+"/oauth/revoke", url.Values{"token": {access}, "token_type_hint": {"access_token"}}))
 		if len(revoked.Body) != 0 {
-			t.Errorf("the answer has a body: %s", revoked)
+			t.Errorf("the revocation is answered with a body: %s", revoked)
 		}
 		client.Refused(t, 404, 10013, validate(fixture.Application, access))
 		oauthRefused(t, 400, 10013, "invalid_grant", post(endpoint, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}))

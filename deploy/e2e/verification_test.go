@@ -70,7 +70,7 @@ func TestATokenVerifiesOnceAmongFiftyTries(t *testing.T) {
 	}
 	statuses := sendConcurrently(t, 50, verify(token))
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusNotFound] != 49 {
-		t.Errorf("the answers by status are %v, want one 200 and the rest 404", statuses)
+		t.Errorf("fifty verifications are answered with %v, want one 200 and the rest 404", statuses)
 	}
 }
 

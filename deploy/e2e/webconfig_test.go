@@ -23,11 +23,11 @@ func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
 	t.Run("it has a name of its own, whose pages are let in", func(t *testing.T) {
 		domain := config.Text("domainName")
 		if label := config.Text("dnsLabel"); label == "" || !strings.HasPrefix(domain, label+".") {
-			t.Errorf("it is named %q, at %q", label, domain)
+			t.Errorf("the Client API is named %q, at %q", label, domain)
 		}
 		origins, _ := application["authorizedOriginUris"].([]any)
 		if len(origins) != 1 || origins[0] != "https://"+domain {
-			t.Errorf("let in are %v", origins)
+			t.Errorf("the authorized origins are %v", origins)
 		}
 	})
 	t.Run("it is on, and signs with the key that asked for the application", func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
 			}
 		}
 		if config.Text("status") != "ENABLED" || config.Link(t, "signingApiKey") != client.Key.BaseURL+"/apiKeys/"+client.Key.ID {
-			t.Errorf("it is %v", config)
+			t.Errorf("the web config is %v", config)
 		}
 	})
 	t.Run("it comes with the application, and brings what it leads to", func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
 		}
 		got := client.Get(t, config.Href()+"?expand=application,tenant,signingApiKey")
 		if got.Object("application").Text("name") != application.Text("name") || got.Object("signingApiKey").Text("id") != client.Key.ID {
-			t.Errorf("it brings %v", got)
+			t.Errorf("the expanded web config is %v", got)
 		}
 	})
 	t.Run("a change keeps what it does not name, and the pages follow the name", func(t *testing.T) {
@@ -57,10 +57,10 @@ func TestAnApplicationHasAClientAPIThatCanBeConfigured(t *testing.T) {
 		})
 		me := changed.Object("me")
 		if changed.Object("register")["enabled"] != false || me["enabled"] != true || me.Object("expand")["groups"] != true || me.Object("expand")["tenant"] != false {
-			t.Errorf("it is now %v", changed)
+			t.Errorf("the changed web config is %v", changed)
 		}
 		if changed.Object("mfa")["required"] != true || changed["signingApiKey"] != nil || changed.Object("verifyEmail")["enabled"] != nil {
-			t.Errorf("it is now %v", changed)
+			t.Errorf("the changed web config is %v", changed)
 		}
 		origins, _ := client.Get(t, application.Href())["authorizedOriginUris"].([]any)
 		if want := "https://" + changed.Text("domainName"); len(origins) != 1 || origins[0] != want || !strings.HasPrefix(want, "https://"+label+".") {
@@ -139,7 +139,7 @@ func TestTheConsoleHasNoClientAPI(t *testing.T) {
 	built := e2e.Named(t, client.All(t, client.Tenant(t).Link(t, "applications")), console)
 	config := webConfig(t, built)
 	if config.Text("status") != "DISABLED" || config["dnsLabel"] != nil || config["domainName"] != nil {
-		t.Errorf("it is %v", config)
+		t.Errorf("the web config of the console is %v", config)
 	}
 	client.Refused(t, http.StatusBadRequest, 400, post(config.Href(), e2e.Object{"status": "ENABLED"}))
 	client.Update(t, config.Href(), config)

@@ -209,7 +209,7 @@ func TestHostileMessagesDoNothing(t *testing.T) {
 		box.send(t, header+"\r\n"+short+"\r\n")
 		b.until(t, "document.querySelectorAll('#list .fresh').length === 1")
 		if text := value[string](t, b, "document.querySelector('.fresh .subject').textContent"); text != box.messages(t, "?summary=true")[0].Subject {
-			t.Errorf("shows %q", text)
+			t.Errorf("the page shows %q", text)
 		}
 		unharmed(t)
 	})
@@ -280,16 +280,16 @@ func TestThePageInABrowser(t *testing.T) {
 			t.Error("the focus is lost")
 		}
 		if got := value[string](t, b, "document.querySelector('#list li').innerText"); !strings.Contains(got, "+15551234567") || !strings.Contains(got, "Your code is 123456") {
-			t.Errorf("the newest is %q", got)
+			t.Errorf("the newest message of the page is %q", got)
 		}
 		if got := value[string](t, b, "document.getElementById('count').innerText"); got != "3 messages" {
-			t.Errorf("counts %q", got)
+			t.Errorf("the page counts %q", got)
 		}
 	})
 	t.Run("is used with arrow keys and Enter", func(t *testing.T) {
 		b.do(t, chromedp.KeyEvent(kb.ArrowUp))
 		if got := value[string](t, b, "document.activeElement.innerText"); !strings.Contains(got, "second") {
-			t.Fatalf("at %q", got)
+			t.Fatalf("the focus is at %q", got)
 		}
 		b.do(t, chromedp.KeyEvent(kb.Enter))
 		b.until(t, "document.body.classList.contains('reading') && document.getElementById('subject').innerText === 'second'")
@@ -314,7 +314,7 @@ func TestThePageInABrowser(t *testing.T) {
 		b.do(t, chromedp.Navigate(box.http+"/_mailbox/"+box.messages(t, "")[2].ID))
 		got := value[[]string](t, b, "(() => { const a = document.querySelector('.text a'); return [a.href, a.target, a.rel] })()")
 		if want := []string{canary.URL + "/text?sptoken=a_b", "_blank", "noopener noreferrer"}; !slices.Equal(got, want) {
-			t.Errorf("got %q", got)
+			t.Errorf("the link of the page is %q", got)
 		}
 	})
 	t.Run("remembers the view", func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestThePageInABrowser(t *testing.T) {
 		b.do(t, chromedp.Click(chromedp.CSS("#empty")), chromedp.Click(chromedp.CSS("#delete")))
 		b.until(t, "document.body.innerText.includes('No messages yet')")
 		if got := box.messages(t, ""); len(got) != 0 {
-			t.Errorf("left %v", got)
+			t.Errorf("the emptied mailbox has %v", got)
 		}
 	})
 	t.Run("sees that another emptied it", func(t *testing.T) {

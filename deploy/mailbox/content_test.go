@@ -87,7 +87,7 @@ func TestExpensiveMessagesAreReadInBoundedTime(t *testing.T) {
 			select {
 			case <-done:
 			case <-time.After(10 * time.Second):
-				t.Fatal("still reading")
+				t.Fatal("the message is still being read")
 			}
 		})
 	}
@@ -154,9 +154,9 @@ func TestReachable(t *testing.T) {
 
 func TestBeginningCutsBetweenCharacters(t *testing.T) {
 	if got, cut := truncate("a" + strings.Repeat("ü", shownBytes)); !cut || len(got) != shownBytes-1 || strings.ToValidUTF8(got, "") != got {
-		t.Errorf("%d bytes, cut %v", len(got), cut)
+		t.Errorf("the long text has %d bytes, cut %v", len(got), cut)
 	}
 	if got, cut := truncate("short"); cut || got != "short" {
-		t.Errorf("%q, cut %v", got, cut)
+		t.Errorf("the short text is %q, cut %v", got, cut)
 	}
 }

@@ -21,7 +21,7 @@ func TestTheJSONIsExactlyAsPromised(t *testing.T) {
 
 	t.Run("empty", func(t *testing.T) {
 		if _, _, body := box.get(t, "/_mailbox", "application/json"); strings.TrimSpace(string(body)) != `{"messages":[]}` {
-			t.Errorf("got %s", body)
+			t.Errorf("the empty mailbox is %s", body)
 		}
 	})
 	box.send(t, "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n\r\nHallo\r\n")
@@ -36,15 +36,15 @@ func TestTheJSONIsExactlyAsPromised(t *testing.T) {
 	t.Run("newest first", func(t *testing.T) {
 		_, header, body := box.get(t, "/_mailbox", "application/json")
 		if got, want := strings.TrimSpace(string(body)), `{"messages":[`+sms+",\n"+email+`]}`; got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+			t.Errorf("the mailbox is %s\nwant %s", got, want)
 		}
 		if got := header.Get("Content-Type"); got != "application/json" {
-			t.Errorf("type %s", got)
+			t.Errorf("the Content-Type is %s", got)
 		}
 	})
 	t.Run("one message", func(t *testing.T) {
 		if _, _, body := box.get(t, "/_mailbox/"+id, "application/json"); strings.TrimSpace(string(body)) != sms {
-			t.Errorf("got %s", body)
+			t.Errorf("the message is %s", body)
 		}
 	})
 }
@@ -192,14 +192,14 @@ func TestDeleteEmptiesTheMailbox(t *testing.T) {
 		t.Errorf("status %d, body %q", status, body)
 	}
 	if got := box.messages(t, ""); len(got) != 0 || mailFiles(t, dir) != 0 {
-		t.Errorf("left %v", got)
+		t.Errorf("the emptied mailbox has %v", got)
 	}
 	if status, _, _ := box.get(t, "/_mailbox/"+id, html); status != http.StatusNotFound {
 		t.Errorf("the message returns %d", status)
 	}
 	box.send(t, mail("two", ""))
 	if got := box.messages(t, ""); subjects(got) != "two" || got[0].ID <= id {
-		t.Errorf("afterwards %v", got)
+		t.Errorf("after another mail the mailbox has %v", got)
 	}
 }
 
@@ -219,11 +219,11 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 	_, header, _ := box.request(t, http.MethodGet, "/_mailbox", http.Header{"Accept": {"application/json"}, "Origin": {"https://evil.example"}})
 	for name := range header {
 		if strings.HasPrefix(name, "Access-Control-") {
-			t.Errorf("answers with %s", name)
+			t.Errorf("the page has the header %s", name)
 		}
 	}
 	if header.Get("Cross-Origin-Resource-Policy") != "same-origin" || header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("answers with %v", header)
+		t.Errorf("the page has the headers %v", header)
 	}
 }
 
@@ -256,10 +256,10 @@ func TestTheHTMLBodyIsLockedIn(t *testing.T) {
 	policy := header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(policy, "sandbox ") || !strings.Contains(policy, "default-src 'none'") ||
 		strings.Contains(policy, "allow-scripts") || strings.Contains(policy, "allow-same-origin") || strings.Contains(policy, "script-src") {
-		t.Errorf("policy %s", policy)
+		t.Errorf("the policy of the body is %s", policy)
 	}
 	if !strings.HasSuffix(strings.TrimSpace(string(body)), "<p>Hello</p><script>alert(1)</script>") {
-		t.Errorf("body %s", body)
+		t.Errorf("the body is %s", body)
 	}
 	if status, _, _ := box.get(t, "/_mailbox/"+all[0].ID+"/html", html); status != http.StatusOK {
 		t.Errorf("a mail without HTML returns %d", status)
@@ -285,7 +285,7 @@ func TestThePageEscapesEverything(t *testing.T) {
 				t.Errorf("%s contains the attack: %s", path, page)
 			}
 			if policy := header.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.HasPrefix(policy, "default-src 'none'") {
-				t.Errorf("policy %s", policy)
+				t.Errorf("the policy of the page is %s", policy)
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func TestThePage(t *testing.T) {
 	t.Run("says where to send mail when there is none", func(t *testing.T) {
 		_, _, body := box.get(t, "/_mailbox", html)
 		if page := string(body); !strings.Contains(page, "No messages yet") || !strings.Contains(page, "smtp://"+box.smtp) {
-			t.Errorf("got %s", page)
+			t.Errorf("the empty page is %s", page)
 		}
 	})
 	t.Run("leads through more messages than fit", func(t *testing.T) {
@@ -317,20 +317,20 @@ func TestThePage(t *testing.T) {
 			}
 		}
 		if seen != 203 {
-			t.Errorf("saw %d", seen)
+			t.Errorf("the pages have %d messages", seen)
 		}
 	})
 	t.Run("shows a broken message by its source", func(t *testing.T) {
 		box.send(t, "no header at all <b>\r\n")
 		_, _, body := box.get(t, "/_mailbox", html)
 		if page := string(body); !strings.Contains(page, "no header at all &lt;b&gt;") || !strings.Contains(page, `value="source" checked`) {
-			t.Errorf("got %s", page)
+			t.Errorf("the page of the broken message is %s", page)
 		}
 	})
 	t.Run("shows the beginning of a very long one", func(t *testing.T) {
 		box.send(t, mail("long", strings.Repeat("0123456789\r\n", 100_000)))
 		if _, _, body := box.get(t, "/_mailbox", html); len(body) > 1<<20 || !strings.Contains(string(body), "The source goes on") {
-			t.Errorf("%d bytes", len(body))
+			t.Errorf("the page of the long message has %d bytes", len(body))
 		}
 	})
 }

@@ -53,10 +53,10 @@ func start(t *testing.T, dir string, cfg mailbox.Config) *running {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		if err := box.Close(ctx); err != nil && !errors.Is(err, mailbox.ErrClosed) {
-			t.Errorf("close: %v", err)
+			t.Errorf("closing the mailbox returned %v", err)
 		}
 		if err := <-served; err != nil && !errors.Is(err, mailbox.ErrClosed) { // as where the test ends before it serves
-			t.Errorf("serve: %v", err)
+			t.Errorf("serving the mailbox returned %v", err)
 		}
 	})
 	t.Cleanup(stop)
@@ -96,11 +96,11 @@ func (r *running) messages(t *testing.T, query string) []mailbox.Message {
 	t.Helper()
 	status, _, body := r.get(t, "/_mailbox"+query, "application/json")
 	if status != http.StatusOK {
-		t.Fatalf("status %d: %s", status, body)
+		t.Fatalf("the list is answered with %d: %s", status, body)
 	}
 	var list struct{ Messages []mailbox.Message }
 	if err := json.Unmarshal(body, &list); err != nil {
-		t.Fatalf("%v in %s", err, body)
+		t.Fatalf("the list cannot be read: %v in %s", err, body)
 	}
 	return list.Messages
 }
@@ -171,7 +171,7 @@ func TestTheOldestGiveWay(t *testing.T) {
 		box.send(t, mail(fmt.Sprint(i), ""))
 	}
 	if got := subjects(box.messages(t, "")); got != "4 3 2" {
-		t.Errorf("kept %s", got)
+		t.Errorf("the mailbox kept %s", got)
 	}
 	if got := mailFiles(t, dir); got != 3 {
 		t.Errorf("%d files are left", got)
@@ -189,11 +189,11 @@ func TestTheOldestGiveWay(t *testing.T) {
 		box := start(t, dir, mailbox.Config{KeepBytes: 10_000})
 		box.send(t, mail("large", strings.Repeat("0123456789\r\n", 2_000)))
 		if got := subjects(box.messages(t, "")); got != "large" {
-			t.Errorf("kept %s", got)
+			t.Errorf("the mailbox kept %s", got)
 		}
 		box.send(t, mail("small", ""))
 		if got := subjects(box.messages(t, "")); got != "small" {
-			t.Errorf("kept %s", got)
+			t.Errorf("the mailbox kept %s", got)
 		}
 	})
 }
@@ -211,12 +211,12 @@ func TestOpen(t *testing.T) {
 	t.Run("refuses a folder that is in use", func(t *testing.T) {
 		box := start(t, t.TempDir(), mailbox.Config{})
 		if _, err := mailbox.Open(box.dir, mailbox.Config{}); err == nil || !strings.Contains(err.Error(), "another mailbox uses this folder") {
-			t.Errorf("got %v", err)
+			t.Errorf("opening a used folder returned %v", err)
 		}
 	})
 	t.Run("refuses to keep nothing", func(t *testing.T) {
 		if _, err := mailbox.Open(t.TempDir(), mailbox.Config{Keep: -1}); err == nil {
-			t.Error("no error")
+			t.Error("opening a mailbox that keeps nothing returned no error")
 		}
 	})
 	t.Run("removes what was half written and leaves alone what it does not know", func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestOpen(t *testing.T) {
 		put(t, dir, "notes.txt", "mine")
 		box := start(t, dir, mailbox.Config{})
 		if got := box.messages(t, ""); len(got) != 0 {
-			t.Errorf("shows %v", got)
+			t.Errorf("the mailbox shows %v", got)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "arriving-12345")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("half a message is still there: %v", err)
@@ -240,7 +240,7 @@ func TestOpen(t *testing.T) {
 		put(t, dir, "1700000000000001.eml", "X-Doorward-Mailbox: {broken\r\n"+mail("Damaged", "Hello"))
 		got := start(t, dir, mailbox.Config{}).messages(t, "")
 		if subjects(got) != "Damaged Found" || got[1].Raw != mail("Found", "Hello") {
-			t.Errorf("got %+v", got)
+			t.Errorf("the mailbox has %+v", got)
 		}
 	})
 	t.Run("lets only the owner look into the folder", func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestManyMessagesAtOnce(t *testing.T) {
 	senders.Wait()
 	got := box.messages(t, "")
 	if len(got) != 40 {
-		t.Fatalf("%d messages", len(got))
+		t.Fatalf("the mailbox has %d messages", len(got))
 	}
 	for i := range got[1:] {
 		if got[i].ID <= got[i+1].ID {
@@ -359,7 +359,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("the message on its way: %v", err)
 		}
 		if err := <-closed; err != nil {
-			t.Errorf("close: %v", err)
+			t.Errorf("closing the mailbox returned %v", err)
 		}
 		box2, err := mailbox.Open(box.dir, mailbox.Config{})
 		if err != nil {
@@ -400,7 +400,7 @@ func TestClose(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := box.Close(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("close: %v", err)
+			t.Errorf("closing the mailbox returned %v", err)
 		}
 		if err := data.Close(); err == nil {
 			t.Error("the client believes its message was accepted")

@@ -46,7 +46,7 @@ func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
 	}
 	found := box.messages(t, "?to=%2B18883910959")
 	if len(found) != 1 || found[0].Kind != "sms" || found[0].Text != "Your verification code is 493817" || found[0].From != "+15005550006" {
-		t.Errorf("found %+v", found)
+		t.Errorf("the messages of the number are %+v", found)
 	}
 	box.send(t, mail("A mail", "body"))
 	if all := box.messages(t, ""); len(all) != 3 || all[0].Kind != "email" || all[1].From != "MG1" {
@@ -74,13 +74,13 @@ func TestWhatIsNoTextIsRefused(t *testing.T) {
 		t.Errorf("a large one: %d %v", status, answer)
 	}
 	if status, _ := post(t, intake, "/2010-04-01/Accounts/AC1/Calls.json", whole(), nil); status != http.StatusNotFound {
-		t.Errorf("a call: %d", status)
+		t.Errorf("a call is answered with %d", status)
 	}
 	if status, _ := post(t, intake, messages, whole(), http.Header{"Sec-Fetch-Site": {"cross-site"}}); status != http.StatusForbidden {
 		t.Errorf("a page of another origin: %d", status)
 	}
 	if found := box.messages(t, ""); len(found) != 0 {
-		t.Errorf("there are %+v", found)
+		t.Errorf("the mailbox has %+v", found)
 	}
 	if err := box.Close(t.Context()); err != nil {
 		t.Fatal(err)

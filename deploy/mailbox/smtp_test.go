@@ -33,7 +33,7 @@ func TestEveryLoginIsAccepted(t *testing.T) {
 	t.Run("but no mechanism that was not offered", func(t *testing.T) {
 		client := dial(t, box.smtp)
 		if err := client.Auth(smtp.CRAMMD5Auth("anyone", "anything")); err == nil {
-			t.Error("no error")
+			t.Error("a mechanism that was not offered returned no error")
 		}
 	})
 }
@@ -57,7 +57,7 @@ func (l login) Next(challenge []byte, more bool) ([]byte, error) {
 	case string(challenge) == "Password:":
 		return []byte("anything"), nil
 	}
-	return nil, fmt.Errorf("asked for %q", challenge)
+	return nil, fmt.Errorf("the server asked for %q", challenge)
 }
 
 func TestMailArrivesAsItWasSent(t *testing.T) {
@@ -72,7 +72,7 @@ func TestMailArrivesAsItWasSent(t *testing.T) {
 		t.Errorf("the file differs, %d bytes against %d", len(body), len(raw))
 	}
 	if got.From != "sender@example.com" || strings.Join(got.To, " ") != "jane@example.com hidden@example.com" {
-		t.Errorf("from %s to %v", got.From, got.To)
+		t.Errorf("the mail is from %s to %v", got.From, got.To)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestSMTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := box.messages(t, "")[0]; got.From != "" || got.Subject != "bounce" {
-			t.Errorf("got %+v", got)
+			t.Errorf("the bounce is %+v", got)
 		}
 	})
 	t.Run("a mail may come in chunks", func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestSMTP(t *testing.T) {
 			}
 		}
 		if got := box.messages(t, "")[0]; got.Subject != "in pieces" || got.Text != "Done" {
-			t.Errorf("got %+v", got)
+			t.Errorf("the mail in chunks is %+v", got)
 		}
 	})
 	t.Run("addresses may be in any script", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestSMTP(t *testing.T) {
 		say(t, client.Text, 354, "DATA")
 		say(t, client.Text, 250, "Subject: Grüße\r\n\r\nHallo\r\n.")
 		if got := box.messages(t, "")[0]; got.From != "jörg@bücher.example" || got.To[0] != "用户@例え.example" || got.Subject != "Grüße" {
-			t.Errorf("got %+v", got)
+			t.Errorf("the mail with addresses of other scripts is %+v", got)
 		}
 	})
 }
@@ -150,10 +150,10 @@ func TestSMTPIsBounded(t *testing.T) {
 			}
 		}
 		if err := data.Close(); err == nil || !strings.HasPrefix(err.Error(), "552") {
-			t.Errorf("got %v", err)
+			t.Errorf("the large message is answered with %v", err)
 		}
 		if got := glob(t, box.dir, "*[0-9]*"); len(got) != 0 {
-			t.Errorf("left behind: %v", got)
+			t.Errorf("the large message left %v", got)
 		}
 	})
 	t.Run("a size said beforehand is refused at once", func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestSMTPIsBounded(t *testing.T) {
 			}
 		}
 		if err := client.Rcpt("b100@example.com"); err == nil || !strings.HasPrefix(err.Error(), "452") {
-			t.Errorf("got %v", err)
+			t.Errorf("the recipient is answered with %v", err)
 		}
 	})
 	t.Run("an address longer than any that exists is refused", func(t *testing.T) {
@@ -201,10 +201,10 @@ func TestSMTPIsBounded(t *testing.T) {
 		}
 		await(t, func() bool { return len(glob(t, box.dir, "arriving-*")) == 0 })
 		if got := box.messages(t, ""); len(got) != 0 {
-			t.Errorf("kept %v", got)
+			t.Errorf("the mailbox kept %v", got)
 		}
 		if text := box.log.text(); strings.Contains(text, "level=ERROR") {
-			t.Errorf("logged %s", text)
+			t.Errorf("the mailbox logged %s", text)
 		}
 	})
 }
@@ -219,10 +219,10 @@ func TestAMailThatCannotBeKeptIsNotAccepted(t *testing.T) {
 		t.Errorf("the client gets %v", err)
 	}
 	if strings.Contains(fmt.Sprint(err), box.dir) {
-		t.Errorf("the answer tells a path of the server: %v", err)
+		t.Errorf("the SMTP answer tells a path of the server: %v", err)
 	}
 	if text := box.log.text(); !strings.Contains(text, "mail not accepted") {
-		t.Errorf("logged %q", text)
+		t.Errorf("the mailbox logged %q", text)
 	}
 	if _, err := box.AddText("a", []string{"b"}, "c"); err == nil {
 		t.Error("a text was accepted")
@@ -243,6 +243,6 @@ func TestServeSMTPReportsAListenerThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := box.ServeSMTP(listener); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v", err)
+		t.Errorf("serving a closed listener returned %v", err)
 	}
 }

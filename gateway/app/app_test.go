@@ -179,13 +179,13 @@ func TestAGatewayOfItsOwn(t *testing.T) {
 	address := "https://" + given["DOORWARD_LISTEN"]
 	response, body := get(t, client, address+"/v1/accounts/1", "KEY", "secret")
 	if response.StatusCode != 200 || body["service"] != "directory" || body["tenant"] != tenant.String() {
-		t.Errorf("%d, %v", response.StatusCode, body)
+		t.Errorf("a request with an API key is answered with %d %v", response.StatusCode, body)
 	}
 	if response, body := get(t, client, address+"/v1/accounts/1", "KEY", "wrong"); response.StatusCode != 401 || body["code"] != 401.0 {
-		t.Errorf("%d, %v", response.StatusCode, body)
+		t.Errorf("a request with a wrong secret is answered with %d %v", response.StatusCode, body)
 	}
 	if response, body := get(t, client, address+"/_mailbox", "", ""); response.StatusCode != 200 || body["messages"] == nil {
-		t.Errorf("%d, %v", response.StatusCode, body)
+		t.Errorf("the mailbox is answered with %d %v", response.StatusCode, body)
 	}
 	client.CloseIdleConnections()
 	if err := p.Close(); err != nil {
@@ -232,10 +232,10 @@ func TestAHalfConfiguredGatewayDoesNotStart(t *testing.T) {
 				err = Run(t.Context(), p, cfg)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.tells) {
-				t.Errorf("it says %v, want %s", err, c.tells)
+				t.Errorf("the start returned %v, want %s", err, c.tells)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("it tells the secret: %v", err)
+				t.Errorf("the error of the start tells the secret: %v", err)
 			}
 		})
 	}
@@ -260,7 +260,7 @@ func TestStandaloneOpensAndServesOnItsOwnListener(t *testing.T) {
 	app.Serve(p, listener)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}, Timeout: 20 * time.Second}
 	if response, body := get(t, client, "https://"+listener.Addr().String()+"/v1/applications/1", "KEY", "secret"); response.StatusCode != 200 || body["service"] != "application" {
-		t.Errorf("%d, %v", response.StatusCode, body)
+		t.Errorf("a request with an API key is answered with %d %v", response.StatusCode, body)
 	}
 	client.CloseIdleConnections()
 	if err := p.Close(); err != nil {

@@ -24,7 +24,7 @@ func TestARenewedCertificateIsReadFromItsFiles(t *testing.T) {
 	}
 	var renewed TLS
 	if err := cfg.TLS.Reload(&renewed); err != nil || renewed.Certificate == cfg.TLS.Certificate || renewed.Key == cfg.TLS.Key || renewed.Mode != cfg.TLS.Mode {
-		t.Errorf("it is read again as %+v, %v", renewed, err)
+		t.Errorf("the certificate is read again as %+v, %v", renewed, err)
 	}
 	if err := os.Remove(given["DOORWARD_TLS_KEY_FILE"]); err != nil {
 		t.Fatal(err)

@@ -130,7 +130,7 @@ func TestAFollowerForgetsWhatAnyReplicaReports(t *testing.T) {
 		}
 	}
 	if k.clears != clears {
-		t.Errorf("it has dropped everything %d times", k.clears-clears)
+		t.Errorf("the follower has dropped everything %d times", k.clears-clears)
 	}
 	k.sources[0].logs[0].Reset()
 	k.poll(t)

@@ -146,7 +146,7 @@ func TestTheSizeIsThatOfTheWholeDocument(t *testing.T) {
 	}
 	const most = customdata.MaxSize
 	if most != 10485760 {
-		t.Fatalf("the limit is %d", most)
+		t.Fatalf("MaxSize is %d", most)
 	}
 	for _, size := range []int{most - 1, most} {
 		if d := parse(t, sized("a", size)); len(d) != size {
@@ -402,7 +402,7 @@ func TestWhatStandsInAText(t *testing.T) {
 	keys := []string{"plan", "quoted", "seats", "big", "on", "off", "none", "list", "object", "empty", "long", "tooLong", "absent"}
 	want := map[string]string{"plan": "gold", "quoted": "a\"b\né", "seats": "12.50", "big": "1e100", "on": "true", "off": "false", "empty": "", "long": long}
 	if got := d.Printed(keys); !maps.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("the printed values are %q, want %q", got, want)
 	}
 	if got := d.Printed([]string{"plan"}); !maps.Equal(got, map[string]string{"plan": "gold"}) {
 		t.Errorf("one key returns %q", got)

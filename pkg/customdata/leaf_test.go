@@ -91,6 +91,6 @@ func TestLeavesAreBounded(t *testing.T) {
 
 	many := parse(t, `{"none":[`+strings.Repeat("null,", 5000)+`null],"a":[`+strings.Repeat("1,", 1500)+`1],"b":2}`).Leaves()
 	if len(many) != customdata.MaxLeaves || many[0].Path != "a" || many[len(many)-1].Path != "a" {
-		t.Errorf("%d leaves", len(many))
+		t.Errorf("the document has %d leaves, or they are not those of a", len(many))
 	}
 }

@@ -36,13 +36,13 @@ func TestValuesComeFromTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg.URL.Reveal() != "a" || cfg.Wait != 250*time.Millisecond || cfg.Workers != 7 || !cfg.Open || !slices.Equal(cfg.Hosts, []string{"a", "b", "c"}) || cfg.Shared.Level != "info" {
-		t.Fatalf("read %+v", cfg)
+		t.Fatalf("the configuration is %+v", cfg)
 	}
 }
 
 func TestTheSecondNameHoldsWhereTheFirstIsAbsent(t *testing.T) {
 	if cfg, err := load("URL=b"); err != nil || cfg.URL.Reveal() != "b" {
-		t.Fatalf("read %q, %v", cfg.URL.Reveal(), err)
+		t.Fatalf("URL is %q, %v", cfg.URL.Reveal(), err)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestASecretComesFromAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg, err := load("URL_FILE=" + file); err != nil || cfg.URL.Reveal() != "secret" {
-		t.Fatalf("read %q, %v", cfg.URL.Reveal(), err)
+		t.Fatalf("the secret of the file is %q, %v", cfg.URL.Reveal(), err)
 	}
 }
 
@@ -72,13 +72,13 @@ func TestAFileIsReadAgain(t *testing.T) {
 	source.Load(&into)
 	write("second\n")
 	if err := into.Reload(&into); err != nil || into.Secret != "second" {
-		t.Errorf("it is %q, %v", into.Secret.Reveal(), err)
+		t.Errorf("the secret is read again as %q, %v", into.Secret.Reveal(), err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	if err := into.Reload(&into); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("reading an absent file again returned %v", err)
 	}
 	if err := source.Err(); err != nil {
 		t.Errorf("the source has noted %v", err)
@@ -103,7 +103,7 @@ func TestSetYieldsToTheEnvironment(t *testing.T) {
 	source.SetDefault("DOORWARD_LEVEL", "mine")
 	source.SetDefault("DOORWARD_WAIT", "1s")
 	if source.values["URL"] != "given" || source.values["DOORWARD_LEVEL"] != "" || source.values["DOORWARD_WAIT"] != "1s" {
-		t.Fatalf("values %v", source.values)
+		t.Fatalf("the values with defaults are %v", source.values)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 		}
 		w.q.Release(w.holders[0])
 		if w.q.free != 1 || w.q.waiting != 0 || len(w.q.tenants) != 0 || len(w.q.turns) != 0 {
-			t.Errorf("afterwards: %+v", w.q)
+			t.Errorf("after all were served the queue is %+v", w.q)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestALoginThatEndsWhileItWaitsLeavesTheQueue(t *testing.T) {
 			t.Errorf("the login that ended: %v", err)
 		}
 		if got := w.releaseAll(1); !slices.Equal(got, []string{"stays"}) {
-			t.Errorf("served %q", got)
+			t.Errorf("the queue served %q", got)
 		}
 	})
 }

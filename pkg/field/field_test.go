@@ -33,7 +33,7 @@ func TestDecodeReadsMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if in.Name.Value != "Jo" || in.Size.Value != 12 || !in.Open.Value || in.Owner.Value.Href == "" || string(in.Details.Value) != `{"a":[1]}` || in.Words.Value[0] != "b" {
-		t.Fatalf("read %+v", in)
+		t.Fatalf("the body is decoded as %+v", in)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestDecodeTellsAbsentFromNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !in.Name.Present || !in.Name.Null || in.Name.Given() || in.Size.Present {
-		t.Fatalf("read %+v", in)
+		t.Fatalf("the body is decoded as %+v", in)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestAnInvisibleCharacterIsRefusedInAName(t *testing.T) {
 		}
 	}
 	if _, err := Name(Some(" "), "name", 255); !errors.Is(err, apierr.Required) {
-		t.Errorf("blank: %v", err)
+		t.Errorf("a blank name returned %v", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestMacros(t *testing.T) {
 	t.Run("values are escaped in HTML, the template is not", func(t *testing.T) {
 		got := Expand("<i>${account.surname}</i>", known, html.EscapeString)
 		if want := "<i>&lt;b&gt;&#34;O&#39;Neil&#34; &amp; Sons&lt;/b&gt;</i>"; got != want {
-			t.Errorf("got %s, want %s", got, want)
+			t.Errorf("the template became %s, want %s", got, want)
 		}
 	})
 }

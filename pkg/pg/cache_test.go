@@ -81,7 +81,7 @@ func text(t *testing.T, cache *pg.Cache[note], ref id.Ref) string {
 	t.Helper()
 	got, err := cache.All(t.Context(), ref)
 	if err != nil || len(got) != 1 {
-		t.Fatalf("%v, %v", got, err)
+		t.Fatalf("the cache returned %v, %v; want one row", got, err)
 	}
 	return got[0].Text
 }
@@ -238,7 +238,7 @@ func TestACacheKeepsThatThereIsNothing(t *testing.T) {
 	worktest.Await(t, "the cache to hold that there is nothing", func() bool {
 		rows, err := cache.All(t.Context(), absent)
 		if err != nil || len(rows) != 0 {
-			t.Fatalf("%v, %v", rows, err)
+			t.Fatalf("the cache returned %v, %v; want no rows", rows, err)
 		}
 		return isHeld(cache, absent)
 	})
@@ -304,7 +304,7 @@ func TestACacheThatDoesNotListenKeepsNothing(t *testing.T) {
 	for _, to := range []string{"a", "b", "c"} {
 		change(t, db, ref, to)
 		if got := text(t, cache, ref); got != to {
-			t.Fatalf("after %q it returns %q", to, got)
+			t.Fatalf("after %q the cache returns %q", to, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestAFeedReportsTheChangesOfOthers(t *testing.T) {
 	_ = newNoteCache(t, db) // its triggers
 	feed := pg.NewFeed(db, "notes")
 	if page := feed.After(nil); !page.Behind {
-		t.Errorf("before it listens it reports %+v", page)
+		t.Errorf("before it listens the feed reports %+v", page)
 	}
 	worktest.Start(t, db.Listen)
 	reported := worktest.Changes(t, source(feed))

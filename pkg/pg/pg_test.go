@@ -88,7 +88,7 @@ func TestTheQueriesOfABatchAreReadTogether(t *testing.T) {
 	batch = pg.Batch{}
 	pg.QueueAll(&batch, &one, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, 'one') RETURNING text, id, tenant_id`, tenant, id.New(time.Now()))
 	if err := pg.ExecBatch(t.Context(), db, &batch); !errors.Is(err, apierr.Exists) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("the batch returned %v", err)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestALoginThatIsOnlyAMemberOfTheRoleIsEnough(t *testing.T) {
 	limited.Schema = "other"
 	if db, err := pg.Open(t.Context(), limited); err == nil {
 		db.Close()
-		t.Error("it opens another service's schema")
+		t.Error("the limited login opened another service's schema")
 	}
 }
 

@@ -135,7 +135,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 		{"statements whose outcome decides", func(tx *pg.Tx, tenant id.ID) error {
 			for _, text := range []string{"a", "b"} {
 				if n, err := pg.Exec(ctx, tx, insertNote, tenant, id.New(time.Now()), text); err != nil || n != 1 {
-					t.Errorf("%d rows, %v", n, err)
+					t.Errorf("the statement wrote %d rows, %v", n, err)
 				}
 			}
 			return nil
@@ -146,7 +146,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 			var found []note
 			pg.QueueAll(&batch, &found, readNote, tenant, tenant)
 			if err := pg.ExecBatch(ctx, tx, &batch); err != nil || len(found) != 1 {
-				t.Errorf("%v, %v", found, err)
+				t.Errorf("the batch returned %v and read %v", found, err)
 			}
 			return nil
 		}, 2, nil, 1, false},
@@ -170,16 +170,16 @@ func TestWhatATransactionTakes(t *testing.T) {
 			err := db.InTx(ctx, func(tx *pg.Tx) error { return c.fn(tx, tenant) })
 			if c.what == "a failure that the function does not return" {
 				if err == nil {
-					t.Error("it commits")
+					t.Error("the transaction commits")
 				}
 			} else if !errors.Is(err, c.err) {
-				t.Errorf("it returns %v, want %v", err, c.err)
+				t.Errorf("the transaction returned %v, want %v", err, c.err)
 			}
 			if n := count.n.Load() - before; n != c.roundTrips {
-				t.Errorf("it takes %d round trips, want %d", n, c.roundTrips)
+				t.Errorf("the transaction takes %d round trips, want %d", n, c.roundTrips)
 			}
 			if len(returned) > 0 && returned[0].TenantID != tenant || (len(returned) > 0) != c.returns {
-				t.Errorf("it returns the rows %v", returned)
+				t.Errorf("the transaction returned the rows %v", returned)
 			}
 			returned = nil
 			if n, err := pg.Value[int](ctx, db, countNotes, tenant); err != nil || n != c.notes {
@@ -227,7 +227,7 @@ func TestATransactionAfterAllConnectionsWereCut(t *testing.T) {
 		}
 		pgtest.CutConnections(t, url)
 		if got, err := pg.Value[int](t.Context(), db, countNotes, tenant); err != nil || got != n+1 {
-			t.Fatalf("%d notes, %v", got, err)
+			t.Fatalf("the table has %d notes, %v", got, err)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestAPurgeThatFailsIsMadeUpForByTheNext(t *testing.T) {
 		return errors.New("away")
 	})(ctx)
 	if err != nil || times != 3 {
-		t.Errorf("it purged %d times, %v", times, err)
+		t.Errorf("the worker purged %d times, %v", times, err)
 	}
 }
 

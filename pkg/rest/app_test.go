@@ -123,7 +123,7 @@ func TestWhatAProgramOfSomebodyElseCausesIsAWarning(t *testing.T) {
 		t.Errorf("an agent that is slow: %d %s", a.status, a.raw)
 	}
 	if line := log.String(); !strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
-		t.Errorf("it is logged as %q", line)
+		t.Errorf("the failure of the program is logged as %q", line)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestEvery404SaysTheSame(t *testing.T) {
 func TestAnAnswerIsPlainJSON(t *testing.T) {
 	a := send(t, "GET", "/v1/things/"+id.New(time.Now()).String()+"/")
 	if a.status != 200 || a.raw != `{"text":"<b>&"}` || a.header.Get("Content-Type") != rest.MIME || a.header.Get("Cache-Control") != "no-cache" {
-		t.Errorf("%d %s %v", a.status, a.raw, a.header)
+		t.Errorf("the answer has the status %d, the body %s and the headers %v", a.status, a.raw, a.header)
 	}
 }
 

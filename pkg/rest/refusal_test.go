@@ -92,10 +92,10 @@ func TestARequestThatCannotBeRead(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != 413 || strings.Contains(string(body), `"requestId":""`) {
-		t.Errorf("%d %s, %v", response.StatusCode, body, err)
+		t.Errorf("the request is answered with %d %s, %v", response.StatusCode, body, err)
 	}
 	if route != "none" {
-		t.Errorf("the route is %q", route)
+		t.Errorf("the route of the request is %q", route)
 	}
 	if err := app.Shutdown(); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func TestHelpNeedsNoConfiguration(t *testing.T) {
 	var out, log bytes.Buffer
 	open := func(context.Context, *Process, config) error { return errors.New("opened") }
 	if code := start("test", "tests", []string{"--help"}, env.New(nil), &out, &log, env.Load[config], open); code != 0 {
-		t.Fatalf("exit code %d", code)
+		t.Fatalf("--help ended with the exit code %d", code)
 	}
 	for _, want := range []string{"DOORWARD_NAME", "DOORWARD_OPS_LISTEN", "(required)"} {
 		if !strings.Contains(out.String(), want) {
@@ -187,7 +187,7 @@ func TestAnUnknownArgumentIsNamed(t *testing.T) {
 	open := func(context.Context, *Process, config) error { return errors.New("opened") }
 	code := start("test", "tests", []string{"--foo"}, env.New(nil), &out, &log, env.Load[config], open)
 	if code != 2 || !strings.Contains(log.String(), `the argument "--foo" is unknown; --help`) {
-		t.Fatalf("exit code %d: %s", code, log.String())
+		t.Fatalf("an unknown argument ended with the exit code %d: %s", code, log.String())
 	}
 }
 
@@ -201,6 +201,6 @@ func TestWhatStoppedAProcessIsTheLastLine(t *testing.T) {
 	}
 	code := start("test", "tests", nil, env.New([]string{"DOORWARD_NAME=x", "DOORWARD_OPS_LISTEN=localhost:0"}), &out, &log, env.Load[config], open)
 	if code != 1 || !strings.HasSuffix(log.String(), "}\ntest stopped: database: it was killed\n") {
-		t.Fatalf("exit code %d: %s", code, log.String())
+		t.Fatalf("the process ended with the exit code %d: %s", code, log.String())
 	}
 }

@@ -72,13 +72,13 @@ func TestRequests(t *testing.T) {
 			in, err := ParseRequest(c.encoded)
 			if c.refused {
 				if !errors.Is(err, apierr.Format) {
-					t.Errorf("it returns %v, %v", in, err)
+					t.Errorf("the refused request is read as %v, %v", in, err)
 				}
 				return
 			}
 			at := time.Date(2026, 11, 20, 20, 25, 0, 500_000_000, time.UTC)
 			if err != nil || in.ID != "_a1" || in.Issuer != "urn:wiki" || !in.IssuedAt.Equal(at) {
-				t.Errorf("it is %+v, %v", in, err)
+				t.Errorf("the request is read as %+v, %v", in, err)
 			}
 		})
 	}
@@ -151,10 +151,10 @@ func TestSignaturesOfQueryStrings(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			query, err := ParseQuery(c.query)
 			if err != nil || !query.IsSigned() {
-				t.Fatalf("it is read as %v, %v", query, err)
+				t.Fatalf("the query string is read as %v, %v", query, err)
 			}
 			if err := query.Verify(c.request, c.relayState, c.certificate, false); (err == nil) != c.want || !c.want && !errors.Is(err, apierr.Format) {
-				t.Errorf("it returns %v", err)
+				t.Errorf("the signature of the query string returned %v", err)
 			}
 		})
 	}
@@ -221,7 +221,7 @@ func TestResponsesAreSigned(t *testing.T) {
 			}
 			for _, signature := range root.FindElements("//SignatureMethod") {
 				if signature.SelectAttrValue("Algorithm", "") != method {
-					t.Errorf("it is signed with %v", signature.Attr)
+					t.Errorf("the response is signed with %v", signature.Attr)
 				}
 			}
 			if _, whole, assertion := read(bytes.Replace(written, []byte("jo&amp;"), []byte("mo&amp;"), 1)); whole == nil || assertion == nil {

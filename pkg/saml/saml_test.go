@@ -26,10 +26,11 @@ func TestAKeyPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := certificate.CheckSignature(certificate.SignatureAlgorithm, certificate.RawTBSCertificate, certificate.Signature); err != nil {
-		t.Errorf("it is not signed by itself: %v", err)
+		t.Errorf("the certificate is not signed by itself: %v", err)
 	}
 	if certificate.Subject.CommonName != "shop" || certificate.IsCA || certificate.NotBefore.After(now) || certificate.NotAfter.Before(now.AddDate(9, 0, 0)) {
-		t.Errorf("it is of %s, from %s to %s", certificate.Subject, certificate.NotBefore, certificate.NotAfter)
+		t.Errorf("the certificate is of %s, from %s to %s",
+			certificate.Subject, certificate.NotBefore, certificate.NotAfter)
 	}
 	private, err := pair.PrivateKey()
 	if err != nil {
@@ -37,14 +38,14 @@ func TestAKeyPair(t *testing.T) {
 	}
 	read, err := ReadKeyPair(pair.Certificate, private)
 	if err != nil || !read.Key.Equal(pair.Key) || read.Key.N.BitLen() != 2048 || !read.Key.PublicKey.Equal(certificate.PublicKey) {
-		t.Errorf("it is read as %d bits, which do not belong to it, %v", read.Key.N.BitLen(), err)
+		t.Errorf("the key pair is read with %d bits, which do not belong to it, %v", read.Key.N.BitLen(), err)
 	}
 	if _, err := ReadKeyPair(pair.Certificate, private[1:]); err == nil {
 		t.Error("half a key is read")
 	}
 	sum := sha1.Sum(block.Bytes)
 	if got := Fingerprint(pair.Certificate); got != hex.EncodeToString(sum[:]) {
-		t.Errorf("its fingerprint is %s", got)
+		t.Errorf("the fingerprint of the certificate is %s", got)
 	}
 	if other, err := NewKeyPair("shop", now); err != nil || other.Certificate == pair.Certificate {
 		t.Errorf("the next is the same, %v", err)
@@ -89,7 +90,7 @@ func TestMetadata(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			got, err := c.make()
 			if err != nil || string(got) != c.want {
-				t.Errorf("it is %s, %v\nwant %s", got, err, strings.TrimSpace(c.want))
+				t.Errorf("the metadata is %s, %v\nwant %s", got, err, strings.TrimSpace(c.want))
 			}
 		})
 	}

@@ -150,10 +150,10 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 			}
 			if login.NameID != "jo@example.test" || login.NameIDFormat != EmailNameID || login.Issuer != otherEntity || login.AssertionID == "" ||
 				login.ResponseID == "" || login.SessionIndex == "" || len(login.Attributes) != 1 || len(login.Attributes[0].Values) != 2 {
-				t.Errorf("it is %+v", login)
+				t.Errorf("the login is %+v", login)
 			}
 			if login.ExpiresAt.Before(now.Add(responseLife)) {
-				t.Errorf("it could be used again after %s", login.ExpiresAt)
+				t.Errorf("the response could be used again after %s", login.ExpiresAt)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 			assertion.RemoveChild(find(assertion, "AuthnStatement"))
 		})))
 		if err != nil || login.NameID != "jo@example.test" || login.SessionIndex != "" {
-			t.Errorf("it is %+v, %v", login, err)
+			t.Errorf("the login is %+v, %v", login, err)
 		}
 	})
 	t.Run("but not without a Destination that the response itself signs", func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestResponsesThatAreAccepted(t *testing.T) {
 			change(response)
 			p.sign(response)
 			if _, err := p.expects().VerifyResponse(encode(text(t, response))); !errors.Is(err, apierr.SAMLMalformed) {
-				t.Errorf("it returns %v", err)
+				t.Errorf("the response without a Destination returned %v", err)
 			}
 		}
 	})
@@ -264,7 +264,7 @@ func TestResponsesThatSayTheWrongThing(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			if login, err := p.expects().VerifyResponse(encode(p.signedAssertion(change))); !errors.Is(err, apierr.SAMLMalformed) {
-				t.Errorf("it returns %+v, %v", login, err)
+				t.Errorf("the response returned %+v, %v", login, err)
 			}
 		})
 	}
@@ -272,7 +272,7 @@ func TestResponsesThatSayTheWrongThing(t *testing.T) {
 		expected := p.expects()
 		expected.RequestID = ""
 		if _, err := expected.VerifyResponse(encode(p.xml(SHA256))); !errors.Is(err, apierr.SAMLMalformed) {
-			t.Errorf("it returns %v", err)
+			t.Errorf("the answer to no request returned %v", err)
 		}
 	})
 	t.Run("a failure at the identity provider", func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestResponsesThatSayTheWrongThing(t *testing.T) {
 		}
 		_, err = p.expects().VerifyResponse(encode(string(refusal)))
 		if !errors.Is(err, apierr.SAMLFailed) || !strings.Contains(apierr.From(err).Reason, "not now") {
-			t.Errorf("it returns %v", err)
+			t.Errorf("the response with a failure returned %v", err)
 		}
 	})
 }
@@ -409,7 +409,7 @@ func TestSignatureWrapping(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			login, err := p.expects().VerifyResponse(encode(text(t, make())))
 			if !errors.Is(err, apierr.SAMLMalformed) {
-				t.Errorf("it returns %+v, %v", login, err)
+				t.Errorf("the wrapped response returned %+v, %v", login, err)
 			}
 		})
 	}
@@ -455,7 +455,7 @@ func TestSignaturesThatDoNotHold(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			if login, err := p.expects().VerifyResponse(encode(response)); !errors.Is(err, apierr.SAMLSignature) {
-				t.Errorf("it returns %+v, %v", login, err)
+				t.Errorf("the response returned %+v, %v", login, err)
 			}
 		})
 	}
@@ -508,7 +508,7 @@ func TestXMLThatIsRefused(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			if login, err := p.expects().VerifyResponse(encode(text)); !errors.Is(err, apierr.SAMLMalformed) {
-				t.Errorf("it returns %+v, %v", login, err)
+				t.Errorf("the refused XML returned %+v, %v", login, err)
 			}
 		})
 	}

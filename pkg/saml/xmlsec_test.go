@@ -80,7 +80,7 @@ func TestSignaturesOfAnotherImplementation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if login, err := p.expects().VerifyResponse(encode(string(message))); err != nil || !strings.HasPrefix(login.NameID, "jo@") {
-			t.Errorf("it returns %+v, %v: %s", login, err, message)
+			t.Errorf("the response signed by xmlsec1 returned %+v, %v: %s", login, err, message)
 		}
 	})
 }

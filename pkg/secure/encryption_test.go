@@ -107,7 +107,7 @@ func TestASecretIsNotPrinted(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "secret", s)
 	for _, text := range []string{fmt.Sprint(s), fmt.Sprintf("%s %v %q %#v %x", s, s, s, s, s), fmt.Sprintf("%+v", struct{ S Secret }{s}), log.String()} {
 		if strings.Contains(text, "hunter2") || strings.Contains(text, "68756e74657232") {
-			t.Errorf("printed: %s", text)
+			t.Errorf("the secret is printed: %s", text)
 		}
 	}
 }

@@ -25,10 +25,10 @@ func TestTheWorkedTokenVerifies(t *testing.T) {
 		t.Fatalf("ParseJWT = %v, %v, %v", header, claims, err)
 	}
 	if _, _, err := ParseJWT(worked, keyOf("AnotherSecret")); err == nil {
-		t.Fatal("it verifies under another secret")
+		t.Fatal("the token verifies under another secret")
 	}
 	if _, _, err := ParseJWT(strings.TrimSuffix(worked, "Y")+"Z", keyOf("MyKeySecret")); err == nil {
-		t.Fatal("it verifies with another last character")
+		t.Fatal("the token verifies with another last character")
 	}
 }
 

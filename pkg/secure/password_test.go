@@ -211,7 +211,7 @@ func TestAPasswordThatNoAccountCanHaveCostsNoMoreThanAnother(t *testing.T) {
 		{Secret(strings.Repeat("a", MaxPassword-1) + "\x00"), false},
 	} {
 		if match, _, err := p.Verify(t.Context(), tenant, stored, c.password); match != c.want || err != nil {
-			t.Errorf("%d bytes: %v, %v", len(c.password), match, err)
+			t.Errorf("a password of %d bytes matches: %v, %v", len(c.password), match, err)
 		}
 	}
 	for _, bcrypt := range []string{"$2a$04$CCCCCCCCCCCCCCCCCCCCC.ZP48wSDJeZC4KEEZRkahyfLke0vxZNC"} {

@@ -39,7 +39,7 @@ func TestLogLinesAndExemplarsLeadToATrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line.Process != "test" || line.Request != "r1" || line.Tenant != tenant.String() || line.Trace != trace {
-		t.Errorf("the line is %s", log.String())
+		t.Errorf("the log line is %s", log.String())
 	}
 	duration, err := otel.Meter("test").Float64Histogram("test_duration_seconds")
 	if err != nil {

@@ -295,7 +295,7 @@ func TestASyncThatBreaksOffDeletesNothing(t *testing.T) {
 			return false
 		}
 		if err := mirrorOf(t, p, corp(server), Config{}).incrementalSync(ctx); err == nil {
-			t.Error("the sync ended")
+			t.Error("the sync of an agent that ends returned no error")
 		}
 		if len(p.accounts) != 2500 {
 			t.Errorf("%d accounts are left", len(p.accounts))
@@ -314,7 +314,7 @@ func TestASyncThatBreaksOffDeletesNothing(t *testing.T) {
 		searches := 0
 		server.Searched = func() bool { searches++; return searches < 2 } // of the accounts, and of the groups
 		if err := mirrorOf(t, p, corp(server), Config{}).incrementalSync(t.Context()); err == nil {
-			t.Error("the sync ended")
+			t.Error("the sync without its directory server returned no error")
 		}
 		if len(p.accounts) != 2500 {
 			t.Errorf("%d accounts are left", len(p.accounts))
@@ -348,7 +348,7 @@ func TestReferralsAreFollowedWhereTheConfigurationSaysSo(t *testing.T) {
 			searches, binds := other.Searches.Load(), other.Binds.Load()
 			err := mirrorOf(t, p, settings, cfg).incrementalSync(t.Context())
 			if (err == nil) != (c.want != "") {
-				t.Errorf("the error is %v", err)
+				t.Errorf("the sync returned %v", err)
 			}
 			if c.want != "" {
 				want(t, "accounts", p.names(), c.want)

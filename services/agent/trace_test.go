@@ -25,7 +25,7 @@ func TestACheckIsPartOfTheTraceOfItsLogin(t *testing.T) {
 	m := mirrorOf(t, newPeer(t), corp(server), Config{})
 	login := map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
 	if got := m.checkPassword(t.Context(), Check{ExternalID: uuid(1), Password: "right", Trace: login}); got != success {
-		t.Fatalf("the check is %+v", got)
+		t.Fatalf("the check of the password returned %+v", got)
 	}
 	parents, ids := map[string]string{}, map[string]string{}
 	for _, span := range spans.GetSpans() {

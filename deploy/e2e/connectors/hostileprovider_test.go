@@ -91,7 +91,7 @@ func TestAProviderThatMisbehavesIsRefused(t *testing.T) {
 			began := time.Now()
 			refused := client.Refused(t, 400, 7200, signIn(application, generic(t, application, providerServer(t, handler).URL)))
 			if took := time.Since(began); took > answerLimit {
-				t.Errorf("it took %s", took)
+				t.Errorf("the refusal took %s", took)
 			}
 			t.Log(refused.Text("developerMessage"))
 		})
@@ -116,7 +116,7 @@ func TestAProviderThatMisbehavesIsRefused(t *testing.T) {
 		t.Cleanup(server.Close)
 		refused := client.Refused(t, 400, 7200, signIn(application, generic(t, application, server.URL)))
 		if !strings.Contains(refused.Text("developerMessage"), "certificate") {
-			t.Errorf("it says %q", refused.Text("developerMessage"))
+			t.Errorf("the refusal says %q", refused.Text("developerMessage"))
 		}
 	})
 }

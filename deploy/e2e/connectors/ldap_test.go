@@ -244,7 +244,7 @@ func TestOpenLDAP(t *testing.T) {
 		m.await(t, "the first sync", "al ENABLED Low", "jo ENABLED Doe", "zoë ENABLED Ærø-Ødegård", "inner: al jo", "staff: al jo")
 		refused := client.All(t, m.agent+"/refusals")
 		if len(refused) != 1 || refused[0].Text("name") != "nomail" || !strings.Contains(refused[0].Text("reason"), "email") {
-			t.Errorf("refused are %v", refused)
+			t.Errorf("the sync refused %v", refused)
 		}
 		err := e2e.AwaitFor(t.Context(), time.Minute, "the end of the sync", func(context.Context) error {
 			last := client.Get(t, m.agent).Object("lastSync")
@@ -298,7 +298,7 @@ func TestOpenLDAP(t *testing.T) {
 			"zoë ABSENT Ærø-Ødegård", "inside: jo", "staff: jo")
 		m.awaitLogin(t, "old", "secret-old", 7100)
 		if reason := m.wantLogin(t, "old", "secret-old", 7100); !strings.Contains(reason, "expired") {
-			t.Errorf("the reason is %q", reason)
+			t.Errorf("the login with an expired password is refused because of %q", reason)
 		}
 	})
 	t.Run("a server that does not answer", func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestOpenLDAP(t *testing.T) {
 		began := time.Now()
 		m.awaitLogin(t, "jo", "secret-jo", 0)
 		if took := time.Since(began); took > 15*time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("the second agent took over after %s", took)
 		}
 	})
 }
@@ -484,7 +484,7 @@ func TestActiveDirectory(t *testing.T) {
 	t.Run("an expired password", func(t *testing.T) {
 		server.Tool(t, "user", "setpassword", "al", "--newpassword="+password+"2", "--must-change-at-next-login")
 		if reason := m.wantLogin(t, "al", password+"2", 7100); !strings.Contains(reason, "expired") {
-			t.Errorf("the reason is %q", reason)
+			t.Errorf("the login with an expired password is refused because of %q", reason)
 		}
 	})
 }
@@ -511,7 +511,7 @@ func TestALargeLDAPDirectory(t *testing.T) {
 	first := m.start(t, "killed")
 	err := e2e.AwaitFor(t.Context(), time.Minute, "a part of the sync", func(context.Context) error {
 		if n := size0(); n < size/10 {
-			return fmt.Errorf("%d accounts", n)
+			return fmt.Errorf("the sync has made %d accounts", n)
 		}
 		return nil
 	})
@@ -525,7 +525,7 @@ func TestALargeLDAPDirectory(t *testing.T) {
 	m.start(t, "agent", "DOORWARD_AGENT_DELETIONS=15m")
 	err = e2e.AwaitFor(t.Context(), 3*time.Minute, "more of the sync", func(context.Context) error {
 		if n := size0(); n < size/2 {
-			return fmt.Errorf("%d accounts", n)
+			return fmt.Errorf("the sync has made %d accounts", n)
 		}
 		return nil
 	})
@@ -545,7 +545,7 @@ func TestALargeLDAPDirectory(t *testing.T) {
 	}
 	t.Logf("%d accounts and %d groups in %s after the first kill", size, groups+1, time.Since(began))
 	if n := size0(); n != size {
-		t.Errorf("%d accounts", n)
+		t.Errorf("the directory has %d accounts", n)
 	}
 	everyone := client.Get(t, m.directory.Link(t, "groups")+"?name=everybody").Items(t)
 	if len(everyone) != 1 || client.Get(t, everyone[0].Link(t, "accounts")+"?limit=1").Number(t, "size") != size {

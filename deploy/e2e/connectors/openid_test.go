@@ -33,7 +33,7 @@ func nodeProvider(t *testing.T) provider {
 		_, path, found := strings.Cut(v.body, `href="`)
 		path, _, end := strings.Cut(path, `"`)
 		if !found || !end || !strings.HasSuffix(path, "/abort") {
-			v.Fatalf("this is not the provider's login: %s", v.page())
+			v.Fatalf("the page is not the provider's login: %s", v.page())
 		}
 		v.open(o.Issuer + strings.TrimPrefix(path, o.Issuer))
 	}}

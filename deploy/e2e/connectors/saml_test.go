@@ -112,7 +112,7 @@ func TestKeycloakIsASAMLIdentityProvider(t *testing.T) {
 		forged := strings.ReplaceAll(v.message(), email, "owner@example.test")
 		v.submit(map[string]string{"SAMLResponse": base64.StdEncoding.EncodeToString([]byte(forged))})
 		if refused := refusal(t, v.callbackQuery()); refused["code"] != 10101.0 {
-			t.Errorf("it brings %v", refused)
+			t.Errorf("the changed response is refused with %v", refused)
 		}
 	})
 	t.Run("a login may begin there, by the relay state of the application", func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestPySAML2IsASAMLIdentityProvider(t *testing.T) {
 			v.open(samlLogin(t, application, nil))
 			v.submit(nil)
 			if refused := refusal(t, v.callbackQuery()); refused["code"] != 10101.0 {
-				t.Errorf("it brings %v", refused)
+				t.Errorf("the response is refused with %v", refused)
 			}
 		})
 	}

@@ -88,11 +88,11 @@ func TestPySAML2IsASAMLServiceProvider(t *testing.T) {
 	t.Run("it takes the assertion, and xmlsec1 verifies it", func(t *testing.T) {
 		said := login(t)
 		if said.Text("nameId") != account.Text("email") || said.Text("issuer") != entityID(t, provider) || said.Text("relayState") != "back to ü" {
-			t.Errorf("it read %v", said)
+			t.Errorf("the service provider read %v", said)
 		}
 		attributes := said.Object("attributes")
 		if roles, _ := attributes["roles"].([]any); len(roles) != 2 || roles[1] != `a <b> & "c"` {
-			t.Errorf("it read the attributes %v", attributes)
+			t.Errorf("the service provider read the attributes %v", attributes)
 		}
 		certificate := string(document(t, provider.Link(t, "x509SigningCert"), "application/pkix-cert"))
 		for _, element := range []string{"Assertion", "Response"} {

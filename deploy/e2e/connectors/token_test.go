@@ -27,7 +27,7 @@ func TestAProvidersTokensAndCodesSignIn(t *testing.T) {
 		t.Errorf("the account is %v", created)
 	}
 	if client.Get(t, created.Link(t, "directory")).Href() != directory.Href() {
-		t.Error("it is in another directory")
+		t.Error("the account is in another directory")
 	}
 
 	t.Run("a second time the account is found, and its names follow", func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAProvidersTokensAndCodesSignIn(t *testing.T) {
 	t.Run("what the provider refuses is said with its words", func(t *testing.T) {
 		refused := client.Refused(t, 400, 7200, post(accounts, e2e.Object{"providerData": e2e.Object{"providerId": name, "accessToken": "forged"}}))
 		if text := refused.Text("developerMessage"); !strings.Contains(text, "error message: 401 Unauthorized") {
-			t.Errorf("it says %q", text)
+			t.Errorf("the refusal says %q", text)
 		}
 		client.Refused(t, 400, 7200, post(accounts, e2e.Object{"providerData": e2e.Object{"providerId": name, "code": "forged", "redirectUri": shopCallback}}))
 		client.Refused(t, 400, 2000, post(accounts, e2e.Object{"providerData": e2e.Object{"providerId": name, "code": "a", "accessToken": "b"}}))
@@ -115,7 +115,7 @@ func userID(t *testing.T, k *connectors.Keycloak, email string) string {
 func keycloakSignIn(v *htmlBrowser, login string) {
 	v.Helper()
 	if !strings.Contains(v.body, "kc-form-login") {
-		v.Fatalf("this is not Keycloak's login: %s", v.page())
+		v.Fatalf("the page is not Keycloak's login: %s", v.page())
 	}
 	v.submit(map[string]string{"username": login, "password": e2e.Password})
 }

@@ -363,7 +363,7 @@ func watch(t *testing.T, e revocation, gateways ...*e2e.Client) *watchedToken {
 	}
 	err := e2e.Await(ctx, "every replica to use its caches", func(context.Context) error {
 		if !w.isWarm() {
-			return fmt.Errorf("too few: %s", w)
+			return fmt.Errorf("too few validations came from caches: %s", w)
 		}
 		after := lookups(t, "hit")
 		for i := range after {
@@ -417,7 +417,7 @@ func (w *watchedToken) end(through *e2e.Client, change e2e.Request) {
 	answer := through.Call(w.t, change)
 	ended := time.Now()
 	if answer.Status >= http.StatusBadRequest {
-		w.t.Fatalf("%s", answer)
+		w.t.Fatalf("the change is answered with %s", answer)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -73,7 +73,7 @@ func TestKafkaKeepsItsMessagesOverAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(message.Value) != "still here" {
-		t.Errorf("read %q", message.Value)
+		t.Errorf("after the kill the message is %q", message.Value)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestAPortIsHandedOutOnce(t *testing.T) {
 	for range 50 {
 		port := FreePort()
 		if seen[port] {
-			t.Fatalf("port %d twice", port)
+			t.Fatalf("the port %d was handed out twice", port)
 		}
 		seen[port] = true
 	}

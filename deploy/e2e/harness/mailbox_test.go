@@ -38,14 +38,14 @@ func TestTheClientReadsWhatTheMailboxGot(t *testing.T) {
 	}
 	got := client.AwaitMail(t, "JO@example.test")
 	if got.Kind != "email" || got.Subject != "Prove it" || got.ReceivedAt == "" {
-		t.Errorf("got %+v", got)
+		t.Errorf("the mail is %+v", got)
 	}
 	if token, err := got.Sptoken(); err != nil || token != "abc.def" {
-		t.Errorf("got the token %q, %v", token, err)
+		t.Errorf("the token of the mail is %q, %v", token, err)
 	}
 	count, err := client.MailCount(t.Context(), time.Minute, []string{"Jo@Example.test"})
 	if err != nil || count["Jo@Example.test"] != 1 {
-		t.Errorf("counted %v, %v", count, err)
+		t.Errorf("the mailbox counted %v, %v", count, err)
 	}
 	if err := mailbox.Kill(); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func behindTLS(t *testing.T, config Config, address string) *e2e.Client {
 	}
 	read, err := e2e.ReadKey(config.path("apikey.json"))
 	if err != nil || read != key {
-		t.Fatalf("read %v, %v", read, err)
+		t.Fatalf("the key file is read as %v, %v", read, err)
 	}
 	client, err := e2e.NewClient(read)
 	if err != nil {

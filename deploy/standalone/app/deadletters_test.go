@@ -57,7 +57,7 @@ func deadLettersAreResolved(p *product) {
 	var out bytes.Buffer
 	only := DeadLetterSelection{Group: "doorward.mfa"}
 	if err := ResolveDeadLetters(p.Context(), source(), true, only, &out); err != nil || out.String() != "1 dead letters were sent again\n" {
-		p.Fatalf("%s, %v", out.String(), err)
+		p.Fatalf("sending the dead letters again printed %s, %v", out.String(), err)
 	}
 	list(7) // each group reads it again
 	if err := ResolveDeadLetters(p.Context(), source(), false, DeadLetterSelection{}, io.Discard); err != nil {
@@ -69,6 +69,6 @@ func deadLettersAreResolved(p *product) {
 func TestWithoutABrokerThereAreNoDeadLetters(t *testing.T) {
 	err := ListDeadLetters(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + t.TempDir()}), DeadLetterSelection{}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "KAFKA_BROKERS") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("listing dead letters without a broker returned %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 		}
 		for _, part := range parts {
 			if !strings.Contains(said, part) {
-				t.Errorf("it does not say %q:\n%s", part, said)
+				t.Errorf("the doctor does not say %q:\n%s", part, said)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func TestMigrationsNeedADatabase(t *testing.T) {
 		{"OAUTH_DATABASE_URL=postgres://localhost/none"},
 	} {
 		if err := Migrate(t.Context(), env.New(environ), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "DATABASE_URL") {
-			t.Errorf("%v: %v", environ, err)
+			t.Errorf("the migration with %v returned %v", environ, err)
 		}
 	}
 }

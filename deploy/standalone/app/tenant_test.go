@@ -47,7 +47,7 @@ func inPieces(t *testing.T, do func(ctx context.Context, out *interrupted) error
 		cancel()
 		if err == nil {
 			if calls < 3 {
-				t.Errorf("it was never interrupted: %d calls", calls)
+				t.Errorf("the command was never interrupted: %d calls", calls)
 			}
 			return
 		}

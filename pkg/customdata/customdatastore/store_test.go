@@ -185,7 +185,7 @@ func TestOwnersThatAreNotThere(t *testing.T) {
 	}
 	b.want(`{"a":1}`, before)
 	if n := b.rows(); n != 1 {
-		t.Errorf("%d rows", n)
+		t.Errorf("the table has %d rows, want 1", n)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestAMergeWaitsForTheRemovalOfItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-merged; !errors.Is(err, apierr.NotFound) {
-		t.Errorf("merged: %v", err)
+		t.Errorf("the merge returned %v", err)
 	}
 	if n := b.rows(); n != 0 {
 		t.Errorf("%d rows without owner", n)

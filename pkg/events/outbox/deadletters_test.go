@@ -45,11 +45,11 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 	letters := list(3)
 	for _, letter := range letters {
 		if letter.Topic != outbox.Topic("sender") || letter.Group != "doorward.reader" || letter.Error != "a bug" || letter.Event != "AccountDeleted" {
-			t.Errorf("%+v", letter)
+			t.Errorf("the dead letter is %+v", letter)
 		}
 	}
 	if lag, err := inspector.Lag(t.Context(), "reader"); err != nil || lag < 0 {
-		t.Errorf("lag %d, %v", lag, err)
+		t.Errorf("the consumer lag is %d, %v", lag, err)
 	}
 	resolve := func(retry bool, want int, chosen func(outbox.DeadLetter) bool) {
 		t.Helper()

@@ -544,7 +544,7 @@ func TestAnEventThatKeepsFailingBecomesADeadLetter(t *testing.T) {
 		}
 	}
 	if !dead[accounts[0]] || !dead[accounts[1]] {
-		t.Errorf("dead letters: %v", dead)
+		t.Errorf("the dead letters are those of %v", dead)
 	}
 }
 

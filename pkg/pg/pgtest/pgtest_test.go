@@ -191,7 +191,7 @@ func TestBinaryThatEnds(t *testing.T) {
 	}
 	dir := strings.Fields(string(out))[2]
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it left %s: %v", dir, err)
+		t.Errorf("the program left %s: %v", dir, err)
 	}
 }
 

@@ -160,7 +160,7 @@ func TestOtherAccount(t *testing.T) {
 		stranger := &syscall.Credential{Uid: account.uid + 1, Gid: account.gid + 1}
 		line, _ := launchAs(t, program, stranger, cluster).said.ReadString('\n')
 		if !strings.Contains(line, "belongs to") {
-			t.Errorf("the user got: %s", line)
+			t.Errorf("the ordinary user was told %s", line)
 		}
 	})
 }

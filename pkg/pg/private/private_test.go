@@ -186,7 +186,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("the table holds %q", got)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "data.new-*")); left != nil {
-			t.Errorf("left over: %v", left)
+			t.Errorf("these folders are left over: %v", left)
 		}
 	})
 }
@@ -375,12 +375,12 @@ func TestFirstStartCutShort(t *testing.T) {
 			first.kill(t)
 			server := mustStart(t, dir)
 			if got := ask(t, server.URL(Database), `SELECT current_database()`); got != Database {
-				t.Errorf("connected to %q", got)
+				t.Errorf("the server is connected to %q", got)
 			}
 			mustStop(t, server)
 			mustStop(t, mustStart(t, dir))
 			if left, _ := filepath.Glob(filepath.Join(dir, "data.new-*")); left != nil {
-				t.Errorf("left over: %v", left)
+				t.Errorf("these folders are left over: %v", left)
 			}
 		})
 	}
@@ -431,7 +431,7 @@ func TestRemove(t *testing.T) {
 		}
 	}
 	if exists(dir) {
-		t.Error("it is still there")
+		t.Error("the removed cluster is still there")
 	}
 }
 

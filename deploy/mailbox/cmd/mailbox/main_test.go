@@ -221,10 +221,10 @@ func TestSIGTERMEndsItInOrder(t *testing.T) {
 		}
 	}
 	if err := p.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("the mailbox ended with %v", err)
 	}
 	if got := launch(t, dir).subjects(t); len(got) != 1 {
-		t.Errorf("kept %v", got)
+		t.Errorf("the mailbox kept %v", got)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestAWrongStartSaysWhatToChange(t *testing.T) {
 		cmd := command(t, t.TempDir())
 		cmd.Args = append(cmd.Args, "serve")
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), `no argument "serve"`) {
-			t.Errorf("%v, %s", err, out)
+			t.Errorf("the argument is answered with %v, %s", err, out)
 		}
 	})
 }
