@@ -152,7 +152,7 @@ func (k *apiKeyCache) verifySignature(ctx context.Context, in oauthapi.VerifySig
 }
 
 // findByID returns the caller of the API key with an id. It verifies no secret.
-func (k *apiKeyCache) findByID(ctx context.Context, name string) (caller.Caller, error) {
+func (k *apiKeyCache) findByID(ctx context.Context, name string, from subject) (caller.Caller, error) {
 	ask := func() (caller.Caller, error) {
 		ctx, cancel := context.WithTimeout(ctx, keyTimeout)
 		defer cancel()
@@ -162,7 +162,7 @@ func (k *apiKeyCache) findByID(ctx context.Context, name string) (caller.Caller,
 	if k.existingKeys.Contains(name) {
 		return ask()
 	}
-	found, err := k.askLimited(ctx, subject{kind: unknownSignerLimit}, ask)
+	found, err := k.askLimited(ctx, from, ask)
 	if err == nil {
 		k.existingKeys.Add(name, struct{}{})
 	}

@@ -2,10 +2,8 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"net/netip"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -21,11 +19,8 @@ const maxCredentials = 1 << 10
 // authenticate is the middleware that verifies the API key of a request and signs its caller for
 // the services. apikeycache.go asks the OAuth service for the key and caches the answer.
 func (g *Gateway) authenticate(rc *requestContext) error {
-	if rc.admission != nil {
-		defer rc.admission.releaseUnverified()
-	}
 	if rc.needsAPIKey() {
-		found, err := g.findCaller(rc.ctx, rc.Request(), rc.address)
+		found, err := g.findCaller(rc)
 		if err != nil {
 			return g.refusals.count(err)
 		}
@@ -68,8 +63,8 @@ func (rc *requestContext) isAgentRoute(key string) bool {
 }
 
 // findCaller returns the caller whose API key a request carries.
-func (g *Gateway) findCaller(ctx context.Context, request *fasthttp.Request, from netip.Addr) (caller.Caller, error) {
-	isSAuthc1, text, err := parseAuthorization(&request.Header)
+func (g *Gateway) findCaller(rc *requestContext) (caller.Caller, error) {
+	isSAuthc1, text, err := parseAuthorization(&rc.Request().Header)
 	if err != nil {
 		return caller.Caller{}, err
 	}
@@ -78,18 +73,21 @@ func (g *Gateway) findCaller(ctx context.Context, request *fasthttp.Request, fro
 		if !ok {
 			return caller.Caller{}, errSignature
 		}
-		verification, ok := s.verificationRequest(request, g.dateHeaderNames)
+		if err := g.readSignedBody(rc, s.keyID); err != nil {
+			return caller.Caller{}, err
+		}
+		verification, ok := s.verificationRequest(rc.Request(), g.dateHeaderNames)
 		if !ok {
 			return caller.Caller{}, errSignature
 		}
-		return g.apiKeys.verifySignature(ctx, verification, addressSubject(signerLimit, from))
+		return g.apiKeys.verifySignature(rc.ctx, verification, addressSubject(signerLimit, rc.address))
 	}
 	var buffer [maxCredentials]byte
 	credential, ok := parseBasic(buffer[:0], text)
 	if !ok {
 		return caller.Caller{}, errBasic
 	}
-	return g.apiKeys.authenticate(ctx, credential, addressSubject(wrongKeyLimit, from))
+	return g.apiKeys.authenticate(rc.ctx, credential, addressSubject(wrongKeyLimit, rc.address))
 }
 
 var (

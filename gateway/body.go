@@ -3,14 +3,16 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 )
@@ -63,131 +65,185 @@ const (
 	largeRequestTimeout = 19 * time.Second
 )
 
-// admission is the decision of admission control about a large body, by the headers of its
-// request (load shedding).
-type admission struct {
-	err                 error     // the error for a body that is larger than what is read
-	signatureUnverified bool      // the signature covers the body: it is verified after the body was read
-	deadline            time.Time // of the whole request; zero for a body of at most maxSmall
-	releaseUnverified   func()    // releases the limits that are acquired until the signature is verified
-	releaseLarge        func()    // releases the limits that are acquired until the answer
-	timer               *time.Timer
-}
-
-func (a *admission) release() {
-	a.releaseUnverified()
-	a.releaseLarge()
-}
-
-// setReadLimits bounds how much the server reads of a request and for how long.
+// setReadLimits bounds how much the server reads of a request and for how long. It reads the headers;
+// the middleware readBody reads the body, when it is known who sends it.
 func (g *Gateway) setReadLimits(server *fasthttp.Server) {
 	server.IdleTimeout, server.ReadTimeout, server.WriteTimeout = idleTimeout, headerTimeout, writeTimeout
 	server.ReadBufferSize = maxHeaders
 	server.SecureErrorLogMessage = true // else errors quote headers
 	server.CloseOnShutdown = true
+	server.StreamRequestBody = true
 	knownMethods := g.HTTP.Config().RequestMethods
 	server.HeaderReceived = func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		if !slices.Contains(knownMethods, string(h.Method())) {
 			h.SetMethod(fiber.MethodPut) // which no route allows: 405, unless another error comes first
 		}
-		if a := g.takeAdmission(h); a != nil { // of an earlier request, whose header object is reused
-			a.release()
+		if h.ContentLength() > 0 {
+			// fasthttp waits for the first bytes of a body of known length before it calls the handler.
+			// announcedLength sets the length again.
+			h.SetContentLength(chunked)
 		}
-		switch length := h.ContentLength(); {
-		case isForm(h.ContentType()):
-			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: formLimit(h)}
-		case length != chunked && length <= maxUnauthenticated:
-			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
-		}
-		return g.admitBody(h)
+		return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: rest.MaxBody}
 	}
 }
 
 // chunked is the ContentLength of a request with Transfer-Encoding: chunked.
 const chunked = -1
 
-// admitBody decides by the headers of a request how much of its body is read: maxUnauthenticated
-// without a valid API key, maxSmall with a valid API key, and rest.MaxBody while the tenant and
-// the process have fewer such bodies than their limits.
-func (g *Gateway) admitBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	noRelease := func() {}
-	a := &admission{releaseUnverified: noRelease, releaseLarge: noRelease}
-	read := fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: maxUnauthenticated}
-	var owner caller.Caller
-	var rc requestContext
-	if err := g.matchRoute(&rc, h); err == nil && !rc.needsAPIKey() {
-		a.err = apierr.TooLarge.Because("a body that comes without an API key may have %d bytes", maxUnauthenticated)
-	} else if owner, a.err = g.bodyOwner(h, a); a.err == nil {
-		read.MaxRequestBodySize = maxSmall
-		if length := h.ContentLength(); length == chunked || length > maxSmall {
-			if a.releaseLarge, a.err = g.acquireLargeBody(owner.Tenant); a.err == nil {
-				a.err = apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)
-				a.deadline = time.Now().Add(largeRequestTimeout)
-				read = fasthttp.RequestConfig{ReadTimeout: largeBodyTimeout, MaxRequestBodySize: rest.MaxBody}
-			}
-		} else if length > maxUnqueued && !a.signatureUnverified {
-			s := tenantSubject(queuedBodyLimit, owner.Tenant)
-			if a.releaseLarge, a.err = g.Limiter.acquireWithRelease(context.Background(), s); a.err != nil {
-				read.MaxRequestBodySize = maxUnauthenticated
-			}
+// announcedLength sets the length of the body as the client has sent it, and returns it. checkFraming has
+// refused a request with two.
+func announcedLength(h *fasthttp.RequestHeader) int {
+	if text, found := header(h.RawHeaders(), "content-length"); found {
+		if length, err := strconv.Atoi(text); err == nil && h.ContentLength() == chunked {
+			h.SetContentLength(length)
 		}
 	}
-	// fasthttp does not tell when a client closes the connection within its body.
-	a.timer = time.AfterFunc(read.ReadTimeout, func() {
-		if g.admissions.CompareAndDelete(h, a) {
-			a.release()
-		}
-	})
-	g.admissions.Store(h, a)
-	return read
+	if length := h.ContentLength(); length >= chunked {
+		return length
+	}
+	return 0 // neither a length nor chunks: no body
 }
 
-// bodyOwner finds the caller that sends a large body, by the headers alone. A signature
-// covers the body and cannot be verified before the body is read: the API key must exist, and only
-// a few bodies of one key are read at a time, because the id of a key is no secret. Requests with a
-// large body and a wrong key share one limit of their own, because the client's address is
-// not known yet.
-func (g *Gateway) bodyOwner(h *fasthttp.RequestHeader, a *admission) (caller.Caller, error) {
-	isSAuthc1, text, err := parseAuthorization(h)
-	if err != nil {
-		return caller.Caller{}, err
+// admitBody is the middleware that admits the body of a request before it is read, or refuses it
+// (admission control, load shedding): of the bodies of more than maxSmall, and of those of more than
+// maxUnqueued, each tenant has a few at a time, and the process some of the former.
+func (g *Gateway) admitBody(rc *requestContext) error {
+	if err := g.limitBody(rc, rc.caller.Tenant); err != nil {
+		return err
 	}
-	ctx := context.Background()
-	if !isSAuthc1 {
-		var buffer [maxCredentials]byte
-		credential, ok := parseBasic(buffer[:0], text)
-		if !ok {
-			return caller.Caller{}, errBasic
-		}
-		return g.apiKeys.authenticate(ctx, credential, subject{kind: wrongBodyKeyLimit})
+	if rc.isLarge || rc.caller.Tenant.IsZero() || max(rc.bodyLength, len(rc.body)) <= maxUnqueued {
+		return nil
 	}
-	s, ok := parseSignature(text)
-	if !ok {
-		return caller.Caller{}, errSignature
-	}
-	owner, err := g.apiKeys.findByID(ctx, s.keyID)
-	if err != nil {
-		return caller.Caller{}, err
-	}
-	a.signatureUnverified = true
-	a.releaseUnverified, err = g.Limiter.acquireWithRelease(ctx, hashedSubject(signedBodyLimit, []byte(s.keyID)))
-	return owner, err
+	return g.acquireLimits(rc, tenantSubject(queuedBodyLimit, rc.caller.Tenant))
 }
 
-// acquireLargeBody acquires the limits of a body of more than maxSmall. It returns
-// apierr.TooMany where one of them is exhausted.
-func (g *Gateway) acquireLargeBody(tenant id.ID) (release func(), err error) {
-	ctx := context.Background()
-	ofProcess, err := g.Limiter.acquireWithRelease(ctx, subject{kind: processBodyLimit})
-	if err != nil {
-		return func() {}, err
+// limitBody decides how much is read of a body, unless that was decided for its signature. A body of
+// more than maxSmall is counted.
+func (g *Gateway) limitBody(rc *requestContext, tenant id.ID) error {
+	if rc.bodyLimit > 0 {
+		return nil
 	}
-	ofTenant, err := g.Limiter.acquireWithRelease(ctx, tenantSubject(bodyLimit, tenant))
-	if err != nil {
-		ofProcess()
-		return func() {}, err
+	switch {
+	case isForm(rc.Request().Header.ContentType()):
+		rc.bodyLimit = formLimit(&rc.Request().Header)
+		rc.tooLarge = apierr.TooLarge.Because("a form may have %d bytes here", rc.bodyLimit)
+	case tenant.IsZero():
+		rc.bodyLimit = maxUnauthenticated
+		rc.tooLarge = apierr.TooLarge.Because("a body that comes without an API key may have %d bytes", rc.bodyLimit)
+	default:
+		rc.bodyLimit, rc.tooLarge = rest.MaxBody, apierr.TooLarge.Because("a body may have %d bytes", rest.MaxBody)
 	}
-	return func() { ofProcess(); ofTenant() }, nil
+	switch {
+	case rc.bodyLength > rc.bodyLimit:
+		return g.refusals.countAs("too_large", rc.tooLarge)
+	case rc.bodyLimit == rest.MaxBody && (rc.bodyLength == chunked || rc.bodyLength > maxSmall):
+		rc.isLarge = true
+		return g.acquireLimits(rc, subject{kind: processBodyLimit}, tenantSubject(bodyLimit, tenant))
+	}
+	return nil
+}
+
+// readSignedBody reads the body that a signature covers, which must be known to verify it. Of large
+// bodies the API key must exist, and only a few of one key are read at a time, because the id of a key is
+// no secret.
+func (g *Gateway) readSignedBody(rc *requestContext, keyID string) error {
+	if rc.bodyLength != chunked && rc.bodyLength <= maxUnauthenticated {
+		rc.bodyLimit = maxUnauthenticated
+		return g.readBody(rc)
+	}
+	owner, err := g.apiKeys.findByID(rc.ctx, keyID, addressSubject(signerLimit, rc.address))
+	if err != nil {
+		return err
+	}
+	ofKey := hashedSubject(signedBodyLimit, []byte(keyID))
+	if limit := g.Limiter.acquire(rc.UserContext(), ofKey); limit != nil {
+		return limit
+	}
+	defer g.Limiter.release(ofKey)
+	if err := g.limitBody(rc, owner.Tenant); err != nil {
+		return err
+	}
+	return g.readBody(rc)
+}
+
+// readBody is the middleware that reads the body, up to the limit with which it was admitted. The
+// timeout of the request begins when it was read.
+func (g *Gateway) readBody(rc *requestContext) error {
+	if rc.bodyRead {
+		return nil
+	}
+	rc.bodyRead = true
+	deadline := time.Now().Add(largeRequestTimeout)
+	if rc.isLarge {
+		_ = rc.Context().Conn().SetReadDeadline(time.Now().Add(g.largeBodyTimeout))
+	}
+	if stream := rc.Request().BodyStream(); stream != nil {
+		var err error
+		if rc.body, err = readUpTo(rc.body[:0], stream, rc.bodyLength, rc.bodyLimit); err != nil {
+			closeAfterAnswer(rc)
+			return g.refuseBody(rc, err)
+		}
+		rc.Request().SetBodyRaw(rc.body)
+	}
+	if !rc.isLarge {
+		deadline = time.Now().Add(requestTimeout)
+	}
+	rc.ctx, rc.cancel = context.WithDeadline(rc.ctx, deadline)
+	return nil
+}
+
+// readUpTo reads a body of the announced length, or in chunks, into buffer. It returns
+// fasthttp.ErrBodyTooLarge for one that is larger than limit.
+func readUpTo(buffer []byte, from io.Reader, length, limit int) ([]byte, error) {
+	if length != chunked {
+		buffer = slices.Grow(buffer, length)[:length]
+		_, err := io.ReadFull(from, buffer)
+		return buffer, err
+	}
+	for {
+		buffer = slices.Grow(buffer, bytes.MinRead)
+		n, err := from.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		switch {
+		case len(buffer) > limit:
+			return buffer, fasthttp.ErrBodyTooLarge
+		case errors.Is(err, io.EOF):
+			return buffer, nil
+		case err != nil:
+			return buffer, err
+		}
+	}
+}
+
+// refuseBody returns the error for a body that could not be read.
+func (g *Gateway) refuseBody(rc *requestContext, err error) error {
+	if errors.Is(err, fasthttp.ErrBodyTooLarge) {
+		return g.refusals.countAs("too_large", rc.tooLarge)
+	}
+	return apierr.BadRequest.Because("the body did not arrive in time, or ended before its announced end")
+}
+
+// skipBody reads a body that was refused before it was read, if it is small: then the connection can be
+// used again. Else it is closed, when the client has read the answer.
+func (g *Gateway) skipBody(rc *requestContext) {
+	stream := rc.Request().BodyStream()
+	if rc.bodyRead || stream == nil || rc.Response().ConnectionClose() {
+		return
+	}
+	if rc.bodyLength <= maxUnauthenticated {
+		if _, err := io.CopyN(io.Discard, stream, maxUnauthenticated+1); errors.Is(err, io.EOF) {
+			return
+		}
+	}
+	closeAfterAnswer(rc)
+}
+
+// closeAfterAnswer closes the connection when the client, which may still be sending, has the answer.
+func closeAfterAnswer(rc *requestContext) {
+	rc.Context().SetConnectionClose()
+	if c, ok := rc.Context().Conn().(*conn); ok {
+		c.linger()
+	}
 }
 
 // queueBody is the middleware in which a large body waits for its turn. It returns
@@ -195,15 +251,8 @@ func (g *Gateway) acquireLargeBody(tenant id.ID) (release func(), err error) {
 // bodies of one tenant may wait: they take memory, and with it the processor time of garbage
 // collections.
 func (g *Gateway) queueBody(rc *requestContext) error {
-	if len(rc.Request().Body()) <= maxUnqueued {
+	if len(rc.body) <= maxUnqueued {
 		return nil
-	}
-	if a := rc.admission; a != nil && a.signatureUnverified && a.deadline.IsZero() {
-		s := tenantSubject(queuedBodyLimit, rc.caller.Tenant)
-		if limit := g.Limiter.acquire(rc.ctx, s); limit != nil {
-			return g.refusals.count(limit)
-		}
-		a.releaseLarge = func() { g.Limiter.release(s) }
 	}
 	ctx, cancel := context.WithTimeout(rc.ctx, bodyQueueTime)
 	defer cancel()
@@ -212,30 +261,6 @@ func (g *Gateway) queueBody(rc *requestContext) error {
 	}
 	rc.inBodyQueue = true
 	return nil
-}
-
-// takeAdmission removes and returns the decision of admitBody about a request; nil where the
-// body is small.
-func (g *Gateway) takeAdmission(h *fasthttp.RequestHeader) *admission {
-	stored, ok := g.admissions.LoadAndDelete(h)
-	if !ok {
-		return nil
-	}
-	a := stored.(*admission)
-	a.timer.Stop()
-	return a
-}
-
-// tooLargeError returns the error for a body that is larger than what the server reads.
-func (g *Gateway) tooLargeError(h *fasthttp.RequestHeader) error {
-	switch a := g.takeAdmission(h); {
-	case a != nil:
-		a.release()
-		return a.err
-	case isForm(h.ContentType()):
-		return apierr.TooLarge.Because("a form may have %d bytes here", formLimit(h))
-	}
-	return apierr.TooLarge
 }
 
 // formLimit returns the largest form that is read at the address of a request.

@@ -36,12 +36,6 @@ func (g *Gateway) handleError(c *fiber.Ctx, err error) error {
 		case fiber.StatusRequestTimeout, fiber.StatusBadGateway: // the client stopped sending, or closed the connection
 			_ = c.Context().Conn().Close()
 			return nil
-		case fiber.StatusRequestEntityTooLarge:
-			if err = g.tooLargeError(&c.Request().Header); errors.Is(err, apierr.TooLarge) {
-				_ = g.refusals.countAs("too_large", err)
-			} else {
-				_ = g.refusals.count(err)
-			}
 		case fiber.StatusRequestHeaderFieldsTooLarge:
 			err = g.refusals.countAs("too_large", apierr.TooLarge.Because("the headers are too large"))
 		}

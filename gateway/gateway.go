@@ -16,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/fairqueue"
@@ -77,8 +78,9 @@ type Gateway struct {
 	hostname        string   // of the base URL
 	hsts            string   // value of Strict-Transport-Security; empty for none
 	dateHeaderNames []string // names of the header with the time of a signed request
-	admissions      sync.Map // *admission by *fasthttp.RequestHeader
 	bodyQueue       *fairqueue.Queue
+
+	largeBodyTimeout time.Duration // the constant, which tests replace
 }
 
 // middleware is one step of the work on a request. An error ends the request.
@@ -87,8 +89,8 @@ type middleware func(*requestContext) error
 // requestContext is what the middlewares know about one request.
 type requestContext struct {
 	*fiber.Ctx
-	ctx            context.Context // ends with the request's timeout
-	admission      *admission      // the decision about a large body, else nil
+	ctx            context.Context // ends with the request's timeout, which begins when the body was read
+	cancel         func()          // ends ctx
 	route          *route          // nil for a path that is not in routes.go
 	managementAPI  bool            // the path is below /v1
 	preflight      bool            // a CORS preflight, perhaps of a hosted page
@@ -103,9 +105,15 @@ type requestContext struct {
 	signedCaller   string // caller, signed, as the header Doorward-Caller
 	parameters     gatewayParameters
 	expansions     []expansion
-	acquiredLimits [2]subject // the limits that the request has acquired
+	acquiredLimits [4]subject // the limits that the request has acquired
 	acquiredCount  int        // number of acquiredLimits
-	inBodyQueue    bool       // the request has acquired Gateway.bodyQueue
+	body           []byte     // empty until it is read
+	bodyRead       bool
+	bodyLength     int           // as the client announces it, or chunked
+	bodyLimit      int           // how much of it is read; 0 until that is decided
+	tooLarge       *apierr.Error // the error for a body that is larger
+	isLarge        bool          // it may be larger than maxSmall
+	inBodyQueue    bool          // the request has acquired Gateway.bodyQueue
 }
 
 // New returns a gateway. It serves nothing until its HTTP application is given a
@@ -117,15 +125,16 @@ func New(cfg Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		cfg: cfg, refusals: refusals,
-		Limiter:         newLimiter(cfg),
-		bodyQueue:       fairqueue.New(maxConcurrentBodies, maxTenantBodies, maxBodyQueue),
-		requestContexts: sync.Pool{New: func() any { return new(requestContext) }},
-		requestHeader:   cfg.Common.Alias.Title() + "-Request-Id",
-		userHeader:      cfg.Common.Alias.Title() + "-User-Address",
-		wwwAuthenticate: cfg.Common.Alias.WWWAuthenticate(),
-		hostname:        cfg.Common.Base.Hostname(),
-		hsts:            hsts(cfg.Common.Base),
-		dateHeaderNames: dateHeaders(cfg.Common.Alias),
+		Limiter:          newLimiter(cfg),
+		bodyQueue:        fairqueue.New(maxConcurrentBodies, maxTenantBodies, maxBodyQueue),
+		largeBodyTimeout: largeBodyTimeout,
+		requestContexts:  sync.Pool{New: func() any { return new(requestContext) }},
+		requestHeader:    cfg.Common.Alias.Title() + "-Request-Id",
+		userHeader:       cfg.Common.Alias.Title() + "-User-Address",
+		wwwAuthenticate:  cfg.Common.Alias.WWWAuthenticate(),
+		hostname:         cfg.Common.Base.Hostname(),
+		hsts:             hsts(cfg.Common.Base),
+		dateHeaderNames:  dateHeaders(cfg.Common.Alias),
 	}
 	g.router = newRouter(cfg.Upstreams)
 	g.reference = sync.OnceValues(func() (map[string]referenceFile, error) {
@@ -146,6 +155,8 @@ func New(cfg Config) (*Gateway, error) {
 		g.methodOverride, // takes _method and expand out of the query
 		g.checkMethod,    // 404, 405
 		g.parseExpand,    // the links to expand
+		g.admitBody,      // the size of the body, and how many large ones there are, 413, 429
+		g.readBody,       // the body
 		g.queueBody,      // large bodies wait, the tenants take turns
 		g.answer,         // the answer of the service, or a page of the gateway itself
 		g.expand,         // replaces links of the answer by what they name
@@ -159,25 +170,23 @@ func New(cfg Config) (*Gateway, error) {
 // serve runs the middlewares on a request.
 func (g *Gateway) serve(c *fiber.Ctx) error {
 	rc := g.requestContexts.Get().(*requestContext)
-	*rc = requestContext{Ctx: c, target: rc.target[:0], admission: g.takeAdmission(&c.Request().Header)}
-	deadline := time.Now().Add(requestTimeout)
-	if a := rc.admission; a != nil && !a.deadline.IsZero() {
-		deadline = a.deadline
+	*rc = requestContext{
+		Ctx: c, ctx: c.UserContext(), cancel: func() {}, target: rc.target[:0], body: rc.body[:0],
+		bodyLength: announcedLength(&c.Request().Header),
 	}
-	ctx, cancel := context.WithDeadline(c.UserContext(), deadline)
-	rc.ctx = ctx
 	defer func() {
-		cancel()
+		rc.cancel()
+		g.skipBody(rc)
 		if rc.inBodyQueue {
 			g.bodyQueue.Release(rc.caller.Tenant)
 		}
 		for _, s := range rc.acquiredLimits[:rc.acquiredCount] {
 			g.Limiter.release(s)
 		}
-		if rc.admission != nil {
-			rc.admission.release()
+		if cap(rc.body) > maxUnqueued {
+			rc.body = nil
 		}
-		*rc = requestContext{target: rc.target}
+		*rc = requestContext{target: rc.target, body: rc.body}
 		g.requestContexts.Put(rc)
 	}()
 	for _, handle := range g.middlewares {
@@ -197,7 +206,7 @@ func (g *Gateway) answer(rc *requestContext) error {
 	err := g.forward(rc)
 	if err == nil && rc.preflight && rc.Response().StatusCode() == fiber.StatusUnauthorized { // not a path of hosted pages
 		rc.Response().Reset()
-		_, err = g.findCaller(rc.ctx, rc.Request(), rc.address)
+		_, err = g.findCaller(rc)
 		return g.refusals.count(err)
 	}
 	return err

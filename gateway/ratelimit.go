@@ -23,18 +23,16 @@ type subject struct {
 }
 
 const (
-	tenantLimit        byte = iota + 1 // requests with an API key of a tenant, without those of userLimit
-	userLimit                          // requests with an API key of a tenant that log an end user in
-	clientAPILimit                     // requests to the Client API of an application
-	addressLimit                       // requests of an address without an API key
-	wrongKeyLimit                      // API keys of an address that were not accepted before
-	signerLimit                        // signatures of an address by API keys without a valid signature from there before
-	signedBodyLimit                    // large bodies of an API key whose signature is not verified yet
-	wrongBodyKeyLimit                  // API keys of all clients that announce a large body and were not accepted before
-	unknownSignerLimit                 // key ids of all clients that announce a large signed body and were not found before
-	bodyLimit                          // bodies of more than maxSmall of a tenant
-	processBodyLimit                   // bodies of more than maxSmall of this process; not published to the other gateways
-	queuedBodyLimit                    // bodies of more than maxUnqueued, up to maxSmall, of a tenant
+	tenantLimit      byte = iota + 1 // requests with an API key of a tenant, without those of userLimit
+	userLimit                        // requests with an API key of a tenant that log an end user in
+	clientAPILimit                   // requests to the Client API of an application
+	addressLimit                     // requests of an address without an API key
+	wrongKeyLimit                    // API keys of an address that were not accepted before
+	signerLimit                      // signatures of an address by API keys without a valid signature from there before
+	signedBodyLimit                  // large bodies of an API key whose signature is not verified yet
+	bodyLimit                        // bodies of more than maxSmall of a tenant
+	processBodyLimit                 // bodies of more than maxSmall of this process; not published to the other gateways
+	queuedBodyLimit                  // bodies of more than maxUnqueued, up to maxSmall, of a tenant
 	limitKinds
 )
 
@@ -72,8 +70,8 @@ func (c Config) limits() [limitKinds]Limit {
 	return [limitKinds]Limit{
 		tenantLimit: c.Tenant, userLimit: c.Users, clientAPILimit: c.Users, addressLimit: c.Address,
 		wrongKeyLimit: unauthenticated, signerLimit: {InFlight: c.Tenant.InFlight},
-		signedBodyLimit: {InFlight: maxSignedBodies}, wrongBodyKeyLimit: unauthenticated, unknownSignerLimit: unauthenticated,
-		bodyLimit: {InFlight: maxTenantLargeBodies}, queuedBodyLimit: {InFlight: maxTenantQueue},
+		signedBodyLimit: {InFlight: maxSignedBodies},
+		bodyLimit:       {InFlight: maxTenantLargeBodies}, queuedBodyLimit: {InFlight: maxTenantQueue},
 		processBodyLimit: {InFlight: maxLargeBodies},
 	}
 }
@@ -84,7 +82,6 @@ func (c Config) limits() [limitKinds]Limit {
 var limitNames = [limitKinds]string{
 	tenantLimit: "tenant", userLimit: "users", clientAPILimit: "site", addressLimit: "address",
 	wrongKeyLimit: "authentication", signerLimit: "authentication", signedBodyLimit: "authentication",
-	wrongBodyKeyLimit: "authentication", unknownSignerLimit: "authentication",
 	bodyLimit: "body", queuedBodyLimit: "body", processBodyLimit: "body",
 }
 
