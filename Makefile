@@ -95,11 +95,11 @@ fuzz-api: ## send REQUESTS (20000) made up from the description of the interface
 	@.ci/fuzzapi $(REQUESTS)
 
 .PHONY: e2e
-e2e: ## try both shapes end to end, with a real Redis and Kafka, the distributed one with two databases
+e2e: ## try both shapes end to end, with a real Redis and Kafka, the distributed one with TLS between its processes
 	@$(SETUP) postgresql redis kafka chromium prometheus axe-core jq python node
 	@go build -o $(BIN)/ $(COMMANDS)
 	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -p 2 -timeout 30m $(ARGS) $$(go list ./deploy/e2e/... | grep -vE '/(connectors|previous|backup|failover)$$')
-	@DOORWARD_E2E_BIN=$(BIN) DOORWARD_E2E_SHAPE=shards .ci/test -count 1 -timeout 30m $(ARGS) ./deploy/e2e
+	@DOORWARD_E2E_BIN=$(BIN) DOORWARD_E2E_SHAPE=distributed .ci/test -count 1 -timeout 30m $(ARGS) ./deploy/e2e
 
 .PHONY: e2e-chart
 e2e-chart: ## try login, tokens, mails and a hosted page on processes started from what the Helm chart renders

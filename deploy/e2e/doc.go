@@ -6,5 +6,5 @@
 // its test files, and they run against any deployment. Package harness starts a
 // deployment. Further packages have the tests that need processes of their own:
 // standalone (crash, stop, several side by side), distributed (replicas and the broker
-// killed under load), shards, previous (upgrade), backup, backends, connectors and faults.
+// killed under load), previous (upgrade), backup, backends, connectors and faults.
 package e2e

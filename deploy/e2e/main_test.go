@@ -14,7 +14,7 @@ import (
 // The environment chooses what the scenarios run against.
 const (
 	keyEnv  = "DOORWARD_E2E_APIKEY" // path of the apikey.json of a deployment that runs already
-	modeEnv = "DOORWARD_E2E_SHAPE"  // else the deployment to start: standalone (default), distributed, chart or shards
+	modeEnv = "DOORWARD_E2E_SHAPE"  // else the deployment to start: standalone (default), distributed or chart
 )
 
 // client calls the deployment under test. All scenarios share it, and
@@ -39,11 +39,6 @@ func run(m *testing.M, dir string) (status int, err error) {
 	if leaks := e2e.LoggedSecrets(dir); status == 0 && len(leaks) > 0 {
 		return 1, errors.Join(append(leaks, err, deployment.Stop(context.Background()))...)
 	}
-	if shards, ok := deployment.(*harness.Distributed); ok && status == 0 && os.Getenv(modeEnv) == "shards" {
-		if err := shards.CheckShards(context.Background()); err != nil {
-			return 1, errors.Join(err, deployment.Stop(context.Background()))
-		}
-	}
 	if status != 0 {
 		deployment.Logs(os.Stderr)
 	}
@@ -62,5 +57,7 @@ func start(mode, dir string) (harness.Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return harness.Start(context.Background(), mode, harness.Config{Dir: filepath.Join(dir, "deployment"), Settings: settings})
+	return harness.Start(context.Background(), mode, harness.Config{
+		Dir: filepath.Join(dir, "deployment"), Settings: settings, InternalTLS: mode == "distributed",
+	})
 }

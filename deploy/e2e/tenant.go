@@ -20,12 +20,6 @@ func (c *Client) Tenant(t testing.TB) Object {
 	return setUp(t, c, func(s *Setup) Object { return s.Get("/tenants/current") })
 }
 
-// TenantKey returns the tenant key of that tenant, such as clever-otter.
-func (c *Client) TenantKey(ctx context.Context) (string, error) {
-	s := c.Setup(ctx)
-	return s.Get("/tenants/current").Text("key"), s.Err
-}
-
 // Unique makes a name that no earlier run has used, so that scenarios can be
 // repeated on a deployment that keeps its data.
 func Unique(noun string) string {

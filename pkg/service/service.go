@@ -27,8 +27,6 @@ type Config struct {
 	deployment.Config
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest, <id>:<base64 of 32"`
 	_         env.More      `help:"bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
-	Shards    secure.Secret `env:"DATABASE_URLS" help:"further databases for tenants, name=postgres://user:password@host/database,"`
-	_         env.More      `help:"separated by spaces (docs/sizing.md)"`
 	TLS       TLS
 }
 
@@ -68,7 +66,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config, database pg.Config) (
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	database.Shards = cfg.Shards
 	db, err := pg.Open(ctx, database)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,6 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 	"github.com/doorward/doorward/pkg/deployment"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/redisclient"
 )
 
@@ -64,7 +63,6 @@ var allFaults = []fault{
 	{"PostgreSQL stopped (SIGSTOP), continued", func(s *suite, r *rand.Rand) event { return stopped(r, "postgres", s.database) }},
 	{"PostgreSQL killed, its standby promoted", promotedStandby},
 	{"disk of PostgreSQL full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "postgres", s.database) }},
-	{"tenant moved to another database", movedTenant},
 	{"disk of Kafka full", func(s *suite, r *rand.Rand) event { return fullDisk(s, r, "kafka", s.deployment.Kafka) }},
 }
 
@@ -252,15 +250,6 @@ func promotedStandby(s *suite, r *rand.Rand) event {
 			s.database = standby
 			return errors.Join(s.network.redirect("postgres", standby.Address), former.Remove())
 		},
-	}
-}
-
-// movedTenant moves the tenant while it is used. No request may fail.
-func movedTenant(s *suite, _ *rand.Rand) event {
-	return event{
-		target: "back and forth",
-		begin:  func(ctx context.Context) error { return s.deployment.MoveTenant(ctx, harness.Shard) },
-		end:    func(ctx context.Context) error { return s.deployment.MoveTenant(ctx, pg.Main) },
 	}
 }
 

@@ -71,7 +71,7 @@ func start(t *testing.T, seed uint64, workers int, slack time.Duration) *suite {
 	}
 	harness.AtEnd(t, func() error { return s.database.Kill() }) // whichever it is then
 	s.deployment, s.client = harness.TestDistributed(t, harness.Config{
-		Dir: filepath.Join(dir, "deployment"), OwnServers: true, Database: s.database.URL(private.Database), Route: s.network.route, Shards: true,
+		Dir: filepath.Join(dir, "deployment"), OwnServers: true, Database: s.database.URL(private.Database), Route: s.network.route,
 	})
 	s.fixture = s.client.NewVerificationFixture(t)
 	lockout := s.client.Register(t, s.fixture.Directory.Link(t, "accounts"))

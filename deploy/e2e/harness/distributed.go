@@ -70,7 +70,6 @@ func (d *Distributed) start(ctx context.Context) error {
 				},
 			)
 		}},
-		{"a second database", d.config.Shards, func() error { return d.addShard(ctx) }},
 		{"what the chart renders", d.config.Chart, func() error { return d.startChart(ctx, plan) }},
 		{"two replicas of each service", true, func() error { return d.startReplicas(ctx, deployment.Services...) }},
 		{"two gateways", true, func() error { return d.startGateways(ctx) }},
@@ -157,7 +156,7 @@ func (d *Distributed) Address(service string, i int) string { return d.plan.peer
 
 // Settings is the environment for the subcommands of doorward.
 func (d *Distributed) Settings() []string {
-	return environment("DATABASE_URL="+d.plan.database, "DATABASE_URLS="+namedShard(d.plan.shard), "DOORWARD_MASTER_KEY="+d.plan.Master,
+	return environment("DATABASE_URL="+d.plan.database, "DOORWARD_MASTER_KEY="+d.plan.Master,
 		"DOORWARD_INTERNAL_SECRET="+d.plan.Internal, "KAFKA_BROKERS="+d.plan.kafka)
 }
 

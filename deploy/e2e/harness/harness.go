@@ -61,9 +61,6 @@ type Config struct {
 	// environments, its names of services and its migrations.
 	Chart bool
 
-	// Shards gives a distributed deployment a second database, Shard.
-	Shards bool
-
 	// InternalTLS encrypts the calls between the processes of a distributed deployment.
 	InternalTLS bool
 

@@ -22,7 +22,6 @@ type plan struct {
 	smtp      string // address of the mailbox for mail
 	mailbox   string // address of the mailbox for readers
 	database  string
-	shard     string // with Config.Shards the second database
 	redis     string
 	kafka     string
 	peers     map[string][]string // addresses by service, and of the gateways

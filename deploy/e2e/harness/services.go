@@ -67,7 +67,6 @@ func (d *Distributed) settings(p *plan, process string) ([]string, error) {
 	}
 	settings := []string{
 		"DATABASE_URL=" + r.url("postgres", p.database),
-		"DATABASE_URLS=" + namedShard(r.url("postgres", p.shard)),
 		"REDIS_URL=" + r.url("redis", p.redis),
 		"KAFKA_BROKERS=" + broker,
 		"DOORWARD_BASE_URL=" + p.Key.BaseURL,

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -15,28 +14,19 @@ import (
 // its build cache.
 const startLimit = 10 * time.Minute
 
-// Start starts a deployment by the name of its mode: standalone (also ""), distributed,
-// chart (distributed, with the configuration that the Helm chart renders), or shards
-// (distributed, with the tenant in a second database and TLS between the processes).
+// Start starts a deployment by the name of its mode: standalone (also ""), distributed, or
+// chart (distributed, with the configuration that the Helm chart renders).
 func Start(ctx context.Context, mode string, config Config) (Deployment, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	switch mode {
 	case "", "standalone":
 		return StartStandalone(ctx, config)
-	case "distributed", "chart", "shards":
-		config.Chart, config.Shards = mode == "chart", mode == "shards"
-		config.InternalTLS = config.Shards
-		distributed, err := StartDistributed(ctx, config)
-		if err != nil || !config.Shards {
-			return distributed, err
-		}
-		if err := distributed.MoveTenant(ctx, Shard); err != nil {
-			return nil, errors.Join(err, distributed.Stop(context.WithoutCancel(ctx)))
-		}
-		return distributed, nil
+	case "distributed", "chart":
+		config.Chart = mode == "chart"
+		return StartDistributed(ctx, config)
 	default:
-		return nil, fmt.Errorf("the deployment mode is %q; it can be standalone, distributed, chart or shards", mode)
+		return nil, fmt.Errorf("the deployment mode is %q; it can be standalone, distributed or chart", mode)
 	}
 }
 

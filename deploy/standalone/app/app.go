@@ -6,7 +6,7 @@
 //
 // The other files are the subcommands of doorward, which work on the data of a deployment
 // (databases.go): doctor.go, migrate.go, rotate.go (key rotation), tenantexport.go,
-// tenantimport.go, tenantsignature.go, tenantmove.go, deadletters.go, eventrewind.go and adminkey.go.
+// tenantimport.go, tenantsignature.go, deadletters.go, eventrewind.go and adminkey.go.
 package app
 
 import (

@@ -28,20 +28,14 @@ type databases struct {
 	MFA          secure.Secret `env:"MFA_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the mfa service"`
 	Notification secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the notification service"`
 	IDSite       secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the idsite service"`
-	Shards       secure.Secret `env:"DATABASE_URLS" help:"further databases for tenants, name=postgres://user:password@host/database,"`
-	_            env.More      `help:"separated by spaces (docs/sizing.md)"`
 }
 
 // configs returns the configuration of each service's schema. No schema needs another.
 func (d databases) configs() []pg.Config {
-	configs := []pg.Config{
+	return []pg.Config{
 		directory.Config(d.Directory), application.Config(d.Application), oauth.Config(d.OAuth),
 		mfa.Config(d.MFA), notification.Config(d.Notification), idsite.Config(d.IDSite),
 	}
-	for i := range configs {
-		configs[i].Shards = d.Shards
-	}
-	return configs
 }
 
 // namesADatabase reports whether the environment names the database of any service.

@@ -150,40 +150,37 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	if schema.Schema == "application" {
 		d.userAddresses(ctx, db)
 	}
-	for i, on := range db.Shards(ctx) {
-		if err := db.CheckWrites(on); err != nil {
-			d.add(name, "failed", "free space on its disk, or connect to the primary; see what PostgreSQL logs",
-				"%s cannot be written to: %v", db.ShardNames()[i], err)
-			return
-		}
-		before := d.now()
-		theirs, err := pg.Value[time.Time](on, db, `SELECT clock_timestamp()`)
+	if err := db.CheckWrites(ctx); err != nil {
+		d.add(name, "failed", "free space on its disk, or connect to the primary; see what PostgreSQL logs", "it cannot be written to: %v", err)
+		return
+	}
+	before := d.now()
+	theirs, err := pg.Value[time.Time](ctx, db, `SELECT clock_timestamp()`)
+	if err != nil {
+		d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
+		return
+	}
+	difference := theirs.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
+	switch {
+	case difference > clockLimit:
+		d.add("clock", "failed", "synchronise the clocks of both machines by NTP",
+			"PostgreSQL of %s and this machine differ by %s", schema.Schema, difference)
+	case difference > clockWarning:
+		d.add("clock", "warning", "synchronise the clocks of both machines by NTP",
+			"PostgreSQL of %s and this machine differ by %s", schema.Schema, difference)
+	}
+	if query := samlCertificateQueries[schema.Schema]; query != "" {
+		parties, err := pg.Values[[]string](ctx, db, query)
 		if err != nil {
-			d.add(name, "failed", "see what PostgreSQL logs", "%s: %v", db.ShardNames()[i], err)
+			d.add(name, "failed", "see what PostgreSQL logs", "%v", err)
 			return
 		}
-		difference := theirs.Sub(before.Add(d.now().Sub(before) / 2)).Abs().Round(time.Millisecond)
-		switch {
-		case difference > clockLimit:
-			d.add("clock", "failed", "synchronise the clocks of both machines by NTP",
-				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], difference)
-		case difference > clockWarning:
-			d.add("clock", "warning", "synchronise the clocks of both machines by NTP",
-				"PostgreSQL of %s (%s) and this machine differ by %s", schema.Schema, db.ShardNames()[i], difference)
-		}
-		if query := samlCertificateQueries[schema.Schema]; query != "" {
-			parties, err := pg.Values[[]string](on, db, query)
-			if err != nil {
-				d.add(name, "failed", "see what PostgreSQL logs", "%s: %v", db.ShardNames()[i], err)
-				return
-			}
-			d.samlCertificates(schema.Schema, parties)
-		}
+		d.samlCertificates(schema.Schema, parties)
 	}
 	if schema.Schema == "directory" {
 		d.heldSyncs(ctx, db)
 	}
-	if has, err := pg.Value[bool](db.OnMain(ctx), db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
+	if has, err := pg.Value[bool](ctx, db, `SELECT to_regclass('outbox') IS NOT NULL`); err != nil || !has {
 		d.add(name, "ok", "", "answers, all migrations done")
 		return
 	}
@@ -209,18 +206,16 @@ type unaddressedApplication struct {
 // the address of the user.
 func (d *doctor) userAddresses(ctx context.Context, db *pg.DB) {
 	const check, maxNamed = "user addresses", 10
+	found, err := pg.All[unaddressedApplication](ctx, db, `SELECT a.name, a.id FROM missing_user_addresses m
+		JOIN applications a ON a.tenant_id = m.tenant_id AND a.id = m.application_id WHERE m.seen_at > $1 ORDER BY m.seen_at DESC LIMIT $2`,
+		d.now().Add(-userAddressWindow), maxNamed)
+	if err != nil {
+		d.add(check, "failed", "see what PostgreSQL logs", "%v", err)
+		return
+	}
 	var names []string
-	for _, on := range db.Shards(ctx) {
-		found, err := pg.All[unaddressedApplication](on, db, `SELECT a.name, a.id FROM missing_user_addresses m
-			JOIN applications a ON a.tenant_id = m.tenant_id AND a.id = m.application_id WHERE m.seen_at > $1 ORDER BY m.seen_at DESC LIMIT $2`,
-			d.now().Add(-userAddressWindow), maxNamed)
-		if err != nil {
-			d.add(check, "failed", "see what PostgreSQL logs", "%v", err)
-			return
-		}
-		for _, a := range found {
-			names = append(names, fmt.Sprintf("%q (%s)", a.Name, a.ID))
-		}
+	for _, a := range found {
+		names = append(names, fmt.Sprintf("%q (%s)", a.Name, a.ID))
 	}
 	if len(names) == 0 {
 		d.add(check, "ok", "", "every application that logs users in by its API key names their addresses")
@@ -228,23 +223,21 @@ func (d *doctor) userAddresses(ctx context.Context, db *pg.DB) {
 	}
 	d.add(check, "warning", "send the header Service-User-Address with each login: docs/interface/limits.md",
 		"failed logins are counted for the whole application, because its calls do not name the address of the user: %s",
-		strings.Join(names[:min(len(names), maxNamed)], ", "))
+		strings.Join(names, ", "))
 }
 
 // heldSyncs reports the agents of LDAP directories whose last sync was held by the brake.
 func (d *doctor) heldSyncs(ctx context.Context, db *pg.DB) {
-	var agents []string
-	for _, on := range db.Shards(ctx) {
-		held, err := pg.Values[id.ID](on, db, `SELECT a.id FROM agents a WHERE (
-			SELECT held FROM agent_syncs y WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id
-			ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) > 0 ORDER BY a.id`)
-		if err != nil {
-			d.add("held syncs", "failed", "see what PostgreSQL logs", "%v", err)
-			return
-		}
-		for _, agent := range held {
-			agents = append(agents, agent.String())
-		}
+	held, err := pg.Values[id.ID](ctx, db, `SELECT a.id FROM agents a WHERE (
+		SELECT held FROM agent_syncs y WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id
+		ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) > 0 ORDER BY a.id`)
+	if err != nil {
+		d.add("held syncs", "failed", "see what PostgreSQL logs", "%v", err)
+		return
+	}
+	agents := make([]string, len(held))
+	for i, agent := range held {
+		agents[i] = agent.String()
 	}
 	if len(agents) == 0 {
 		d.add("held syncs", "ok", "", "none")

@@ -18,7 +18,7 @@ import (
 	directory "github.com/doorward/doorward/services/directory/store"
 )
 
-// TenantVariables declares what ExportTenant, ImportTenant and MoveTenant read.
+// TenantVariables declares what ExportTenant and ImportTenant read.
 func TenantVariables(source *env.Source) { RotateVariables(source) }
 
 // manifest lists the tables and files of an export, in the order in which they are

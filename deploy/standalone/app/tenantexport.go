@@ -139,33 +139,19 @@ func (e *exporter) plan(ctx context.Context, tenantKey string) error {
 	return e.saveProgress()
 }
 
-// exportSchema exports the rows that are missing of a schema's tables. The tables in the
-// tenant's database are of one snapshot, and those in the main database of another.
+// exportSchema exports the rows that are missing of a schema's tables, in one snapshot.
 func (e *exporter) exportSchema(ctx context.Context, schema sealedSchema) error {
 	db := e.dbs[schema.config.Schema]
 	tables, err := db.TenantTables(ctx)
 	if err != nil {
 		return err
 	}
-	shard, err := db.OnShardOf(ctx, e.tenant)
-	if err != nil {
-		return err
-	}
-	err = e.exportTables(shard, schema, tables, func(t string) bool { return schema.config.Placements[t] != pg.OnMain })
-	if err != nil {
-		return err
-	}
-	return e.exportTables(db.OnMain(ctx), schema, tables, func(string) bool { return true })
-}
-
-// exportTables exports the rows that are missing of the selected tables, in one snapshot.
-func (e *exporter) exportTables(ctx context.Context, schema sealedSchema, tables []pg.TenantTable, selected func(string) bool) error {
-	return e.dbs[schema.config.Schema].InTx(ctx, func(tx *pg.Tx) error {
+	return db.InTx(ctx, func(tx *pg.Tx) error {
 		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`); err != nil {
 			return err
 		}
 		for _, t := range e.Tables {
-			if t.Schema != schema.config.Schema || t.Done || !selected(t.Table) {
+			if t.Schema != schema.config.Schema || t.Done {
 				continue
 			}
 			at := slices.IndexFunc(tables, func(found pg.TenantTable) bool { return found.Name == t.Table })

@@ -116,9 +116,7 @@ func (i *importer) check(ctx context.Context) error {
 			}
 		}
 	}
-	oauth := i.dbs["oauth"]
-	keys, err := pg.Value[int](oauth.OnMain(ctx), oauth,
-		`SELECT count(*) FROM api_key_routes WHERE tenant_id = $1`, i.tenant)
+	keys, err := pg.Value[int](ctx, i.dbs["oauth"], `SELECT count(*) FROM api_key_routes WHERE tenant_id = $1`, i.tenant)
 	if err == nil && keys > 0 {
 		err = fmt.Errorf("the tenant %s is in this deployment and has API keys", i.Key)
 	}

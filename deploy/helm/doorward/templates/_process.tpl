@@ -73,18 +73,12 @@ DATABASE_URL: {{ toJson $v.database.url }}
 {{- range $service, $url := $v.database.services }}
 {{ upper $service }}_DATABASE_URL: {{ toJson $url }}
 {{- end }}
-{{- if $v.database.shards.name }}
-DATABASE_URLS: {{ toJson $v.database.shards }}
-{{- end }}
 {{- else if has "database" $servers }}
 DOORWARD_MASTER_KEY: {{ toJson $v.secrets.masterKey }}
 {{- with index $v.database.services .process }}
 {{ upper $.process }}_DATABASE_URL: {{ toJson . }}
 {{- else }}
 DATABASE_URL: {{ toJson $v.database.url }}
-{{- end }}
-{{- if $v.database.shards.name }}
-DATABASE_URLS: {{ toJson $v.database.shards }}
 {{- end }}
 {{- end }}
 {{- if eq .process "toolbox" }}

@@ -134,8 +134,8 @@ func admin() *cobra.Command {
 }
 
 func tenant() *cobra.Command {
-	parent := &cobra.Command{Use: "tenant", Short: "export, import and move a tenant"}
-	var tenantKey, recipients, identityFile, signer, folder, database string
+	parent := &cobra.Command{Use: "tenant", Short: "export and import a tenant"}
+	var tenantKey, recipients, identityFile, signer, folder string
 	export := &cobra.Command{
 		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -162,17 +162,6 @@ func tenant() *cobra.Command {
 		required(command, &folder, "folder", "folder of the export")
 		parent.AddCommand(withVariables(command, app.TenantVariables))
 	}
-	move := &cobra.Command{
-		Use: "move", Short: "move a tenant to another database of this deployment, while it is used", Args: cobra.NoArgs,
-		Long: "Moves the rows of a tenant to another of the databases that DATABASE_URLS names, service by service, while the\n" +
-			"tenant is used: reads go on, writes wait. After an interruption, run it again, with the same database or with the former one.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return app.MoveTenant(c.Context(), source, tenantKey, database, c.OutOrStdout())
-		},
-	}
-	required(move, &tenantKey, "tenant", "key of the tenant, such as clever-otter")
-	required(move, &database, "to", "name of the database in DATABASE_URLS, or main for that of DATABASE_URL")
-	parent.AddCommand(withVariables(move, app.TenantVariables))
 	parent.AddCommand(&cobra.Command{
 		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(c.OutOrStdout()) },
