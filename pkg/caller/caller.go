@@ -197,7 +197,7 @@ func Into(ctx context.Context, c Caller) context.Context {
 }
 
 // WithTenant sets the tenant of a request that came without one, such as that of a hosted page: for the
-// log, the trace, the shard, and the quota of database connections.
+// log, the trace, and the quota of database connections.
 func WithTenant(ctx context.Context, tenant id.ID) context.Context {
 	c := From(ctx)
 	if c.Tenant == tenant {

@@ -3,7 +3,6 @@ package pg
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/doorward/doorward/pkg/telemetry"
@@ -23,15 +22,7 @@ const (
 // PostgreSQL plans as for empty tables, with a sequential scan for each query. The worker sleeps
 // while the process writes nothing.
 func (db *DB) Analyze(ctx context.Context) error {
-	var shards sync.WaitGroup
-	for _, shard := range db.allShards() {
-		shards.Go(func() { shard.analyze(telemetry.Untraced(ctx)) })
-	}
-	shards.Wait()
-	return nil
-}
-
-func (db *DB) analyze(ctx context.Context) {
+	ctx = telemetry.Untraced(ctx)
 	ticker := time.NewTicker(analyzeEvery)
 	defer ticker.Stop()
 	failing, seen, looks := false, int64(-1), 0
@@ -49,7 +40,7 @@ func (db *DB) analyze(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C:
 		}
 	}
@@ -58,7 +49,6 @@ func (db *DB) analyze(ctx context.Context) {
 // analyzeGrown analyzes the tables that have grown by half since they were last analyzed. A table that
 // was never analyzed has -1 rows.
 func (db *DB) analyzeGrown(ctx context.Context) error {
-	ctx = db.OnMain(ctx)
 	tables, err := Values[string](ctx, db, `SELECT quote_ident(c.relname) FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
 		WHERE s.schemaname = current_schema() AND s.n_live_tup >= $1 AND s.n_live_tup >= 1.5 * c.reltuples`, smallTable)
 	if err != nil {

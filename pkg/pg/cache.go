@@ -98,15 +98,8 @@ func firstRow[Row any](rows []Row, err error) (Row, error) {
 
 // All returns the rows of a resource. Callers share the rows and must not change them.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
-	ctx = c.db.withTenant(ctx, ref.Tenant)
-	if c.maxStaleness > 0 {
-		shard, _, err := c.db.shardOf(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !shard.listener.isCurrent(c.maxStaleness) {
-			return c.RefreshStale(ctx, ref, c.read(ref))
-		}
+	if c.maxStaleness > 0 && !c.db.listener.isCurrent(c.maxStaleness) {
+		return c.RefreshStale(ctx, ref, c.read(ref))
 	}
 	rows, err := c.Get(ctx, ref, c.read(ref))
 	return rows, Error(err)
@@ -124,7 +117,7 @@ func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
 
 // Read returns the row of a resource from the database, or apierr.NotFound, and caches it.
 func (c *Cache[Row]) Read(ctx context.Context, ref id.Ref) (Row, error) {
-	rows, err := c.Refresh(c.db.withTenant(ctx, ref.Tenant), ref, c.read(ref))
+	rows, err := c.Refresh(ctx, ref, c.read(ref))
 	return firstRow(rows, err)
 }
 

@@ -11,7 +11,7 @@ import (
 type Feed struct {
 	db        *DB
 	log       *changefeed.Log
-	listening atomic.Bool // the notifications of all shards arrive
+	listening atomic.Bool // the notifications arrive
 }
 
 // NewFeed makes the feed of a channel, whose notifications are those of a Cache. It must be called
@@ -39,11 +39,7 @@ func (f *Feed) append(payload string) {
 // After returns the changes since a position: all that were committed more than maxStaleness ago. It
 // returns Behind if PostgreSQL has not confirmed that.
 func (f *Feed) After(position changefeed.Position) changefeed.Page {
-	behind := false
-	for _, shard := range f.db.allShards() {
-		behind = !shard.listener.isCurrent(maxStaleness) || behind // each shard is checked, so that its connection is pinged
-	}
-	if behind || !f.listening.Load() {
+	if !f.db.listener.isCurrent(maxStaleness) || !f.listening.Load() {
 		return changefeed.Page{Behind: true}
 	}
 	return f.log.After(position)

@@ -70,26 +70,8 @@ func (r *notificationState) interval() time.Duration {
 // channel is a channel of notifications with its callbacks.
 type channel struct {
 	name   string
-	enable func(bool) // called when the notifications of all shards arrive, or when those of a shard stop
+	enable func(bool) // called when the notifications arrive, and when they stop
 	notify func(payload string)
-	shards int // number of shards of the database
-
-	mu        sync.Mutex
-	listening int // number of shards whose notifications arrive
-}
-
-// setListening records that the notifications of one of the shards arrive, or that they stopped.
-func (c *channel) setListening(on bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if on {
-		c.listening++
-	} else {
-		c.listening--
-	}
-	if !on || c.listening == c.shards {
-		c.enable(on)
-	}
 }
 
 // OnNotify calls notify with the payload of each notification on a channel, while
@@ -111,12 +93,7 @@ func (db *DB) Listen(ctx context.Context) error {
 	db.channelsMu.Lock()
 	channels := slices.Clone(db.channels)
 	db.channelsMu.Unlock()
-	for _, c := range channels {
-		c.shards = len(db.allShards())
-	}
-	for _, shard := range db.allShards() {
-		defer shard.listener.addChannels(channels)()
-	}
+	defer db.listener.addChannels(channels)()
 	<-ctx.Done()
 	return nil
 }
@@ -210,7 +187,7 @@ func (l *listener) removeChannels(channels []*channel) {
 func (l *listener) unsubscribe(c *channel) {
 	if l.subscribed[c] {
 		delete(l.subscribed, c)
-		c.setListening(false)
+		c.enable(false)
 	}
 }
 
@@ -281,7 +258,7 @@ func (l *listener) subscribe(ctx context.Context, conn *pgx.Conn) error {
 	for _, c := range added {
 		if slices.Contains(l.channels, c) {
 			l.subscribed[c] = true
-			c.setListening(true)
+			c.enable(true)
 		}
 	}
 	return nil

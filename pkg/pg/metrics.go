@@ -25,9 +25,6 @@ type tableSize struct {
 // the pool is closed.
 func (db *DB) registerMetrics() error {
 	meter, own := otel.Meter("pg"), []attribute.KeyValue{attribute.String("schema", db.schema)}
-	if db.shard != "" {
-		own = append(own, attribute.String("shard", db.shard))
-	}
 	connections, err := meter.Int64ObservableGauge("doorward_db_connections",
 		metric.WithDescription("connections of a service's pool by state: used, idle, or max, which is its size"))
 	if err != nil {
@@ -87,7 +84,7 @@ func (db *DB) sizes() func(context.Context) ([]tableSize, error) {
 		}
 		ctx, cancel := telemetry.QueryContext(ctx)
 		defer cancel()
-		known, err = All[tableSize](db.OnMain(ctx), db, `
+		known, err = All[tableSize](ctx, db, `
 			SELECT relname::text AS name, greatest(reltuples, 0)::bigint AS rows, pg_total_relation_size(oid) AS bytes
 			FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'r'`, db.schema)
 		readAt = time.Now()
@@ -95,11 +92,8 @@ func (db *DB) sizes() func(context.Context) ([]tableSize, error) {
 	}
 }
 
-// Close closes the pools of all shards and ends their metrics.
+// Close closes the pool and ends its metrics.
 func (db *DB) Close() {
-	for _, shard := range db.allShards()[1:] {
-		shard.Close()
-	}
 	if db.metrics != nil {
 		_ = db.metrics.Unregister() // never fails
 	}

@@ -53,7 +53,7 @@ func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string,
 	config.OnNotice = logWarning
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.folders(), goose.WithAllowOutofOrder(true),
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, mergedFolders(cfg.Migrations), goose.WithAllowOutofOrder(true),
 		goose.WithTableName("migrations"))
 	if err != nil {
 		return "", err
@@ -193,11 +193,6 @@ func Embedded(files embed.FS) fs.FS {
 		panic(err) // only a name that is no path fails
 	}
 	return folder
-}
-
-// folders returns the migrations of the service and those of this package.
-func (cfg Config) folders() mergedFolders {
-	return append(mergedFolders{Embedded(shardFiles)}, cfg.Migrations...)
 }
 
 // mergedFolders is a file system with the files of several folders.

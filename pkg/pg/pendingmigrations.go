@@ -2,7 +2,6 @@ package pg
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -10,30 +9,9 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Pending returns the names of the schema migrations that are not applied yet in any database of a
-// service. It applies none (migrate.go does).
+// Pending returns the names of the schema migrations of a service that are not applied yet. It
+// applies none (migrate.go does).
 func Pending(ctx context.Context, cfg Config) (names []string, err error) {
-	shards, err := parseShards(cfg.Shards)
-	if err != nil {
-		return nil, err
-	}
-	for _, shard := range append([]shardConfig{{Main, cfg.URL}}, shards...) {
-		of := cfg
-		of.URL = shard.url
-		lacks, err := of.pending(ctx)
-		if err != nil && shard.name != Main {
-			err = fmt.Errorf("the database %q of DATABASE_URLS: %w", shard.name, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, lacks...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
-
-func (cfg Config) pending(ctx context.Context) (names []string, err error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
@@ -58,7 +36,7 @@ func (cfg Config) pending(ctx context.Context) (names []string, err error) {
 	if err := rows.Err(); err != nil {
 		return nil, Error(err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.folders(), goose.WithTableName("migrations"))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, mergedFolders(cfg.Migrations), goose.WithTableName("migrations"))
 	if err != nil {
 		return nil, err
 	}
@@ -67,5 +45,6 @@ func (cfg Config) pending(ctx context.Context) (names []string, err error) {
 			names = append(names, source.Path)
 		}
 	}
+	slices.Sort(names)
 	return names, nil
 }

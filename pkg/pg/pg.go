@@ -1,7 +1,7 @@
 // Package pg opens the schema of a service in PostgreSQL and runs its queries (connection pool, pgx).
 // One service owns one schema under one role. The queries of its store call One, All and Exec, which
 // turn errors of the driver into those of pkg/apierr/catalog.go. Queries are in query.go,
-// transactions in tx.go, migrations in migrate.go, shards in shard.go, caches in cache.go, and the parameters of
+// transactions in tx.go, migrations in migrate.go, caches in cache.go, and the parameters of
 // connections in connectionstring.go.
 package pg
 
@@ -30,13 +30,11 @@ import (
 
 // Config describes the database of a service.
 type Config struct {
-	URL        secure.Secret             // connection string, as libpq reads it
-	Shards     secure.Secret             // further databases for tenants: name=connection string, separated by blanks
-	Schema     string                    // the service's name
-	MaxConns   int32                     // maximal number of connections of the pool; 0 means 8
-	Migrations []fs.FS                   // numbered SQL files of goose
-	Extensions []string                  // extensions of PostgreSQL that the migrations need
-	Placements map[string]TablePlacement // by table
+	URL        secure.Secret // connection string, as libpq reads it
+	Schema     string        // the service's name
+	MaxConns   int32         // maximal number of connections of the pool; 0 means 8
+	Migrations []fs.FS       // numbered SQL files of goose
+	Extensions []string      // extensions of PostgreSQL that the migrations need
 
 	Tracer pgx.QueryTracer // nil: traces queries as spans, while spans are recorded
 }
@@ -44,61 +42,20 @@ type Config struct {
 // maxConnIdle is how long an idle connection stays open.
 const maxConnIdle = 5 * time.Second
 
-// DB is a connection pool to the schema of one service, and to its shards.
+// DB is a connection pool to the schema of one service.
 type DB struct {
 	*pgxpool.Pool
-	direct      *pgx.ConnConfig // for connections outside of the pool, which have a session of their own
 	schema      string
-	tables      map[string]TablePlacement
 	channelsMu  sync.Mutex
 	channels    []*channel // the channels of notifications of the caches
 	listener    *listener
 	writes      atomic.Int64 // number of statements and transactions that may have written
 	tenantQuota tenantQuota
 	metrics     metric.Registration
-
-	shard      string // name of the shard; empty if there is only one
-	shards     []*DB  // of the main shard: all shards, itself first; nil if there is only one
-	placements *Cache[tenantShard]
 }
 
-// Open migrates the service's schema in each of its databases and connects to them.
+// Open migrates the service's schema and connects to it.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
-	db, err := openAll(ctx, cfg, open)
-	if err != nil {
-		return nil, err
-	}
-	if err := db.nameShards(ctx); err != nil {
-		db.Close()
-		return nil, err
-	}
-	return db, nil
-}
-
-// OpenWithoutMigrating is Open without migrations, and without making the role.
-func OpenWithoutMigrating(ctx context.Context, cfg Config) (*DB, error) {
-	return openAll(ctx, cfg, openUnmigrated)
-}
-
-func openAll(ctx context.Context, cfg Config, open func(context.Context, Config) (*DB, error)) (*DB, error) {
-	db, err := open(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := db.openShards(ctx, cfg, open); err != nil {
-		db.Close()
-		return nil, err
-	}
-	for _, shard := range db.allShards() {
-		if err := shard.registerMetrics(); err != nil {
-			db.Close()
-			return nil, err
-		}
-	}
-	return db, nil
-}
-
-func open(ctx context.Context, cfg Config) (*DB, error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
@@ -110,7 +67,8 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	return connect(ctx, cfg, at, role)
 }
 
-func openUnmigrated(ctx context.Context, cfg Config) (*DB, error) {
+// OpenWithoutMigrating is Open without migrations, and without making the role.
+func OpenWithoutMigrating(ctx context.Context, cfg Config) (*DB, error) {
 	at, err := cfg.parse()
 	if err != nil {
 		return nil, err
@@ -129,11 +87,10 @@ func openUnmigrated(ctx context.Context, cfg Config) (*DB, error) {
 }
 
 func connect(ctx context.Context, cfg Config, at connectionConfig, role string) (*DB, error) {
-	db := &DB{schema: cfg.Schema, tables: tablePlacements(cfg.Placements), direct: at.direct.ConnConfig.Copy()}
-	maps.Copy(db.direct.RuntimeParams, sessionParameters(cfg, role))
+	db := &DB{schema: cfg.Schema}
 	inPool := map[string]string{} // behind a pooler, the pooler sets the parameters of sessions
 	if !at.pooled {
-		inPool = db.direct.RuntimeParams
+		inPool = sessionParameters(cfg, role)
 	}
 	var err error
 	if db.Pool, err = newPool(ctx, at.pool, cfg, inPool); err != nil {
@@ -147,14 +104,17 @@ func connect(ctx context.Context, cfg Config, at connectionConfig, role string) 
 			return nil, err
 		}
 	}
+	if err := db.registerMetrics(); err != nil {
+		db.Close()
+		return nil, err
+	}
 	return db, nil
 }
 
-// FromPool returns a DB with the given pool, without migrations and shards: a test uses it as the
+// FromPool returns a DB with the given pool, without migrations: a test uses it as the
 // DB of another replica.
 func FromPool(pool *pgxpool.Pool) *DB {
-	config := pool.Config().ConnConfig
-	return &DB{Pool: pool, direct: config, tenantQuota: newTenantQuota(pool.Stat().MaxConns()), listener: newListener(config)}
+	return &DB{Pool: pool, tenantQuota: newTenantQuota(pool.Stat().MaxConns()), listener: newListener(pool.Config().ConnConfig)}
 }
 
 // keepalives make the server end the session of a client, and release its locks, about ten seconds
@@ -194,20 +154,9 @@ func newPool(ctx context.Context, pool *pgxpool.Config, cfg Config, params map[s
 	return connected, nil
 }
 
-// openSession opens a connection outside of the pool, with a session of its own, for advisory locks
-// that outlive a transaction.
-func (db *DB) openSession(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, db.direct)
-	if err != nil {
-		return nil, Error(err)
-	}
-	return conn, RegisterID(ctx, conn)
-}
-
-// Ping is the readiness check. It pings the main shard: when another shard is down, only its
-// tenants are refused. A pool whose connections are all in use, by queries that
-// wait for a lock for example, does not make the process unready: no other replica would
-// be better off. Then Ping reports whether PostgreSQL accepts a further connection.
+// Ping is the readiness check. A pool whose connections are all in use, by queries that wait
+// for a lock for example, does not make the process unready: no other replica would be better
+// off. Then Ping reports whether PostgreSQL accepts a further connection.
 func (db *DB) Ping(ctx context.Context) error {
 	if pool := db.Stat(); pool.AcquiredConns() < pool.MaxConns() {
 		return Error(db.Pool.Ping(ctx))
@@ -223,7 +172,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// CheckWrites reports whether the database of a context can be written to (disk full), without
+// CheckWrites reports whether the database can be written to (disk full), without
 // changing a table: it writes a temporary file to the disk of the data, and commits a record to
 // the write-ahead log. A full disk fails one of the two. A disk with a few megabytes left passes.
 func (db *DB) CheckWrites(ctx context.Context) error {

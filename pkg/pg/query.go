@@ -97,14 +97,6 @@ func QueueAll[T any](batch *Batch, into *[]T, sql string, args ...any) {
 // Query runs a query outside a transaction. The caller must close the rows, or read them to
 // their end.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	shard, _, err := db.shardOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return shard.query(ctx, sql, args...)
-}
-
-func (db *DB) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	tenant, err := db.tenantQuota.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -117,17 +109,8 @@ func (db *DB) query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 	return &quotaRows{Rows: rows, release: sync.OnceFunc(func() { db.tenantQuota.release(tenant) })}, nil
 }
 
-// Exec runs a statement outside a transaction. It does not wait for a tenant that is being moved:
-// use InTx to write for a tenant.
+// Exec runs a statement outside a transaction.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	shard, _, err := db.shardOf(ctx)
-	if err != nil {
-		return pgconn.CommandTag{}, err
-	}
-	return shard.exec(ctx, sql, args...)
-}
-
-func (db *DB) exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	tenant, err := db.tenantQuota.acquire(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
@@ -141,14 +124,6 @@ func (db *DB) exec(ctx context.Context, sql string, args ...any) (pgconn.Command
 }
 
 func (db *DB) sendBatch(ctx context.Context, batch *Batch) error {
-	shard, _, err := db.shardOf(ctx)
-	if err != nil {
-		return err
-	}
-	return shard.send(ctx, batch)
-}
-
-func (db *DB) send(ctx context.Context, batch *Batch) error {
 	tenant, err := db.tenantQuota.acquire(ctx)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,15 +19,12 @@ import (
 // the server in one round trip with the next query, or with the commit. A transaction that
 // only queues takes one round trip altogether, as a statement outside a transaction does.
 type Tx struct {
-	db            *DB           // the shard of its tenant
-	main          *DB           // the main shard, if that is another shard
-	guardedTenant id.ID         // if there are several shards: the tenant that must not be moved during the transaction
+	db            *DB
 	conn          *pgxpool.Conn // nil before the transaction has begun
 	tenant        id.ID         // the tenant whose quota the connection uses
 	queue         []statement
-	releases      []statement // statements of Release
-	afterEndFuncs []func()    // functions of InvalidateAfter
-	wrote         bool        // it may have written: it ran other statements than Exec without an effect
+	afterEndFuncs []func() // functions of InvalidateAfter
+	wrote         bool     // it may have written: it ran other statements than Exec without an effect
 }
 
 type statement struct {
@@ -39,22 +35,10 @@ type statement struct {
 }
 
 // InTx runs fn in a transaction, and commits unless fn fails. After a deadlock or a serialization
-// failure fn is run again. While its tenant is being moved to another shard, the transaction waits.
-// The errors of queued statements are returned by InTx.
+// failure fn is run again. The errors of queued statements are returned by InTx.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
-	began := time.Now()
 	for attempt := 0; ; attempt++ {
-		shard, tenant, err := db.shardOf(ctx)
-		if err != nil {
-			return Error(err)
-		}
-		err = db.tryTx(ctx, shard, tenant, fn)
-		if areWritesBlocked(err) {
-			if err := db.awaitTenant(ctx, tenant, began); err != nil {
-				return err
-			}
-			continue
-		}
+		err := db.tryTx(ctx, fn)
 		var failure *pgconn.PgError
 		if attempt < 3 && errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") {
 			continue
@@ -63,11 +47,8 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
-func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) error) error {
-	tx := &Tx{db: shard, guardedTenant: tenant}
-	if shard != db {
-		tx.main = db
-	}
+func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
+	tx := &Tx{db: db}
 	defer func() {
 		for _, fn := range tx.afterEndFuncs {
 			fn()
@@ -81,14 +62,10 @@ func (db *DB) tryTx(ctx context.Context, shard *DB, tenant id.ID, fn func(*Tx) e
 		return err
 	}
 	if tx.wrote {
-		shard.writes.Add(1)
+		db.writes.Add(1)
 	}
-	tx.runReleases(ctx)
 	return nil
 }
-
-// Shard returns the name of the database that the transaction is in.
-func (tx *Tx) Shard() string { return tx.db.Name() }
 
 // Queue adds a statement that is sent together with the next query, or with the commit.
 func (tx *Tx) Queue(sql string, args ...any) {
@@ -202,9 +179,6 @@ func (tx *Tx) flush(ctx context.Context) (*Batch, error) {
 		}
 		tx.conn, tx.tenant = conn, tenant
 		batch.Queue(`BEGIN`).Exec(func(pgconn.CommandTag) error { return nil })
-		if !tx.guardedTenant.IsZero() {
-			batch.Queue(preventMoveSQL, tx.guardedTenant).Exec(func(pgconn.CommandTag) error { return nil })
-		}
 	}
 	tx.wrote = tx.wrote || len(tx.queue) > 0
 	for _, s := range tx.queue {
@@ -235,17 +209,17 @@ func (s statement) check(tag pgconn.CommandTag) error {
 // change a row is checked before the commit, unless it is the only statement: then nothing was
 // changed that had to be rolled back.
 func (tx *Tx) commit(ctx context.Context) error {
-	if tx.isSingleRoundTrip() && len(tx.queue) == 1 {
+	if tx.conn == nil && len(tx.queue) == 1 {
 		only := tx.queue[0]
 		if only.read != nil {
 			tx.wrote = true
-			rows, err := tx.db.query(ctx, only.sql, only.args...)
+			rows, err := tx.db.Query(ctx, only.sql, only.args...)
 			if err != nil {
 				return err
 			}
 			return only.read(rows)
 		}
-		tag, err := tx.db.exec(ctx, only.sql, only.args...)
+		tag, err := tx.db.Exec(ctx, only.sql, only.args...)
 		if err != nil {
 			return err
 		}
@@ -259,13 +233,13 @@ func (tx *Tx) commit(ctx context.Context) error {
 	switch {
 	case tx.conn == nil && len(tx.queue) == 0:
 		return nil
-	case tx.isSingleRoundTrip():
+	case tx.conn == nil:
 		tx.wrote = true
 		batch := &Batch{}
 		for _, s := range tx.queue {
 			s.add(batch)
 		}
-		return tx.db.send(ctx, batch)
+		return tx.db.sendBatch(ctx, batch)
 	}
 	tag, err := tx.Exec(ctx, `COMMIT`)
 	if err == nil && tag.String() != "COMMIT" {
@@ -275,10 +249,6 @@ func (tx *Tx) commit(ctx context.Context) error {
 }
 
 func (tx *Tx) afterEnd(fn func()) { tx.afterEndFuncs = append(tx.afterEndFuncs, fn) }
-
-// isSingleRoundTrip reports whether the transaction has not begun and needs no explicit BEGIN: the
-// queued statements can be sent and committed in one round trip.
-func (tx *Tx) isSingleRoundTrip() bool { return tx.conn == nil && tx.guardedTenant.IsZero() }
 
 // end releases the connection, after a rollback if the transaction was not committed.
 func (tx *Tx) end(ctx context.Context) {

@@ -11,15 +11,12 @@ import (
 // active master key.
 func Remaining[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) (total int64, err error) {
 	for _, c := range columns {
-		err := db.EachShard(ctx, func(ctx context.Context) error {
-			n, err := pg.Value[int64](ctx, db, `SELECT count(*) FROM `+c.Table+`
-				WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea`, ring.ActiveKeyPrefix())
-			total += n
-			return err
-		})
+		n, err := pg.Value[int64](ctx, db, `SELECT count(*) FROM `+c.Table+`
+			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea`, ring.ActiveKeyPrefix())
 		if err != nil {
 			return total, err
 		}
+		total += n
 	}
 	return total, nil
 }
@@ -31,7 +28,7 @@ func All[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, report fun
 	var done int64
 	for _, c := range columns {
 		for {
-			n, err := resealBatches(ctx, db, ring, c)
+			n, err := resealBatch(ctx, db, ring, c)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 	return func(ctx context.Context) error {
 		total := 0
 		for i := 0; i < len(columns) && ctx.Err() == nil; {
-			n, err := resealBatches(ctx, db, ring, columns[i])
+			n, err := resealBatch(ctx, db, ring, columns[i])
 			total += n
 			switch {
 			case err != nil && ctx.Err() == nil:
@@ -44,16 +44,6 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 		<-ctx.Done()
 		return nil
 	}
-}
-
-// resealBatches re-encrypts one batch of each shard, and returns the number of values.
-func resealBatches[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c secure.SealedColumn[K]) (n int, err error) {
-	err = db.EachShard(ctx, func(ctx context.Context) error {
-		some, err := resealBatch(ctx, db, ring, c)
-		n += some
-		return err
-	})
-	return n, err
 }
 
 // resealBatch re-encrypts one batch and returns its size. It waits for another replica that has

@@ -31,7 +31,6 @@ type CertificateCheck[Row any] struct {
 	Partner, Attribute string // as the log names a partner, and the member with its id
 	Gauge              metric.Int64Gauge
 	Now                func() time.Time
-	EachShard          func(context.Context, func(context.Context) error) error
 	// Page reads at most limit rows of all tenants after another one; the zero row is before the first.
 	Page func(ctx context.Context, after Row, limit int) ([]Row, error)
 	// Certificates returns the certificates of a row, and which partner they are of.
@@ -51,7 +50,7 @@ func (c CertificateCheck[Row]) Watch(ctx context.Context) error {
 // partner whose state is not CertificateValid.
 func (c CertificateCheck[Row]) Run(ctx context.Context) (counts map[string]int64, err error) {
 	counts = map[string]int64{}
-	if err := c.EachShard(ctx, func(ctx context.Context) error { return c.runShard(ctx, counts) }); err != nil {
+	if err := c.count(ctx, counts); err != nil {
 		return counts, err
 	}
 	for state, label := range reportedStates {
@@ -60,8 +59,8 @@ func (c CertificateCheck[Row]) Run(ctx context.Context) (counts map[string]int64
 	return counts, nil
 }
 
-// runShard is Run for one database, without the metrics.
-func (c CertificateCheck[Row]) runShard(ctx context.Context, counts map[string]int64) error {
+// count is Run without the metrics.
+func (c CertificateCheck[Row]) count(ctx context.Context, counts map[string]int64) error {
 	var after Row
 	for {
 		found, err := c.Page(ctx, after, certificateBatch)

@@ -29,8 +29,7 @@ func TestEveryCertificateIsCheckedOnce(t *testing.T) {
 	const rows = 2*certificateBatch + 1
 	check := CertificateCheck[int]{
 		Partner: "service provider", Attribute: "service_provider", Gauge: noop.Int64Gauge{},
-		Now:       func() time.Time { return now },
-		EachShard: func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
+		Now: func() time.Time { return now },
 		Page: func(_ context.Context, after, limit int) (page []int, _ error) {
 			for row := after + 1; row <= rows && len(page) < limit; row++ {
 				page = append(page, row)

@@ -20,11 +20,7 @@ func (s *Service) Purger(ctx context.Context) error {
 	return purge.Every(purgeInterval, "purge of login counters failed, retrying", s.Purge)(ctx)
 }
 
-// Purge deletes the expired counters of failed logins (throttle.go), once, in all databases.
+// Purge deletes the expired counters of failed logins (throttle.go), once.
 func (s *Service) Purge(ctx context.Context) error {
-	return s.store.EachShard(ctx, s.purgeShard)
-}
-
-func (s *Service) purgeShard(ctx context.Context) error {
 	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredCounters(ctx, s.now(), purgeBatch) })
 }

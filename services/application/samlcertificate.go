@@ -30,7 +30,7 @@ func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
 func (s *Service) certificateCheck() saml.CertificateCheck[store.SAMLServiceProvider] {
 	return saml.CertificateCheck[store.SAMLServiceProvider]{
 		Partner: "service provider", Attribute: "service_provider", Gauge: samlCertificates, Now: s.now,
-		EachShard: s.store.EachShard, Page: s.store.SAMLCertificates,
+		Page: s.store.SAMLCertificates,
 		Certificates: func(p store.SAMLServiceProvider) (id.Ref, []string) {
 			return id.Ref{Tenant: p.TenantID, ID: p.ID}, certificatesOf(p)
 		},

@@ -46,13 +46,11 @@ func (s *Service) SyncWorker(ctx context.Context) error {
 // FinishSyncs makes absent the accounts, and deletes the groups, that the pages of a complete sync
 // did not have (the brake has let it pass, agentabsence.go), and retries refused entries, as the names that they need may be free now.
 func (s *Service) FinishSyncs(ctx context.Context) error {
-	return s.store.EachShard(ctx, func(ctx context.Context) error {
-		received, err := s.store.ReceivedSyncs(ctx, s.now(), finishBatch)
-		for _, sync := range received {
-			err = errors.Join(err, s.finishSync(caller.WithTenant(ctx, sync.TenantID), sync))
-		}
-		return err
-	})
+	received, err := s.store.ReceivedSyncs(ctx, s.now(), finishBatch)
+	for _, sync := range received {
+		err = errors.Join(err, s.finishSync(caller.WithTenant(ctx, sync.TenantID), sync))
+	}
+	return err
 }
 
 func (s *Service) finishSync(ctx context.Context, sync store.ReceivedSync) error {

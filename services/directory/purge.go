@@ -34,10 +34,7 @@ func (s *Service) Purger(ctx context.Context) error {
 // password checks, SAML assertions and counters, the accounts and groups of deleted directories, and
 // accounts of mirrors that have been absent for long (agentabsence.go).
 // It also backfills the searchable values of groups whose customData an earlier release stored.
-func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ctx, s.purgeShard) }
-
-// purgeShard is Purge for one database.
-func (s *Service) purgeShard(ctx context.Context) error {
+func (s *Service) Purge(ctx context.Context) error {
 	drain := func(remove func(*store.Tx) (int64, error)) error { return purge.Drain(ctx, s.store.Tx, remove) }
 	return errors.Join(
 		drain(func(tx *store.Tx) (int64, error) {

@@ -17,7 +17,7 @@ func (s *Service) WatchSAMLCertificates(ctx context.Context) error {
 func (s *Service) certificateCheck() saml.CertificateCheck[store.SAMLCertificate] {
 	return saml.CertificateCheck[store.SAMLCertificate]{
 		Partner: "identity provider", Attribute: "directory", Gauge: samlCertificates, Now: s.now,
-		EachShard: s.store.EachShard, Page: s.store.SAMLCertificates,
+		Page: s.store.SAMLCertificates,
 		Certificates: func(c store.SAMLCertificate) (id.Ref, []string) {
 			return id.Ref{Tenant: c.TenantID, ID: c.DirectoryID}, c.Settings.SigningCertificates()
 		},

@@ -134,24 +134,22 @@ func (s *Service) RefreshSAMLMetadata(ctx context.Context) error {
 // refreshDueMetadata reads the metadata that are due. Where that fails, what the provider has stays, and a
 // warning is logged.
 func (s *Service) refreshDueMetadata(ctx context.Context) error {
-	return s.store.EachShard(ctx, func(ctx context.Context) error {
-		for {
-			var due []store.ProviderRef
-			err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-				due, err = tx.TakeDueMetadata(ctx, s.now(), s.now().Add(metadataAge), metadataBatch)
-				return err
-			})
-			if err != nil || len(due) == 0 {
-				return err
-			}
-			for _, p := range due {
-				if err := s.refreshMetadata(ctx, id.Ref{Tenant: p.TenantID, ID: p.DirectoryID}); err != nil {
-					slog.WarnContext(ctx, "metadata of a SAML identity provider cannot be read, those of before stay in use",
-						"tenant", p.TenantID.String(), "directory", p.DirectoryID.String(), "error", err.Error())
-				}
+	for {
+		var due []store.ProviderRef
+		err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
+			due, err = tx.TakeDueMetadata(ctx, s.now(), s.now().Add(metadataAge), metadataBatch)
+			return err
+		})
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		for _, p := range due {
+			if err := s.refreshMetadata(ctx, id.Ref{Tenant: p.TenantID, ID: p.DirectoryID}); err != nil {
+				slog.WarnContext(ctx, "metadata of a SAML identity provider cannot be read, those of before stay in use",
+					"tenant", p.TenantID.String(), "directory", p.DirectoryID.String(), "error", err.Error())
 			}
 		}
-	})
+	}
 }
 
 // refreshMetadata reads the metadata of a provider again and stores what has changed.

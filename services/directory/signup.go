@@ -59,7 +59,7 @@ func (s *Service) insertSignUp(ctx context.Context, signUp store.SignUp) (mailed
 	token := secure.Token(43)
 	signUp.Digest, signUp.CreatedAt = secure.Digest(token), s.now()
 	signUp.ExpiresAt = signUp.CreatedAt.Add(s.cfg.VerificationTTL)
-	err = s.store.Tx(s.store.OnMain(ctx), func(tx *store.Tx) error {
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		ofEmail, ofNetwork, err := tx.CountSignUps(ctx, signUp, signUp.CreatedAt.Add(-signUpWindow))
 		switch {
 		case err != nil:
@@ -119,7 +119,6 @@ func (s *Service) EndSignUp(ctx context.Context, in directoryapi.SignUpToken) (d
 	if err != nil {
 		return directoryapi.Empty{}, err
 	}
-	ctx = s.store.OnMain(ctx)
 	return directoryapi.Empty{}, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, pending.TenantID, pending.Digest) })
 }
 

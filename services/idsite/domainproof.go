@@ -212,8 +212,7 @@ func (s *Service) releaseClaim(ctx context.Context, claim store.DomainClaim, con
 }
 
 // keepsDomain reports whether a site keeps a domain for what is stored: it has proved it, or its claim is young
-// and not contested by a proof. A claim that the site does not use, left by a transaction that was rolled back in
-// another database, is not kept.
+// and not contested by a proof. A claim that the site has given up meanwhile is not kept.
 func (s *Service) keepsDomain(site store.Site, domain string, contesting bool) bool {
 	if site.DomainName != domain {
 		return false

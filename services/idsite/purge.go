@@ -25,9 +25,7 @@ func (s *Service) Purger(ctx context.Context) error {
 }
 
 // Purge does one pass: it deletes the flows, logins at providers and sessions that have ended.
-func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ctx, s.purgeShard) }
-
-func (s *Service) purgeShard(ctx context.Context) error {
+func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
 	return errors.Join(
 		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {

@@ -141,11 +141,7 @@ func (r *Repositories) Run(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		err := r.svc.store.EachShard(ctx, func(ctx context.Context) error {
-			_, err := r.startDue(ctx)
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
+		if _, err := r.startDue(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "fetch of the repositories of hosted pages failed, retrying", "error", err.Error())
 		}
 		select {

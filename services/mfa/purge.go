@@ -31,9 +31,7 @@ func (s *Service) Purger(ctx context.Context) error {
 
 // Purge does one pass: it deletes old challenges, counters whose window has ended, and rows
 // that a request added for an account while the account was deleted.
-func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ctx, s.purgeShard) }
-
-func (s *Service) purgeShard(ctx context.Context) error {
+func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
 	return errors.Join(
 		s.repeatRemovals(ctx, now.Add(-removalRepeatDelay)),

@@ -23,9 +23,7 @@ func (s *Service) Purger(ctx context.Context) error {
 }
 
 // Purge does one pass: it deletes the deliveries that were done long ago.
-func (s *Service) Purge(ctx context.Context) error { return s.store.EachShard(ctx, s.purgeShard) }
-
-func (s *Service) purgeShard(ctx context.Context) error {
+func (s *Service) Purge(ctx context.Context) error {
 	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
 		return tx.DeleteDeliveries(ctx, s.now().Add(-deliveryRetention), purgeBatch)
 	})

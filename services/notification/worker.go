@@ -52,7 +52,6 @@ type channel struct {
 	wake       chan struct{}
 	skipped    func() store.Skip // returns the deliveries that must not be leased now
 	lastTenant atomic.Value      // id.ID of the tenant of the last delivery: the tenants take turns
-	nextShard  atomic.Uint32     // the database to look at first: the databases take turns
 
 	newSender  func() (sender, error)                                 // makes the sender of one worker
 	backoff    func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
@@ -176,28 +175,14 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	return true, nil
 }
 
-// lease leases a due delivery for this worker, or returns apierr.NotFound. The databases take
-// turns. An unreachable database does not delay the deliveries of others.
+// lease leases a due delivery for this worker, or returns apierr.NotFound.
 func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err error) {
-	err = apierr.NotFound
-	shards := s.store.Shards(ctx)
-	first := int(c.nextShard.Add(1))
-	for i := range shards {
-		ctx, now := shards[(first+i)%len(shards)], s.now()
-		leased := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-			after, _ := c.lastTenant.Load().(id.ID)
-			if d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skipped()); err != nil {
-				return err
-			}
-			return tx.PreventMove(ctx, d.TenantID)
-		})
-		if leased == nil {
-			return d, nil
-		}
-		if !errors.Is(leased, apierr.NotFound) {
-			err = leased
-		}
-	}
+	now := s.now()
+	after, _ := c.lastTenant.Load().(id.ID)
+	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
+		d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skipped())
+		return err
+	})
 	return d, err
 }
 

@@ -65,8 +65,3 @@ const Batch = deleteBatchSize
 func Grouped(write func(context.Context, []string) []error) func(context.Context, string) error {
 	return (&groupCommit[string]{write: write}).add
 }
-
-// Ungrouped returns the function that adds rows where tenants are in several databases.
-func Ungrouped(write func(context.Context, []string) []error) func(context.Context, string) error {
-	return (&groupCommit[string]{write: write, ungrouped: true}).add
-}

@@ -23,9 +23,6 @@ const (
 type groupCommit[Row any] struct {
 	// write commits rows, and returns the error, or nil, of each row.
 	write func(context.Context, []Row) []error
-	// ungrouped is for tenants in several databases: each row is written by the request that
-	// adds it, so that a tenant that is being moved delays no other.
-	ungrouped bool
 
 	mu      sync.Mutex
 	waiting []groupedRow[Row]
@@ -40,9 +37,6 @@ type groupedRow[Row any] struct {
 // add writes a row, and returns when the row is committed or refused. After a timeout, or
 // an error of the statement, it is unknown whether the row was committed.
 func (g *groupCommit[Row]) add(ctx context.Context, row Row) error {
-	if g.ungrouped {
-		return g.write(ctx, []Row{row})[0]
-	}
 	done := make(chan error, 1)
 	g.mu.Lock()
 	g.waiting = append(g.waiting, groupedRow[Row]{row, done})

@@ -60,32 +60,3 @@ func TestRowsThatComeWhileAStatementRunsAreWrittenTogether(t *testing.T) {
 		t.Errorf("the rows were written as %v", batches)
 	}
 }
-
-// With several databases a statement that waits, because its tenant is being moved, delays no other.
-func TestRowsOfTenantsInSeveralDatabasesAreWrittenAlone(t *testing.T) {
-	t.Parallel()
-	waits := make(chan struct{})
-	moved := id.New(time.Now())
-	add := oauth.Ungrouped(func(ctx context.Context, rows []string) []error {
-		if caller.From(ctx).Tenant == moved {
-			<-waits
-		}
-		if len(rows) != 1 {
-			t.Errorf("%v are written together", rows)
-		}
-		return make([]error, len(rows))
-	})
-	var mover sync.WaitGroup
-	mover.Go(func() {
-		if err := add(caller.WithTenant(t.Context(), moved), "moved"); err != nil {
-			t.Error(err)
-		}
-	})
-	for n := range 5 {
-		if err := add(caller.WithTenant(t.Context(), id.New(time.Now())), strconv.Itoa(n)); err != nil {
-			t.Error(err)
-		}
-	}
-	close(waits)
-	mover.Wait()
-}

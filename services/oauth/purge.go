@@ -11,15 +11,13 @@ import (
 // purgeInterval is the time between two purges.
 const purgeInterval = time.Minute
 
-// Purger is the worker that purges all databases (retention, cleanup) until ctx ends.
+// Purger is the worker that purges (retention, cleanup) until ctx ends.
 func (s *Service) Purger(ctx context.Context) error { return s.purger(purgeInterval)(ctx) }
 
 func (s *Service) purger(interval time.Duration) func(context.Context) error {
 	return purge.Every(interval, "purge failed, retrying", func(ctx context.Context) error {
-		return s.store.EachShard(ctx, func(ctx context.Context) error {
-			_, err := s.Purge(ctx)
-			return err
-		})
+		_, err := s.Purge(ctx)
+		return err
 	})
 }
 

@@ -70,9 +70,9 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 		administratorKeys: newKeyCache[string, struct{}]("administrators", now),
 		accessCache:       newAccessCache(peers, now),
 		keyDerivations:    newKeyDerivations(), tokens: newTokenCounter()}
-	svc.nonceInserts.write, svc.nonceInserts.ungrouped = svc.useNonces, s.IsSharded()
-	svc.accessTokenInserts.write, svc.accessTokenInserts.ungrouped = svc.insertAccessTokens, s.IsSharded()
-	svc.refreshedTokenInserts.write, svc.refreshedTokenInserts.ungrouped = svc.insertRefreshedTokens, s.IsSharded()
+	svc.nonceInserts.write = svc.useNonces
+	svc.accessTokenInserts.write = svc.insertAccessTokens
+	svc.refreshedTokenInserts.write = svc.insertRefreshedTokens
 	svc.dummy.SecretSealed = ring.Seal(secure.Token(secretLength), apiKeyPurpose(""))
 	return svc
 }

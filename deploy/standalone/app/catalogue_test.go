@@ -11,8 +11,7 @@ import (
 )
 
 // keysOfTheDeployment are the keys of tables that do not begin with tenant_id. Where
-// tables are distributed by tenant (docs/sizing.md) these are on every node, and with
-// several databases in the main one.
+// tables are distributed by tenant (docs/sizing.md) these are on every node.
 var keysOfTheDeployment = map[string]string{
 	"application.dns_label_routes_pkey": "leads from a label to its tenant",
 	"directory.tenants_key_key":         "leads from a key to its tenant",
@@ -21,7 +20,7 @@ var keysOfTheDeployment = map[string]string{
 }
 
 // keysOfASchema are those of tables that each schema has for the process itself.
-var keysOfASchema = []string{"migrations_pkey", "read_partitions_pkey", "shard_name_pkey"}
+var keysOfASchema = []string{"migrations_pkey", "read_partitions_pkey"}
 
 func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	t.Parallel()
@@ -50,9 +49,6 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 			name := schema.Schema + "." + k.Name
 			if _, known := keysOfTheDeployment[name]; known {
 				delete(unused, name)
-				if at := schema.Placements[k.Table]; at != pg.OnMain && at != pg.OnBoth {
-					t.Errorf("the table %s has the key %s and goes to another database with its tenants", k.Table, name)
-				}
 			} else if k.First != "tenant_id" {
 				t.Errorf("the key %s of the table %s begins with %s, not with tenant_id", name, k.Table, k.First)
 			}

@@ -112,7 +112,7 @@ func (c *consumer) start(ctx context.Context, generation *kafka.Generation) erro
 // at the offset in the table read_partitions, where an earlier release kept its offsets, else at
 // the first event.
 func (c *consumer) initialOffset(ctx context.Context, topic string, number int) (int64, error) {
-	offset, err := pg.Value[int64](c.outbox.db.OnMain(ctx), c.outbox.db,
+	offset, err := pg.Value[int64](ctx, c.outbox.db,
 		`SELECT next_offset FROM read_partitions WHERE topic = $1 AND partition = $2`, topic, number)
 	if errors.Is(err, apierr.NotFound) {
 		return kafka.FirstOffset, nil

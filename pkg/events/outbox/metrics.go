@@ -68,8 +68,8 @@ func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err e
 	return sent, func() { _ = registered.Unregister() }, err // Unregister never fails
 }
 
-// Waiting returns how many events are in the outbox, at most maxCounted of each shard,
-// and the age of the oldest.
+// Waiting returns how many events are in the outbox, at most maxCounted, and the age of the
+// oldest.
 func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -77,14 +77,10 @@ func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, er
 		Count int64
 		First *id.ID
 	}
-	err = o.db.EachShard(ctx, func(ctx context.Context) error {
-		found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS counted) AS count,
-			(SELECT id FROM outbox ORDER BY seq LIMIT 1) AS first`, maxCounted)
-		if err == nil && found.First != nil {
-			oldest = max(oldest, o.now().Sub(found.First.Time()))
-		}
-		n += found.Count
-		return err
-	})
-	return n, oldest, err
+	found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS counted) AS count,
+		(SELECT id FROM outbox ORDER BY seq LIMIT 1) AS first`, maxCounted)
+	if err != nil || found.First == nil {
+		return found.Count, 0, err
+	}
+	return found.Count, max(0, o.now().Sub(found.First.Time())), nil
 }

@@ -22,7 +22,7 @@ const (
 func (o *Outbox) PurgeSeen(ctx context.Context) error {
 	ctx = telemetry.Untraced(ctx)
 	for {
-		if err := o.db.EachShard(ctx, o.purgeSeenBatches); err != nil && ctx.Err() == nil {
+		if err := o.purgeSeenBatches(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "purge of seen events failed, retrying", "topic", o.topic, "error", err.Error())
 		}
 		if wait(ctx, purgeInterval) != nil {

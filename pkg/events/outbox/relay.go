@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -61,27 +60,21 @@ func (o *Outbox) Relay(cfg Config) func(context.Context) error {
 			return err
 		}
 		defer end()
-		var relays sync.WaitGroup
-		for i, ctx := range o.db.Shards(telemetry.Untraced(ctx)) {
-			r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer, sent: sent, wake: o.wake[o.db.ShardNames()[i]]}
-			relays.Go(func() {
-				retry(ctx, "outbox relay", o.topic, r.run)
-				r.flush(ctx)
-			})
-		}
-		relays.Wait()
+		ctx = telemetry.Untraced(ctx)
+		r := &relay{outbox: o, cfg: cfg, signer: signer, writer: writer, sent: sent}
+		retry(ctx, "outbox relay", o.topic, r.run)
+		r.flush(ctx)
 		return nil
 	}
 }
 
-// relay is the relay of one shard.
+// relay is what the worker of Relay works with.
 type relay struct {
 	outbox *Outbox
 	cfg    Config
 	signer signer
 	writer *kafka.Writer
 	sent   metric.Int64Counter
-	wake   <-chan struct{}
 }
 
 // run sends events until a step fails.
@@ -129,7 +122,7 @@ func (r *relay) sleep(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-r.wake:
+	case <-r.outbox.wake:
 	case <-poll.C:
 	}
 	return nil

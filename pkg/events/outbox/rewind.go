@@ -34,7 +34,7 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 	waiting := map[id.ID]bool{} // events in the restored outboxes, which are sent again and must not be skipped
 	reading := map[string]*pg.DB{}
 	for service, db := range dbs {
-		exists, err := pg.Value[bool](db.OnMain(ctx), db, `SELECT to_regclass('outbox') IS NOT NULL`)
+		exists, err := pg.Value[bool](ctx, db, `SELECT to_regclass('outbox') IS NOT NULL`)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -42,15 +42,12 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 			continue
 		}
 		reading[service] = db
-		err = db.EachShard(ctx, func(ctx context.Context) error {
-			ids, err := pg.Values[id.ID](ctx, db, `SELECT id FROM outbox`)
-			for _, event := range ids {
-				waiting[event] = true
-			}
-			return err
-		})
+		ids, err := pg.Values[id.ID](ctx, db, `SELECT id FROM outbox`)
 		if err != nil {
 			return 0, 0, err
+		}
+		for _, event := range ids {
+			waiting[event] = true
 		}
 	}
 	ranges, err := i.offsetsSince(ctx, topics, to.Add(-rewindMargin))

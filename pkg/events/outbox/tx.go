@@ -39,21 +39,17 @@ type Outbox struct {
 	db    *pg.DB
 	topic string
 	now   func() time.Time
-	wake  map[string]chan struct{} // wakes the relay of a shard
+	wake  chan struct{} // wakes the relay
 
 	handlerTimeout, lagInterval time.Duration // the constants, which tests replace
 }
 
 // New makes the outbox of a service.
 func New(db *pg.DB, service string, now func() time.Time) *Outbox {
-	o := &Outbox{
-		db: db, topic: Topic(service), now: now, wake: map[string]chan struct{}{},
+	return &Outbox{
+		db: db, topic: Topic(service), now: now, wake: make(chan struct{}, 1),
 		handlerTimeout: handlerTimeout, lagInterval: lagInterval,
 	}
-	for _, shard := range db.ShardNames() {
-		o.wake[shard] = make(chan struct{}, 1)
-	}
-	return o
 }
 
 // Tx is a transaction that can emit events.
@@ -79,7 +75,7 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 	}
 	if len(tx.emitted) > 0 {
 		select {
-		case o.wake[tx.Shard()] <- struct{}{}:
+		case o.wake <- struct{}{}:
 		default:
 		}
 	}

@@ -19,9 +19,8 @@ import (
 // ClaimDNSLabel takes a label for an application, and reports whether the label was free. It
 // waits for a concurrent transaction that claims or releases the label.
 func (tx *Tx) ClaimDNSLabel(ctx context.Context, a applicationapi.Application, label string) (bool, error) {
-	n, err := tx.Claim(ctx, `INSERT INTO dns_label_routes AS r (label, tenant_id, application_id) VALUES ($1, $2, $3)
-		ON CONFLICT (label) DO UPDATE SET label = excluded.label
-		WHERE r.tenant_id = excluded.tenant_id AND r.application_id = excluded.application_id`, label, a.TenantID, a.ID)
+	n, err := pg.Exec(ctx, tx, `INSERT INTO dns_label_routes (label, tenant_id, application_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+		label, a.TenantID, a.ID)
 	return n == 1, err
 }
 
@@ -40,7 +39,7 @@ func (tx *Tx) ChangeDNSLabel(ctx context.Context, a applicationapi.Application, 
 
 // releaseDNSLabel makes the label of an application free for others.
 func (tx *Tx) releaseDNSLabel(a applicationapi.Application) {
-	tx.Release(`DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID, a.DNSLabel)
+	tx.Queue(`DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID, a.DNSLabel)
 }
 
 const (
@@ -77,7 +76,7 @@ func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applic
 // applicationByDNSLabel is ApplicationByDNSLabel from the database.
 func (s *Store) applicationByDNSLabel(ctx context.Context, label string) (applicationapi.Application, error) {
 	type route struct{ TenantID, ApplicationID id.ID }
-	to, err := pg.One[route](s.db.OnMain(ctx), s.db, `SELECT tenant_id, application_id FROM dns_label_routes WHERE label = $1`, label)
+	to, err := pg.One[route](ctx, s.db, `SELECT tenant_id, application_id FROM dns_label_routes WHERE label = $1`, label)
 	if err != nil {
 		return applicationapi.Application{}, err
 	}

@@ -28,13 +28,11 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
-		Placements: map[string]pg.TablePlacement{"dns_label_routes": pg.OnMain},
 	}
 }
 
 // Store reads the tables of the service.
 type Store struct {
-	pg.Databases
 	db             *pg.DB
 	outbox         *outbox.Outbox
 	loginOrders    *pg.Cache[loginOrderRow]
@@ -50,7 +48,7 @@ const loginOrderCacheSize = 50_000
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		Databases: db, db: db, outbox: outbox.New(db, "application", now),
+		db: db, outbox: outbox.New(db, "application", now),
 		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
 			loginOrderRow.dependsOn),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),

@@ -34,9 +34,7 @@ func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, metadata id.ID)
 // SAMLTenant returns the tenant of a SAML directory, or apierr.NotFound: the identity provider
 // names the directory alone.
 func (s *Store) SAMLTenant(ctx context.Context, directory id.ID) (id.ID, error) {
-	return pg.InAnyShard(ctx, s.db, func(ctx context.Context) (id.ID, error) {
-		return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM saml_service_providers WHERE directory_id = $1`, directory)
-	})
+	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM saml_service_providers WHERE directory_id = $1`, directory)
 }
 
 // Certificate returns a certificate in PEM, or apierr.NotFound.

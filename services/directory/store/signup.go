@@ -32,18 +32,18 @@ const signUpColumns = `tenant_id, account_id, digest, email, address_hash, given
 // SignUpTenant returns the tenant of a pending sign-up or invitation, or apierr.NotFound: a mailed
 // link has the token alone.
 func (s *Store) SignUpTenant(ctx context.Context, digest []byte) (id.ID, error) {
-	return pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM sign_ups WHERE digest = $1`, digest)
+	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM sign_ups WHERE digest = $1`, digest)
 }
 
 // SignUp returns a pending sign-up or invitation that has not expired, or apierr.NotFound.
 func (s *Store) SignUp(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (SignUp, error) {
-	return pg.One[SignUp](s.db.OnMain(ctx), s.db, `SELECT `+signUpColumns+` FROM sign_ups
+	return pg.One[SignUp](ctx, s.db, `SELECT `+signUpColumns+` FROM sign_ups
 		WHERE tenant_id = $1 AND digest = $2 AND expires_at > $3`, tenant, digest, now)
 }
 
 // SignUpByAccount returns the sign-up or invitation that creates an account, or apierr.NotFound.
 func (s *Store) SignUpByAccount(ctx context.Context, tenant, account id.ID) (SignUp, error) {
-	return pg.One[SignUp](s.db.OnMain(ctx), s.db, `SELECT `+signUpColumns+` FROM sign_ups WHERE tenant_id = $1 AND account_id = $2`,
+	return pg.One[SignUp](ctx, s.db, `SELECT `+signUpColumns+` FROM sign_ups WHERE tenant_id = $1 AND account_id = $2`,
 		tenant, account)
 }
 

@@ -29,13 +29,11 @@ func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), customdatastore.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
-		Placements: map[string]pg.TablePlacement{"tenants": pg.OnBoth, "login_names": pg.Derived, "sign_ups": pg.OnMain},
 	}
 }
 
 // Store reads.
 type Store struct {
-	pg.Databases
 	db         *pg.DB
 	outbox     *outbox.Outbox
 	access     *pg.Cache[Access]
@@ -45,7 +43,7 @@ type Store struct {
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		Databases: db, db: db, outbox: outbox.New(db, "directory", now),
+		db: db, outbox: outbox.New(db, "directory", now),
 		access:     pg.NewCacheWithin(db, pg.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
 		accessFeed: pg.NewFeed(db, accessChannel),
 	}

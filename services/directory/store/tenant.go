@@ -15,10 +15,9 @@ func (s *Store) Tenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, 
 	return pg.One[directoryapi.Tenant](ctx, s.db, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1`, tenant)
 }
 
-// TenantByKey returns the tenant with a key, or apierr.NotFound. The name and the time of the last
-// change can be out of date for a tenant that was moved to another database.
+// TenantByKey returns the tenant with a key, or apierr.NotFound.
 func (s *Store) TenantByKey(ctx context.Context, key string) (directoryapi.Tenant, error) {
-	return pg.One[directoryapi.Tenant](s.db.OnMain(ctx), s.db, `SELECT `+tenantColumns+` FROM tenants WHERE key = $1`, key)
+	return pg.One[directoryapi.Tenant](ctx, s.db, `SELECT `+tenantColumns+` FROM tenants WHERE key = $1`, key)
 }
 
 // InsertTenant inserts a tenant. A key that is not unique is apierr.Exists.

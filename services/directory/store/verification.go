@@ -36,9 +36,7 @@ func (tx *Tx) RenewVerification(ctx context.Context, tenant, account id.ID, now,
 // VerificationTenant returns the tenant of a verification token, or apierr.NotFound: a mailed link
 // has the token alone.
 func (s *Store) VerificationTenant(ctx context.Context, digest []byte) (id.ID, error) {
-	return pg.InAnyShard(ctx, s.db, func(ctx context.Context) (id.ID, error) {
-		return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
-	})
+	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM accounts WHERE verification_digest = $1`, digest)
 }
 
 // MailedAccount is the account of a mailed link, and the application through which its mail was caused, if any.

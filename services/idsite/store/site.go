@@ -86,7 +86,7 @@ func (s *Store) TenantSite(ctx context.Context, tenant id.ID) (Site, error) {
 // DomainTenant returns the tenant that a domain of hosted pages belongs to, or
 // apierr.NotFound.
 func (s *Store) DomainTenant(ctx context.Context, domain string) (id.ID, error) {
-	return pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM id_site_domains WHERE domain = $1`, domain)
+	return pg.Value[id.ID](ctx, s.db, `SELECT tenant_id FROM id_site_domains WHERE domain = $1`, domain)
 }
 
 // ListSites returns a page of the tenant's sites, of which there is one.
@@ -96,12 +96,9 @@ func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (
 
 // EnsureSite adds the site of a tenant with its default domain, unless the tenant has a site.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
-	_, err := tx.Claim(ctx, `INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower($1), $2, true) ON CONFLICT DO NOTHING`,
+	tx.Queue(`INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower($1), $2, true) ON CONFLICT DO NOTHING`,
 		site.DomainName, site.TenantID)
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at,
 		modified_at)
 		VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
@@ -160,13 +157,13 @@ const maxConflictingClaims = 20
 // ConflictingClaims returns some claims of other tenants that conflict with the claim of a domain, that
 // of the domain itself first.
 func (s *Store) ConflictingClaims(ctx context.Context, tenant id.ID, domain string) ([]DomainClaim, error) {
-	return pg.All[DomainClaim](s.db.OnMain(ctx), s.db, `SELECT domain, tenant_id FROM id_site_domains
+	return pg.All[DomainClaim](ctx, s.db, `SELECT domain, tenant_id FROM id_site_domains
 		WHERE NOT is_default AND `+conflicting+` ORDER BY domain <> $2, domain LIMIT $3`, tenant, domain, maxConflictingClaims)
 }
 
 // ReleaseCustomDomain releases a custom domain of a tenant with the commit.
 func (tx *Tx) ReleaseCustomDomain(tenant id.ID, domain string) {
-	tx.Release(`DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default AND domain = $2`, tenant, domain)
+	tx.Queue(`DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default AND domain = $2`, tenant, domain)
 }
 
 // SetCustomDomain claims a custom domain for a tenant and releases its former one. The empty domain
@@ -178,7 +175,7 @@ func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) 
 			return taken, err
 		}
 	}
-	tx.Release(`DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default AND domain <> $2`, tenant, domain)
+	tx.Queue(`DELETE FROM id_site_domains WHERE tenant_id = $1 AND NOT is_default AND domain <> $2`, tenant, domain)
 	return "", nil
 }
 
@@ -186,23 +183,18 @@ func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) 
 // transactions end: the unique key of the table alone does not prevent two tenants from claiming,
 // at the same time, two domains of which one is a label below the other.
 func (tx *Tx) claimDomain(ctx context.Context, tenant id.ID, domain string) (taken string, err error) {
-	err = tx.ClaimTx(ctx, func(main *pg.Tx) error {
-		taken = ""
-		if _, err := pg.Exec(ctx, main, `SELECT pg_advisory_xact_lock(hashtextextended('claim of a domain of hosted pages', 0))`); err != nil {
-			return err
-		}
-		other, err := pg.Value[string](ctx, main, `SELECT domain FROM id_site_domains WHERE `+conflicting+` ORDER BY domain <> $2 LIMIT 1`,
-			tenant, domain)
-		if !errors.Is(err, apierr.NotFound) {
-			taken = other
-			return err
-		}
-		n, err := pg.Exec(ctx, main, `INSERT INTO id_site_domains AS d (domain, tenant_id, is_default) VALUES ($1, $2, false)
-			ON CONFLICT (domain) DO UPDATE SET domain = excluded.domain WHERE d.tenant_id = excluded.tenant_id AND NOT d.is_default`, domain, tenant)
-		if err == nil && n == 0 {
-			taken = domain
-		}
-		return err
-	})
+	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended('claim of a domain of hosted pages', 0))`); err != nil {
+		return "", err
+	}
+	taken, err = pg.Value[string](ctx, tx, `SELECT domain FROM id_site_domains WHERE `+conflicting+` ORDER BY domain <> $2 LIMIT 1`,
+		tenant, domain)
+	if !errors.Is(err, apierr.NotFound) {
+		return taken, err
+	}
+	n, err := pg.Exec(ctx, tx, `INSERT INTO id_site_domains AS d (domain, tenant_id, is_default) VALUES ($1, $2, false)
+		ON CONFLICT (domain) DO UPDATE SET domain = excluded.domain WHERE d.tenant_id = excluded.tenant_id AND NOT d.is_default`, domain, tenant)
+	if err == nil && n == 0 {
+		taken = domain
+	}
 	return taken, err
 }

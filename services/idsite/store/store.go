@@ -19,19 +19,14 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{
-		URL: url, Schema: "idsite", Migrations: []fs.FS{Migrations()}, Placements: map[string]pg.TablePlacement{"id_site_domains": pg.OnMain},
-	}
+	return pg.Config{URL: url, Schema: "idsite", Migrations: []fs.FS{Migrations()}}
 }
 
 // Store reads.
-type Store struct {
-	pg.Databases
-	db *pg.DB
-}
+type Store struct{ db *pg.DB }
 
 // New makes the store of the service.
-func New(db *pg.DB) *Store { return &Store{db, db} }
+func New(db *pg.DB) *Store { return &Store{db} }
 
 // Tx writes.
 type Tx struct{ *pg.Tx }

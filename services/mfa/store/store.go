@@ -33,14 +33,13 @@ const (
 
 // Store reads.
 type Store struct {
-	pg.Databases
 	db     *pg.DB
 	outbox *outbox.Outbox
 }
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{Databases: db, db: db, outbox: outbox.New(db, "mfa", now)}
+	return &Store{db: db, outbox: outbox.New(db, "mfa", now)}
 }
 
 // Outbox is the outbox of the service.

@@ -59,23 +59,16 @@ type Delivery struct {
 const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message, token_sealed,
 	expires_at, attempted_at, request_id, trace, language, state, failures, leased_by, last_error, created_at`
 
-// Waiting counts the deliveries that are not done, at most a number in each database, and
+// Waiting counts the deliveries that are not done, at most a number, and
 // returns when the oldest of the counted ones was added; nil where there is none.
 func (s *Store) Waiting(ctx context.Context, most int) (n int64, oldest *time.Time, err error) {
 	type row struct {
 		Count int64
 		First *time.Time
 	}
-	err = s.EachShard(ctx, func(ctx context.Context) error {
-		found, err := pg.One[row](ctx, s.db, `SELECT count(*) AS count, min(created_at) AS first
-			FROM (SELECT created_at FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
-		n += found.Count
-		if found.First != nil && (oldest == nil || found.First.Before(*oldest)) {
-			oldest = found.First
-		}
-		return err
-	})
-	return n, oldest, err
+	found, err := pg.One[row](ctx, s.db, `SELECT count(*) AS count, min(created_at) AS first
+		FROM (SELECT created_at FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
+	return found.Count, found.First, err
 }
 
 // VerificationApplication returns the application that caused the newest verification mail of
@@ -138,7 +131,7 @@ func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID,
 				AND kind = $4 AND finished_at IS NULL AND next_try_at <= $1
 				AND (leased_until IS NULL OR leased_until <= $1)
 				ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
-			WHERE tenants.tenant_id <> ALL ($5) AND NOT EXISTS (SELECT FROM closed_tenants c WHERE c.tenant_id = tenants.tenant_id)
+			WHERE tenants.tenant_id <> ALL ($5)
 			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
 				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
 			LIMIT 1)

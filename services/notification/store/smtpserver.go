@@ -114,13 +114,8 @@ func (s *Store) EnabledSMTPServer(ctx context.Context, tenant id.ID) (SMTPServer
 }
 
 // OpenCircuits counts the servers whose circuit breaker is open.
-func (s *Store) OpenCircuits(ctx context.Context) (n int64, err error) {
-	err = s.EachShard(ctx, func(ctx context.Context) error {
-		open, err := pg.Value[int64](ctx, s.db, `SELECT count(*) FROM smtp_servers WHERE left_at IS NOT NULL AND status = 'ENABLED'`)
-		n += open
-		return err
-	})
-	return n, err
+func (s *Store) OpenCircuits(ctx context.Context) (int64, error) {
+	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM smtp_servers WHERE left_at IS NOT NULL AND status = 'ENABLED'`)
 }
 
 // CountFailure counts a failure of a server. The failure that reaches the threshold opens the

@@ -26,14 +26,13 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
-	pg.Databases
 	db     *pg.DB
 	outbox *outbox.Outbox
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{Databases: db, db: db, outbox: outbox.New(db, "notification", now)}
+	return &Store{db: db, outbox: outbox.New(db, "notification", now)}
 }
 
 // Outbox is the outbox of the service: events that its transactions emit, for the relay to

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
-	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -37,15 +35,8 @@ type APIKey struct {
 // FindAPIKey returns an API key of any tenant, or apierr.NotFound. The tenant of a request is
 // that of its API key, so this look-up cannot name a tenant.
 func (s *Store) FindAPIKey(ctx context.Context, keyID string) (APIKey, error) {
-	if !s.db.IsSharded() {
-		return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_key_routes r
-			JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, keyID)
-	}
-	tenant, err := pg.Value[id.ID](s.db.OnMain(ctx), s.db, `SELECT tenant_id FROM api_key_routes WHERE id = $1`, keyID)
-	if err != nil {
-		return APIKey{}, err
-	}
-	return s.APIKey(caller.WithTenant(ctx, tenant), tenant, keyID)
+	return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_key_routes r
+		JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, keyID)
 }
 
 // APIKey returns an API key, or apierr.NotFound.
@@ -67,15 +58,8 @@ func (tx *Tx) LockAPIKey(ctx context.Context, tenant id.ID, keyID string) (APIKe
 // InsertAPIKey adds an API key, and the route from its id to its tenant (api_key_routes). An
 // id that any tenant has is apierr.Exists.
 func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
-	n, err := tx.Claim(ctx, `INSERT INTO api_key_routes AS r (id, tenant_id) VALUES ($1, $2)
-		ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id WHERE r.tenant_id = excluded.tenant_id`, k.ID, k.TenantID)
-	if err == nil && n == 0 {
-		err = apierr.Exists
-	}
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
+	tx.Queue(`INSERT INTO api_key_routes (id, tenant_id) VALUES ($1, $2)`, k.ID, k.TenantID)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
 		modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		k.TenantID, k.ID, k.AccountID, k.Status, k.Name, k.Description, k.SecretSealed, k.CreatedAt, k.ModifiedAt)
@@ -93,7 +77,7 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
 func (tx *Tx) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) error {
 	err := pg.MustChange(ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2`, tenant, keyID)
 	if err == nil {
-		tx.releaseAPIKeyRoutes(tenant, []string{keyID})
+		tx.deleteAPIKeyRoutes(tenant, []string{keyID})
 	}
 	return err
 }
@@ -103,15 +87,14 @@ func (tx *Tx) DeleteAccountAPIKeys(ctx context.Context, tenant id.ID, accounts [
 	keys, err := pg.Values[string](ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = ANY ($2) RETURNING id`,
 		tenant, accounts)
 	if err == nil && len(keys) > 0 {
-		tx.releaseAPIKeyRoutes(tenant, keys)
+		tx.deleteAPIKeyRoutes(tenant, keys)
 	}
 	return err
 }
 
-// releaseAPIKeyRoutes deletes the routes of deleted API keys. They may be in another database
-// than the keys.
-func (tx *Tx) releaseAPIKeyRoutes(tenant id.ID, keys []string) {
-	tx.Release(`DELETE FROM api_key_routes WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, keys)
+// deleteAPIKeyRoutes deletes the routes of deleted API keys.
+func (tx *Tx) deleteAPIKeyRoutes(tenant id.ID, keys []string) {
+	tx.Queue(`DELETE FROM api_key_routes WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, keys)
 }
 
 // OldestEnabledAPIKeys returns at most limit enabled API keys of a tenant, the oldest first.

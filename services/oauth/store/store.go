@@ -25,13 +25,11 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), Migrations()},
-		Placements: map[string]pg.TablePlacement{"api_key_routes": pg.OnMain},
 	}
 }
 
 // Store reads the tables of the service.
 type Store struct {
-	pg.Databases
 	db     *pg.DB
 	outbox *outbox.Outbox
 
@@ -54,7 +52,7 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		return pg.NewCacheWithin[Token](db, pg.FreshBounds(tokenCacheSize), name, "oauth.tokens", kind.selectByID(), nil)
 	}
 	return &Store{
-		Databases: db, db: db, outbox: outbox.New(db, "oauth", now),
+		db: db, outbox: outbox.New(db, "oauth", now),
 		policies:   pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens:     map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
