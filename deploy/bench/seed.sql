@@ -15,7 +15,7 @@ CREATE TEMP TABLE bench_indexes ON COMMIT DROP AS
 SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition
 FROM pg_index i
 WHERE i.indrelid IN ('accounts'::regclass, 'account_values'::regclass) AND current_setting('bench.count')::bigint > 10000
-  AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid);
+  AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.indexrelid);
 SET LOCAL maintenance_work_mem = '512MB';
 
 DO $$

@@ -124,9 +124,9 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 	role = roleOf(schema)
 	name, owner := pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
 	var known, mayCreate, exists bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1),
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1),
 		(SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user),
-		EXISTS (SELECT FROM pg_namespace WHERE nspname = $2)`, role, schema).Scan(&known, &mayCreate, &exists)
+		EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $2)`, role, schema).Scan(&known, &mayCreate, &exists)
 	if err != nil {
 		return "", Error(err)
 	}

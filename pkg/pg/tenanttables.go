@@ -28,7 +28,7 @@ func (db *DB) TenantTables(ctx context.Context) ([]TenantTable, error) {
 				WHERE f.conrelid = c.oid AND f.contype = 'f') AS parents
 		FROM pg_class c
 		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-			AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id')
+			AND EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id')
 		ORDER BY c.relname`)
 	if err != nil {
 		return nil, err

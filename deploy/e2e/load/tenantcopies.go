@@ -75,7 +75,7 @@ func columns(ctx context.Context, db *pgx.Conn) ([]column, error) {
 	rows, _ := db.Query(ctx, `SELECT c.relnamespace::regnamespace || '.' || c.relname, a.attname::text, a.atttypid::regtype::text
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 		WHERE c.relkind = 'r' AND c.relnamespace::regnamespace::text = ANY($1) AND c.relname NOT IN ('outbox', 'seen_events', 'deliveries')
-		AND EXISTS (SELECT FROM pg_attribute t WHERE t.attrelid = c.oid AND t.attname = 'tenant_id')
+		AND EXISTS (SELECT 1 FROM pg_attribute t WHERE t.attrelid = c.oid AND t.attname = 'tenant_id')
 		ORDER BY c.oid, a.attnum`, deployment.Services) // its error comes with the rows
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[column])
 }

@@ -55,7 +55,7 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 		}
 		without, err := pg.Values[string](t.Context(), db, `SELECT relname::text FROM pg_class c
 			WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
-			AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisunique)`)
+			AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisunique)`)
 		if err != nil || len(without) > 0 {
 			t.Errorf("%s: tables without a key: %v, %v", schema.Schema, without, err)
 		}

@@ -67,7 +67,7 @@ func TestARotationThatIsKilledGoesOnWhereItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock.Exec(t.Context(), `SELECT FROM application.saml_relay_keys WHERE tenant_id = $1 FOR UPDATE`, values[rows-1][0]); err != nil {
+	if _, err := lock.Exec(t.Context(), `SELECT 1 FROM application.saml_relay_keys WHERE tenant_id = $1 FOR UPDATE`, values[rows-1][0]); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

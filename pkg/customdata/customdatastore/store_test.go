@@ -238,7 +238,7 @@ func TestAMergeWaitsForTheRemovalOfItsOwner(t *testing.T) {
 		}()
 		for waiting := false; !waiting; {
 			var err error
-			if waiting, err = pg.Value[bool](t.Context(), b.DB, `SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)
+			if waiting, err = pg.Value[bool](t.Context(), b.DB, `SELECT EXISTS (SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
 				WHERE NOT granted AND datname = current_database())`); err != nil {
 				return err
 			}

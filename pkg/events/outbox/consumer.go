@@ -166,7 +166,7 @@ func (c *consumer) call(ctx context.Context, handler events.Handler, e events.En
 		span.End()
 	}()
 	seen, err := pg.Value[bool](ctx, c.outbox.db,
-		`SELECT EXISTS (SELECT FROM seen_events WHERE tenant_id = $1 AND event_id = $2)`, e.Tenant, e.ID)
+		`SELECT EXISTS (SELECT 1 FROM seen_events WHERE tenant_id = $1 AND event_id = $2)`, e.Tenant, e.ID)
 	if err != nil || seen {
 		return err
 	}

@@ -77,7 +77,7 @@ func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, er
 		Count int64
 		First *id.ID
 	}
-	found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $1) AS counted) AS count,
+	found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT $1) AS counted) AS count,
 		(SELECT id FROM outbox ORDER BY seq LIMIT 1) AS first`, maxCounted)
 	if err != nil || found.First == nil {
 		return found.Count, 0, err

@@ -126,7 +126,7 @@ func (c Parts) splitByCustomData(attribute string) (having, lacking Parts) {
 	}
 	having, lacking = c, c
 	having.from = c.Table + ", " + own + " AND "
-	lacking.from = c.Table + " WHERE NOT EXISTS (SELECT FROM " + own + ") AND "
+	lacking.from = c.Table + " WHERE NOT EXISTS (SELECT 1 FROM " + own + ") AND "
 	return having, lacking
 }
 

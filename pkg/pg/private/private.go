@@ -225,7 +225,7 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 	}
 	defer conn.Close(ctx)
 	var exists bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, Database).Scan(&exists)
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, Database).Scan(&exists)
 	if err != nil || exists {
 		return err
 	}

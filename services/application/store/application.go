@@ -89,7 +89,7 @@ func (s *Store) Homes(ctx context.Context, tenant id.ID, limit int) ([]applicati
 
 // NameTaken reports whether the tenant has an application of that name.
 func (s *Store) NameTaken(ctx context.Context, tenant id.ID, name string) (bool, error) {
-	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant,
+	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT 1 FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant,
 		field.Fold(name))
 }
 

@@ -74,7 +74,7 @@ func (tx *Tx) AddSuccess(ctx context.Context, tenant id.ID, of LoginCounterKey, 
 // most limit.
 func (tx *Tx) CountSucceeded(ctx context.Context, tenant id.ID, address string, since time.Time, limit int) (int, error) {
 	return pg.Value[int](ctx, tx, `SELECT count(*) FROM (
-			SELECT FROM login_counters WHERE tenant_id = $1 AND address = $2 AND succeeded_at > $3 LIMIT $4
+			SELECT 1 FROM login_counters WHERE tenant_id = $1 AND address = $2 AND succeeded_at > $3 LIMIT $4
 		) AS succeeded`, tenant, address, since, limit)
 }
 

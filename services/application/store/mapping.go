@@ -110,7 +110,7 @@ func (tx *Tx) CountMappings(ctx context.Context, owner id.Ref) (int, error) {
 
 // HasSocialMapping reports whether the owner of m has another directory of its social provider.
 func (tx *Tx) HasSocialMapping(ctx context.Context, m Mapping) (bool, error) {
-	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT FROM account_store_mappings
+	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT 1 FROM account_store_mappings
 		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID, m.SocialProvider, m.StoreID)
 }
 
@@ -177,6 +177,6 @@ func (tx *Tx) DeleteStoreMappings(ctx context.Context, tenant, store id.ID, owne
 		SET list_index = m.list_index -
 			(SELECT count(*) FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)
 		WHERE m.tenant_id = $1 AND m.id NOT IN (SELECT id FROM deleted)
-			AND EXISTS (SELECT FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)`, tenant, store, owners)
+			AND EXISTS (SELECT 1 FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)`, tenant, store, owners)
 	return err
 }

@@ -82,7 +82,8 @@ func (s *Store) ListStoreOrganizations(ctx context.Context, store id.Ref, query 
 // OrganizationTaken reports whether the tenant has an organization with the name or the nameKey
 // of o.
 func (s *Store) OrganizationTaken(ctx context.Context, o Organization) (bool, error) {
-	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM organizations WHERE tenant_id = $1 AND (name_folded = $2 OR name_key = $3))`,
+	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT 1 FROM organizations
+			WHERE tenant_id = $1 AND (name_folded = $2 OR name_key = $3))`,
 		o.TenantID, field.Fold(o.Name), o.NameKey)
 }
 

@@ -106,9 +106,10 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
 	for _, directory := range directories {
 		accounts.Args = append(accounts.Args, directory)
 		accounts.Parts = append(accounts.Parts, listsql.Part{
-			Each:  "(SELECT " + accounts.Last() + "::uuid AS id) AS part",
-			Where: "a.tenant_id = $1 AND a.directory_id = part.id AND EXISTS (SELECT FROM directories d WHERE d.tenant_id = $1 AND d.id = part.id)",
-			Size:  "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = " + accounts.Last(),
+			Each: "(SELECT " + accounts.Last() + "::uuid AS id) AS part",
+			Where: "a.tenant_id = $1 AND a.directory_id = part.id AND " +
+				"EXISTS (SELECT 1 FROM directories d WHERE d.tenant_id = $1 AND d.id = part.id)",
+			Size: "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = " + accounts.Last(),
 		})
 	}
 	if len(groups) > 0 {
@@ -159,7 +160,7 @@ func (tx *Tx) LockAccountShared(ctx context.Context, tenant, account id.ID) (dir
 func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string, v *EmailVerification) error {
 	tx.noteMixedScripts(a)
 	tx.QueueChange(`WITH directory AS (
-			SELECT FROM directories WHERE tenant_id = $1 AND id = $3
+			SELECT 1 FROM directories WHERE tenant_id = $1 AND id = $3
 		), counted AS (
 			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+countSlot+`, 1 FROM directory
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1

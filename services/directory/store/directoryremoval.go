@@ -22,8 +22,8 @@ type DirectoryRemoval struct {
 func (tx *Tx) NextDirectoryRemoval(ctx context.Context, before time.Time) (DirectoryRemoval, error) {
 	return pg.One[DirectoryRemoval](ctx, tx, `SELECT r.tenant_id, r.directory_id, r.created_at FROM directory_removals r
 		WHERE r.created_at < $1
-			OR EXISTS (SELECT FROM accounts a WHERE a.tenant_id = r.tenant_id AND a.directory_id = r.directory_id)
-			OR EXISTS (SELECT FROM groups g WHERE g.tenant_id = r.tenant_id AND g.directory_id = r.directory_id)
+			OR EXISTS (SELECT 1 FROM accounts a WHERE a.tenant_id = r.tenant_id AND a.directory_id = r.directory_id)
+			OR EXISTS (SELECT 1 FROM groups g WHERE g.tenant_id = r.tenant_id AND g.directory_id = r.directory_id)
 		ORDER BY r.created_at LIMIT 1 FOR UPDATE SKIP LOCKED`, before)
 }
 

@@ -74,4 +74,4 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 }
 
 // isMember is the SQL condition of an account in the group whose id is the fourth argument.
-const isMember = `EXISTS (SELECT FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $4 AND m.account_id = a.id)`
+const isMember = `EXISTS (SELECT 1 FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $4 AND m.account_id = a.id)`

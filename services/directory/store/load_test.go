@@ -92,7 +92,7 @@ type index struct{ Name, Definition string }
 func (tx *Tx) withoutIndexes(ctx context.Context, fn func() error) error {
 	indexes, err := pg.All[index](ctx, tx, `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition
 		FROM pg_index i WHERE i.indrelid IN ('accounts'::regclass, 'account_values'::regclass)
-		AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid) ORDER BY 1`)
+		AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.indexrelid) ORDER BY 1`)
 	if err != nil {
 		return err
 	}

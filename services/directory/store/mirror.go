@@ -259,7 +259,7 @@ func (tx *Tx) MarkAccountsSeen(ctx context.Context, tenant, directory id.ID, ext
 // it. For an account that no sync has created it does nothing.
 func (tx *Tx) SetAssignedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
 	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET status = $3 WHERE tenant_id = $1 AND account_id = $2
-		RETURNING disabled OR EXISTS (SELECT FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`,
+		RETURNING disabled OR EXISTS (SELECT 1 FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`,
 		tenant, account, status)
 	return len(found) > 0 && found[0], err
 }
@@ -283,7 +283,7 @@ const vanishedAccounts = `mirrored_accounts m WHERE m.tenant_id = $1 AND m.direc
 func (tx *Tx) CountVanishing(ctx context.Context, of Vanished, kept []string) (int64, error) {
 	return pg.Value[int64](ctx, tx, `SELECT count(*) FROM `+vanishedAccounts+`
 		AND m.external_id NOT IN (SELECT unnest($5::text[]))
-		AND NOT EXISTS (SELECT FROM accounts a WHERE a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NOT NULL)`,
+		AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NOT NULL)`,
 		of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, kept)
 }
 
@@ -374,7 +374,7 @@ type AbsentIn struct {
 // DirectoriesWithAbsent returns the mirror directories of all tenants that have absent accounts.
 func (s *Store) DirectoriesWithAbsent(ctx context.Context) ([]AbsentIn, error) {
 	return pg.All[AbsentIn](ctx, s.db, `SELECT tenant_id, directory_id, config FROM agents g WHERE EXISTS (
-		SELECT FROM accounts a WHERE a.tenant_id = g.tenant_id AND a.directory_id = g.directory_id AND a.absent_since IS NOT NULL)`)
+		SELECT 1 FROM accounts a WHERE a.tenant_id = g.tenant_id AND a.directory_id = g.directory_id AND a.absent_since IS NOT NULL)`)
 }
 
 // DeleteVanishedGroups is DeleteVanishedAccounts for groups.
@@ -454,7 +454,7 @@ func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID,
 // vanished, and keeps its memberships while it is absent.
 func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64, now time.Time) error {
 	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2 AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
-	const isUnseen = `EXISTS (SELECT FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id AND x.seen < $4)`
+	const isUnseen = `EXISTS (SELECT 1 FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id AND x.seen < $4)`
 	tx.Queue(`DELETE FROM `+others+` AND NOT `+isUnseen, g.TenantID, g.ID, accounts, seen)
 	tx.Queue(`UPDATE group_memberships AS u SET unconfirmed = $4 FROM (SELECT m.id FROM `+others+`) AS left_out
 		WHERE u.tenant_id = $1 AND u.id = left_out.id`, g.TenantID, g.ID, accounts, seen)

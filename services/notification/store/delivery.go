@@ -132,7 +132,7 @@ func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID,
 				AND (leased_until IS NULL OR leased_until <= $1)
 				ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
 			WHERE tenants.tenant_id <> ALL ($5)
-			AND NOT ($6 AND EXISTS (SELECT FROM smtp_servers s
+			AND NOT ($6 AND EXISTS (SELECT 1 FROM smtp_servers s
 				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
 			LIMIT 1)
 		RETURNING `+deliveryColumns, now, until, attempt, kind, skip.Tenants, skip.TenantServer, after)

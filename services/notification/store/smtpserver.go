@@ -76,7 +76,7 @@ func (s *Store) ListSMTPServers(ctx context.Context, tenant id.Ref, query list.Q
 
 // HasSMTPServer reports whether the tenant has a server.
 func (s *Store) HasSMTPServer(ctx context.Context, tenant id.ID) (bool, error) {
-	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM smtp_servers WHERE tenant_id = $1)`, tenant)
+	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT 1 FROM smtp_servers WHERE tenant_id = $1)`, tenant)
 }
 
 // LockSMTPServer reads and locks a server, or returns apierr.NotFound.

@@ -137,7 +137,7 @@ func (tx *Tx) InsertAccessTokens(_ context.Context, tokens []Token) *[]InsertedT
 			$9::timestamptz[], $10::boolean[])
 			AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, began, second_factor)
 		WHERE NOT EXISTS
-			(SELECT FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.began)
+			(SELECT 1 FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.began)
 		RETURNING a.tenant_id, a.id`,
 		rows.tenants, rows.ids, rows.applications, rows.accounts, rows.keys, rows.issued, rows.expire, rows.organizations, rows.startedAt,
 		rows.secondFactors)
@@ -170,7 +170,7 @@ func tokenArraysOf(tokens []Token) (c tokenArrays) {
 // StartedAt.
 func (tx *Tx) InsertTokenPair(_ context.Context, access, refresh Token) error {
 	tx.QueueChange(`WITH login AS (
-			SELECT WHERE NOT EXISTS (SELECT FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
+			SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
 		), refresh AS (
 			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id,
 				second_factor)
