@@ -72,7 +72,8 @@ func MustChange(ctx context.Context, q Querier, sql string, args ...any) error {
 	return err
 }
 
-// Batch is statements that are sent in one round trip.
+// Batch is statements that are sent in one round trip. Outside of a transaction they may only read,
+// because nothing makes them one.
 type Batch = pgx.Batch
 
 // ExecBatch runs the statements of a batch in one round trip. A statement that fails ends the batch.

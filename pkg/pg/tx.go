@@ -204,10 +204,11 @@ func (s statement) check(tag pgconn.CommandTag) error {
 	return nil
 }
 
-// commit sends the queued statements, and commits. If nothing was sent before, it sends them in one
-// batch, which the server runs in an implicit transaction. The result of a statement that must
-// change a row is checked before the commit, unless it is the only statement: then nothing was
-// changed that had to be rolled back.
+// commit sends the queued statements, and commits. If nothing was sent before, BEGIN, the statements
+// and COMMIT go in one batch: a batch without them is an implicit transaction of PostgreSQL, but none
+// for some poolers and engines, which lose its atomicity without an error. A statement that is the
+// only one goes alone. The result of a statement that must change a row is checked before the commit,
+// unless it is the only statement: then nothing was changed that had to be rolled back.
 func (tx *Tx) commit(ctx context.Context) error {
 	if tx.conn == nil && len(tx.queue) == 1 {
 		only := tx.queue[0]
@@ -230,16 +231,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	switch {
-	case tx.conn == nil && len(tx.queue) == 0:
+	if tx.conn == nil && len(tx.queue) == 0 {
 		return nil
-	case tx.conn == nil:
-		tx.wrote = true
-		batch := &Batch{}
-		for _, s := range tx.queue {
-			s.add(batch)
-		}
-		return tx.db.sendBatch(ctx, batch)
 	}
 	tag, err := tx.Exec(ctx, `COMMIT`)
 	if err == nil && tag.String() != "COMMIT" {

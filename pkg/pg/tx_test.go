@@ -3,6 +3,7 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,15 +18,22 @@ import (
 )
 
 // roundTrips counts those of a pool, but for preparing statements.
-type roundTrips struct{ n atomic.Int64 }
+type roundTrips struct {
+	n     atomic.Int64
+	batch []string // the statements of the last batch
+}
 
 func (r *roundTrips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	r.n.Add(1)
 	return ctx
 }
 
-func (r *roundTrips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+func (r *roundTrips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	r.n.Add(1)
+	r.batch = nil
+	for _, query := range data.Batch.QueuedQueries {
+		r.batch = append(r.batch, query.SQL)
+	}
 	return ctx
 }
 func (r *roundTrips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)     {}
@@ -97,7 +105,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			return nil
-		}, 1, apierr.Exists, 0, false},
+		}, 2, apierr.Exists, 0, false}, // with the rollback
 		{"statements before and after a query, which sees the former", func(tx *pg.Tx, tenant id.ID) error {
 			tx.Queue(insertNote, tenant, id.New(time.Now()), "a")
 			if n, err := pg.Value[int](ctx, tx, countNotes, tenant); err != nil || n != 1 {
@@ -131,7 +139,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 			pg.QueueReturning(tx, &returned, insertNote+returningNote, tenant, tenant, "a")
 			tx.Queue(insertNote, tenant, tenant, "b")
 			return nil
-		}, 1, apierr.Exists, 0, true},
+		}, 2, apierr.Exists, 0, true}, // with the rollback
 		{"statements whose outcome decides", func(tx *pg.Tx, tenant id.ID) error {
 			for _, text := range []string{"a", "b"} {
 				if n, err := pg.Exec(ctx, tx, insertNote, tenant, id.New(time.Now()), text); err != nil || n != 1 {
@@ -189,6 +197,23 @@ func TestWhatATransactionTakes(t *testing.T) {
 	}
 	if idle, all := db.Stat().IdleConns(), db.Stat().TotalConns(); idle != all {
 		t.Errorf("%d of %d connections are idle", idle, all)
+	}
+}
+
+// A pooler or an engine for which a batch is no transaction would commit the first of these.
+func TestStatementsThatAreSentAtOnceAreATransaction(t *testing.T) {
+	t.Parallel()
+	db, count := counted(t)
+	tenant := id.New(time.Now())
+	if err := db.InTx(t.Context(), func(tx *pg.Tx) error {
+		tx.Queue(insertNote, tenant, tenant, "a")
+		tx.Queue(renameNote, tenant, tenant)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"BEGIN", insertNote, renameNote, "COMMIT"}; !slices.Equal(count.batch, want) {
+		t.Errorf("the batch is %q, want %q", count.batch, want)
 	}
 }
 
