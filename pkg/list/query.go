@@ -35,7 +35,18 @@ const (
 	Integer             // whole number
 	Time                // instant, or range
 	Custom              // any value of custom data
+	Cursor              // the id, for the parameter after
 )
+
+// AfterKey is the name in a Spec of the id by which a page begins after an item: After. Collections
+// that may have millions of items have it (keyset pagination).
+const AfterKey = "after"
+
+// After is the attribute AfterKey of a collection; key is the SQL expression of the id, whose order is
+// that of the collection.
+func After(key string) Attribute {
+	return Attribute{Column: key, Kind: Cursor, NoSort: true, NoFind: true}
+}
 
 // The limits of one query.
 const (
@@ -124,6 +135,9 @@ type Query struct {
 	Q       string   `json:"q,omitempty"` // substring of any text attribute
 	Filters []Filter `json:"filters,omitempty"`
 	Order   []Order  `json:"order,omitempty"`
+	// After is the id of an item: the page has what follows it in the order of creation. The item need
+	// not exist. The size of the page is that of the whole collection.
+	After id.ID `json:"after,omitzero"`
 
 	// The times of the parent resource, which are those of the page: see Of.
 	CreatedAt  time.Time `json:"createdAt,omitzero"`
@@ -252,6 +266,9 @@ func Parse(raw string, spec Spec) (Query, error) {
 			query.Filters[i].setSpaced(rawValue, spec)
 		}
 	}
+	if !query.After.IsZero() && len(query.Order) > 0 {
+		return Query{}, apierr.ParameterInvalid.Because("after goes with the order of creation: leave orderBy out")
+	}
 	return query, query.checkCustomLimit()
 }
 
@@ -318,6 +335,8 @@ func (q *Query) setParameter(name, value string, spec Spec) (err error) {
 		q.Q = value
 	case "orderBy":
 		q.Order, err = parseOrder(value, spec)
+	case AfterKey:
+		q.After, err = parseAfter(value, spec)
 	default:
 		if _, _, known := spec.Find(name); !known && slices.Contains(ignoredParameters, name) {
 			return nil
@@ -327,6 +346,17 @@ func (q *Query) setParameter(name, value string, spec Spec) (err error) {
 		q.Filters = append(q.Filters, f)
 	}
 	return err
+}
+
+func parseAfter(value string, spec Spec) (id.ID, error) {
+	if _, known := spec[AfterKey]; !known {
+		return id.ID{}, apierr.QueryUnsupported.Because("the collection cannot be read after an item; use offset")
+	}
+	after, err := id.Parse(value)
+	if err != nil || after.IsZero() {
+		return id.ID{}, apierr.ParameterInvalid.Because("after must be the id of an item, the last part of its href")
+	}
+	return after, nil
 }
 
 func parseInteger(name, value string, least int) (int, error) {

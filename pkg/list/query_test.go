@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 var spec = Spec{
@@ -90,6 +91,30 @@ func TestParseRefuses(t *testing.T) {
 		if _, err := Parse(raw, spec); !errors.Is(err, want) {
 			t.Errorf("Parse(%q) = %v; want %v", raw, err, want)
 		}
+	}
+}
+
+func TestAPageBeginsAfterAnItem(t *testing.T) {
+	large := Spec{"name": {Column: "name"}, AfterKey: After("id")}
+	item := id.New(time.Now())
+	if q, err := Parse("name=a&limit=5&after="+item.String(), large); err != nil || q.After != item || len(q.Filters) != 1 {
+		t.Errorf("Parse = %+v, %v, want the page after %s", q, err, item)
+	}
+	for raw, want := range map[string]*apierr.Error{
+		"after=":  apierr.ParameterInvalid,
+		"after=x": apierr.ParameterInvalid,
+		"after=https://id.example.com/v1/accounts/" + item.String():        apierr.ParameterInvalid,
+		"after=0000000000000000000000":                                     apierr.ParameterInvalid,
+		"orderBy=name&after=" + item.String():                              apierr.ParameterInvalid,
+		"after=" + item.String() + "&after=" + id.New(time.Now()).String(): apierr.ParameterRepeated,
+		"orderBy=after": apierr.OrderUnsupported,
+	} {
+		if _, err := Parse(raw, large); !errors.Is(err, want) {
+			t.Errorf("Parse(%q) = %v, want %v", raw, err, want)
+		}
+	}
+	if _, err := Parse("after="+item.String(), spec); !errors.Is(err, apierr.QueryUnsupported) {
+		t.Errorf("a collection that cannot be read so: %v, want %v", err, apierr.QueryUnsupported)
 	}
 }
 

@@ -271,6 +271,9 @@ func (w *writer) parameters() []any {
 			out = append(out, ref("parameters", name))
 		}
 		if r := w.resources[w.List]; r != nil {
+			if r.After {
+				out = append(out, ref("parameters", "after"))
+			}
 			for _, name := range r.Search {
 				if get(w.Query, name) == nil {
 					out = append(out, w.filter(r, name))

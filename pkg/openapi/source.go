@@ -49,6 +49,7 @@ type resource struct {
 	Head        []string // which of href, createdAt and modifiedAt it has; all unless named
 	Expand      []string // the links that can be expanded
 	Search      []string // the attributes that a list can be searched by
+	After       bool     // a list can begin after an item
 	Sort        []string // further attributes that it can be sorted by
 	Required    []string // in a body that creates one
 	Fields      object

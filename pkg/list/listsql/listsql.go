@@ -35,13 +35,21 @@ func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query lis
 	if query.Offset >= size {
 		return page, nil
 	}
-	sql := "SELECT " + columns + " " + from + where + orderBy(b.sorts(query), key) + " LIMIT " + b.arg(query.Limit) + " OFFSET " +
+	sql := "SELECT " + columns + " " + from + where + b.after(query) + orderBy(b.sorts(query), key) + " LIMIT " + b.arg(query.Limit) + " OFFSET " +
 		b.arg(query.Offset)
 	items, err := pg.All[T](ctx, db, sql, b.args...)
 	if err == nil && items != nil {
 		page.Items = items
 	}
 	return page, err
+}
+
+// after returns the condition that a resource comes after the item of the query.
+func (b *builder) after(query list.Query) string {
+	if query.After.IsZero() {
+		return ""
+	}
+	return " AND " + b.spec[list.AfterKey].Column + " > " + b.arg(query.After)
 }
 
 type builder struct {

@@ -186,7 +186,7 @@ const manyMatches = 10_000
 
 // page returns the query that finds the ids of the page by an index, and then reads their rows.
 func (b *builder) page(c Parts, query list.Query, sorts []sort) string {
-	where := b.where(query)
+	where := b.where(query) + b.after(query)
 	chosen := "SELECT " + c.Key + " AS id"
 	inner, outer := make([]sort, len(sorts)), make([]sort, len(sorts))
 	for i, s := range sorts {

@@ -32,6 +32,7 @@ var bookSpec = list.Spec{
 	"login":    {Column: "b.title", Folded: "b.title", Login: true, NoSort: true},
 	"state":    {Column: "b.state", Kind: list.Enum, Values: []string{"LENT", "THERE"}, Counted: "c.state"},
 	"boughtAt": {Column: "b.bought_at", Kind: list.Time},
+	"after":    list.After("b.id"),
 	"customData.*": {Kind: list.Custom, Custom: &list.CustomValues{
 		From: "book_values v WHERE v.shelf = part.id", Key: "book_id", Owner: "b.id"}},
 }
@@ -180,6 +181,54 @@ func TestThePartSaysHowManyRowsItHas(t *testing.T) {
 		if _, size := l.page(c, raw); size != want {
 			t.Errorf("%q: the size is %d, want %d", raw, size, want)
 		}
+	}
+}
+
+// A walk by after meets every item once, also where items are deleted and added behind it.
+func TestPagesAfterAnItemPutTogetherAreTheWhole(t *testing.T) {
+	l := newLibrary(t)
+	for n := range 20 {
+		l.add(n%3, fmt.Sprint("t", n), []string{"LENT", "THERE"}[n%2])
+	}
+	ask := func(raw string) list.Query {
+		query, err := list.Parse(raw, bookSpec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return query
+	}
+	const columns = "b.id, b.shelf, b.title"
+	for name, read := range map[string]func(list.Query) (list.Page[book], error){
+		"parts": func(q list.Query) (list.Page[book], error) {
+			return listsql.SelectParts[book](t.Context(), l.db, shelves([]int{0, 1}, 2), q)
+		},
+		"one": func(q list.Query) (list.Page[book], error) {
+			return listsql.Select[book](t.Context(), l.db, bookSpec, q, columns, "FROM books b WHERE true", "b.id")
+		},
+	} {
+		var titles []string
+		after := ""
+		for range 20 {
+			page, err := read(ask("state=LENT&limit=3" + after))
+			if err != nil || page.Size != 10 {
+				t.Fatalf("%s: a page%s has the size %d, %v, want 10", name, after, page.Size, err)
+			}
+			if len(page.Items) == 0 {
+				break
+			}
+			for _, b := range page.Items {
+				titles = append(titles, b.Title)
+			}
+			after = "&after=" + page.Items[len(page.Items)-1].ID.String()
+		}
+		if got := strings.Join(titles, " "); got != "t0 t2 t4 t6 t8 t10 t12 t14 t16 t18" {
+			t.Errorf("%s: the walk meets %s", name, got)
+		}
+	}
+	before := l.begin.Add(time.Minute / 2)
+	page, err := listsql.SelectParts[book](t.Context(), l.db, shelves([]int{0}, 0), ask("limit=1&after="+id.New(before).String()))
+	if err != nil || len(page.Items) != 1 || page.Items[0].Title != "t0" {
+		t.Errorf("after an id that no item has: %v, %v, want t0", page.Items, err)
 	}
 }
 

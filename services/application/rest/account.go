@@ -23,4 +23,6 @@ var accountAttributes = list.Spec{
 
 	"fullName":                {NoFind: true},
 	"emailVerificationStatus": {Kind: list.Enum, NoFind: true},
+
+	list.AfterKey: list.After(""),
 }

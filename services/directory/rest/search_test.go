@@ -269,3 +269,32 @@ func TestGroupsOfADirectoryAreFoundByCustomData(t *testing.T) {
 	b.Get(c+"/accounts?customData.site=x").WantError(400, 2105)
 	b.Get(b.tenant()+"/groups?customData.site=x").WantError(400, 2105)
 }
+
+// A client that copies a large collection begins each page after the last item of the page before.
+func TestAccountsAndMembershipsAreReadAfterAnItem(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	staff := b.directory("Staff")
+	crew := b.group(staff, "Crew")
+	for _, name := range []string{"a", "b", "c"} {
+		account := b.member(staff, name+"@example.test")
+		b.Post("/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, account, crew)).Want(201)
+	}
+	tenant := b.Get(staff).Href("tenant")
+	for _, list := range []string{
+		staff + "/accounts", crew + "/accounts", crew + "/accountMemberships", tenant + "/accounts",
+	} {
+		whole := b.Get(list).Want(200).Items()
+		for i, item := range whole {
+			href := item["href"].(string)
+			page := b.Get(list + "?after=" + href[strings.LastIndexByte(href, '/')+1:]).Want(200)
+			if rest := page.Items(); len(rest) != len(whole)-i-1 || page.Int("size") != len(whole) {
+				t.Errorf("%s after item %d has %d items of %d, want %d of %d", list, i, len(rest), page.Int("size"), len(whole)-i-1, len(whole))
+			}
+		}
+	}
+	item := b.Get(staff + "/accounts").Items()[0]["href"].(string)
+	b.Get(staff+"/accounts?orderBy=email&after="+item[strings.LastIndexByte(item, '/')+1:]).WantError(400, 2103)
+	b.Get(staff+"/accounts?after="+url.QueryEscape(item)).WantError(400, 2103)
+	b.Get(staff+"/groups?after="+item[strings.LastIndexByte(item, '/')+1:]).WantError(400, 2105)
+}

@@ -41,6 +41,8 @@ var Accounts = list.Spec{
 	"createdAt":          {Column: "a.created_at", Kind: list.Time},
 	"modifiedAt":         {Column: "a.modified_at", Kind: list.Time},
 	"passwordModifiedAt": {Column: "a.password_modified_at", Kind: list.Time},
+
+	list.AfterKey: list.After("a.id"),
 }
 
 // DirectoryAccounts are the attributes by which accounts in directories are searched and sorted:

@@ -26,6 +26,8 @@ const membershipColumns = `m.tenant_id, m.id, m.directory_id, m.group_id, m.acco
 var Memberships = list.Spec{
 	"createdAt":  {Column: "m.created_at", Kind: list.Time},
 	"modifiedAt": {Column: "m.created_at", Kind: list.Time},
+
+	list.AfterKey: list.After("m.id"),
 }
 
 // Membership returns a membership, or apierr.NotFound.
