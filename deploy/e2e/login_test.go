@@ -104,13 +104,16 @@ func TestALoginNameIsReadAlikeAtEveryDoor(t *testing.T) {
 		"a grant": func(login string) {
 			client.Want(t, 200, post(fixture.Application.Href()+"/oauth/token", passwordGrant(login, e2e.Password)))
 		},
-		"a grant of the Client API": func(login string) { api.want(200, post("/oauth/token", passwordGrant(login, e2e.Password))) },
+		"a grant of the Client API": func(login string) {
+			api.want(200, post("/oauth/token", passwordGrant(login, e2e.Password)))
+		},
 		"a login of the Client API": func(login string) {
 			api.want(200, post("/login", e2e.Object{"login": login, "password": e2e.Password}))
 		},
 		"the hosted page": func(login string) { signIn(t, client.Browser(), fixture.Application, login) },
 		"a password reset": func(login string) {
-			reset := client.WantObject(t, 200, post(fixture.Application.Link(t, "passwordResetTokens"), e2e.Object{"email": login}))
+			tokens := fixture.Application.Link(t, "passwordResetTokens")
+			reset := client.WantObject(t, 200, post(tokens, e2e.Object{"email": login}))
 			if reset.Link(t, "account") != account.Href() {
 				t.Errorf("a reset for %q is of %v", login, reset["account"])
 			}
