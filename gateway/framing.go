@@ -18,7 +18,8 @@ func (g *Gateway) checkFraming(rc *requestContext) error {
 	if c, ok := rc.Context().Conn().(*conn); !wellFramed(h) || ok && c.headerWatcher.foldedLine {
 		rc.Context().SetConnectionClose()
 		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, a name with or without a port, one of " +
-			"Content-Length and Transfer-Encoding: chunked, no folded lines, no bare carriage return or line feed")
+			"Content-Length and Transfer-Encoding: chunked, no blank in the name of a header, no folded lines, no bare carriage return " +
+			"or line feed")
 	}
 	if encoding := h.Peek(fiber.HeaderContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
 		return apierr.ContentType.Because("send the body without Content-Encoding")
@@ -27,7 +28,8 @@ func (g *Gateway) checkFraming(rc *requestContext) error {
 }
 
 // wellFramed reports whether the headers have one meaning only: one valid Host, at most one of
-// Content-Length and Transfer-Encoding, and no line that is folded or ends in a bare line feed.
+// Content-Length and Transfer-Encoding, no name with a blank, and no line that is folded or ends in a
+// bare line feed.
 func wellFramed(h *fasthttp.RequestHeader) bool {
 	var hosts, lengths, encodings int
 	for line := range bytes.Lines(h.RawHeaders()) {
@@ -37,6 +39,8 @@ func wellFramed(h *fasthttp.RequestHeader) bool {
 			return false
 		case !colon:
 			continue
+		case bytes.IndexByte(name, ' ') >= 0: // fasthttp refuses all other characters that a name cannot have
+			return false
 		case len(name) == 4 && bytes.EqualFold(name, []byte("host")):
 			if hosts++; !isHost(bytes.TrimSpace(value)) {
 				return false

@@ -327,9 +327,11 @@ func TestWhatTrustedProxiesSayIsCountedFromTheRight(t *testing.T) {
 
 func TestARefusedHeaderShowsNothingOfTheServer(t *testing.T) {
 	s := openGateway(t)
-	a := s.raw(t, "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost\r\nBad name: x\r\n\r\n").want(400)
-	if text := string(a.body); strings.Contains(text, "uffer") || strings.Contains(text, "fasthttp") || !strings.Contains(text, "malformed") {
-		t.Errorf("the refusal is %s", text)
+	for name, want := range map[string]string{"Bad(name": "malformed", "Bad\tname": "malformed", "Bad name": "no blank in the name"} {
+		a := s.raw(t, "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost\r\n%s: x\r\n\r\n", name).want(400)
+		if text := string(a.body); strings.Contains(text, "uffer") || strings.Contains(text, "fasthttp") || !strings.Contains(text, want) {
+			t.Errorf("the refusal of %q is %s", name, text)
+		}
 	}
 }
 
