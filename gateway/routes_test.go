@@ -361,7 +361,7 @@ func withMailbox(t testing.TB) option {
 func TestTheMailboxIsForThePrivateNetwork(t *testing.T) {
 	s := openGateway(t, withMailbox(t))
 	for _, c := range []call{
-		{method: "GET", path: "/_mailbox?limit=1"}, {method: "DELETE", path: "/_mailbox"}, {method: "GET", path: "/_mailbox/17/raw"},
+		{method: "GET", path: "/_mailbox?limit=1"}, {method: "DELETE", path: "/_mailbox"}, {method: "GET", path: "/_mailbox/17/html"},
 	} {
 		c.header = http.Header{"Authorization": nil, "Accept": {"text/html"}, "Sec-Fetch-Site": {"same-origin"}}
 		e := s.do(t, c).echo()

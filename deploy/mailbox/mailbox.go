@@ -1,189 +1,180 @@
-// Package mailbox is a mail server for development (mail sink, mail catcher), which also
-// receives text messages (SMS): it accepts every message, delivers none, stores them in a
-// folder, and shows them on a page.
+// Package mailbox is a mail server for development (mail sink), which also receives text messages
+// (SMS): it accepts every message, delivers none, and shows them on a page and as JSON.
 //
-// Open returns a Mailbox. ServeSMTP receives mail (smtp.go, connection.go), SMSHandler
-// receives text messages (sms.go), and Handler is the page and its JSON
-// (handler.go, page.go). A message is one file (message.go, folder.go); index.go has in
-// memory what the list shows of the messages.
+// Open returns a Mailbox. ServeSMTP receives mail (smtp.go), Handler has the pages and their JSON
+// (page.go) and receives text messages (sms.go). A message is one file; its summary is in memory.
 package mailbox
 
 import (
-	"bufio"
-	"cmp"
-	"context"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
-
-	"github.com/emersion/go-smtp"
 )
 
-// ErrClosed is returned by the methods of a Mailbox after Close.
-var ErrClosed = errors.New("mailbox: closed")
-
-// Defaults of a Config.
+// The kinds of message.
 const (
-	DefaultKeep      = 10_000
-	DefaultKeepBytes = 1 << 30
+	KindEmail = "email"
+	KindSMS   = "sms"
 )
 
-// Mailbox keeps messages in one folder. All its methods may be called from
-// several goroutines.
+// DefaultKeep is how many messages a mailbox keeps.
+const DefaultKeep = 10_000
+
+// Message is one message, as the JSON of Handler and the file of the message have it.
+type Message struct {
+	// ID names the message under /_mailbox/{id}; a later message has a greater one.
+	ID   string `json:"id"`
+	Kind string `json:"kind"` // KindEmail or KindSMS
+	// From and To are the envelope: the addresses of MAIL FROM and RCPT TO, or phone numbers.
+	From string   `json:"from"`
+	To   []string `json:"to"`
+	// Subject is decoded (RFC 2047); a text message has none.
+	Subject string `json:"subject"`
+	// Text and HTML are the first bodies of their type, decoded to UTF-8, empty when there is none.
+	Text string `json:"text"`
+	HTML string `json:"html"`
+	// Raw is the message as it was received; bytes that are not UTF-8 show as U+FFFD.
+	Raw string `json:"raw"`
+	// ReceivedAt is in UTC with milliseconds, like 2026-11-20T20:25:00.000Z.
+	ReceivedAt string `json:"receivedAt"`
+}
+
+// timeLayout is the layout of ReceivedAt.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// Mailbox keeps messages in one folder. All its methods may be called from several goroutines.
 type Mailbox struct {
-	folder *folder
-	index  *index
-	now    func() time.Time
-	log    *slog.Logger
+	dir  string
+	keep int
+	now  func() time.Time
 
-	server      *smtp.Server
-	connections *connections
-	closed      atomic.Bool
+	mu       sync.Mutex
+	messages []Message // without bodies, oldest first
+	last     int64     // the number of the newest id
 }
 
-// Config changes the defaults of a mailbox. A zero field leaves its default.
-type Config struct {
-	Keep      int              // how many messages are kept, DefaultKeep; the oldest are removed
-	KeepBytes int64            // how many bytes of messages, DefaultKeepBytes; never the newest one is removed
-	Now       func() time.Time // where the time of arrival comes from, time.Now
-	Log       *slog.Logger     // of unexpected failures, slog.Default; never of addresses or contents of messages
-}
-
-// Open opens the mailbox in the folder dir, which it creates when absent and
-// locks until Close: a second Open of the same folder fails, also from another
-// process. It reads names and sizes only, so that a full mailbox opens in
-// milliseconds.
-func Open(dir string, cfg Config) (*Mailbox, error) {
-	cfg.Keep, cfg.KeepBytes, cfg.Log = cmp.Or(cfg.Keep, DefaultKeep), cmp.Or(cfg.KeepBytes, DefaultKeepBytes), cmp.Or(cfg.Log, slog.Default())
-	if cfg.Keep < 1 {
-		return nil, fmt.Errorf("mailbox: must keep at least 1 message, not %d", cfg.Keep)
+// Open opens the mailbox in the folder dir, which it creates when absent. It keeps the newest
+// messages, as many as keep says. Only one mailbox may use a folder at a time.
+func Open(dir string, keep int, now func() time.Time) (*Mailbox, error) {
+	if keep < 1 {
+		return nil, fmt.Errorf("mailbox: must keep at least 1 message, not %d", keep)
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
+	m := &Mailbox{dir: dir, keep: keep, now: now}
+	if err := os.MkdirAll(dir, 0o700); err != nil { // Mails have tokens: they are their owner's alone.
+		return nil, fmt.Errorf("mailbox: %w", err)
 	}
-	folder, entries, err := openFolder(dir)
+	files, err := os.ReadDir(dir) // sorted by name, hence by id
 	if err != nil {
-		return nil, fmt.Errorf("mailbox: open %s: %w", dir, err)
+		return nil, fmt.Errorf("mailbox: %w", err)
 	}
-	m := &Mailbox{
-		folder:      folder,
-		index:       newIndex(cfg.Keep, cfg.KeepBytes, cfg.Now().UnixMicro()),
-		now:         cfg.Now,
-		log:         cfg.Log,
-		connections: &connections{open: map[*connection]struct{}{}},
+	for _, file := range files {
+		id, isMessage := strings.CutSuffix(file.Name(), suffix)
+		if !isMessage {
+			continue
+		}
+		summary, err := m.read(id, 1)
+		if err != nil {
+			return nil, err
+		}
+		m.messages = append(m.messages, summary)
+		if m.last, err = strconv.ParseInt(id, 10, 64); err != nil {
+			return nil, fmt.Errorf("mailbox: %s is not the name of a message: %w", file.Name(), err)
+		}
 	}
-	m.server = m.smtpServer()
-	for _, e := range entries {
-		m.discard(m.index.insert(e))
-	}
-	return m, nil
+	return m, m.removeOldest(m.keep)
 }
 
-// AddText stores a text message (SMS) as if it had arrived now and returns its
-// id. When it returns, the message is on disk.
-func (m *Mailbox) AddText(from string, to []string, text string) (string, error) {
-	return m.store(envelope{Kind: KindSMS, From: from, To: to}, strings.NewReader(text))
+// suffix ends the name of a message's file, which starts with its id.
+const suffix = ".json"
+
+func (m *Mailbox) file(id string) string { return filepath.Join(m.dir, id+suffix) }
+
+// add keeps a message that has arrived now. When it returns, the message is in its file: a
+// process that is killed loses nothing that was added, and leaves no halves.
+func (m *Mailbox) add(message Message) (id string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.now().UTC()
+	m.last = max(m.last+1, at.UnixMicro()) // The clock may go back; ids do not.
+	message.ID, message.ReceivedAt = fmt.Sprintf("%016d", m.last), at.Format(timeLayout)
+	summary := message
+	summary.Text, summary.HTML, summary.Raw = "", "", ""
+	if message.Kind == KindSMS {
+		summary.Text = message.Text
+	}
+	var content bytes.Buffer
+	if err := errors.Join(json.NewEncoder(&content).Encode(summary), json.NewEncoder(&content).Encode(message)); err != nil {
+		return "", err
+	}
+	arriving := filepath.Join(m.dir, "arriving")
+	if err := os.WriteFile(arriving, content.Bytes(), 0o600); err != nil {
+		return "", err
+	}
+	if err := os.Rename(arriving, m.file(message.ID)); err != nil {
+		return "", err
+	}
+	m.messages = append(m.messages, summary)
+	return message.ID, m.removeOldest(m.keep)
 }
 
-// Close shuts down gracefully: idle SMTP clients are told to retry later, and a message that
-// is being received is received to its end. When ctx ends first, open connections are
-// closed, which a client sees as a message that was not accepted. At the end the lock of
-// the folder is released.
-func (m *Mailbox) Close(ctx context.Context) error {
-	if m.closed.Swap(true) {
-		return ErrClosed
-	}
-	m.connections.drain()
-	err := m.server.Shutdown(ctx)
-	if err != nil {
-		m.connections.closeAll()
-	}
-	return errors.Join(err, m.folder.close())
-}
-
-// store writes the message to disk, then adds it to the index, then removes the oldest
-// messages beyond the limits.
-func (m *Mailbox) store(env envelope, body io.Reader) (string, error) {
-	if m.closed.Load() {
-		return "", ErrClosed
-	}
-	// The head of the message is parsed before anything is written, because the
-	// first line of the file has the summary that the list shows.
-	reader := bufio.NewReaderSize(body, peekBytes)
-	head, _ := reader.Peek(peekBytes) // A failure comes back when the rest is read.
-	env.ReceivedAt = m.now().UTC()
-	env.setSummary(head)
-
-	e := &entry{id: m.index.nextID(env.ReceivedAt), kind: env.Kind}
-	size, err := m.folder.write(e.fileName(), func(w io.Writer) error {
-		if err := env.writeTo(w); err != nil {
+// removeOldest removes the oldest messages beyond the number that is kept.
+func (m *Mailbox) removeOldest(keep int) error {
+	for len(m.messages) > keep {
+		if err := os.Remove(m.file(m.messages[0].ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		_, err := io.Copy(w, reader)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("mailbox: keep message: %w", err)
+		m.messages = m.messages[1:]
 	}
-	e.size = size
-	e.envelope.Store(&env)
-	m.discard(m.index.insert(e))
-	return e.id, nil
+	return nil
 }
 
-// discard deletes the files of entries that were removed from the index. A file that
-// cannot be deleted now is in the index again after the next Open.
-func (m *Mailbox) discard(removed []*entry) {
-	if len(removed) == 0 {
-		return
-	}
-	names := make([]string, len(removed))
-	for i, e := range removed {
-		names[i] = e.fileName()
-	}
-	if err := m.folder.remove(names); err != nil {
-		m.log.Error("mailbox: delete messages", "error", err)
-	}
+// empty removes all messages.
+func (m *Mailbox) empty() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.removeOldest(0)
 }
 
-// summary returns what the list shows of a message. It reads the first line of the
-// message's file at the first call.
-func (m *Mailbox) summary(e *entry) (*envelope, error) {
-	if env := e.envelope.Load(); env != nil {
-		return env, nil
+// newest returns the messages without their bodies, newest first.
+func (m *Mailbox) newest() []Message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := slices.Clone(m.messages)
+	slices.Reverse(all)
+	return all
+}
+
+// message returns one message, or an error that is fs.ErrNotExist.
+func (m *Mailbox) message(id string) (Message, error) {
+	isID := func(message Message) bool { return message.ID == id }
+	if !slices.ContainsFunc(m.newest(), isID) {
+		return Message{}, fs.ErrNotExist
 	}
-	file, err := m.folder.open(e.fileName())
+	return m.read(id, 2)
+}
+
+// read reads a message's file, which has the message without its bodies and then with them: as
+// many of the two as count says.
+func (m *Mailbox) read(id string, count int) (message Message, err error) {
+	file, err := os.Open(m.file(id))
 	if err != nil {
-		return nil, err
+		return message, err
 	}
 	defer file.Close()
-	env, err := readEnvelope(e.kind, file, bufio.NewReader(file))
-	if err != nil {
-		return nil, err
+	decoder := json.NewDecoder(file)
+	for range count {
+		if err := decoder.Decode(&message); err != nil {
+			return message, fmt.Errorf("mailbox: read message %s: %w", id, err)
+		}
 	}
-	e.envelope.Store(env)
-	return env, nil
-}
-
-// source returns the envelope and the message as it was received.
-func (m *Mailbox) source(e *entry) (*envelope, []byte, error) {
-	file, err := m.folder.open(e.fileName())
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	reader := bufio.NewReader(file)
-	env, err := readEnvelope(e.kind, file, reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	raw, err := io.ReadAll(reader)
-	if err != nil {
-		return nil, nil, fmt.Errorf("mailbox: read message %s: %w", e.id, err)
-	}
-	return env, raw, nil
+	return message, nil
 }

@@ -5,35 +5,70 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"html/template"
-	"net"
+	"io"
+	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 )
+
+// Path is where Handler shows the mailbox.
+const Path = "/_mailbox"
+
+// Handler shows the mailbox under Path, as pages or, to a client that accepts application/json,
+// as JSON, and receives text messages:
+//
+//	GET    /_mailbox            all messages, newest first; narrowed by limit, before (an id),
+//	                            to (an address) and summary=true (without bodies)
+//	DELETE /_mailbox            empties the mailbox
+//	GET    /_mailbox/{id}       one message
+//	GET    /_mailbox/{id}/html  its HTML body, sandboxed
+//	POST   /2010-04-01/Accounts/{account}/Messages.json   form: To, Body, From or MessagingServiceSid
+//
+// It is for the same origin only: no answer carries a CORS header, and a browser's DELETE or POST
+// from another origin is refused.
+func (m *Mailbox) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+Path, m.list)
+	mux.HandleFunc("DELETE "+Path, m.deleteAll)
+	mux.HandleFunc("GET "+Path+"/{id}", m.one)
+	mux.HandleFunc("GET "+Path+"/{id}/html", m.html)
+	mux.HandleFunc("POST /2010-04-01/Accounts/{account}/Messages.json", m.receiveText)
+	return withSecurityHeaders(http.NewCrossOriginProtection().Handler(mux))
+}
 
 var (
 	//go:embed page/page.html
 	pageHTML string
 	//go:embed page/page.css
 	pageStyle string
-	//go:embed page/page.js
-	pageScript string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+	pageTemplate = template.Must(template.New("").Funcs(template.FuncMap{
+		"style":      func() template.CSS { return template.CSS(pageStyle) },
+		"recipients": func(m Message) string { return strings.Join(m.To, ", ") },
+		"linked":     linked,
+	}).Parse(pageHTML))
 
-	// pagePolicy is the Content-Security-Policy of the page: it runs its own script and
-	// style, known by their hashes, sends requests to its own origin, and frames an HTML
-	// body. The script may not turn text into markup (trusted types).
-	pagePolicy = "default-src 'none'; script-src " + hashOf(pageScript) + "; style-src " + hashOf(pageStyle) +
-		"; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'self'" +
-		"; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	// pagePolicy is the Content-Security-Policy of the pages: no script, their own style, and the
+	// frame of an HTML body.
+	pagePolicy = "default-src 'none'; style-src " + hashOf(pageStyle) + "; frame-src 'self'; img-src data:; base-uri 'none'; " +
+		"form-action 'none'; frame-ancestors 'none'"
+)
+
+// The policy of the HTML body of a mail: no script, no form, nothing loaded from elsewhere. Its links
+// open in a page of their own.
+const (
+	bodyPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; " +
+		"style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; frame-ancestors 'self'"
+	// bodyStart comes before the body, so that its base is the one that counts.
+	bodyStart = `<!doctype html><meta charset="utf-8"><base target="_blank">` + "\n"
 )
 
 func hashOf(source string) string {
@@ -41,71 +76,129 @@ func hashOf(source string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-const (
-	// rowsPerPage is how many messages the list shows; the others are behind a link.
-	rowsPerPage = 100
-	// shownBytes is how much of a text the page shows; GET …/raw has the rest.
-	shownBytes = 256 << 10
-)
-
-// page is the data of the template page/page.html.
-type page struct {
-	Style   template.CSS
-	Script  template.JS
-	Path    string
-	Sandbox string
-	Count   int
-	Version string
-	Limit   int
-	Rows    []row
-	Blank   row          // the form of a row, for the script
-	To      string       // what the recipients are searched for, or empty
-	Part    bool         // whether the list is that of a search, or does not start at the newest message
-	Older   template.URL // the query of the page with older messages, or empty
-	Query   template.URL // the query of this page of the list, or empty
-	Open    *openMessage
-	Chosen  bool   // whether the address of the request names Open
-	SMTP    string // where to send mail, or empty
-	Host    string
-	Port    string
+// withSecurityHeaders sets the security headers of every answer, because the content of
+// messages is not trusted. Browsers store nothing, because mails have tokens.
+func withSecurityHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Cache-Control", "no-store")
+		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Vary", "Accept")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("X-Frame-Options", "DENY")
+		next.ServeHTTP(w, r)
+	})
 }
 
-// row is one line of the list.
-type row struct {
-	Message
-	Query   template.URL
-	Current bool
-}
+// rowsPerPage is how many messages the page lists; the others are behind a link.
+const rowsPerPage = 100
 
-// Recipients is To for reading.
-func (m Message) Recipients() string { return strings.Join(m.To, ", ") }
-
-// openMessage is the message that the page shows beside the list.
-type openMessage struct {
-	Message
-	Author   string // the From field, or the envelope's sender when there is none
-	Segments []segment
-	TextCut  bool
-	Remote   bool   // whether the HTML loads something from another server
-	Source   string // of a mail; a text message has no other source than its text
-	RawCut   bool
-	View     string // the view shown first: html, text or source
-}
-
-// page answers with the list and one message: the chosen one, or else the newest one, which
-// the page shows where the screen has room for it.
-func (h *handler) page(w http.ResponseWriter, r *http.Request, chosen *entry) {
-	query := r.URL.Query()
-	p, err := h.compose(query.Get("before"), strings.TrimSpace(query.Get("to")), chosen)
-	if err != nil {
-		h.failed(r, err)
-		http.Error(w, "The mailbox could not be read.", http.StatusInternalServerError)
+func (m *Mailbox) list(w http.ResponseWriter, r *http.Request) {
+	query, limit := r.URL.Query(), -1
+	if text := query.Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
+			http.Error(w, "limit must be a whole number, 0 or more", http.StatusBadRequest)
+			return
+		}
+	}
+	found := m.find(query)
+	if wantsJSON(r) {
+		m.listJSON(w, found, limit, query.Get("summary") == "true")
 		return
 	}
+	older := ""
+	if len(found) > rowsPerPage {
+		found = found[:rowsPerPage]
+		query.Set("before", found[rowsPerPage-1].ID)
+		older = "?" + query.Encode()
+	}
+	show(w, "list", map[string]any{"Messages": found, "Older": older})
+}
+
+// find returns the messages that the query asks for, without their bodies, newest first.
+func (m *Mailbox) find(query url.Values) []Message {
+	before, address := query.Get("before"), query.Get("to")
+	return slices.DeleteFunc(m.newest(), func(message Message) bool {
+		isTo := func(to string) bool { return strings.EqualFold(to, address) }
+		return before != "" && message.ID >= before || address != "" && !slices.ContainsFunc(message.To, isTo)
+	})
+}
+
+func (m *Mailbox) listJSON(w http.ResponseWriter, found []Message, limit int, summary bool) {
+	if limit >= 0 {
+		found = found[:min(limit, len(found))]
+	}
+	if summary {
+		writeJSON(w, http.StatusOK, map[string]any{"messages": found})
+		return
+	}
+	whole := make([]Message, 0, len(found))
+	for _, each := range found {
+		message, err := m.message(each.ID)
+		if errors.Is(err, fs.ErrNotExist) { // It has been removed in the meantime.
+			continue
+		}
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		whole = append(whole, message)
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"messages": whole})
+}
+
+func (m *Mailbox) deleteAll(w http.ResponseWriter, _ *http.Request) {
+	if err := m.empty(); err != nil {
+		fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (m *Mailbox) one(w http.ResponseWriter, r *http.Request) {
+	message, err := m.message(r.PathValue("id"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	if wantsJSON(r) {
+		writeJSON(w, http.StatusOK, message)
+		return
+	}
+	show(w, "message", message)
+}
+
+func (m *Mailbox) html(w http.ResponseWriter, r *http.Request) {
+	message, err := m.message(r.PathValue("id"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Security-Policy", bodyPolicy)
+	header.Set("X-Frame-Options", "SAMEORIGIN")
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, bodyStart+message.HTML)
+}
+
+// wantsJSON reports whether a client accepts JSON by name, which no browser does for a page.
+func wantsJSON(r *http.Request) bool {
+	return strings.Contains(strings.ToLower(r.Header.Get("Accept")), "application/json")
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func show(w http.ResponseWriter, name string, data any) {
 	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, p); err != nil {
-		h.failed(r, err)
-		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+	if err := pageTemplate.ExecuteTemplate(&out, name, data); err != nil {
+		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Security-Policy", pagePolicy)
@@ -113,125 +206,28 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, chosen *entry) {
 	_, _ = out.WriteTo(w)
 }
 
-func (h *handler) compose(before, to string, chosen *entry) (*page, error) {
-	m := h.mailbox
-	p := &page{
-		Style: template.CSS(pageStyle), Script: template.JS(pageScript), // Our own files, not input.
-		Path: Path, Sandbox: bodySandbox, Limit: rowsPerPage, To: to, Part: before != "" || to != "",
-		Query: listQuery(before, to), Chosen: chosen != nil, SMTP: m.connections.address(),
+func fail(w http.ResponseWriter, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		http.Error(w, "There is no such message.", http.StatusNotFound)
+		return
 	}
-	p.Host, p.Port = dialableAddress(p.SMTP)
-	p.Count, p.Version = m.index.state()
-
-	limit := rowsPerPage + 1
-	if to != "" {
-		limit = -1
-	}
-	for _, e := range m.index.newest(before, limit) {
-		env, err := m.summary(e)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if to != "" && !env.isTo(to) {
-			continue
-		}
-		if len(p.Rows) == rowsPerPage {
-			p.Older = listQuery(p.Rows[rowsPerPage-1].ID, to)
-			break
-		}
-		if chosen == nil {
-			chosen = e
-		}
-		p.Rows = append(p.Rows, row{Message: env.summaryMessage(e.id), Query: p.Query, Current: e == chosen})
-	}
-	if chosen == nil {
-		return p, nil
-	}
-	env, raw, err := m.source(chosen)
-	if errors.Is(err, os.ErrNotExist) {
-		return p, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	p.Open = newOpenMessage(chosen.id, env, raw)
-	return p, nil
+	slog.Error("mailbox: answer request", "error", err)
+	http.Error(w, "The mailbox could not be read.", http.StatusInternalServerError)
 }
 
-// listQuery is the query of a page of the list.
-func listQuery(before, to string) template.URL {
-	values := url.Values{}
-	if before != "" {
-		values.Set("before", before)
-	}
-	if to != "" {
-		values.Set("to", to)
-	}
-	if len(values) == 0 {
-		return ""
-	}
-	return template.URL("?" + values.Encode())
-}
+// webAddress matches an http or https address, without the punctuation of the sentence around it.
+var webAddress = regexp.MustCompile(`\bhttps?://[^\s<>"]*[^\s<>".,;:!?')\]}]`)
 
-// isTo reports whether a recipient contains a text, in any case.
-func (env *envelope) isTo(text string) bool {
-	return slices.ContainsFunc(env.To, func(to string) bool { return strings.Contains(strings.ToLower(to), strings.ToLower(text)) })
-}
-
-func newOpenMessage(id string, env *envelope, raw []byte) *openMessage {
-	l := &openMessage{Message: env.message(id, raw), Author: env.From}
-	if env.Kind == KindEmail {
-		l.Source, l.RawCut = truncate(l.Raw)
-		if from := readContent(raw).from; from != "" {
-			l.Author = from
-		}
+// linked is a text as HTML whose web addresses are links.
+func linked(text string) template.HTML {
+	var out strings.Builder
+	done := 0
+	for _, at := range webAddress.FindAllStringIndex(text, -1) {
+		address := template.HTMLEscapeString(text[at[0]:at[1]])
+		out.WriteString(template.HTMLEscapeString(text[done:at[0]]))
+		out.WriteString(`<a href="` + address + `" target="_blank" rel="noopener noreferrer">` + address + `</a>`)
+		done = at[1]
 	}
-	text, cut := truncate(l.Text)
-	l.Segments, l.TextCut = splitLinks(text), cut
-	l.Remote = remoteContent.MatchString(l.HTML)
-	switch {
-	case l.HTML != "":
-		l.View = "html"
-	case l.Text != "" || env.Kind == KindSMS:
-		l.View = "text"
-	default:
-		l.View = "source"
-	}
-	return l
-}
-
-// remoteContent matches, roughly, what an HTML body loads from other servers. It decides
-// only whether the page shows a hint.
-var remoteContent = regexp.MustCompile(
-	`(?i)(?:<link\s[^>]*href|src|srcset|background)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?(?:https?:)?//`)
-
-// truncate cuts a text to shownBytes, between two characters, and reports whether it did.
-func truncate(text string) (string, bool) {
-	if len(text) <= shownBytes {
-		return text, false
-	}
-	end := shownBytes
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end], true
-}
-
-// dialableAddress turns the address of a listener into a host and a port to which a program on
-// the same machine can connect.
-func dialableAddress(address string) (host, port string) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", ""
-	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		return "localhost", port
-	}
-	if strings.Contains(host, ":") {
-		return fmt.Sprintf("[%s]", host), port
-	}
-	return host, port
+	out.WriteString(template.HTMLEscapeString(text[done:]))
+	return template.HTML(out.String())
 }

@@ -6,10 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
-
-	"github.com/doorward/doorward/deploy/mailbox"
 )
 
 // post sends a form to an address of the intake.
@@ -33,8 +32,8 @@ func post(t *testing.T, handler http.Handler, path string, form url.Values, head
 const messages = "/2010-04-01/Accounts/AC1/Messages.json"
 
 func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Config{})
-	intake := box.SMSHandler()
+	box := start(t, t.TempDir())
+	intake := box.Handler()
 	for i, form := range []url.Values{
 		{"To": {"+18883910959"}, "From": {"+15005550006"}, "Body": {"Your verification code is 493817"}, "StatusCallback": {"https://id.example.test/x"}},
 		{"To": {"+12675555555"}, "MessagingServiceSid": {"MG1"}, "Body": {"<b>493818</b>"}},
@@ -49,7 +48,7 @@ func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
 		t.Errorf("the messages of the number are %+v", found)
 	}
 	box.send(t, mail("A mail", "body"))
-	if all := box.messages(t, ""); len(all) != 3 || all[0].Kind != "email" || all[1].From != "MG1" {
+	if all := box.messages(t, ""); len(all) != 3 || all[0].Kind != "email" || all[1].From != "MG1" || all[1].Text != "<b>493818</b>" {
 		t.Errorf("beside the mails there are %+v", all)
 	}
 	if _, _, page := box.get(t, "/_mailbox", html); !strings.Contains(string(page), "493817") || strings.Contains(string(page), "<b>493818") {
@@ -58,8 +57,8 @@ func TestATextIsTakenAndFoundByItsNumber(t *testing.T) {
 }
 
 func TestWhatIsNoTextIsRefused(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Config{})
-	intake := box.SMSHandler()
+	box := start(t, t.TempDir())
+	intake := box.Handler()
 	whole := func() url.Values { return url.Values{"To": {"+18883910959"}, "From": {"Doorward"}, "Body": {"x"}} }
 	for field, code := range map[string]float64{"To": 21604, "From": 21603, "Body": 21602} {
 		form := whole()
@@ -82,10 +81,10 @@ func TestWhatIsNoTextIsRefused(t *testing.T) {
 	if found := box.messages(t, ""); len(found) != 0 {
 		t.Errorf("the mailbox has %+v", found)
 	}
-	if err := box.Close(t.Context()); err != nil {
+	if err := os.RemoveAll(box.dir); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := post(t, intake, messages, whole(), nil); status != http.StatusServiceUnavailable {
-		t.Errorf("after the end: %d", status)
+		t.Errorf("a text that cannot be kept: %d", status)
 	}
 }

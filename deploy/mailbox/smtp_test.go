@@ -4,72 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/smtp"
 	"net/textproto"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/doorward/doorward/deploy/mailbox"
 )
 
-func TestEveryLoginIsAccepted(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Config{})
-	t.Run("PLAIN", func(t *testing.T) {
-		client := dial(t, box.smtp)
-		if err := client.Auth(smtp.PlainAuth("", "anyone", "anything", "127.0.0.1")); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, withName := range []bool{false, true} {
-		t.Run(fmt.Sprintf("LOGIN, name sent along: %v", withName), func(t *testing.T) {
-			client := dial(t, box.smtp)
-			if err := client.Auth(login{withName}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Run("but no mechanism that was not offered", func(t *testing.T) {
-		client := dial(t, box.smtp)
-		if err := client.Auth(smtp.CRAMMD5Auth("anyone", "anything")); err == nil {
-			t.Error("a mechanism that was not offered returned no error")
-		}
-	})
-}
-
-// login is the client's side of LOGIN.
-type login struct{ withName bool }
-
-func (l login) Start(*smtp.ServerInfo) (string, []byte, error) {
-	if l.withName {
-		return "LOGIN", []byte("anyone"), nil
-	}
-	return "LOGIN", nil, nil
-}
-
-func (l login) Next(challenge []byte, more bool) ([]byte, error) {
-	switch {
-	case !more:
-		return nil, nil
-	case string(challenge) == "Username:":
-		return []byte("anyone"), nil
-	case string(challenge) == "Password:":
-		return []byte("anything"), nil
-	}
-	return nil, fmt.Errorf("the server asked for %q", challenge)
-}
-
 func TestMailArrivesAsItWasSent(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Config{})
+	box := start(t, t.TempDir())
 	raw := mail("dots", "First\r\n.\r\n..\r\n.hidden\r\n\xff\xfe not UTF-8\r\n"+strings.Repeat("long ", 30_000)+"\r\n")
 	box.send(t, raw, "jane@example.com", "hidden@example.com")
 	got := box.messages(t, "")[0]
 	if got.Raw != strings.ToValidUTF8(raw, "\uFFFD") {
 		t.Errorf("raw differs, %d bytes against %d", len(got.Raw), len(raw))
-	}
-	if _, _, body := box.get(t, "/_mailbox/"+got.ID+"/raw", ""); string(body) != raw {
-		t.Errorf("the file differs, %d bytes against %d", len(body), len(raw))
 	}
 	if got.From != "sender@example.com" || strings.Join(got.To, " ") != "jane@example.com hidden@example.com" {
 		t.Errorf("the mail is from %s to %v", got.From, got.To)
@@ -77,7 +25,7 @@ func TestMailArrivesAsItWasSent(t *testing.T) {
 }
 
 func TestSMTP(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Config{})
+	box := start(t, t.TempDir())
 	t.Run("a bounce has no sender", func(t *testing.T) {
 		if err := smtp.SendMail(box.smtp, nil, "", []string{"jane@example.com"}, []byte(mail("bounce", ""))); err != nil {
 			t.Fatal(err)
@@ -133,7 +81,7 @@ func say(t *testing.T, conn *textproto.Conn, code int, line string) {
 }
 
 func TestSMTPIsBounded(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Config{})
+	box := start(t, t.TempDir())
 	t.Run("a message larger than 25 MiB is refused, and nothing of it stays", func(t *testing.T) {
 		client := dial(t, box.smtp)
 		if err := errors.Join(client.Mail("a@example.com"), client.Rcpt("b@example.com")); err != nil {
@@ -152,7 +100,7 @@ func TestSMTPIsBounded(t *testing.T) {
 		if err := data.Close(); err == nil || !strings.HasPrefix(err.Error(), "552") {
 			t.Errorf("the large message is answered with %v", err)
 		}
-		if got := glob(t, box.dir, "*[0-9]*"); len(got) != 0 {
+		if got := files(t, box.dir); len(got) != 0 {
 			t.Errorf("the large message left %v", got)
 		}
 	})
@@ -175,15 +123,7 @@ func TestSMTPIsBounded(t *testing.T) {
 			t.Errorf("the recipient is answered with %v", err)
 		}
 	})
-	t.Run("an address longer than any that exists is refused", func(t *testing.T) {
-		client := dial(t, box.smtp)
-		say(t, client.Text, 250, "EHLO here")
-		long := strings.Repeat("a", 1_000)
-		say(t, client.Text, 501, "MAIL FROM:<"+long+"@example.com>")
-		say(t, client.Text, 250, "MAIL FROM:<a@example.com>")
-		say(t, client.Text, 501, "RCPT TO:<"+long+"@example.com>")
-	})
-	t.Run("a client that leaves in the middle leaves nothing and is no news", func(t *testing.T) {
+	t.Run("a client that leaves in the middle leaves nothing", func(t *testing.T) {
 		client := dial(t, box.smtp)
 		if err := errors.Join(client.Mail("a@example.com"), client.Rcpt("b@example.com")); err != nil {
 			t.Fatal(err)
@@ -195,22 +135,18 @@ func TestSMTPIsBounded(t *testing.T) {
 		if _, err := io.WriteString(data, "Subject: half\r\n\r\n"+strings.Repeat("x", 100<<10)); err != nil {
 			t.Fatal(err)
 		}
-		await(t, func() bool { return len(glob(t, box.dir, "arriving-*")) == 1 })
 		if err := client.Close(); err != nil {
 			t.Fatal(err)
 		}
-		await(t, func() bool { return len(glob(t, box.dir, "arriving-*")) == 0 })
-		if got := box.messages(t, ""); len(got) != 0 {
+		box.send(t, mail("whole", ""))
+		if got := subjects(box.messages(t, "")); got != "whole" {
 			t.Errorf("the mailbox kept %v", got)
-		}
-		if text := box.log.text(); strings.Contains(text, "level=ERROR") {
-			t.Errorf("the mailbox logged %s", text)
 		}
 	})
 }
 
 func TestAMailThatCannotBeKeptIsNotAccepted(t *testing.T) {
-	box := start(t, t.TempDir(), mailbox.Config{})
+	box := start(t, t.TempDir())
 	if err := os.RemoveAll(box.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -220,29 +156,5 @@ func TestAMailThatCannotBeKeptIsNotAccepted(t *testing.T) {
 	}
 	if strings.Contains(fmt.Sprint(err), box.dir) {
 		t.Errorf("the SMTP answer tells a path of the server: %v", err)
-	}
-	if text := box.log.text(); !strings.Contains(text, "mail not accepted") {
-		t.Errorf("the mailbox logged %q", text)
-	}
-	if _, err := box.AddText("a", []string{"b"}, "c"); err == nil {
-		t.Error("a text was accepted")
-	}
-}
-
-func TestServeSMTPReportsAListenerThatFails(t *testing.T) {
-	box, err := mailbox.Open(t.TempDir(), mailbox.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer box.Close(t.Context())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := box.ServeSMTP(listener); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("serving a closed listener returned %v", err)
 	}
 }

@@ -18,7 +18,7 @@ type mailboxAddresses struct{ smtp, texts string }
 // startMailbox runs the development mail server, and the intake of text
 // messages, on loopback and serves its pages, which the gateway shows.
 func startMailbox(p *run.Process, dir string) (pages http.Handler, addresses mailboxAddresses, err error) {
-	box, err := mailbox.Open(dir, mailbox.Config{})
+	box, err := mailbox.Open(dir, mailbox.DefaultKeep, time.Now)
 	if err != nil {
 		return nil, addresses, fmt.Errorf("open the mailbox: %w", err)
 	}
@@ -26,13 +26,12 @@ func startMailbox(p *run.Process, dir string) (pages http.Handler, addresses mai
 	if err != nil {
 		return nil, addresses, err
 	}
-	p.Go("mailbox SMTP", func(context.Context) error { return box.ServeSMTP(smtp) })
-	p.OnClose("mailbox", box.Close)
+	p.Go("mailbox SMTP", func(ctx context.Context) error { return box.ServeSMTP(ctx, smtp) })
 	texts, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, addresses, err
 	}
-	server := &http.Server{Handler: box.SMSHandler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
+	server := &http.Server{Handler: box.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
 	p.Go("mailbox texts", func(context.Context) error {
 		if err := server.Serve(texts); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -11,17 +11,30 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/doorward/doorward/deploy/mailbox"
+	"github.com/doorward/doorward/pkg/env"
 )
 
-// shutdownTimeout bounds how long a stop waits for requests in progress.
-const shutdownTimeout = 10 * time.Second
+// settings are the environment variables of the mailbox.
+type settings struct {
+	Dir        string   `env:"DOORWARD_MAILBOX_DIR" default:".doorward/mailbox" help:"folder that keeps the messages"`
+	SMTPListen string   `env:"DOORWARD_MAILBOX_SMTP_LISTEN" default:"localhost:2525" help:"address that accepts mail; port 0 takes a free one"`
+	HTTPListen string   `env:"DOORWARD_MAILBOX_HTTP_LISTEN" default:"localhost:8025" help:"address of the page /_mailbox, and of text"`
+	_          env.More `help:"messages; port 0 takes a free one"`
+	Keep       int      `env:"DOORWARD_MAILBOX_KEEP" default:"10000" min:"1" help:"how many messages are kept; the oldest are removed"`
+}
 
 func main() {
-	source := mailboxVariables(os.Environ())
+	// The mailbox shares a file of variables with the services, whose names are not errors
+	// here; DOORWARD_MAILBOX_URL is a variable of the gateway.
+	source := env.New(slices.DeleteFunc(os.Environ(), func(line string) bool {
+		return !strings.HasPrefix(line, "DOORWARD_MAILBOX_") || strings.HasPrefix(line, "DOORWARD_MAILBOX_URL=")
+	}))
 	var s settings
 	source.Load(&s)
 	if len(os.Args) > 1 {
@@ -39,33 +52,19 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	if err := run(ctx, s); err != nil {
 		fmt.Fprintln(os.Stderr, "mailbox:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves until ctx ends, and then completes the mails and requests in progress.
-func run(ctx context.Context, s settings) (err error) {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	box, err := mailbox.Open(s.Dir, mailbox.Config{Keep: s.Keep, Log: log})
+// run serves until ctx ends.
+func run(ctx context.Context, s settings) error {
+	box, err := mailbox.Open(s.Dir, s.Keep, time.Now)
 	if err != nil {
 		return err
 	}
-	web := &http.Server{
-		Handler:           routes(box),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	defer func() {
-		// The caller's context has ended by now.
-		closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-		defer cancel()
-		err = errors.Join(err, box.Close(closing), web.Shutdown(closing))
-	}()
-
 	smtpListener, err := net.Listen("tcp", s.SMTPListen)
 	if err != nil {
 		return fmt.Errorf("listen on DOORWARD_MAILBOX_SMTP_LISTEN: %w", err)
@@ -74,27 +73,11 @@ func run(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen on DOORWARD_MAILBOX_HTTP_LISTEN: %w", err), smtpListener.Close())
 	}
+	web := &http.Server{Handler: box.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
 	ended := make(chan error, 2)
-	go func() { ended <- box.ServeSMTP(smtpListener) }()
+	go func() { ended <- box.ServeSMTP(ctx, smtpListener) }()
 	go func() { ended <- web.Serve(httpListener) }()
-	log.Info("listening", "protocol", "smtp", "address", smtpListener.Addr().String())
-	log.Info("listening", "protocol", "http", "address", httpListener.Addr().String())
-
-	select {
-	case <-ctx.Done():
-		log.Info("stopping")
-		return nil
-	case err := <-ended:
-		return err
-	}
-}
-
-// routes are the pages, a redirect from / to them, and the API for text messages.
-func routes(box *mailbox.Mailbox) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle(mailbox.Path, box.Handler())
-	mux.Handle(mailbox.Path+"/", box.Handler())
-	mux.Handle(mailbox.SMSPath, box.SMSHandler())
-	mux.Handle("GET /{$}", http.RedirectHandler(mailbox.Path, http.StatusFound))
-	return mux
+	slog.Info("listening", "protocol", "smtp", "address", smtpListener.Addr().String())
+	slog.Info("listening", "protocol", "http", "address", httpListener.Addr().String())
+	return <-ended
 }
