@@ -37,9 +37,9 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			DisableDirectory: d.Directories.Disable,
+			DisableDirectory: func(t *testing.T, at directoryapi.Ref) { d.Directories.Disable(t, at) },
 			FollowLinks:      func(t *testing.T, tenant, to, directory id.ID) { followLinks(t, d, tenant, to, directory) },
-			Link:             d.Directories.Link,
+			Link:             func(t *testing.T, one, other directoryapi.Ref) { d.Directories.Link(t, one, other) },
 			SetHome: func(t *testing.T, at directoryapi.Ref, address string) {
 				_, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{HomeURL: field.Some(address)})
 				if err != nil {

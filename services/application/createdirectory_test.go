@@ -64,7 +64,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
-	known := d.Directories.Names(tenant)
+	known := d.Directories.Names(t, tenant)
 	// create creates an application, deletes it, and returns the name of the directory, which stays.
 	create := func(t *testing.T, name string) string {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestADirectoryIsNamedAfterItsApplication(t *testing.T) {
 		if err := d.Service.DeleteApplication(t.Context(), id.Ref{Tenant: tenant, ID: a.ID}); err != nil {
 			t.Fatal(err)
 		}
-		for _, directory := range d.Directories.Names(tenant) {
+		for _, directory := range d.Directories.Names(t, tenant) {
 			if !slices.Contains(known, directory) {
 				known = append(known, directory)
 				return directory
@@ -159,13 +159,13 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 		}, createDirectory(""), context.Canceled, nil},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			d := applicationtest.Open(t)
+			d := applicationtest.OpenApart(t)
 			tenant, _ := d.Tenant(t)
 			ctx := c.prepare(t, d, tenant)
 			if _, err := d.Service.CreateApplication(ctx, tenant, named("Shop"), c.first); err == nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
-			if names := d.Directories.Names(tenant); !slices.Equal(names, []string{"Service Administrators"}) {
+			if names := d.Directories.Names(t, tenant); !slices.Equal(names, []string{"Service Administrators"}) {
 				t.Errorf("the directories are %q", names)
 			}
 			if names := applicationNames(t, d, tenant); !slices.Equal(names, c.left) {
@@ -174,7 +174,7 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 		})
 	}
 	t.Run("and its own error is returned when the directory cannot be removed either", func(t *testing.T) {
-		d := applicationtest.Open(t)
+		d := applicationtest.OpenApart(t)
 		tenant, _ := d.Tenant(t)
 		d.Directories.Break("CreateDirectory", fault.After, away)
 		d.Directories.Break("DeleteDirectory", fault.Before, func() error { return errors.New("still away") })
@@ -211,13 +211,13 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 		}, nil, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
-			d := applicationtest.Open(t)
+			d := applicationtest.OpenApart(t)
 			tenant, _ := d.Tenant(t)
 			c.prepare(t, d, tenant)
 			if _, err := d.Service.CreateOrganization(t.Context(), tenant, bank, createDirectory("")); err == nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
-			if names := d.Directories.Names(tenant); !slices.Equal(names, []string{"Service Administrators"}) {
+			if names := d.Directories.Names(t, tenant); !slices.Equal(names, []string{"Service Administrators"}) {
 				t.Errorf("the directories are %q", names)
 			}
 			page, err := d.Service.ListOrganizations(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, list.First())
@@ -257,7 +257,7 @@ func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
 			if first.Wanted {
 				want = 2
 			}
-			if names := d.Directories.Names(tenant); len(names) != want {
+			if names := d.Directories.Names(t, tenant); len(names) != want {
 				t.Errorf("the directories are %q", names)
 			}
 		})
@@ -282,7 +282,7 @@ func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 			if err != nil || made.Application.DefaultAccountStore != in.ApplicationMapping {
 				t.Fatalf("the second call returned %v, %v", made.Application, err)
 			}
-			if names := d.Directories.Names(tenant); len(names) != 2 {
+			if names := d.Directories.Names(t, tenant); len(names) != 2 {
 				t.Errorf("the directories are %q", names)
 			}
 		})

@@ -108,7 +108,7 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 	}
 	ref := id.Ref{Tenant: tenant, ID: shop}
 	login := applicationapi.LoginName{LoginTarget: applicationapi.LoginTarget{Tenant: tenant, Application: shop}, Login: made.Email}
-	mails := func() int { return d.Directories.VerificationMails(id.Ref{Tenant: tenant, ID: made.ID}) }
+	mails := func() int { return d.Directories.VerificationMails(t, id.Ref{Tenant: tenant, ID: made.ID}) }
 	asked := func(err error) {
 		t.Helper()
 		if err != nil {

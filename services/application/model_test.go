@@ -272,7 +272,7 @@ func (w *model) deleteStore() {
 		delete(w.owners, gone)
 		w.addOrganization()
 	case directoryapi.Groups:
-		w.Directories.DeleteGroup(at)
+		w.Directories.DeleteGroup(w.T, at)
 		err = w.Service.GroupDeleted(w.Context(), e, events.GroupDeleted{Tenant: w.tenant, Group: gone})
 	default:
 		if _, err := w.Directories.DeleteDirectory(w.Context(), at); err != nil {

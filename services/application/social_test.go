@@ -6,26 +6,23 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/directory/directorytest"
 )
 
 func TestTheDirectoryOfASocialProvider(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
-	social := func(name, provider string) id.ID {
-		directory := d.Directory(t, tenant, name)
-		d.Directories.Mirror(t, directoryapi.Ref{Tenant: tenant, ID: directory}, provider)
-		return directory
-	}
+	social := func(name, provider string) id.ID { return d.Directories.NewMirror(t, tenant, name, provider) }
 	shop, bare := newApplication(t, d, tenant), newApplication(t, d, tenant)
-	cloud, corporate, web, theirs := d.Directory(t, tenant, "Cloud"), social("Corporate", "saml"), social("Web", "google"), social("Theirs", "github")
+	cloud, corporate, web, theirs := d.Directory(t, tenant, "Cloud"), d.Directory(t, tenant, "Corporate"), social("Web", "google"), social("Theirs", "github")
+	d.Directories.Mirror(t, directoryapi.Ref{Tenant: tenant, ID: corporate}, "saml")
 	for _, directory := range []id.ID{cloud, corporate, web} {
 		newMapping(t, d, tenant, shop, directory)
 	}
@@ -57,7 +54,7 @@ func TestTheDirectoryOfASocialProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := d.Service.ProviderLogin(t.Context(), applicationapi.ProviderLogin{Tenant: c.tenant, Application: c.application,
-				Login: directoryapi.SocialLogin{Provider: c.provider, AccountStore: c.store.Href, Code: directoryfake.UserToken("1", "jo@example.test")}})
+				Login: directoryapi.SocialLogin{Provider: c.provider, AccountStore: c.store.Href, Code: directorytest.UserCode("1", "jo@example.test")}})
 			if !errors.Is(err, c.want) || found.Account.DirectoryID != c.directory {
 				t.Errorf("it is %v, %v; want %v, %v", found.Account.DirectoryID, err, c.directory, c.want)
 			}

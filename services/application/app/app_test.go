@@ -18,7 +18,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -32,6 +31,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/directory/directorytest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -45,7 +45,7 @@ type process struct {
 	address     string
 	signer      *caller.Signer
 	tenant      id.ID
-	directories *directoryfake.Service
+	directories *directorytest.Service
 	outbox      *outbox.Outbox // of the directory service
 	cfg         outbox.Config
 	metrics     http.Handler
@@ -53,7 +53,8 @@ type process struct {
 
 func start(t *testing.T) *process {
 	t.Helper()
-	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: id.New(time.Now()), directories: directoryfake.New(time.Now)}
+	directories := directorytest.New(t, pgtest.Open(t, directorytest.Config), applicationtest.Base, time.Now)
+	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: directories.NewTenant().Tenant.ID, directories: directories}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)

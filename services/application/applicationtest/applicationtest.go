@@ -1,5 +1,6 @@
-// Package applicationtest runs the application service for its tests: on a database of the test's
-// own, with a fake of the directory service in memory, and with a clock that only the test moves.
+// Package applicationtest runs the application service for its tests, and for those of the services that
+// call it: on a database of the test's own, with the directory service beside it, and with a clock that
+// only the test moves.
 package applicationtest
 
 import (
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/directory/directorytest"
 )
 
 // Base is the address of the service under test.
@@ -29,7 +30,7 @@ const Base = href.Base("https://doorward.test/v1")
 const Suffix = "apps.localhost"
 
 // Password is the password of every account.
-const Password = "Changeme1!"
+const Password = directorytest.Password
 
 // Config is the default configuration of a deployment.
 var Config = application.Config{
@@ -42,10 +43,10 @@ var Config = application.Config{
 	KnownFor:    720 * time.Hour,
 }
 
-// Deployment is the running service with its database, its clock and the fake of its peer.
+// Deployment is the running service with its database, its clock and its peer.
 type Deployment struct {
 	Service     *application.Service
-	Directories *directoryfake.Service
+	Directories *directorytest.Service
 	DB          *pg.DB
 	Master      secure.Secret // the key of the ring
 	Ring        *secure.Keyring
@@ -55,8 +56,20 @@ type Deployment struct {
 // Open starts the service. The test package's TestMain is pgtest.Main.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	d := &Deployment{Clock: &clocktest.Clock{}, DB: pgtest.Open(t, store.Config), Master: secure.NewMasterKey("k1")}
-	d.Directories = directoryfake.New(d.Clock.Now)
+	dbs := pgtest.OpenAll(t, directorytest.Config, store.Config)
+	return open(t, dbs[0], dbs[1])
+}
+
+// OpenApart is Open with a database for each service, so that a test can break that of one.
+func OpenApart(t testing.TB) *Deployment {
+	t.Helper()
+	return open(t, pgtest.Open(t, directorytest.Config), pgtest.Open(t, store.Config))
+}
+
+func open(t testing.TB, directories, own *pg.DB) *Deployment {
+	t.Helper()
+	d := &Deployment{Clock: &clocktest.Clock{}, DB: own, Master: secure.NewMasterKey("k1")}
+	d.Directories = directorytest.New(t, directories, Base, d.Clock.Now)
 	var err error
 	if d.Ring, err = secure.ParseKeyring(d.Master); err != nil {
 		t.Fatal(err)

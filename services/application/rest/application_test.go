@@ -89,7 +89,7 @@ func TestCreateDirectory(t *testing.T) {
 		c.application(t, "Taken")
 		c.refused(t, 409, 2001, "POST", "/applications?createDirectory=Unmade", object{"name": "Taken"})
 	})
-	if names := c.Directories.Names(c.tenant); len(names) != 1 {
+	if names := c.Directories.Names(t, c.tenant); len(names) != 1 {
 		t.Errorf("refusals left the directories %q", names)
 	}
 	for i, scenario := range []struct{ query, directory string }{
@@ -98,10 +98,10 @@ func TestCreateDirectory(t *testing.T) {
 		{"createDirectory=false", ""}, {"", ""}, {"createDirectory=Once&createDirectory=Once", "Once"},
 	} {
 		t.Run(scenario.query, func(t *testing.T) {
-			before := c.Directories.Names(c.tenant)
+			before := c.Directories.Names(t, c.tenant)
 			made := c.create(t, "/applications?"+scenario.query, object{"name": fmt.Sprintf("App %d", i)})
 			var added []string
-			for _, name := range c.Directories.Names(c.tenant) {
+			for _, name := range c.Directories.Names(t, c.tenant) {
 				if !slices.Contains(before, name) {
 					added = append(added, name)
 				}

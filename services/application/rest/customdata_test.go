@@ -112,7 +112,7 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 	if page := c.get(t, applicationtest.Base.To("tenants", c.tenant, "applications")); page["size"] != 1.0 || c.get(t, shop)["name"] != "Shop" {
 		t.Errorf("something was made or changed: %v", page)
 	}
-	if names := c.Directories.Names(c.tenant); len(names) != 1 {
+	if names := c.Directories.Names(t, c.tenant); len(names) != 1 {
 		t.Errorf("refusals left the directories %q", names)
 	}
 }

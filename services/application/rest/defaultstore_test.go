@@ -202,7 +202,7 @@ func TestCreationThroughDefaultStores(t *testing.T) {
 				fleeting := c.group(t, people, "Fleeting "+kind.name)
 				m := add(fleeting)
 				c.update(t, m, object{"isDefaultAccountStore": true})
-				c.Directories.DeleteGroup(c.ref(t, fleeting))
+				c.Directories.DeleteGroup(t, c.ref(t, fleeting))
 				c.refused(t, 400, kind.noAccounts, "POST", owner+"/accounts", account())
 				c.refused(t, 404, 404, "POST", m, object{"isDefaultAccountStore": true})
 				c.refused(t, 404, 404, "GET", m, nil)

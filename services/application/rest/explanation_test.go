@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
@@ -50,7 +51,7 @@ func TestAnExplainedLogin(t *testing.T) {
 	jo, teller, shut := e.person(t, e.away, "jo@example.test"), e.person(t, staff, "teller@example.test"), e.person(t, vault, "shut@example.test")
 	e.join(t, idOf(t, teller), tellers)
 	idle := e.person(t, e.away, "idle@example.test")
-	e.Directories.Change(t, e.ref(t, idle), func(a *directoryapi.Account) { a.Status = directoryapi.Disabled })
+	e.Directories.Change(t, e.ref(t, idle), directoryapi.NewAccount{Status: field.Some(directoryapi.Disabled)})
 
 	for name, login := range map[string]string{
 		"explanation": "jo@example.test", "explanation-unknown": "nobody@example.test",
@@ -142,7 +143,7 @@ func TestExplainedLinks(t *testing.T) {
 	origin := e.person(t, e.away, copied)
 	disabled := e.person(t, e.home, refused)
 	e.person(t, e.away, refused)
-	e.Directories.Change(t, e.ref(t, disabled), func(a *directoryapi.Account) { a.Status = directoryapi.Disabled })
+	e.Directories.Change(t, e.ref(t, disabled), directoryapi.NewAccount{Status: field.Some(directoryapi.Disabled)})
 
 	t.Run("under a disabled policy", func(t *testing.T) { want(t, linkedEmail, "UNCHANGED", from, nil) })
 	e.set(t, e.policy, true, true, true)

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
 
@@ -185,7 +186,7 @@ func TestLinksAtLogin(t *testing.T) {
 			email := e.email()
 			from, to := e.person(t, e.away, email), e.person(t, e.home, e.email())
 			e.link(t, from, to)
-			e.Directories.Change(t, e.ref(t, to), func(a *directoryapi.Account) { a.Status = status })
+			e.Directories.Change(t, e.ref(t, to), directoryapi.NewAccount{Status: field.Some(status)})
 			e.refused(t, 400, code, "POST", e.shop+"/loginAttempts", e.attempt(email, nil))
 			wrong := e.attempt(email, nil)
 			wrong["value"] = value(email, "Wrong1234")

@@ -115,7 +115,7 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 		if after := c.want(t, 200, "GET", bank, nil).body; string(after) != string(before) {
 			t.Errorf("it was %s and is %s", before, after)
 		}
-		if names := c.Directories.Names(c.tenant); len(names) != 1 {
+		if names := c.Directories.Names(t, c.tenant); len(names) != 1 {
 			t.Errorf("refusals left the directories %q", names)
 		}
 	})
@@ -160,7 +160,7 @@ func TestAnOrganizationBeginsWithADirectory(t *testing.T) {
 	}
 	c.create(t, "/organizations?createDirectory=Customers", object{"name": "Second", "nameKey": "second"})
 	c.create(t, "/organizations?createDirectory=false", object{"name": "Third", "nameKey": "third"})
-	names := c.Directories.Names(c.tenant)
+	names := c.Directories.Names(t, c.tenant)
 	slices.Sort(names)
 	if !slices.Equal(names, []string{"Bank Directory", "Customers", "Service Administrators"}) {
 		t.Errorf("the directories are %q", names)
@@ -190,7 +190,7 @@ func TestOfParallelOrganizationsOfOneKeyOneIsMade(t *testing.T) {
 	if made.Load() != 1 || taken.Load() != 19 {
 		t.Errorf("%d were made and %d refused", made.Load(), taken.Load())
 	}
-	if names := c.Directories.Names(c.tenant); len(names) != 2 {
+	if names := c.Directories.Names(t, c.tenant); len(names) != 2 {
 		t.Errorf("the directories are %q", names)
 	}
 }

@@ -291,7 +291,7 @@ func TestSAMLResponses(t *testing.T) {
 	c.mapping(t, shop, staff, nil)
 	jo := applicationtest.Base.To("accounts", c.Account(t, c.tenant, idOf(t, staff), "jo@example.test"))
 	stranger := applicationtest.Base.To("accounts", c.Account(t, c.tenant, idOf(t, strangers), "x@example.test"))
-	c.Directories.SetCustomData(id.Ref{Tenant: c.tenant, ID: idOf(t, jo)}, json.RawMessage(`{"plan":"gold","level":12,"tags":["a","b",{"c":1}],"deep":{"yes":true},"none":null}`))
+	c.Directories.SetCustomData(t, id.Ref{Tenant: c.tenant, ID: idOf(t, jo)}, `{"plan":"gold","level":12,"tags":["a","b",{"c":1}],"deep":{"yes":true},"none":null}`)
 	wiki := c.serviceProvider(t, "urn:wiki")
 	unregistered := c.serviceProvider(t, "urn:unregistered")
 	registration := text(c.create(t, identity+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)})["href"])

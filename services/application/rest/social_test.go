@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
+	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/directory/directorytest"
 )
 
 // A social login leads to the directory of its provider, wherever new accounts go
@@ -15,9 +16,7 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 	c := open(t)
 	shop := c.application(t, "Shop")
 	of := func(provider string) string {
-		directory := c.directory(t, provider)
-		c.Directories.Mirror(t, c.ref(t, directory), provider)
-		return directory
+		return applicationtest.Base.To("directories", c.Directories.NewMirror(t, c.tenant, provider, provider))
 	}
 	google := of("google")
 	c.mapping(t, shop, google, nil)
@@ -65,7 +64,7 @@ func TestAccountsOfSocialLogins(t *testing.T) {
 		c.refused(t, 404, 404, "POST", strings.Replace(bank, "organizations", "applications", 1)+"/accounts", object{"providerData": object{"providerId": "github", "accessToken": "a"}})
 	})
 	t.Run("with custom data, which is that of a new account", func(t *testing.T) {
-		at, login := shop+"/accounts", object{"providerId": "google", "accessToken": directoryfake.UserToken("1", "jo@google.test").Reveal()}
+		at, login := shop+"/accounts", object{"providerId": "google", "accessToken": directorytest.UserToken("1", "jo@google.test").Reveal()}
 		c.refused(t, 400, 3003, "POST", at, object{"providerData": login, "customData": object{"meta": 1}})
 		for _, each := range []struct {
 			status int

@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -54,6 +55,7 @@ func New(t testing.TB, db *pg.DB, base href.Base, now func() time.Time) *Service
 	s := &Service{DB: db, t: t, base: base, ring: ring, now: now}
 	s.Rules = directory.New(store.New(db, now), passwords, ring, base, now, directory.Config{
 		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: "service",
+		Providers: socialProviders().client(t),
 	})
 	s.Contract = fault.Inject(&s.Injector, "directory", directoryapi.Client, directoryapi.Serve, directoryapi.Contract(s.Rules))
 	return s
@@ -151,16 +153,31 @@ func (s *Service) EnableVerification(t testing.TB, at id.Ref) {
 	check(t, err)
 }
 
-// NewMirror adds a directory that mirrors a social provider.
-func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, provider string) id.ID {
+// Mirror makes a directory, with the accounts and groups that it has, the mirror of one at a provider, as
+// after a sync.
+func (s *Service) Mirror(t testing.TB, at id.Ref, provider string) {
 	t.Helper()
-	out, err := s.Rules.CreateDirectoryIn(context.Background(), tenant, directory.NewDirectory{
-		Name: field.Some(name), Provider: field.Some(directory.NewProvider{
-			ProviderID: field.Some(provider), ClientID: field.Some("client"), ClientSecret: field.Some("secret"),
-			RedirectURI: field.Some("https://app.localhost/cb"),
-		}),
-	})
-	return must(t, out, err).ID
+	check(t, pg.MustChange(context.Background(), s.DB, `UPDATE directories SET provider_id = $3 WHERE tenant_id = $1 AND id = $2`,
+		at.Tenant, at.ID, provider))
+}
+
+// SetCustomData sets members of the customData of an account.
+func (s *Service) SetCustomData(t testing.TB, at id.Ref, document string) {
+	t.Helper()
+	data, err := customdata.Parse([]byte(document))
+	check(t, err)
+	s.Change(t, at, directoryapi.NewAccount{CustomData: field.Some(data)})
+}
+
+// VerificationMails returns how many verification mails of an account were requested and sent.
+func (s *Service) VerificationMails(t testing.TB, account id.Ref) (n int) {
+	t.Helper()
+	for _, e := range Events[events.VerificationRequested](t, s, "VerificationRequested") {
+		if e.Account == account.ID {
+			n++
+		}
+	}
+	return n
 }
 
 // DisableGroup sets the status of a group to DISABLED.

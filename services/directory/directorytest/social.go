@@ -1,0 +1,83 @@
+package directorytest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/providertest"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/connect"
+)
+
+// callback is the redirect URI of the directories of NewMirror.
+const callback = "https://app.localhost/cb"
+
+// socialProvider stands in for all social providers, of all tests of a binary.
+type socialProvider struct {
+	*providertest.Provider
+	authority string // its certificate in PEM
+}
+
+// socialProviders starts the provider at its first call. It ends with the test binary.
+var socialProviders = sync.OnceValue(func() socialProvider {
+	p := providertest.New()
+	server := httptest.NewTLSServer(p)
+	p.URL = server.URL
+	return socialProvider{p, providertest.Authority(server)}
+})
+
+// client returns a client that finds every social provider there. The provider has a clock of its own.
+func (p socialProvider) client(t testing.TB) *connect.Client {
+	t.Helper()
+	guard, err := outbound.Config{PrivateNetworks: []string{"127.0.0.0/8"}, CA: p.authority}.Open()
+	check(t, err)
+	all := map[string]map[string]string{}
+	for _, name := range []string{"google", "facebook", "github", "linkedin"} {
+		all[name] = map[string]string{
+			"authorizationEndpoint": p.URL + "/authorize", "tokenEndpoint": p.URL + "/token", "resourceEndpoint": p.URL + "/user",
+			"tokeninfoEndpoint": p.URL + "/tokeninfo", "jwksUri": p.URL + "/jwks", "issuer": p.URL,
+			"introspectionEndpoint": p.URL + "/introspect", "tokenCheckEndpoint": p.URL + "/applications/{clientId}/token",
+		}
+	}
+	all["google"]["tokenCheckEndpoint"] = p.URL + "/tokeninfo"
+	all["facebook"]["tokenCheckEndpoint"] = p.URL + "/debug_token"
+	text, err := json.Marshal(all)
+	check(t, err)
+	endpoints, err := connect.ParseEndpoints(string(text))
+	check(t, err)
+	return connect.New(guard, endpoints, time.Now)
+}
+
+// NewMirror adds a directory that mirrors a social provider.
+func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, provider string) id.ID {
+	t.Helper()
+	out, err := s.Rules.CreateDirectoryIn(context.Background(), tenant, directory.NewDirectory{
+		Name: field.Some(name), Provider: field.Some(directory.NewProvider{
+			ProviderID: field.Some(provider), ClientID: field.Some(providertest.ClientID),
+			ClientSecret: field.Some(providertest.ClientSecret), RedirectURI: field.Some(callback),
+		}),
+	})
+	return must(t, out, err).ID
+}
+
+// UserToken returns an access token of a user of any social provider, whose email is verified there.
+func UserToken(externalID, email string) secure.Secret {
+	return secure.Secret(socialProviders().AddUser(externalID, map[string]any{
+		"id": externalID, "email": email, "verified_email": true,
+		"emails": []any{map[string]any{"email": email, "primary": true, "verified": true}},
+	}))
+}
+
+// UserCode returns an authorization code of a user as that of UserToken.
+func UserCode(externalID, email string) secure.Secret {
+	UserToken(externalID, email)
+	return secure.Secret(socialProviders().Code(externalID, callback, ""))
+}
