@@ -1,5 +1,6 @@
 // Package service opens what every service needs: the configuration of the deployment, the master
-// key, the database and the HTTP application; and runs its workers.
+// key, the database and the HTTP application; it runs workers, and a service in a process of its own
+// (Main).
 package service
 
 import (
@@ -95,9 +96,44 @@ func (s *Service) Consume(o *outbox.Outbox, cfg outbox.Config, sources []string,
 	s.Go("consumer", o.Consume(cfg, sources, handlers...))
 }
 
-// Listen serves the application of a service in a process of its own, on the address of
+// App is a wired service: what the other services of its process call, and its HTTP application.
+type App[A any] struct {
+	API  A
+	HTTP *fiber.App
+}
+
+// processConfig is the environment of one service, which embeds Config.
+type processConfig[P any] interface {
+	shared() Config
+	// Dial returns the clients of the services that this one calls.
+	Dial(*deployment.Peers) P
+}
+
+func (c Config) shared() Config { return c }
+
+// Main is the main function of a service in a process of its own. open wires the service.
+func Main[C processConfig[P], P, A any](name, about string, open func(context.Context, *run.Process, C, P) (*App[A], error)) {
+	run.Main(name, about, env.Load[C], func(ctx context.Context, p *run.Process, cfg C) error { return Run(ctx, p, cfg, open) })
+}
+
+// Run wires a service in a process of its own, whose peers are other processes, and serves it.
+func Run[C processConfig[P], P, A any](ctx context.Context, p *run.Process, cfg C,
+	open func(context.Context, *run.Process, C, P) (*App[A], error)) error {
+	dial := cfg.shared().Peers()
+	peers := cfg.Dial(dial)
+	if err := dial.Err(); err != nil {
+		return err
+	}
+	app, err := open(ctx, p, cfg, peers)
+	if err != nil {
+		return err
+	}
+	return listen(p, cfg.shared(), app.HTTP)
+}
+
+// listen serves the application of a service in a process of its own, on the address of
 // DOORWARD_LISTEN, with TLS if DOORWARD_INTERNAL_TLS_CERT is set.
-func Listen(p *run.Process, cfg Config, app *fiber.App) error {
+func listen(p *run.Process, cfg Config, app *fiber.App) error {
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on DOORWARD_LISTEN: %w", err)

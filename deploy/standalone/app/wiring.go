@@ -26,7 +26,7 @@ func (s *standalone) openServices(ctx context.Context) error {
 	p := s.process
 	accounts := env.Load[directory.Config](s.source)
 	setMemoryLimit(accounts)
-	directories, err := directory.Open(ctx, p, accounts)
+	directories, err := directory.Open(ctx, p, accounts, directory.Peers{})
 	if err != nil {
 		return fmt.Errorf("directory: %w", err)
 	}
@@ -77,7 +77,7 @@ func (s *standalone) openServices(ctx context.Context) error {
 	}
 	// Clients that connected early are answered once the key works.
 	select {
-	case err := <-sites.Bootstrapped:
+	case err := <-sites.API:
 		if err != nil {
 			return err
 		}

@@ -5,10 +5,9 @@ package app
 import (
 	"context"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -24,19 +23,20 @@ type Peers struct {
 	Directory directoryapi.API
 }
 
-// App is the wired service.
-type App struct {
-	API  *application.Service
-	HTTP *fiber.App
+// Dial returns the clients of the peers of a process of its own.
+func (c Config) Dial(dial *deployment.Peers) Peers {
+	return Peers{
+		Directory: directoryapi.Client(dial.Peer("directory", c.Directory)),
+	}
 }
 
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[*application.Service], error) {
 	suffix, err := cfg.ClientAPI.Open()
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	svc := application.New(data, peers.Directory, s.Keyring, s.Base, s.Now, application.Config{
 		Alias:    s.Alias,
 		Suffix:   suffix,
-		LoginKey: secure.Derive(cfg.Service.InternalSecret, "application logins"),
+		LoginKey: secure.Derive(cfg.InternalSecret, "application logins"),
 		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
 		Account:  application.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
 		Address:  application.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
@@ -60,21 +60,5 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
 	applicationrest.Mount(s.HTTP, svc, s.Base)
-	return &App{API: svc, HTTP: s.HTTP}, nil
-}
-
-// Run opens the service as a process of its own.
-func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Peers()
-	peers := Peers{
-		Directory: directoryapi.Client(dial.Peer("directory", cfg.Directory)),
-	}
-	if err := dial.Err(); err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, peers)
-	if err != nil {
-		return err
-	}
-	return service.Listen(p, cfg.Service, app.HTTP)
+	return &service.App[*application.Service]{API: svc, HTTP: s.HTTP}, nil
 }

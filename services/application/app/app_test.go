@@ -29,6 +29,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/applicationtest"
 	"github.com/doorward/doorward/services/directory/directorytest"
@@ -69,7 +70,7 @@ func start(t *testing.T) *process {
 		"DOORWARD_OPS_LISTEN": "127.0.0.1:0",
 	})
 	process := begin(t, environment)
-	if err := app.Run(t.Context(), process, env.Load[app.Config](environment)); err != nil {
+	if err := service.Run(t.Context(), process, env.Load[app.Config](environment), app.Open); err != nil {
 		t.Fatal(err)
 	}
 	p.metrics = process.Telemetry.Metrics
@@ -325,7 +326,7 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 				environ = append(environ, name+"="+value)
 			}
 			environment := env.New(environ)
-			if err := app.Run(t.Context(), begin(t, environment), env.Load[app.Config](environment)); err == nil || !strings.Contains(err.Error(), c.variable) {
+			if err := service.Run(t.Context(), begin(t, environment), env.Load[app.Config](environment), app.Open); err == nil || !strings.Contains(err.Error(), c.variable) {
 				t.Errorf("the error is %v", err)
 			}
 		})

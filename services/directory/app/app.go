@@ -6,9 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -20,15 +19,15 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// App is the wired service.
-type App struct {
-	API  *directory.Service
-	HTTP *fiber.App
-}
+// Peers are the services that this one calls: none.
+type Peers struct{}
+
+// Dial returns no clients: this service calls no other.
+func (Config) Dial(*deployment.Peers) Peers { return Peers{} }
 
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
-	common, err := cfg.Service.Validate()
+func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.App[*directory.Service], error) {
+	common, err := cfg.Validate()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +39,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +64,5 @@ func Open(ctx context.Context, p *run.Process, cfg Config) (*App, error) {
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)
 	directoryrest.Mount(s.HTTP, svc, s.Base)
-	return &App{API: svc, HTTP: s.HTTP}, nil
-}
-
-// Run is the service as a process of its own.
-func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	app, err := Open(ctx, p, cfg)
-	if err != nil {
-		return err
-	}
-	return service.Listen(p, cfg.Service, app.HTTP)
+	return &service.App[*directory.Service]{API: svc, HTTP: s.HTTP}, nil
 }

@@ -15,7 +15,7 @@ import (
 
 // Config is the service's environment.
 type Config struct {
-	Service  service.Config
+	service.Config
 	Sender   deployment.Sender
 	Events   outbox.Config
 	Database secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`

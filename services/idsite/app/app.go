@@ -8,13 +8,12 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -27,16 +26,22 @@ import (
 // Peers are the services that this one calls.
 type Peers = idsite.Peers
 
-// App is the wired service.
-type App struct {
-	HTTP *fiber.App
-	// Bootstrapped is closed when the first tenant exists, or none is configured. Before that
-	// it gets the error, if the tenant cannot be created.
-	Bootstrapped <-chan error
+// Dial returns the clients of the peers of a process of its own.
+func (c Config) Dial(dial *deployment.Peers) Peers {
+	return Peers{
+		Directory:   directoryapi.Client(dial.Peer("directory", c.Peers.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", c.Peers.Application)),
+		OAuth:       oauthapi.Client(dial.Peer("oauth", c.Peers.OAuth)),
+		MFA:         mfaapi.Client(dial.Peer("mfa", c.Peers.MFA)),
+	}
 }
 
+// Bootstrapped is closed when the first tenant exists, or none is configured. Before that it gets
+// the error, if the tenant cannot be created.
+type Bootstrapped <-chan error
+
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[Bootstrapped], error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -44,7 +49,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +70,12 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err := idsiterest.Mount(s.HTTP, svc, s.Base); err != nil {
 		return nil, err
 	}
-	return &App{HTTP: s.HTTP, Bootstrapped: bootstrap(p, svc, cfg)}, nil
+	return &service.App[Bootstrapped]{API: bootstrap(p, svc, cfg), HTTP: s.HTTP}, nil
 }
 
 // bootstrap creates the first tenant in the background. The process is not ready before that is
 // done, and stops when the configuration is refused.
-func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
+func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) Bootstrapped {
 	outcome := make(chan error, 1)
 	if cfg.KeyID == "" {
 		close(outcome)
@@ -93,23 +98,4 @@ func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) <-chan error {
 		return err
 	})
 	return outcome
-}
-
-// Run is the service as a process of its own.
-func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Peers()
-	peers := Peers{
-		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Peers.Directory)),
-		Application: applicationapi.Client(dial.Peer("application", cfg.Peers.Application)),
-		OAuth:       oauthapi.Client(dial.Peer("oauth", cfg.Peers.OAuth)),
-		MFA:         mfaapi.Client(dial.Peer("mfa", cfg.Peers.MFA)),
-	}
-	if err := dial.Err(); err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, peers)
-	if err != nil {
-		return err
-	}
-	return service.Listen(p, cfg.Service, app.HTTP)
 }

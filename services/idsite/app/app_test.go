@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/idsite/app"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 const secret = "0123456789abcdef0123456789abcdef"
 
 // open starts the service in this process with further variables.
-func open(t *testing.T, d *idsitetest.Deployment, variables ...string) (*run.Process, *app.App, error) {
+func open(t *testing.T, d *idsitetest.Deployment, variables ...string) (*run.Process, *service.App[app.Bootstrapped], error) {
 	t.Helper()
 	source := env.New(append([]string{
 		"DATABASE_URL=" + pgtest.New(t, nil), "DOORWARD_BASE_URL=https://localhost:8443/v1", "DOORWARD_INTERNAL_SECRET=" + secret,
@@ -46,10 +47,10 @@ func open(t *testing.T, d *idsitetest.Deployment, variables ...string) (*run.Pro
 }
 
 // outcome waits for the first tenant.
-func outcome(t *testing.T, a *app.App) error {
+func outcome(t *testing.T, a *service.App[app.Bootstrapped]) error {
 	t.Helper()
 	select {
-	case err := <-a.Bootstrapped:
+	case err := <-a.API:
 		return err
 	case <-time.After(30 * time.Second):
 		t.Fatal("timeout: waited for the first tenant")

@@ -17,7 +17,7 @@ import (
 
 // Config is the service's environment.
 type Config struct {
-	Service  service.Config
+	service.Config
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 
@@ -64,7 +64,7 @@ func (c Config) check() error {
 // there, and a page can set cookies for every host of its site: for that of the base address too, if
 // they have a registrable domain in common. Names of this machine alone are excepted.
 func (c Config) checkSites() error {
-	base, pages := href.Base(c.Service.BaseURL).Hostname(), "id."+c.Suffix
+	base, pages := href.Base(c.BaseURL).Hostname(), "id."+c.Suffix
 	if isLoopback(base) && isLoopback(pages) || redirecturi.RegistrableDomain(base) != redirecturi.RegistrableDomain(pages) {
 		return nil
 	}

@@ -5,10 +5,9 @@ package app
 import (
 	"context"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -23,15 +22,16 @@ type Peers struct {
 	Directory directoryapi.API
 }
 
-// App is the wired service.
-type App struct {
-	API  *mfa.Service
-	HTTP *fiber.App
+// Dial returns the clients of the peers of a process of its own.
+func (c Config) Dial(dial *deployment.Peers) Peers {
+	return Peers{
+		Directory: directoryapi.Client(dial.Peer("directory", c.Directory)),
+	}
 }
 
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
-	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[*mfa.Service], error) {
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
@@ -49,21 +49,5 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	mfaapi.Serve(rest.Contract(s.HTTP), svc)
 	mfarest.Mount(s.HTTP, svc, s.Base)
-	return &App{API: svc, HTTP: s.HTTP}, nil
-}
-
-// Run is the service as a process of its own, whose peer is in another.
-func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Peers()
-	peers := Peers{
-		Directory: directoryapi.Client(dial.Peer("directory", cfg.Directory)),
-	}
-	if err := dial.Err(); err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, peers)
-	if err != nil {
-		return err
-	}
-	return service.Listen(p, cfg.Service, app.HTTP)
+	return &service.App[*mfa.Service]{API: svc, HTTP: s.HTTP}, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/mfa/app"
 	"github.com/doorward/doorward/services/mfa/mfatest"
@@ -84,7 +85,7 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 			for i := range variables {
 				variables[i] = strings.ReplaceAll(variables[i], c.from, c.to)
 			}
-			err := app.Run(t.Context(), p, env.Load[app.Config](env.New(variables)))
+			err := service.Run(t.Context(), p, env.Load[app.Config](env.New(variables)), app.Open)
 			if err == nil || !strings.Contains(err.Error(), c.reported) {
 				t.Errorf("the start returns %v, which does not mention %s", err, c.reported)
 			}
@@ -109,14 +110,14 @@ func TestWiredService(t *testing.T) {
 	p := process(t)
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := env.Load[app.Config](env.New(environment(url, cluster.ListenAddrs())))
-	service, err := app.Open(ctx, p, cfg, app.Peers{Directory: world.Directory})
+	wired, err := app.Open(ctx, p, cfg, app.Peers{Directory: world.Directory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.Wait(ctx) }()
 
-	client := resttest.New(t, service.HTTP, caller.NewSigner(secret, time.Now), caller.Caller{Tenant: world.Tenant})
+	client := resttest.New(t, wired.HTTP, caller.NewSigner(secret, time.Now), caller.Caller{Tenant: world.Tenant})
 	factor := client.Post(mfatest.Of(world.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201).Href()
 
 	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
@@ -154,14 +155,14 @@ func TestWiredService(t *testing.T) {
 	}
 
 	t.Run("it answers its peers", func(t *testing.T) {
-		remote := mfaapi.Client(rpc.Peer{Upstream: rpc.LocalUpstream("mfa", service.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)})
+		remote := mfaapi.Client(rpc.Peer{Upstream: rpc.LocalUpstream("mfa", wired.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)})
 		out, err := remote.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
 		if err != nil || out.Action != mfaapi.Enroll || out.State == "" {
 			t.Errorf("the demand is %+v, %v", out, err)
 		}
 	})
 	t.Run("it refuses requests that do not come through the gateway", func(t *testing.T) {
-		response, err := service.HTTP.Test(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/factors/x", nil), -1)
+		response, err := wired.HTTP.Test(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/factors/x", nil), -1)
 		if err != nil {
 			t.Fatal(err)
 		}

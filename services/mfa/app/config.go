@@ -9,7 +9,7 @@ import (
 
 // Config is the service's environment.
 type Config struct {
-	Service   service.Config
+	service.Config
 	Events    outbox.Config
 	Database  secure.Secret `env:"MFA_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	_         env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`

@@ -5,10 +5,9 @@ package app
 import (
 	"context"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/service"
@@ -20,14 +19,17 @@ import (
 // Peers are the services that this one asks.
 type Peers = notification.Peers
 
-// App is the wired service.
-type App struct {
-	HTTP *fiber.App
+// Dial returns the clients of the peers of a process of its own.
+func (c Config) Dial(dial *deployment.Peers) Peers {
+	return Peers{
+		Directory:   directoryapi.Client(dial.Peer("directory", c.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", c.Application)),
+	}
 }
 
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
-	common, err := cfg.Service.Validate()
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[struct{}], error) {
+	common, err := cfg.Validate()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +37,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
@@ -49,22 +51,5 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, notification.Sealed...))
 
 	notificationrest.Mount(s.HTTP, svc, s.Base)
-	return &App{HTTP: s.HTTP}, nil
-}
-
-// Run is the service as a process of its own.
-func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Peers()
-	peers := Peers{
-		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
-		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),
-	}
-	if err := dial.Err(); err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, peers)
-	if err != nil {
-		return err
-	}
-	return service.Listen(p, cfg.Service, app.HTTP)
+	return &service.App[struct{}]{HTTP: s.HTTP}, nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/app"
 	"github.com/doorward/doorward/services/notification/mailtest"
@@ -52,7 +53,9 @@ func TestMain(m *testing.M) {
 			cfg.LeaseTime = leaseTime
 			return cfg
 		}
-		run.Main("notification", "as the tests start it", fromEnv, app.Run)
+		run.Main("notification", "as the tests start it", fromEnv, func(ctx context.Context, p *run.Process, cfg app.Config) error {
+			return service.Run(ctx, p, cfg, app.Open)
+		})
 	}
 	pgtest.Main(m)
 }
@@ -141,7 +144,7 @@ func (w *world) directory() string {
 }
 
 // open starts the service in this process.
-func (w *world) open(exporter *tracetest.InMemoryExporter) (*run.Process, *app.App) {
+func (w *world) open(exporter *tracetest.InMemoryExporter) (*run.Process, *service.App[struct{}]) {
 	w.t.Helper()
 	source := env.New(w.env)
 	var cfg run.Config

@@ -5,12 +5,11 @@ package app
 import (
 	"context"
 
-	"github.com/gofiber/fiber/v2"
-
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
@@ -23,19 +22,23 @@ import (
 // Peers are the services that the OAuth service calls.
 type Peers = oauth.Peers
 
-// App is the wired service.
-type App struct {
-	API  *oauth.Service
-	HTTP *fiber.App
+// Dial returns the clients of the peers of a process of its own.
+func (c Config) Dial(dial *deployment.Peers) Peers {
+	return Peers{
+		Directory:   directoryapi.Client(dial.Peer("directory", c.Directory)),
+		Application: applicationapi.Client(dial.Peer("application", c.Application)),
+		MFA:         mfaapi.Client(dial.Peer("mfa", c.MFA)),
+		Remote:      true,
+	}
 }
 
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, error) {
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[*oauth.Service], error) {
 	suffix, err := cfg.ClientAPI.Open()
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Service, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
@@ -48,24 +51,5 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*App, e
 
 	oauthapi.Serve(rest.Contract(s.HTTP), svc)
 	oauthrest.Mount(s.HTTP, svc, s.Base, s.Alias)
-	return &App{API: svc, HTTP: s.HTTP}, nil
-}
-
-// Run opens the service as a process of its own, whose peers are other processes.
-func Run(ctx context.Context, p *run.Process, cfg Config) error {
-	dial := cfg.Service.Peers()
-	peers := Peers{
-		Directory:   directoryapi.Client(dial.Peer("directory", cfg.Directory)),
-		Application: applicationapi.Client(dial.Peer("application", cfg.Application)),
-		MFA:         mfaapi.Client(dial.Peer("mfa", cfg.MFA)),
-		Remote:      true,
-	}
-	if err := dial.Err(); err != nil {
-		return err
-	}
-	app, err := Open(ctx, p, cfg, peers)
-	if err != nil {
-		return err
-	}
-	return service.Listen(p, cfg.Service, app.HTTP)
+	return &service.App[*oauth.Service]{API: svc, HTTP: s.HTTP}, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/oauth/app"
 	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
@@ -92,7 +93,7 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 			for i := range variables {
 				variables[i] = strings.ReplaceAll(variables[i], c.from, c.to)
 			}
-			err := app.Run(t.Context(), p, env.Load[app.Config](env.New(variables)))
+			err := service.Run(t.Context(), p, env.Load[app.Config](env.New(variables)), app.Open)
 			if err == nil || !strings.Contains(err.Error(), c.reported) {
 				t.Errorf("the start returns %v, which does not mention %s", err, c.reported)
 			}
@@ -119,7 +120,7 @@ func TestWiredService(t *testing.T) {
 	p := process(t)
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := env.Load[app.Config](env.New(environment(url, cluster.ListenAddrs())))
-	service, err := app.Open(ctx, p, cfg, world.Peers())
+	wired, err := app.Open(ctx, p, cfg, world.Peers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +128,10 @@ func TestWiredService(t *testing.T) {
 	go func() { stopped <- p.Wait(ctx) }()
 
 	key := oauthapi.Authenticate{ID: secure.KeyID(), Secret: secure.Token(43)}
-	if _, err := service.API.EnsureKey(ctx, oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: key.ID, Secret: key.Secret}); err != nil {
+	if _, err := wired.API.EnsureKey(ctx, oauthapi.EnsureKey{Tenant: tenant, Account: account, ID: key.ID, Secret: key.Secret}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := service.API.Authenticate(ctx, key); err != nil {
+	if _, err := wired.API.Authenticate(ctx, key); err != nil {
 		t.Fatal(err)
 	}
 
@@ -150,7 +151,7 @@ func TestWiredService(t *testing.T) {
 	// The account is there still, as far as the directory answers: only the
 	// event can have taken the key away.
 	deadline := time.Now().Add(30 * time.Second)
-	for err = nil; !errors.Is(err, apierr.Unauthorized); _, err = service.API.Authenticate(ctx, key) {
+	for err = nil; !errors.Is(err, apierr.Unauthorized); _, err = wired.API.Authenticate(ctx, key) {
 		if time.Now().After(deadline) {
 			t.Fatal("the key stays")
 		}
@@ -162,13 +163,13 @@ func TestWiredService(t *testing.T) {
 			t.Fatal(err)
 		}
 		served := make(chan error, 1)
-		go func() { served <- service.HTTP.Listener(listener) }()
+		go func() { served <- wired.HTTP.Listener(listener) }()
 		for _, path := range []string{"/v1/apiKeys/" + key.ID, "/internal/oauth.Authenticate"} {
 			if status := get(t, "http://"+listener.Addr().String()+path); status != 403 {
 				t.Errorf("%s answers %d", path, status)
 			}
 		}
-		if err := errors.Join(service.HTTP.Shutdown(), <-served); err != nil {
+		if err := errors.Join(wired.HTTP.Shutdown(), <-served); err != nil {
 			t.Error(err)
 		}
 	})

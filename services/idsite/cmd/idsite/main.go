@@ -2,11 +2,10 @@
 package main
 
 import (
-	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/idsite/app"
 )
 
 func main() {
-	run.Main("idsite", "makes tenants and keeps the settings of their hosted pages", env.Load[app.Config], app.Run)
+	service.Main("idsite", "makes tenants and keeps the settings of their hosted pages", app.Open)
 }
