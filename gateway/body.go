@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -78,26 +77,16 @@ func (g *Gateway) setReadLimits(server *fasthttp.Server) {
 		if !slices.Contains(knownMethods, string(h.Method())) {
 			h.SetMethod(fiber.MethodPut) // which no route allows: 405, unless another error comes first
 		}
-		if h.ContentLength() > 0 {
-			// fasthttp waits for the first bytes of a body of known length before it calls the handler.
-			// announcedLength sets the length again.
-			h.SetContentLength(chunked)
-		}
-		return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: rest.MaxBody}
+		// The handler is called when the first byte of a body has come, not when 8 KB have.
+		return fasthttp.RequestConfig{ReadTimeout: bodyTimeout, MaxRequestBodySize: 1}
 	}
 }
 
 // chunked is the ContentLength of a request with Transfer-Encoding: chunked.
 const chunked = -1
 
-// announcedLength sets the length of the body as the client has sent it, and returns it. checkFraming has
-// refused a request with two.
+// announcedLength returns the length of the body as the headers have it, or chunked.
 func announcedLength(h *fasthttp.RequestHeader) int {
-	if text, found := header(h.RawHeaders(), "content-length"); found {
-		if length, err := strconv.Atoi(text); err == nil && h.ContentLength() == chunked {
-			h.SetContentLength(length)
-		}
-	}
 	if length := h.ContentLength(); length >= chunked {
 		return length
 	}
@@ -223,19 +212,12 @@ func (g *Gateway) refuseBody(rc *requestContext, err error) error {
 	return apierr.BadRequest.Because("the body did not arrive in time, or ended before its announced end")
 }
 
-// skipBody reads a body that was refused before it was read, if it is small: then the connection can be
-// used again. Else it is closed, when the client has read the answer.
+// skipBody closes the connection after the answer to a request whose body was refused before it was read,
+// unless the server can skip the body.
 func (g *Gateway) skipBody(rc *requestContext) {
-	stream := rc.Request().BodyStream()
-	if rc.bodyRead || stream == nil || rc.Response().ConnectionClose() {
-		return
+	if !rc.bodyRead && (rc.bodyLength == chunked || rc.bodyLength > maxUnauthenticated) {
+		closeAfterAnswer(rc)
 	}
-	if rc.bodyLength <= maxUnauthenticated {
-		if _, err := io.CopyN(io.Discard, stream, maxUnauthenticated+1); errors.Is(err, io.EOF) {
-			return
-		}
-	}
-	closeAfterAnswer(rc)
 }
 
 // closeAfterAnswer closes the connection when the client, which may still be sending, has the answer.

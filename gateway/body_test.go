@@ -190,7 +190,7 @@ func TestLargeBodiesTakeTurnsByTenant(t *testing.T) {
 // A client that goes away within a large body is no longer counted, and one that stops sending not for
 // longer than the body may take.
 func TestAnAbortedBodyReleasesItsLimits(t *testing.T) {
-	announce := fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", requestHead("POST", "/v1/accounts/1"), maxSmall+1)
+	announce := fmt.Sprintf("%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n ", requestHead("POST", "/v1/accounts/1"), maxSmall+1)
 	counted := tenantSubject(bodyLimit, tenant)
 	begin := func(s *testGateway) net.Conn {
 		conn := s.dial(t)

@@ -21,8 +21,8 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 	form := requestHead("POST", "/v1/applications/1/oauth/token") + "Content-Type: Application/X-WWW-form-urlencoded; charset=utf-8\r\n"
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", 32<<10, strings.Repeat("x", 32<<10))
 	for name, text := range map[string]string{
-		"a JSON body by its announced length":       fmt.Sprintf("%sContent-Length: %d\r\n\r\n", json, rest.MaxBody+1),
-		"a JSON body that was asked for":            fmt.Sprintf("%sExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", json, rest.MaxBody+1),
+		"a JSON body by its announced length":       fmt.Sprintf("%sContent-Length: %d\r\n\r\n ", json, rest.MaxBody+1),
+		"a JSON body that was asked for":            fmt.Sprintf("%sExpect: 100-continue\r\nContent-Length: %d\r\n\r\n ", json, rest.MaxBody+1),
 		"a JSON body in chunks":                     json + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat(chunk, rest.MaxBody/(32<<10)+40),
 		"a form by its announced length":            fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", form, maxForm+1, strings.Repeat("x", maxForm+1)),
 		"a form in chunks":                          form + "Transfer-Encoding: chunked\r\n\r\n" + chunk + chunk + chunk + "0\r\n\r\n",
@@ -86,7 +86,7 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 func TestBodiesOfUnauthenticatedClientsAreLimited(t *testing.T) {
 	s := openGateway(t)
 	announce := func(authorization, contentType string) string {
-		return fmt.Sprintf("POST /v1/applications HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n", authorization, contentType, maxUnauthenticated+1)
+		return fmt.Sprintf("POST /v1/applications HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n ", authorization, contentType, maxUnauthenticated+1)
 	}
 	wrong := "Authorization: " + basicAuth(keyID, "wrong").Get("Authorization") + "\r\n"
 	s.raw(t, "%s", announce("", "application/json")).wantError(401, 401)
@@ -96,7 +96,7 @@ func TestBodiesOfUnauthenticatedClientsAreLimited(t *testing.T) {
 		"/client/calm-otter/register": "", "/client/calm-otter/login": "Authorization: " + basicAuth(keyID, keySecret).Get("Authorization") + "\r\n",
 		"/v1/applications/1/accounts": "Authorization: Bearer a.b.c\r\n", "/register": "",
 	} {
-		a := s.raw(t, "POST %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n", target, authorization, maxUnauthenticated+1).want(413)
+		a := s.raw(t, "POST %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n ", target, authorization, maxUnauthenticated+1).want(413)
 		if strings.HasPrefix(target, clientAPI) {
 			a.wantClientError(413, "status")
 		} else {

@@ -242,7 +242,7 @@ func TestErrorsOfTheClientAPI(t *testing.T) {
 		{"POST", "calm-otter.apps.example.com", "/oauth/token", form, maxForm + 1, 413, "error"},
 		{"POST", "calm-otter.apps.example.com", "/saml/sso", form, maxSAMLForm + 1, 413, "status"},
 	} {
-		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", c.method, c.path, c.host, c.kind, c.body)
+		a := s.raw(t, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%.*s", c.method, c.path, c.host, c.kind, c.body, min(c.body, 1), "x")
 		a.wantClientError(c.status, c.member)
 	}
 	// Of a request whose first line cannot be read the host is not known.

@@ -374,9 +374,10 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 		t.Errorf("%d of %d bytes arrived", len(e.Body), len(body))
 	}
 	owner().send(t, s, "POST", "/v1/applications", body+" ").wantError(413, 413)
+	// announce is a request up to the first byte of its body.
 	announce := func(with signing, body string) string {
 		header := with.sign(t, "POST", "localhost", "/v1/applications", body, http.Header{"Content-Type": {"application/json"}})
-		return strings.Replace(text("POST", "/v1/applications", header, body), body, "", 1)
+		return strings.TrimSuffix(text("POST", "/v1/applications", header, body), body[1:])
 	}
 	large := strings.Repeat(" ", maxUnauthenticated+1)
 	t.Run("one for a key that is not good is not read", func(t *testing.T) {
@@ -407,7 +408,7 @@ func TestALargeSignedBodyArrivesWhole(t *testing.T) {
 		s.keys.add("OTHER", "secret", tenant)
 		signing{key: "OTHER", secret: "secret", date: "x-service-date"}.send(t, s, "POST", "/v1/applications", large).want(200)
 		for i, conn := range waiting {
-			fmt.Fprint(conn, large)
+			fmt.Fprint(conn, large[1:])
 			readAnswer(t, answers[i]).want(200)
 		}
 		if n := inFlight(s, hashedSubject(signedBodyLimit, []byte(keyID))); n != 0 {
