@@ -170,9 +170,9 @@ func (f *fakeService) handle(c *fiber.Ctx) error {
 		return err
 	}
 	e := echo{Service: f.name, Method: c.Method(), Target: string(c.Request().Header.RequestURI()), Body: string(c.Request().Body()), Headers: map[string][]string{}, Caller: who}
-	c.Request().Header.VisitAll(func(name, value []byte) {
+	for name, value := range c.Request().Header.All() {
 		e.Headers[string(name)] = append(e.Headers[string(name)], string(value))
-	})
+	}
 	f.mu.Lock()
 	f.seen = append(f.seen, e)
 	answer := f.answer

@@ -41,11 +41,11 @@ func Flag(c *fiber.Ctx, name string, fallback bool) (bool, error) {
 
 // Option returns the values of a query parameter, whose name is read in any letter case.
 func Option(c *fiber.Ctx, name string) (values []string) {
-	c.Context().QueryArgs().VisitAll(func(key, value []byte) {
+	for key, value := range c.Context().QueryArgs().All() {
 		if strings.EqualFold(string(key), name) {
 			values = append(values, string(value))
 		}
-	})
+	}
 	return values
 }
 

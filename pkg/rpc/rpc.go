@@ -86,7 +86,9 @@ type headerCarrier struct{ *fasthttp.RequestHeader }
 func (h headerCarrier) Get(name string) string { return string(h.Peek(name)) }
 func (h headerCarrier) Set(name, value string) { h.RequestHeader.Set(name, value) }
 func (h headerCarrier) Keys() (names []string) {
-	h.VisitAll(func(name, _ []byte) { names = append(names, string(name)) })
+	for name := range h.All() {
+		names = append(names, string(name))
+	}
 	return names
 }
 

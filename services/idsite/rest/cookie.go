@@ -41,10 +41,10 @@ type sentCookie struct{ name, value string }
 // page of another host has planted one of the two, and nobody can tell which.
 func readCookies(c *fiber.Ctx) (sent []sentCookie, repeated []string) {
 	count := map[string]int{}
-	c.Request().Header.VisitAllCookie(func(name, value []byte) {
+	for name, value := range c.Request().Header.Cookies() {
 		sent = append(sent, sentCookie{string(name), string(value)})
 		count[string(name)]++
-	})
+	}
 	sent = slices.DeleteFunc(sent, func(each sentCookie) bool { return count[each.name] > 1 })
 	for name, times := range count {
 		if times > 1 {

@@ -123,14 +123,14 @@ func (h *handlers) openPageAPI(c *fiber.Ctx) error {
 
 // checkPageQuery refuses what a session token does not authorize, although an API key does: to expand
 // a link other than idSiteModel, and to send another method in the query (_method).
-func checkPageQuery(c *fiber.Ctx) (err error) {
-	c.Context().QueryArgs().VisitAll(func(name, value []byte) {
+func checkPageQuery(c *fiber.Ctx) error {
+	for name, value := range c.Context().QueryArgs().All() {
 		switch name, value := string(name), string(value); {
 		case name == "_method", name == "expand" && value != "" && value != "idSiteModel":
-			err = apierr.Forbidden.Because("a hosted login may not send %s=%.50s", name, value)
+			return apierr.Forbidden.Because("a hosted login may not send %s=%.50s", name, value)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 func pageAPI(c *fiber.Ctx) *idsite.PageAPI { return c.Locals(pageAPIKey{}).(*idsite.PageAPI) }
