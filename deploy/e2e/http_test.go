@@ -200,10 +200,10 @@ func TestWhatIsTooLargeIs413(t *testing.T) {
 		request.Header = http.Header{"Content-Type": {"application/json"}, "Expect": {"100-continue"}}
 		client.Refused(t, 413, 413, request)
 	})
-	t.Run("a JSON body, by its announced length alone", func(t *testing.T) {
+	t.Run("a JSON body, by its announced length, when its first byte comes", func(t *testing.T) {
 		conn := dial(t)
 		fmt.Fprintf(conn, "POST /v1/applications HTTP/1.1\r\nHost: %s\r\nAuthorization: %s\r\n"+
-			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", client.Address(), basic(), jsonLimit+1)
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n ", client.Address(), basic(), jsonLimit+1)
 		e2e.CheckError(t, readAnswer(t, conn), 413, 413)
 	})
 	t.Run("a JSON body sent in chunks, without a length", func(t *testing.T) {
