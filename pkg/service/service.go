@@ -104,12 +104,13 @@ type App[A any] struct {
 
 // processConfig is the environment of one service, which embeds Config.
 type processConfig[P any] interface {
-	shared() Config
+	Shared() Config
 	// Dial returns the clients of the services that this one calls.
 	Dial(*deployment.Peers) P
 }
 
-func (c Config) shared() Config { return c }
+// Shared returns the part of the environment that all services have.
+func (c Config) Shared() Config { return c }
 
 // Main is the main function of a service in a process of its own. open wires the service.
 func Main[C processConfig[P], P, A any](name, about string, open func(context.Context, *run.Process, C, P) (*App[A], error)) {
@@ -119,7 +120,7 @@ func Main[C processConfig[P], P, A any](name, about string, open func(context.Co
 // Run wires a service in a process of its own, whose peers are other processes, and serves it.
 func Run[C processConfig[P], P, A any](ctx context.Context, p *run.Process, cfg C,
 	open func(context.Context, *run.Process, C, P) (*App[A], error)) error {
-	dial := cfg.shared().Peers()
+	dial := cfg.Shared().Peers()
 	peers := cfg.Dial(dial)
 	if err := dial.Err(); err != nil {
 		return err
@@ -128,7 +129,7 @@ func Run[C processConfig[P], P, A any](ctx context.Context, p *run.Process, cfg 
 	if err != nil {
 		return err
 	}
-	return listen(p, cfg.shared(), app.HTTP)
+	return listen(p, cfg.Shared(), app.HTTP)
 }
 
 // listen serves the application of a service in a process of its own, on the address of
