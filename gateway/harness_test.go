@@ -4,16 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"strings"
@@ -28,6 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
@@ -491,24 +487,9 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 var (
-	certificate, roots = func() (tls.Certificate, *x509.CertPool) {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			panic(err)
-		}
-		template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-		if err != nil {
-			panic(err)
-		}
-		leaf, err := x509.ParseCertificate(der)
-		if err != nil {
-			panic(err)
-		}
-		pool := x509.NewCertPool()
-		pool.AddCert(leaf)
-		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
-	}()
+	served      = certtest.Now("localhost")
+	certificate = served.TLS()
+	roots       = served.Roots()
 )
 
 func compactJSON(t testing.TB, text []byte) string {

@@ -1,13 +1,7 @@
 package e2e_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -16,32 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 )
-
-// newCertificate makes a certificate of hosts with its key, both in PEM.
-func newCertificate(t *testing.T, hosts ...string) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: hosts, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
-}
 
 // An organization has a subdomain of the tenant's own domain, and the user may name
 // it on the page.
@@ -55,8 +27,10 @@ func TestABrowserChoosesAnOrganization(t *testing.T) {
 	})
 	member := client.Register(t, organization.Link(t, "accounts"))
 	outsider := client.Register(t, shop.Application.Link(t, "accounts"))
-	certificate, key := newCertificate(t, domain, "*."+domain)
-	changed := client.Update(t, settings.Href(), e2e.Object{"domainName": domain, "tlsPublicCert": certificate, "tlsPrivateKey": key})
+	certificate := certtest.Now(domain, "*."+domain)
+	changed := client.Update(t, settings.Href(), e2e.Object{
+		"domainName": domain, "tlsPublicCert": certificate.Chain(), "tlsPrivateKey": certificate.PrivateKey(),
+	})
 	if changed.Text("tlsStatus") != "VALID" {
 		t.Errorf("the certificate is %s", changed.Text("tlsStatus"))
 	}

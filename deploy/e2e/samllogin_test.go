@@ -8,14 +8,12 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
 	"encoding/xml"
 	"html"
 	"io"
 	"log"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -28,6 +26,7 @@ import (
 	"github.com/crewjam/saml"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 )
 
 // samlIdentity is a SAML identity provider that logs one user in without asking.
@@ -47,20 +46,10 @@ func newSAMLIdentity(t *testing.T) *samlIdentity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "idp"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(signed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := certtest.SelfSignedBy(key, time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0), "idp")
 	name := e2e.Unique("jo")
 	p := &samlIdentity{
-		certificate: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), logouts: make(chan url.Values, 1),
+		certificate: certificate.Chain(), logouts: make(chan url.Values, 1),
 		session: saml.Session{
 			ID: "s1", NameID: name + "@example.test", NameIDFormat: string(saml.EmailAddressNameIDFormat), Index: "i1", UserEmail: name + "@example.test",
 			UserSurname: "Doe", UserGivenName: "Jo", Groups: []string{"staff", "wiki"}, CreateTime: time.Now(), ExpireTime: time.Now().Add(time.Hour),
@@ -80,7 +69,7 @@ func newSAMLIdentity(t *testing.T) *samlIdentity {
 		return *u
 	}
 	p.IdentityProvider = &saml.IdentityProvider{
-		Key: key, Certificate: certificate, Logger: log.New(io.Discard, "", 0), MetadataURL: at("/metadata"), SSOURL: at("/sso"),
+		Key: key, Certificate: certificate.Certificate, Logger: log.New(io.Discard, "", 0), MetadataURL: at("/metadata"), SSOURL: at("/sso"),
 		ServiceProviderProvider: p, SessionProvider: p, SignatureMethod: "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256",
 	}
 	return p

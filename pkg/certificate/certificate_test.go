@@ -1,14 +1,8 @@
 package certificate
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -16,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
@@ -24,26 +19,6 @@ import (
 func TestMain(m *testing.M) {
 	reloadInterval = time.Millisecond
 	os.Exit(m.Run())
-}
-
-// made is a new certificate and its key.
-func made(t *testing.T, serial int64) (chain, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Unix(2e9, 0)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
 }
 
 func TestARenewedCertificateIsUsedWithoutARestart(t *testing.T) {
@@ -66,23 +41,22 @@ func TestARenewedCertificateIsUsedWithoutARestart(t *testing.T) {
 		}
 		return Pair{chain.(string), secure.Secret(key.(string))}, nil
 	}
-	chain, key := made(t, 1)
-	files.Store("chain", chain)
+	first, second := certtest.SelfSigned(time.Now(), time.Unix(2e9, 0)), certtest.SelfSigned(time.Now(), time.Unix(2e9, 0))
+	files.Store("chain", first.Chain())
 	if _, err := Open(p, read); err == nil {
 		t.Fatal("a certificate without a key is opened")
 	}
-	files.Store("key", key)
+	files.Store("key", first.PrivateKey())
 	c, err := Open(p, read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, key = made(t, 2)
-	files.Store("chain", chain)
-	if err := c.load(); err == nil || c.Current().Leaf.SerialNumber.Int64() != 1 {
+	files.Store("chain", second.Chain())
+	if err := c.load(); err == nil || !c.Current().Leaf.Equal(first.Certificate) {
 		t.Fatalf("a certificate is used without its key: %v", err)
 	}
-	files.Store("key", key)
-	for deadline := time.Now().Add(20 * time.Second); c.Current().Leaf.SerialNumber.Int64() != 2; {
+	files.Store("key", second.PrivateKey())
+	for deadline := time.Now().Add(20 * time.Second); !c.Current().Leaf.Equal(second.Certificate); {
 		if time.Now().After(deadline) {
 			t.Fatal("the renewed certificate is not used")
 		}

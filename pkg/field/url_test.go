@@ -2,18 +2,13 @@ package field
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 )
 
 func TestURL(t *testing.T) {
@@ -54,16 +49,8 @@ func TestURL(t *testing.T) {
 }
 
 func TestACertificateIsTakenAsClientsCopyIt(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	bare := base64.StdEncoding.EncodeToString(der)
+	certificate := certtest.Now()
+	plain, bare := certificate.Chain(), base64.StdEncoding.EncodeToString(certificate.Raw)
 	wrapped := bare[:64] + "\n" + bare[64:]
 	for name, value := range map[string]string{
 		"bare Base64": bare, "bare Base64 in lines": wrapped, "one line": strings.ReplaceAll(plain, "\n", " "),
@@ -74,7 +61,7 @@ func TestACertificateIsTakenAsClientsCopyIt(t *testing.T) {
 		if got, err := Certificate("certificate", value); err != nil || got != value {
 			t.Errorf("%s: %v", name, err)
 		}
-		if parsed, err := ParseCertificate("certificate", value); err != nil || !bytes.Equal(parsed.Raw, der) {
+		if parsed, err := ParseCertificate("certificate", value); err != nil || !bytes.Equal(parsed.Raw, certificate.Raw) {
 			t.Errorf("%s: the certificate that is parsed is another, %v", name, err)
 		}
 	}

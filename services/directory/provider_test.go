@@ -1,19 +1,17 @@
 package directory_test
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"math/big"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -48,18 +46,9 @@ func sealing(t testing.TB, providers ...*connect.Client) (*directory.Service, *p
 
 func TestTheKeyOfASAMLDirectoryIsSealedAndFitsItsCertificate(t *testing.T) {
 	svc, db, ring, tenant := sealing(t)
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
-	if err != nil {
-		t.Fatal(err)
-	}
 	d, err := svc.CreateDirectoryIn(t.Context(), tenant, directory.NewDirectory{Name: field.Some("SAML"), Provider: field.Some(directory.NewProvider{
 		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.localhost/login"), SSOLogoutURL: field.Some("https://idp.localhost/logout"),
-		EncodedX509SigningCert: field.Some(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))),
+		EncodedX509SigningCert: field.Some(certtest.Now().Chain()),
 	})})
 	if err != nil {
 		t.Fatal(err)

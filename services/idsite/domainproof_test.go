@@ -121,10 +121,10 @@ func TestACustomDomainIsProvedByACertificateOfAPublicAuthority(t *testing.T) {
 	owner := newClaimant(t, l, "owner")
 	owner.claims(t, ownDomain, idsite.DomainPending)
 	start, end := l.clock.Now().Add(-time.Hour), l.clock.Now().Add(time.Hour)
-	good, key := publicAuthority.certify(t, ownDomain, start, end)
-	expired, expiredKey := publicAuthority.certify(t, ownDomain, start, start.Add(time.Minute))
-	foreign, foreignKey := publicAuthority.certify(t, "other.example.test", start, end)
-	unknown, unknownKey := certify(t, ownDomain, start, end)
+	good, key := certify(publicAuthority, ownDomain, start, end)
+	expired, expiredKey := certify(publicAuthority, ownDomain, start, start.Add(time.Minute))
+	foreign, foreignKey := certify(publicAuthority, "other.example.test", start, end)
+	unknown, unknownKey := certify(newAuthority(), ownDomain, start, end)
 	for _, c := range []struct{ what, certificate, key, tls, domain string }{
 		{"of an unknown authority", unknown, unknownKey, idsite.TLSValid, idsite.DomainPending},
 		{"of another host", foreign, foreignKey, idsite.TLSInvalid, idsite.DomainPending},
@@ -195,7 +195,7 @@ func TestAClaimHoldsWhileItsProofCannotBeLookedUp(t *testing.T) {
 	l.clock.Move(48 * time.Hour)
 	l.peers.DNS.SetDown(true)
 	other.isRefused(t, ownDomain)
-	certificate, key := publicAuthority.certify(t, ownDomain, l.clock.Now().Add(-time.Hour), l.clock.Now().Add(time.Hour))
+	certificate, key := certify(publicAuthority, ownDomain, l.clock.Now().Add(-time.Hour), l.clock.Now().Add(time.Hour))
 	other.install(t, certificate, key)
 	other.claims(t, ownDomain, idsite.DomainProved)
 	holder.has(t, "", idsite.DomainNone)
@@ -206,7 +206,7 @@ func TestAClaimThatIsProvedMeanwhileHolds(t *testing.T) {
 	owner, other := newClaimant(t, l, "owner"), newClaimant(t, l, "other")
 	owner.claims(t, ownDomain, idsite.DomainPending)
 	l.clock.Move(48 * time.Hour)
-	certificate, key := publicAuthority.certify(t, ownDomain, l.clock.Now().Add(-time.Hour), l.clock.Now().Add(time.Hour))
+	certificate, key := certify(publicAuthority, ownDomain, l.clock.Now().Add(-time.Hour), l.clock.Now().Add(time.Hour))
 	lookups := 0
 	l.peers.DNS.OnLookup = func(string) {
 		if lookups++; lookups == 2 { // of the owner's record, when its claim has been read

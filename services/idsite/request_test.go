@@ -53,7 +53,7 @@ func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	}
 	cfg := idsite.Config{
 		Base: apiBase, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost",
-		Roots: publicAuthority.pool(), LookupTXT: l.peers.DNS.LookupTXT,
+		Roots: publicAuthority.Roots(), LookupTXT: l.peers.DNS.LookupTXT,
 	}
 	called := l.peers.Peers()
 	for _, change := range wrap {

@@ -4,9 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"math/big"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 )
 
 //go:embed pysaml.py
@@ -55,16 +55,13 @@ func NewPySAML(t testing.TB, authority *harness.Authority) *PySAML {
 	p.URL = "https://localhost:" + strconv.Itoa(p.port)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	must(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pysaml2"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
-	must(t, harness.WritePEM(p.path("signing.pem"), "CERTIFICATE", der))
+	certificate := certtest.SelfSignedBy(key, time.Now().Add(-time.Hour), time.Now().AddDate(0, 0, 90), "pysaml2")
+	must(t, certificate.Write(p.path("signing.pem"), p.path("signing.key")))
 	// xmlsec1 reads keys of PKCS #1 in all of its releases.
-	must(t, harness.WritePEM(p.path("signing.key"), "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)))
-	p.Certificate = certificatePEM(der)
+	// xmlsec1 reads keys of PKCS #1 in all of its releases.
+	pkcs1 := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	must(t, os.WriteFile(p.path("signing.key"), pkcs1, 0o600))
+	p.Certificate = certificate.Chain()
 	return p
 }
 

@@ -1,35 +1,16 @@
 package rest_test
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 	"github.com/doorward/doorward/services/application/applicationtest"
 )
-
-// selfSigned is a certificate in PEM.
-func selfSigned(t *testing.T) string {
-	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-}
 
 const consumer = "https://sp.example.test/acs"
 
@@ -70,7 +51,7 @@ func TestServiceProvidersThatAreRefused(t *testing.T) {
 	c := open(t)
 	wiki := c.serviceProvider(t, "urn:wiki")
 	c.serviceProvider(t, "urn:Taken")
-	certificate := selfSigned(t)
+	certificate := certtest.Now().Chain()
 	for _, scenario := range []struct {
 		what string
 		body object

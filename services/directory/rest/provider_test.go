@@ -1,35 +1,22 @@
 package rest_test
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/certificate/certtest"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
 // idpCertificate is the certificate of an identity provider, as JSON text.
 var idpCertificate = sync.OnceValue(func() string {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(10, 0, 0)}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
-	if err != nil {
-		panic(err)
-	}
-	text, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})))
+	text, err := json.Marshal(certtest.SelfSigned(time.Unix(0, 0), time.Now().AddDate(10, 0, 0)).Chain())
 	if err != nil {
 		panic(err)
 	}
