@@ -10,55 +10,31 @@ import (
 	"syscall"
 )
 
-// account is the user that runs the server. PostgreSQL refuses to run as root, so that it is another
-// user if this process is root.
+// account is the user that runs the server: the user of this process, or systemAccount if that is root,
+// as which PostgreSQL refuses to run.
 type account struct {
 	name     string
 	uid, gid uint32
 	other    bool // another user than that of this process
 }
 
+// systemAccount runs the server of a process of root. It comes with PostgreSQL's package.
+const systemAccount = "postgres"
+
 func asRoot() bool { return os.Geteuid() == 0 }
 
-// ourAccount returns the account for a new cluster. If this process is root, it prefers postgres, the
-// user of PostgreSQL's package, because other programs also run as nobody.
-func ourAccount() (account, error) {
+func serverAccount() (account, error) {
 	if !asRoot() {
 		return account{name: "this user", uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
-		entry, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, err := strconv.ParseUint(entry.Uid, 10, 32)
-		if err != nil {
-			continue
-		}
-		gid, err := strconv.ParseUint(entry.Gid, 10, 32)
-		if err != nil {
-			continue
-		}
-		return account{name: name, uid: uint32(uid), gid: uint32(gid), other: true}, nil
+	entry, err := user.Lookup(systemAccount)
+	if err != nil {
+		return account{}, fmt.Errorf("PostgreSQL refuses to be run by root, and this machine has no account %s to run it: "+
+			"start as an ordinary user", systemAccount)
 	}
-	return account{}, errors.New("PostgreSQL refuses to be run by root, and this machine has " +
-		"neither the account postgres nor nobody to run it: start as an ordinary user")
-}
-
-// ownerOf returns the account of an existing cluster. If this process is root, it is the owner of the
-// cluster, so that root can run a cluster that another user has created.
-func ownerOf(info os.FileInfo) (account, error) {
-	uid, gid := owner(info)
-	if !asRoot() {
-		if uid != uint32(os.Geteuid()) {
-			return account{}, fmt.Errorf("it belongs to the account %s: start as that account or as root", accountName(uid))
-		}
-		return ourAccount()
-	}
-	if uid == 0 {
-		return ourAccount()
-	}
-	return account{name: accountName(uid), uid: uid, gid: gid, other: true}, nil
+	uid, err := strconv.ParseUint(entry.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(entry.Gid, 10, 32)
+	return account{name: entry.Username, uid: uint32(uid), gid: uint32(gid), other: true}, errors.Join(err, err2)
 }
 
 func accountName(uid uint32) string {

@@ -109,12 +109,12 @@ func TestCurrentFolderThatTheAccountCannotEnter(t *testing.T) {
 func TestOtherAccount(t *testing.T) {
 	t.Parallel()
 	if !asRoot() {
-		if account, err := ourAccount(); err != nil || account.other || account.uid == 0 {
+		if account, err := serverAccount(); err != nil || account.other || account.uid == 0 {
 			t.Fatalf("an ordinary user's server runs as %+v: %v", account, err)
 		}
 		return
 	}
-	account, err := ourAccount()
+	account, err := serverAccount()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,27 +133,21 @@ func TestOtherAccount(t *testing.T) {
 		}
 	})
 
-	t.Run("root and an ordinary user take turns at the user's cluster", func(t *testing.T) {
-		theirs := filepath.Join(dir, "theirs")
+	t.Run("root runs every cluster as one account, and no cluster of another", func(t *testing.T) {
+		if account.name != systemAccount {
+			t.Errorf("root's server runs as %s", account.name)
+		}
+		theirs := filepath.Join(home(t), "postgres")
 		if err := os.Mkdir(theirs, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := account.chown(theirs); err != nil {
+		if err := os.Chown(theirs, int(account.uid+1), int(account.gid+1)); err != nil {
 			t.Fatal(err)
 		}
-		cluster := filepath.Join(theirs, "postgres")
-		for range 2 {
-			owner := launchAs(t, program, credential, cluster)
-			owner.ready(t)
-			owner.kill(t)
-			server := mustStart(t, cluster)
-			if server.Location() != cluster {
-				t.Errorf("root runs the one in %s", server.Location())
-			}
-			mustStop(t, server)
+		if _, err := Start(deadline(t), Config{Dir: theirs}); err == nil || !strings.Contains(err.Error(), "belongs to the account") {
+			t.Errorf("root was told: %v", err)
 		}
 	})
-
 	t.Run("an ordinary user learns that a cluster is not theirs", func(t *testing.T) {
 		cluster := filepath.Join(home(t), "postgres")
 		mustStop(t, mustStart(t, cluster))

@@ -76,20 +76,23 @@ func existingLocation(dir, resolved string) (location, error) {
 		info, err = os.Stat(resolved)
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return location{}, fmt.Errorf("the cluster in %s belongs to another account: start as that account or as root", resolved)
+		return location{}, fmt.Errorf("the cluster in %s belongs to another account: start as that account", resolved)
 	}
 	if err != nil {
 		return location{}, fmt.Errorf("PostgreSQL's folder: %w", err)
 	}
-	account, err := ownerOf(info)
+	account, err := serverAccount()
 	if err != nil {
-		return location{}, fmt.Errorf("the cluster in %s: %w", resolved, err)
+		return location{}, err
 	}
-	if uid, _ := owner(info); asRoot() && uid == 0 {
-		// Root has created this folder, without a cluster yet.
+	uid, _ := owner(info)
+	switch {
+	case account.other && uid == 0: // Root has created this folder, without a cluster yet.
 		if err := os.Chmod(resolved, 0o711); err != nil {
 			return location{}, err
 		}
+	case uid != account.uid:
+		return location{}, fmt.Errorf("the cluster in %s belongs to the account %s: start as that account", resolved, accountName(uid))
 	}
 	at, err := account.blockedAt(resolved)
 	if err != nil {
@@ -108,7 +111,7 @@ func existingLocation(dir, resolved string) (location, error) {
 // createLocation creates the folder, or in its place a link to a folder that the account can access.
 // It creates missing parents so that the account can access them.
 func createLocation(dir string) (location, error) {
-	account, err := ourAccount()
+	account, err := serverAccount()
 	if err != nil {
 		return location{}, err
 	}
@@ -152,23 +155,9 @@ func createLocation(dir string) (location, error) {
 	return location{dir: resolved, account: account}, nil
 }
 
-// open opens or creates a file of this process in the folder, owned by the owner of the folder.
+// open opens or creates a file of this process in the folder.
 func (l location) open(name string, flag int) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(l.dir, name), flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if asRoot() {
-		info, err := os.Stat(l.dir)
-		if err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-		uid, gid := owner(info)
-		if err := file.Chown(int(uid), int(gid)); err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-	}
-	return file, nil
+	return os.OpenFile(filepath.Join(l.dir, name), flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 }
 
 // lock takes the file lock of the cluster: no other process can run the cluster until unlock, or until
