@@ -18,13 +18,14 @@ const (
 )
 
 // Cache caches the rows of resources that are read with every request and hardly ever change (the
-// cache itself: pkg/cache). Cache invalidation: a trigger notifies a channel of the tenant and
-// the id that changed, and all replicas listen to the channel (listen.go). The process that makes a
-// change calls InvalidateAfter, and sees the change at once. While Listen does not run or its
-// connection is lost, the cache is disabled.
+// cache itself: pkg/cache). Cache invalidation: the transaction that makes a change calls
+// InvalidateAfter, its process sees the change at once, and with the commit it notifies a channel of
+// the tenant and the id that changed, to which all replicas listen (listen.go). While Listen does not
+// run or its connection is lost, the cache is disabled.
 type Cache[Row any] struct {
 	*cache.Cache[id.Ref, []Row]
 	db           *DB
+	channel      string
 	query        string
 	maxStaleness time.Duration
 }
@@ -74,7 +75,7 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 			return refs
 		}
 	}
-	c := &Cache[Row]{cache.New(cfg), db, query, bounds.MaxStaleness}
+	c := &Cache[Row]{cache.New(cfg), db, channelName, query, bounds.MaxStaleness}
 	db.register(channelName, c.Enable, c.invalidate)
 	return c
 }
@@ -106,9 +107,10 @@ func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
 }
 
 // InvalidateAfter invalidates the rows of a resource when the transaction that changes it has
-// ended.
-func (c *Cache[Row]) InvalidateAfter(tx interface{ afterEnd(func()) }, ref id.Ref) {
-	tx.afterEnd(func() { c.Invalidate(ref) })
+// ended: in this process at once, in the others, and in their feeds, by a notification that
+// PostgreSQL sends with the commit.
+func (c *Cache[Row]) InvalidateAfter(tx interface{ invalidateAfter(invalidation) }, ref id.Ref) {
+	tx.invalidateAfter(invalidation{c.channel, ref, c.Invalidate})
 }
 
 func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {
@@ -129,6 +131,11 @@ func (c *Cache[Row]) invalidate(payload string) {
 	} else {
 		c.Clear()
 	}
+}
+
+// formatChanged returns the payload of the notification that names a resource.
+func formatChanged(ref id.Ref) string {
+	return pgtype.UUID{Bytes: ref.Tenant, Valid: true}.String() + " " + pgtype.UUID{Bytes: ref.ID, Valid: true}.String()
 }
 
 // parseChanged parses the payload of a notification; named is false if it names no resource.

@@ -1,8 +1,10 @@
 package pg_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,7 +63,7 @@ func awaitReads(t *testing.T, db *pg.DB, count int) {
 	})
 }
 
-// newNoteCache makes a cache of notes. Each change of a note notifies of it.
+// newNoteCache makes a cache of notes. Each change of a note notifies of it, as another process would.
 func newNoteCache(t *testing.T, db *pg.DB) *pg.Cache[note] {
 	t.Helper()
 	for _, statement := range []string{
@@ -324,6 +326,53 @@ func TestANotificationOfNoKeyEmptiesTheCache(t *testing.T) {
 		}
 		worktest.Await(t, "the cache to be empty", func() bool { return !isHeld(cache, refs[0]) && !isHeld(cache, refs[1]) && !isHeld(cache, refs[2]) })
 	}
+}
+
+// A transaction notifies the other processes of what it invalidates with its commit, and of nothing
+// when it is rolled back.
+func TestATransactionNotifiesOfWhatItInvalidates(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	refs := insertNotes(t, db, 2)
+	bounds, other := pg.Bounds{Rows: 10_000, MaxAge: time.Hour}, pg.FromPool(db.Pool)
+	here := pg.NewCacheWithin[note](db, bounds, "here", "notes", readNote, nil)
+	elsewhere := pg.NewCacheWithin[note](other, bounds, "elsewhere", "notes", readNote, nil)
+	worktest.Start(t, db.Listen)
+	worktest.Start(t, other.Listen)
+	update := func(to string, refused error, invalidated ...id.Ref) {
+		t.Helper()
+		err := db.InTx(t.Context(), func(tx *pg.Tx) error {
+			for _, ref := range invalidated {
+				here.InvalidateAfter(tx, ref)
+				tx.Queue(`UPDATE notes SET text = $3 || id WHERE tenant_id = $1 AND id = $2`, ref.Tenant, ref.ID, to)
+			}
+			return refused
+		})
+		if !errors.Is(err, refused) {
+			t.Fatalf("the transaction returned %v, want %v", err, refused)
+		}
+	}
+	awaitHeld(t, elsewhere, refs[0])
+	update("refused ", errOfFunction, refs[0])
+	for n := range 5 {
+		awaitHeld(t, here, refs[1])
+		awaitHeld(t, elsewhere, refs[1])
+		to := fmt.Sprint("text ", n, " ")
+		update(to, nil, refs[1], refs[1])
+		if got := text(t, here, refs[1]); !strings.HasPrefix(got, to) {
+			t.Errorf("the process of the transaction reads %q, want %q", got, to)
+		}
+		worktest.Await(t, "the change to show elsewhere", func() bool { return strings.HasPrefix(text(t, elsewhere, refs[1]), to) })
+	}
+	if !isHeld(elsewhere, refs[0]) {
+		t.Error("a transaction that was rolled back, or one of another note, has removed the note elsewhere")
+	}
+	many := refs[1:]
+	for range pg.MaxNamed {
+		many = append(many, id.Ref{Tenant: refs[1].Tenant, ID: id.New(time.Now())})
+	}
+	update("many ", nil, many...)
+	worktest.Await(t, "a change of too many notes to clear the cache", func() bool { return !isHeld(elsewhere, refs[0]) })
 }
 
 func TestACacheListensAgainAfterItsConnectionWasLost(t *testing.T) {

@@ -23,8 +23,8 @@ type Tx struct {
 	conn          *pgxpool.Conn // nil before the transaction has begun
 	tenant        id.ID         // the tenant whose quota the connection uses
 	queue         []statement
-	afterEndFuncs []func() // functions of InvalidateAfter
-	wrote         bool     // it may have written: it ran other statements than Exec without an effect
+	invalidations []invalidation
+	wrote         bool // it may have written: it ran other statements than Exec without an effect
 }
 
 type statement struct {
@@ -50,8 +50,8 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
 	tx := &Tx{db: db}
 	defer func() {
-		for _, fn := range tx.afterEndFuncs {
-			fn()
+		for _, i := range tx.invalidations {
+			i.invalidate(i.ref)
 		}
 	}()
 	defer tx.end(ctx)
@@ -210,6 +210,7 @@ func (s statement) check(tag pgconn.CommandTag) error {
 // only one goes alone. The result of a statement that must change a row is checked before the commit,
 // unless it is the only statement: then nothing was changed that had to be rolled back.
 func (tx *Tx) commit(ctx context.Context) error {
+	tx.queueNotifications()
 	if tx.conn == nil && len(tx.queue) == 1 {
 		only := tx.queue[0]
 		if only.read != nil {
@@ -241,7 +242,42 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return err
 }
 
-func (tx *Tx) afterEnd(fn func()) { tx.afterEndFuncs = append(tx.afterEndFuncs, fn) }
+// invalidation is a call of InvalidateAfter.
+type invalidation struct {
+	channel    string
+	ref        id.Ref
+	invalidate func(id.Ref)
+}
+
+func (tx *Tx) invalidateAfter(i invalidation) { tx.invalidations = append(tx.invalidations, i) }
+
+// maxNamed is how many resources a transaction names in its notifications of a channel. One that
+// changes more sends an empty payload, which clears the caches.
+const maxNamed = 1000
+
+// queueNotifications queues the notifications of the resources of InvalidateAfter, which PostgreSQL
+// sends with the commit.
+func (tx *Tx) queueNotifications() {
+	named := map[string]map[string]bool{} // payloads by channel
+	for _, i := range tx.invalidations {
+		if named[i.channel] == nil {
+			named[i.channel] = map[string]bool{}
+		}
+		named[i.channel][formatChanged(i.ref)] = true
+	}
+	var channels, payloads []string
+	for channel, refs := range named {
+		if len(refs) > maxNamed {
+			refs = map[string]bool{"": true}
+		}
+		for payload := range refs {
+			channels, payloads = append(channels, channel), append(payloads, payload)
+		}
+	}
+	if len(channels) > 0 {
+		tx.Queue(`SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)`, channels, payloads)
+	}
+}
 
 // end releases the connection, after a rollback if the transaction was not committed.
 func (tx *Tx) end(ctx context.Context) {

@@ -26,7 +26,7 @@ func listening(t *testing.T, db *pg.DB) *store.Store {
 
 // The access of an account is read from the cache while nothing changes. A change invalidates the
 // cache of its own process at once, and those of other processes when PostgreSQL has notified them,
-// also a change by SQL.
+// also a change by a sync of a third process.
 func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	svc, db, ring, tenant := sealing(t)
@@ -39,12 +39,16 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		return directory.New(s, secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{})
 	}
 	here, elsewhere := service(stores[0]), service(stores[1])
-	account := id.Ref{Tenant: tenant, ID: id.New(now())}
-	if _, err := here.CreateAccount(t.Context(), directoryapi.CreateAccount{
-		Tenant: tenant, ID: account.ID, Directory: made.ID, Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"),
-			GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some("Passw0rd!long")},
-	}); err != nil {
-		t.Fatal(err)
+	var account id.Ref
+	register := func(email string) {
+		t.Helper()
+		account = id.Ref{Tenant: tenant, ID: id.New(now())}
+		if _, err := here.CreateAccount(t.Context(), directoryapi.CreateAccount{
+			Tenant: tenant, ID: account.ID, Directory: made.ID, Account: directoryapi.NewAccount{Email: field.Some(email),
+				GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some("Passw0rd!long")},
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	access := func(s *directory.Service) error {
 		_, err := s.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: tenant, Account: account.ID, Brief: true, Recent: true,
@@ -63,24 +67,32 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			return err
 		}
 	}
-	exec := func(sql string) func() error {
-		return func() error { return pg.MustChange(t.Context(), db, sql, tenant, account.ID) }
+	register("jo@example.test")
+	third := store.New(pg.FromPool(db.Pool), now)
+	inSync := func(fn func(*store.Tx) error) func() error {
+		return func() error { return third.Tx(t.Context(), fn) }
 	}
-	for _, c := range []struct {
+	mirrored := func(before, after string) func() error {
+		return inSync(func(tx *store.Tx) error {
+			return tx.SetMirroredStatuses(t.Context(), tenant, made.ID, []store.MirroredAccountWrite{{
+				Account:         directoryapi.Account{Status: after, ModifiedAt: now()},
+				MirroredAccount: store.MirroredAccount{AccountID: account.ID, Status: before},
+			}})
+		})
+	}
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO mirrored_accounts (tenant_id, directory_id, external_id, account_id, digest, disabled,
+		status, seen) VALUES ($1, $2, 'jo', $3, '', false, 'ENABLED', 1)`, tenant, made.ID, account.ID); err != nil {
+		t.Fatal(err)
+	}
+	vanished := store.Vanished{TenantID: tenant, DirectoryID: made.ID, ExternalIDs: []string{"jo"}}
+	type change struct {
 		what   string
-		change func() error
+		make   func() error
 		want   error
 		silent bool // no client made it
-	}{
-		{"the account is disabled", update(directoryapi.Disabled), apierr.TokenAccountDisabled, false},
-		{"the account is enabled", update(directoryapi.Enabled), nil, false},
-		{"the directory is disabled", updateDirectory(directoryapi.Disabled), apierr.TokenStoreDisabled, false},
-		{"the directory is enabled", updateDirectory(directoryapi.Enabled), nil, false},
-		{"the status of a mirrored account", exec(`UPDATE accounts SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`),
-			apierr.TokenAccountDisabled, true},
-		{"it is back", exec(`UPDATE accounts SET status = 'ENABLED' WHERE tenant_id = $1 AND id = $2`), nil, true},
-		{"the account is deleted", func() error { return here.DeleteAccount(t.Context(), account) }, apierr.TokenAccountDisabled, false},
-	} {
+	}
+	shows := func(c change) {
+		t.Helper()
 		for _, s := range stores { // until it is kept
 			worktest.Await(t, c.what, func() bool {
 				first, err := s.RecentAccess(t.Context(), tenant, account.ID)
@@ -89,7 +101,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			})
 		}
 		reported := worktest.Changes(t, elsewhere.AccessChanges)
-		if err := c.change(); err != nil {
+		if err := c.make(); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
 		worktest.Await(t, "the report that "+c.what, func() bool { changed, _ := reported(account.ID, made.ID); return changed })
@@ -98,12 +110,36 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		}
 		worktest.Await(t, c.what, func() bool { return errors.Is(access(elsewhere), c.want) && errors.Is(access(here), c.want) })
 	}
+	for _, c := range []change{
+		{"the account is disabled", update(directoryapi.Disabled), apierr.TokenAccountDisabled, false},
+		{"the account is enabled", update(directoryapi.Enabled), nil, false},
+		{"the directory is disabled", updateDirectory(directoryapi.Disabled), apierr.TokenStoreDisabled, false},
+		{"the directory is enabled", updateDirectory(directoryapi.Enabled), nil, false},
+		{"a sync disables the account", mirrored(directoryapi.Enabled, directoryapi.Disabled), apierr.TokenAccountDisabled, true},
+		{"a sync enables the account", mirrored(directoryapi.Disabled, directoryapi.Enabled), nil, true},
+		{"a sync makes the account absent", inSync(func(tx *store.Tx) error {
+			_, _, err := tx.MakeAccountsAbsent(t.Context(), vanished, now(), 10)
+			return err
+		}), apierr.TokenAccountDisabled, true},
+		{"a sync has the account again", mirrored(directoryapi.Disabled, directoryapi.Enabled), nil, true},
+		{"a sync deletes the account", inSync(func(tx *store.Tx) error {
+			deleted, err := tx.DeleteVanishedAccounts(t.Context(), vanished, 10)
+			if err == nil && len(deleted) != 1 {
+				t.Errorf("the sync has deleted %v, want one account", deleted)
+			}
+			return err
+		}), apierr.TokenAccountDisabled, true},
+	} {
+		shows(c)
+	}
+	register("sam@example.test")
+	shows(change{"the account is deleted", func() error { return here.DeleteAccount(t.Context(), account) }, apierr.TokenAccountDisabled, false})
 }
 
 // The cached access has the time of a new password, which revokes older tokens.
 func TestAChangedPasswordIsReported(t *testing.T) {
 	t.Parallel()
-	_, db, _, tenant := sealing(t)
+	svc, db, _, tenant := sealing(t)
 	s := listening(t, db)
 	owner, err := s.Owner(t.Context(), tenant)
 	if err != nil {
@@ -122,8 +158,8 @@ func TestAChangedPasswordIsReported(t *testing.T) {
 		before = recent()
 		return first.PasswordModifiedAt == before.PasswordModifiedAt // the same pointer
 	})
-	if err := pg.MustChange(t.Context(), db, `UPDATE accounts SET password_modified_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant,
-		owner.ID, now().Add(1)); err != nil {
+	if _, err := svc.UpdateAccount(t.Context(), id.Ref{Tenant: tenant, ID: owner.ID},
+		directoryapi.NewAccount{Password: field.Some("An0ther!password")}); err != nil {
 		t.Fatal(err)
 	}
 	worktest.Await(t, "the change to be reported", func() bool {

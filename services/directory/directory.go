@@ -145,11 +145,11 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
 			return err
 		}
-		former := d.Status
+		before := d
 		if err := in.apply(&d, false); err != nil {
 			return err
 		}
-		if former != d.Status && d.Status == directoryapi.Disabled {
+		if before.Status != d.Status && d.Status == directoryapi.Disabled {
 			if d.Builtin {
 				return apierr.BadRequest.Because("the administrators directory cannot be disabled")
 			}
@@ -158,7 +158,7 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 			}
 		}
 		d.ModifiedAt = s.now()
-		return tx.UpdateDirectory(ctx, d)
+		return tx.UpdateDirectory(ctx, before, d)
 	})
 	if errors.Is(err, apierr.Exists) {
 		err = apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")

@@ -69,7 +69,6 @@ func (s *Service) UpdatePolicy(ctx context.Context, application id.Ref, in Polic
 		p.ModifiedAt = s.now()
 		return tx.UpdatePolicy(ctx, p)
 	})
-	s.store.InvalidatePolicy(application.Tenant, application.ID)
 	return p, err
 }
 

@@ -180,7 +180,6 @@ func (s *Service) UpdateWebConfig(ctx context.Context, config id.Ref, in WebConf
 		c.ModifiedAt = s.now()
 		return tx.UpdateWebConfig(ctx, c)
 	})
-	s.store.InvalidateWebConfig(app.TenantID, app.ID)
 	if err != nil {
 		return WebConfig{}, err
 	}

@@ -166,8 +166,8 @@ const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	LEFT JOIN account_linking_policies ol ON ol.tenant_id = o.tenant_id AND ol.owner_id = o.id
 	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id`
 
-// loginOrderChannel is the channel of PostgreSQL's NOTIFY on which triggers publish changes of
-// applications, organizations and their mappings, to invalidate cached login orders. "reach" is an
+// loginOrderChannel is the channel of PostgreSQL's NOTIFY with the changes of applications,
+// organizations and their mappings, which invalidate cached login orders. "reach" is an
 // older name of the login order.
 const loginOrderChannel = "application.reach"
 

@@ -76,7 +76,8 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 
 // invalidateLoginOrders removes, when the transaction commits, the login orders of applications,
 // or those that have account stores of organizations, and the applications from the caches of
-// this process. Other processes are notified by triggers of the tables.
+// all processes. Every change of applications, organizations, account_store_mappings and
+// account_linking_policies calls it.
 func (tx *Tx) invalidateLoginOrders(tenant id.ID, owners ...id.ID) {
 	for _, owner := range owners {
 		tx.store.loginOrders.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: owner})

@@ -238,7 +238,9 @@ func orEmpty(text *string) string {
 func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account) error {
 	s := normalizedText(a)
 	tx.noteMixedScripts(a, field.LoginName(before.Username), field.LoginName(before.Email))
-	tx.invalidateAccess(a.TenantID, a.ID)
+	if before.Status != a.Status || before.PasswordModifiedAt != a.PasswordModifiedAt {
+		tx.invalidateAccess(a.TenantID, a.ID)
+	}
 	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
 		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,

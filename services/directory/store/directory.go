@@ -76,8 +76,10 @@ func (tx *Tx) InsertDirectoryDefaults(ctx context.Context, d directoryapi.Direct
 }
 
 // UpdateDirectory updates what a client can change.
-func (tx *Tx) UpdateDirectory(ctx context.Context, d directoryapi.Directory) error {
-	tx.invalidateAccess(d.TenantID, d.ID)
+func (tx *Tx) UpdateDirectory(ctx context.Context, before, d directoryapi.Directory) error {
+	if before.Status != d.Status {
+		tx.invalidateAccess(d.TenantID, d.ID)
+	}
 	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
 	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
 		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,

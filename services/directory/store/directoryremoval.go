@@ -28,7 +28,8 @@ func (tx *Tx) NextDirectoryRemoval(ctx context.Context, before time.Time) (Direc
 }
 
 // DeleteRemainingAccounts deletes at most limit of the accounts that remain of a deleted
-// directory, with all that belongs to them, and returns their ids.
+// directory, with all that belongs to them, and returns their ids. They have had no Access since
+// the directory was deleted, so that this changes none.
 func (tx *Tx) DeleteRemainingAccounts(ctx context.Context, r DirectoryRemoval, limit int) ([]id.ID, error) {
 	return tx.deleteRemaining(ctx, "accounts", r, limit)
 }

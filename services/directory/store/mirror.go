@@ -200,6 +200,7 @@ func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.I
 		}
 		statuses[a.MirroredAccount.Status]--
 		statuses[a.Account.Status]++
+		tx.invalidateAccess(tenant, ids[i]) // an administrator may have changed the status since it was read
 	}
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
 			email = n.email, email_folded = n.email_folded, given_name = n.given_name, given_name_folded = n.given_name_folded,
@@ -236,6 +237,7 @@ func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, 
 		ids[i], texts[i], disabled[i] = a.AccountID, a.Account.Status, a.Disabled
 		statuses[a.MirroredAccount.Status]--
 		statuses[a.Account.Status]++
+		tx.invalidateAccess(tenant, ids[i]) // an administrator may have changed the status since it was read
 	}
 	tx.Queue(`UPDATE accounts a SET status = n.status, absent_since = NULL, modified_at = $4
 		FROM unnest($2::uuid[], $3::text[]) AS n (id, status)
@@ -324,6 +326,9 @@ func (tx *Tx) MakeAccountsAbsent(ctx context.Context, of Vanished, now time.Time
 	for _, account := range ended {
 		statuses[account.Status]--
 		statuses[directoryapi.Disabled]++
+		if account.Status != directoryapi.Disabled {
+			tx.invalidateAccess(of.TenantID, account.ID)
+		}
 		if account.Status == directoryapi.Enabled {
 			enabled = append(enabled, account.ID)
 		}
@@ -360,6 +365,7 @@ func (tx *Tx) deleteMirrored(ctx context.Context, tenant, directory id.ID, query
 	for i, account := range ended {
 		ids[i] = account.ID
 		statuses[account.Status]--
+		tx.invalidateAccess(tenant, account.ID)
 	}
 	return ids, tx.addCounts(ctx, tenant, directory, statuses)
 }

@@ -75,7 +75,8 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // invalidateAccess invalidates the cached Access of an account, or of the accounts of a directory,
-// when the transaction commits.
+// when the transaction commits. Every change of what Access has calls it; other changes of an account do
+// not, since that would cost the validations of its tokens.
 func (tx *Tx) invalidateAccess(tenant, of id.ID) {
 	tx.access.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: of})
 }

@@ -34,13 +34,18 @@ func (tx *Tx) DeleteTokensBefore(ctx context.Context, c PasswordChange, all bool
 	first := firstID(c.ChangedAt.Add(time.Millisecond))
 	const revoked = ` AND ($4 OR application_id NOT IN (SELECT application_id FROM oauth_policies WHERE tenant_id = $1
 		AND NOT revoke_tokens_on_password_change))`
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND account_id = $2 AND id < $3`+revoked,
-		c.TenantID, c.AccountID, first, all); err != nil {
-		return err
+	for _, of := range []struct {
+		kind  TokenKind
+		began string
+	}{{Refresh, `id < $3`}, {Access, `(id < $3 OR refresh_id < $3)`}} {
+		deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM `+of.kind.table()+` WHERE tenant_id = $1 AND account_id = $2 AND `+of.began+
+			revoked+` RETURNING id`, c.TenantID, c.AccountID, first, all)
+		if err != nil {
+			return err
+		}
+		tx.invalidateTokens(of.kind, c.TenantID, deleted...)
 	}
-	_, err := pg.Exec(ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND (id < $3 OR refresh_id < $3)`+revoked,
-		c.TenantID, c.AccountID, first, all)
-	return err
+	return nil
 }
 
 // firstID returns the least UUIDv7 of a millisecond (RFC 9562, section 5.7). The id of a

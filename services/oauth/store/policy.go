@@ -40,9 +40,9 @@ func (s *Store) CachedPolicy(ctx context.Context, tenant, application id.ID) (Po
 	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }
 
-// InvalidatePolicy removes a policy that this process has changed from the cache.
-func (s *Store) InvalidatePolicy(tenant, application id.ID) {
-	s.policies.Invalidate(id.Ref{Tenant: tenant, ID: application})
+// invalidatePolicy removes a policy from the caches of all processes when the transaction commits.
+func (tx *Tx) invalidatePolicy(tenant, application id.ID) {
+	tx.store.policies.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: application})
 }
 
 // LockPolicy reads and locks a policy that the transaction will change. Where none is stored
@@ -58,6 +58,7 @@ func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
 
 // UpdatePolicy writes the members that a client can change.
 func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
+	tx.invalidatePolicy(p.TenantID, p.ApplicationID)
 	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at = $5,
 		revoke_tokens_on_password_change = $6
 		WHERE tenant_id = $1 AND application_id = $2`,
@@ -66,6 +67,7 @@ func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
 
 // DeletePolicy deletes the policy of an application, if one is stored.
 func (tx *Tx) DeletePolicy(ctx context.Context, tenant, application id.ID) error {
+	tx.invalidatePolicy(tenant, application)
 	_, err := pg.Exec(ctx, tx, `DELETE FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
 	return err
 }

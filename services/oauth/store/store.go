@@ -67,16 +67,18 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // effect of the event.
 type Tx struct {
 	*outbox.Tx
-	tokens map[TokenKind]*pg.Cache[Token]
+	store *Store
 }
 
 // Tx runs fn in a transaction. After the commit, RecentToken of this process does not return
 // a token that was deleted by DeleteToken or DeleteTokenPair.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s.tokens}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s}) })
 }
 
-// invalidateToken removes a token from the cache when the transaction commits.
-func (tx *Tx) invalidateToken(kind TokenKind, tenant, token id.ID) {
-	tx.tokens[kind].InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: token})
+// invalidateTokens removes tokens from the caches of all processes when the transaction commits.
+func (tx *Tx) invalidateTokens(kind TokenKind, tenant id.ID, tokens ...id.ID) {
+	for _, token := range tokens {
+		tx.store.tokens[kind].InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: token})
+	}
 }

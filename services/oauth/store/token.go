@@ -208,32 +208,32 @@ func (tx *Tx) InsertRefreshedTokens(_ context.Context, tokens []Token) *[]Insert
 // DeleteToken deletes one token, or returns apierr.NotFound if it has expired or does not
 // exist.
 func (tx *Tx) DeleteToken(ctx context.Context, kind TokenKind, tenant, token id.ID, now time.Time) error {
-	tx.invalidateToken(kind, tenant, token)
+	tx.invalidateTokens(kind, tenant, token)
 	return pg.MustChange(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id = $2 AND expires_at > $3`, tenant, token, now)
 }
 
 // DeleteTokenPair deletes a refresh token and all access tokens that were issued with it or
 // by its refreshes.
 func (tx *Tx) DeleteTokenPair(ctx context.Context, tenant, account, refresh id.ID) error {
-	tx.invalidateToken(Refresh, tenant, refresh)
+	tx.invalidateTokens(Refresh, tenant, refresh)
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant, refresh); err != nil {
 		return err
 	}
-	deleted, err := pg.All[struct{ ID id.ID }](ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3
+	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3
 		RETURNING id`, tenant, account, refresh)
-	for _, access := range deleted {
-		tx.invalidateToken(Access, tenant, access.ID)
-	}
+	tx.invalidateTokens(Access, tenant, deleted...)
 	return err
 }
 
 // DeleteAccountTokens deletes all tokens of accounts.
 func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []id.ID) error {
 	for _, kind := range TokenKinds {
-		if _, err := pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = ANY ($2)`, tenant,
-			accounts); err != nil {
+		deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = ANY ($2)
+			RETURNING id`, tenant, accounts)
+		if err != nil {
 			return err
 		}
+		tx.invalidateTokens(kind, tenant, deleted...)
 	}
 	return nil
 }
@@ -241,6 +241,8 @@ func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []
 // DeleteApplicationTokens deletes at most limit tokens of a kind of an application, and
 // returns their number.
 func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind TokenKind, tenant, application id.ID, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
-		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3)`, tenant, application, limit)
+	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
+		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3) RETURNING id`, tenant, application, limit)
+	tx.invalidateTokens(kind, tenant, deleted...)
+	return int64(len(deleted)), err
 }

@@ -55,9 +55,10 @@ func (s *Store) CachedWebConfig(ctx context.Context, tenant, application id.ID) 
 	return s.webConfigs.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }
 
-// InvalidateWebConfig removes a web config that this process has changed from the cache.
-func (s *Store) InvalidateWebConfig(tenant, application id.ID) {
-	s.webConfigs.Invalidate(id.Ref{Tenant: tenant, ID: application})
+// invalidateWebConfig removes a web config from the caches of all processes when the transaction
+// commits.
+func (tx *Tx) invalidateWebConfig(tenant, application id.ID) {
+	tx.store.webConfigs.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: application})
 }
 
 // LockWebConfig reads and locks a web config that the transaction will change. Where none is
@@ -75,6 +76,7 @@ func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error)
 
 // UpdateWebConfig writes the members that a client can change.
 func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
+	tx.invalidateWebConfig(c.TenantID, c.ApplicationID)
 	return pg.MustChange(ctx, tx, `UPDATE web_configs SET status = $3, oauth2 = $4, register = $5, login = $6, verify_email = $7,
 		forgot_password = $8,
 		change_password = $9, me = $10, me_expand = $11, mfa_required = $12, mfa_factor_types = $13, signing_key_id = $14, modified_at = $15
@@ -85,6 +87,7 @@ func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
 
 // DeleteWebConfig deletes the web config of an application, if one is stored.
 func (tx *Tx) DeleteWebConfig(ctx context.Context, tenant, application id.ID) error {
+	tx.invalidateWebConfig(tenant, application)
 	_, err := pg.Exec(ctx, tx, `DELETE FROM web_configs WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
 	return err
 }
