@@ -57,6 +57,9 @@ BEGIN
                      date_trunc('milliseconds', created + (now() - created) * (abs(hashint8extended(n, 9) % 1000) / 1000.0)) AS changed
               FROM bench_seed) a;
 
+        INSERT INTO login_names (tenant_id, directory_id, name, account_id)
+        SELECT tenant, directory, lower(given || '.' || surname) || '.' || n || '@example.test' AS name, id::uuid FROM bench_seed ORDER BY name;
+
         INSERT INTO custom_data (tenant_id, owner_id, document, modified_at)
         SELECT tenant, id::uuid, format('{"plan":"%s","score":%s,"city":"%s","ref":"ref-%s"}', plan, score, city, n), created
         FROM bench_seed;

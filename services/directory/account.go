@@ -433,9 +433,6 @@ func (s *Service) DeleteAccount(ctx context.Context, at id.Ref) error {
 		if err := tx.DeleteAccount(ctx, a); err != nil {
 			return err
 		}
-		if err := tx.DeleteCustomData(ctx, a.TenantID, a.ID); err != nil {
-			return err
-		}
 		return tx.Emit(ctx, events.AccountDeleted{Tenant: at.Tenant, Account: at.ID})
 	})
 }

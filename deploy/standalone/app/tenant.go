@@ -66,7 +66,6 @@ func (t *exportedTable) name() string { return t.Schema + "." + t.Table }
 var excludedTables = map[string]string{
 	"outbox":                             "events that are not yet sent to the consumers of this deployment",
 	"seen_events":                        "events that this deployment has handled",
-	"directory.login_names":              "written by a trigger of accounts",
 	"directory.agent_checks":             "password checks that logins wait for",
 	"application.missing_user_addresses": "what doorward doctor warns of; the next login records it again",
 	"application.login_counters":         "counters of failed logins (lockout); their ids come from a secret of the deployment",

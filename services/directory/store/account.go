@@ -166,6 +166,9 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 		), counted AS (
 			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+countSlot+`, 1 FROM directory
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
+		), named AS (
+			INSERT INTO login_names (tenant_id, directory_id, name, account_id)
+			SELECT DISTINCT $1::uuid, $3::uuid, name, $2::uuid FROM directory, unnest(ARRAY[$5::text, $7::text]) AS name ORDER BY name
 		)
 		INSERT INTO accounts (`+accountRowColumns+`)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28
@@ -241,14 +244,20 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 	if before.Status != a.Status || before.PasswordModifiedAt != a.PasswordModifiedAt {
 		tx.invalidateAccess(a.TenantID, a.ID)
 	}
-	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = $4, email = $5, email_folded = $6,
+	var username, email *string // nil: as they are, also where a mirrored account has given them up (ReleaseAccountNames)
+	if s.username != field.LoginName(before.Username) || s.email != field.LoginName(before.Email) {
+		username, email = &s.username, &s.email
+		tx.replaceLoginNames(before, a)
+	}
+	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = coalesce($4, username_folded), email = $5,
+		email_folded = coalesce($6, email_folded),
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
 		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
-		email_assumed = $20, locale = $21, verification_digest = CASE WHEN email_folded = $6 THEN verification_digest END,
+		email_assumed = $20, locale = $21, verification_digest = CASE WHEN email_folded = coalesce($6, email_folded) THEN verification_digest END,
 		verification_sealed = CASE WHEN $19 THEN NULL ELSE verification_sealed END,
 		verification_expires_at = CASE WHEN $19 THEN NULL ELSE verification_expires_at END
 		WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, a.Username, s.username, a.Email, s.email,
+		a.TenantID, a.ID, a.Username, username, a.Email, email,
 		a.GivenName, s.givenName, a.MiddleName, s.middleName, a.Surname, s.surname,
 		s.fullName, s.all, a.Status, a.EmailVerificationStatus, a.PasswordModifiedAt, a.ModifiedAt, a.VerificationSealed == nil,
 		a.EmailAssumed && a.EmailVerificationStatus == directoryapi.Verified, a.Locale)
@@ -269,12 +278,34 @@ func (tx *Tx) moveCount(ctx context.Context, a directoryapi.Account, from, to st
 	return err
 }
 
-// DeleteAccount deletes an account. Foreign keys delete its memberships, links, provider data and
-// resets.
+// DeleteAccount deletes an account that the transaction has locked, with all that belongs to it.
 func (tx *Tx) DeleteAccount(ctx context.Context, a directoryapi.Account) error {
 	tx.invalidateAccess(a.TenantID, a.ID)
-	if err := pg.MustChange(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id = $2`, a.TenantID, a.ID); err != nil {
+	if _, err := tx.deleteAccounts(ctx, a.TenantID, []id.ID{a.ID}); err != nil {
 		return err
 	}
 	return tx.moveCount(ctx, a, a.Status, "")
+}
+
+// endedAccount is an account that was made absent or deleted, with its status before.
+type endedAccount struct {
+	ID     id.ID
+	Status string
+}
+
+// deleteAccounts deletes accounts with all that belongs to them. Foreign keys delete their memberships,
+// links, provider data and resets. No other transaction may rename the accounts meanwhile: it would
+// leave their new login names behind.
+func (tx *Tx) deleteAccounts(ctx context.Context, tenant id.ID, accounts []id.ID) ([]endedAccount, error) {
+	return pg.All[endedAccount](ctx, tx, `WITH gone AS (
+			DELETE FROM accounts WHERE tenant_id = $1 AND id = ANY ($2) RETURNING id, status, directory_id, username_folded, email_folded
+		), names AS (
+			DELETE FROM login_names l USING gone CROSS JOIN LATERAL (VALUES (gone.username_folded), (gone.email_folded)) AS former (name)
+			WHERE l.tenant_id = $1 AND l.directory_id = gone.directory_id AND l.name = former.name AND l.account_id = gone.id
+		), source AS (
+			DELETE FROM mirrored_accounts WHERE tenant_id = $1 AND account_id IN (SELECT id FROM gone)
+		), data AS (
+			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
+		)
+		SELECT id, status FROM gone`, tenant, accounts)
 }

@@ -31,12 +31,28 @@ func (tx *Tx) NextDirectoryRemoval(ctx context.Context, before time.Time) (Direc
 // directory, with all that belongs to them, and returns their ids. They have had no Access since
 // the directory was deleted, so that this changes none.
 func (tx *Tx) DeleteRemainingAccounts(ctx context.Context, r DirectoryRemoval, limit int) ([]id.ID, error) {
-	return tx.deleteRemaining(ctx, "accounts", r, limit)
+	selected, err := pg.Values[id.ID](ctx, tx, `SELECT id FROM accounts WHERE tenant_id = $1 AND directory_id = $2 LIMIT $3 FOR UPDATE`,
+		r.TenantID, r.DirectoryID, limit)
+	if err != nil || len(selected) == 0 {
+		return nil, err
+	}
+	ended, err := tx.deleteAccounts(ctx, r.TenantID, selected)
+	ids := make([]id.ID, len(ended))
+	for i, account := range ended {
+		ids[i] = account.ID
+	}
+	return ids, err
 }
 
 // DeleteRemainingGroups is DeleteRemainingAccounts for groups.
 func (tx *Tx) DeleteRemainingGroups(ctx context.Context, r DirectoryRemoval, limit int) ([]id.ID, error) {
-	return tx.deleteRemaining(ctx, "groups", r, limit)
+	return pg.Values[id.ID](ctx, tx, `WITH gone AS (
+			DELETE FROM groups WHERE tenant_id = $1 AND id IN (
+				SELECT id FROM groups WHERE tenant_id = $1 AND directory_id = $2 LIMIT $3) RETURNING id
+		), data AS (
+			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
+		)
+		SELECT id FROM gone`, r.TenantID, r.DirectoryID, limit)
 }
 
 // DeleteDirectoryRemoval deletes the record of a directory of which nothing remains, if the
@@ -44,14 +60,4 @@ func (tx *Tx) DeleteRemainingGroups(ctx context.Context, r DirectoryRemoval, lim
 func (tx *Tx) DeleteDirectoryRemoval(ctx context.Context, r DirectoryRemoval, before time.Time) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`,
 		r.TenantID, r.DirectoryID, before)
-}
-
-func (tx *Tx) deleteRemaining(ctx context.Context, table string, r DirectoryRemoval, limit int) ([]id.ID, error) {
-	return pg.Values[id.ID](ctx, tx, `WITH gone AS (
-			DELETE FROM `+table+` WHERE tenant_id = $1 AND id IN (
-				SELECT id FROM `+table+` WHERE tenant_id = $1 AND directory_id = $2 LIMIT $3) RETURNING id
-		), data AS (
-			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
-		)
-		SELECT id FROM gone`, r.TenantID, r.DirectoryID, limit)
 }

@@ -50,6 +50,13 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 	}); err != nil {
 		return err
 	}
+	loaded := make([]directoryapi.Account, len(accounts))
+	for i, a := range accounts {
+		loaded[i] = a.Account
+	}
+	if err := tx.insertLoginNames(ctx, loaded); err != nil {
+		return err
+	}
 	if err := tx.copy(ctx, "custom_data", "tenant_id, owner_id, document, modified_at", len(accounts), func(i int) []any {
 		return []any{tenant, accounts[i].ID, string(accounts[i].CustomData), accounts[i].CreatedAt}
 	}); err != nil {

@@ -105,6 +105,13 @@ func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.I
 	if err := tx.copyRows(ctx, "accounts", accountRowColumns, rows); err != nil {
 		return err
 	}
+	added := make([]directoryapi.Account, len(accounts))
+	for i, a := range accounts {
+		added[i] = a.Account
+	}
+	if err := tx.insertLoginNames(ctx, added); err != nil {
+		return err
+	}
 	columns := "tenant_id, directory_id, external_id, account_id, digest, disabled, status, seen"
 	if err := tx.copyRows(ctx, "mirrored_accounts", columns, origins); err != nil {
 		return err
@@ -170,9 +177,13 @@ func (tx *Tx) addCounts(ctx context.Context, tenant, directory id.ID, statuses m
 	return err
 }
 
-// ReleaseAccountNames replaces the login names of accounts, which are about to be updated, by
-// their ids, so that other accounts of the same update can get those names.
+// ReleaseAccountNames deletes the login names of accounts, which are about to be updated, or are absent,
+// so that other accounts of the same update can get those names. Their columns have the id in place of
+// the names meanwhile.
 func (tx *Tx) ReleaseAccountNames(ctx context.Context, tenant id.ID, accounts []id.ID) error {
+	tx.Queue(`DELETE FROM login_names l USING accounts a CROSS JOIN LATERAL (VALUES (a.username_folded), (a.email_folded)) AS former (name)
+		WHERE a.tenant_id = $1 AND a.id = ANY ($2) AND l.tenant_id = $1 AND l.directory_id = a.directory_id AND l.name = former.name
+			AND l.account_id = a.id`, tenant, accounts)
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET username_folded = id::text, email_folded = id::text
 		WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, accounts)
 	return err
@@ -202,6 +213,7 @@ func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.I
 		statuses[a.Account.Status]++
 		tx.invalidateAccess(tenant, ids[i]) // an administrator may have changed the status since it was read
 	}
+	tx.replaceMirroredLoginNames(tenant, directory, ids, texts[1], texts[3])
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
 			email = n.email, email_folded = n.email_folded, given_name = n.given_name, given_name_folded = n.given_name_folded,
 			middle_name = n.middle_name, middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded = n.surname_folded,
@@ -300,12 +312,6 @@ func (tx *Tx) CountPresent(ctx context.Context, tenant, directory id.ID, before 
 	return count.Present, count.Present - count.Added, err
 }
 
-// endedAccount is an account that was made absent or deleted, with its status before.
-type endedAccount struct {
-	ID     id.ID
-	Status string
-}
-
 // MakeAccountsAbsent makes at most limit of the accounts absent, unless they are. It returns how
 // many, and the ids of those that were enabled. Their next entry in a sync is written whatever its
 // digest, which makes them present again.
@@ -339,7 +345,7 @@ func (tx *Tx) MakeAccountsAbsent(ctx context.Context, of Vanished, now time.Time
 // DeleteVanishedAccounts deletes at most limit of the accounts, with all that belongs to them, and
 // returns their ids.
 func (tx *Tx) DeleteVanishedAccounts(ctx context.Context, of Vanished, limit int) ([]id.ID, error) {
-	return tx.deleteMirrored(ctx, of.TenantID, of.DirectoryID, `SELECT m.account_id AS id FROM `+vanishedAccounts+` LIMIT $5`,
+	return tx.deleteMirrored(ctx, of.TenantID, of.DirectoryID, `SELECT m.account_id FROM `+vanishedAccounts+` LIMIT $5`,
 		of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, limit)
 }
 
@@ -352,13 +358,12 @@ func (tx *Tx) DeleteAbsentAccounts(ctx context.Context, tenant, directory id.ID,
 
 // deleteMirrored deletes the accounts of a query for their ids, with all that belongs to them.
 func (tx *Tx) deleteMirrored(ctx context.Context, tenant, directory id.ID, query string, args ...any) ([]id.ID, error) {
-	ended, err := pg.All[endedAccount](ctx, tx, `WITH selected AS (`+query+`), gone AS (
-			DELETE FROM accounts WHERE tenant_id = $1 AND id IN (SELECT id FROM selected) RETURNING id, status
-		), data AS (
-			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
-		)
-		SELECT id, status FROM gone`, args...)
-	if err != nil || len(ended) == 0 {
+	selected, err := pg.Values[id.ID](ctx, tx, query, args...)
+	if err != nil || len(selected) == 0 {
+		return nil, err
+	}
+	ended, err := tx.deleteAccounts(ctx, tenant, selected)
+	if err != nil {
 		return nil, err
 	}
 	ids, statuses := make([]id.ID, len(ended)), map[string]int64{}

@@ -62,8 +62,7 @@ CREATE TABLE mirrored_accounts (
     status text NOT NULL,
     seen bigint NOT NULL, -- number of the last sync that held it
     PRIMARY KEY (tenant_id, directory_id, external_id),
-    UNIQUE (tenant_id, account_id),
-    FOREIGN KEY (tenant_id, account_id) REFERENCES accounts ON DELETE CASCADE
+    UNIQUE (tenant_id, account_id) -- whose deletion deletes the row, without a check of every new one
 );
 
 CREATE TABLE mirrored_groups (
