@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 //go:embed migrations/*.sql
@@ -55,10 +56,5 @@ func (c Counters) AddCount(ctx context.Context, tenant id.ID, subject string, no
 		RETURNING count, ends_at`, tenant, subject, now, now.Add(window))
 }
 
-// PurgeCounts deletes at most limit counters of all tenants whose window has ended,
-// and returns their number.
-func (c Counters) PurgeCounts(ctx context.Context, now time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, c.tx, `DELETE FROM counts c USING (
-			SELECT tenant_id, subject FROM counts WHERE ends_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-		) AS old WHERE c.tenant_id = old.tenant_id AND c.subject = old.subject`, now, limit)
-}
+// Ended are the counters of all tenants, for the purge of those whose window has ended.
+var Ended = purgesql.Rows{Table: "counts", Time: "ends_at"}

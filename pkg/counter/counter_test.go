@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -69,16 +70,10 @@ func TestCountsInWindows(t *testing.T) {
 		t.Errorf("the next window begins with %+v", got)
 	}
 	for _, want := range []int64{0, 1} {
-		now := start.Add(time.Hour + time.Duration(want)*time.Hour)
-		err := in(func(c counter.Counters) error {
-			purged, err := c.PurgeCounts(t.Context(), now, 10)
-			if purged != want {
-				t.Errorf("at %s %d counters are purged, want %d", now.Format(time.TimeOnly), purged, want)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+		now := start.Add(2*time.Hour + time.Duration(want)*time.Millisecond)
+		purged, err := purgesql.Expired(t.Context(), db.InTx, counter.Ended, now)
+		if err != nil || purged != want {
+			t.Errorf("at %s %d counters are purged, %v; want %d", now.Format(time.StampMilli), purged, err, want)
 		}
 	}
 }

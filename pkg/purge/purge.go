@@ -1,6 +1,7 @@
 // Package purge deletes expired rows (data retention, cleanup): Every is the periodic worker of a
-// service, Drain deletes rows in batches, so that locks are held for a short time. No rule depends
-// on a purge: queries ignore expired rows. What a service purges is in its purge.go.
+// service, Drain deletes rows in batches, so that locks are held for a short time, and package purgesql
+// deletes those of an age. No rule depends on a purge: queries ignore expired rows. What a service
+// purges is in its purge.go.
 package purge
 
 import (
@@ -61,8 +62,7 @@ func repeat(ctx context.Context, pause time.Duration, wake <-chan struct{}, fail
 }
 
 // Drain calls remove, which deletes a batch of rows, in one transaction after the other until it
-// deletes none. Several replicas may do so at the same time if remove skips rows that are locked
-// (SKIP LOCKED).
+// deletes none. Several replicas may do so at the same time if remove or inTx takes a lock.
 func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) error {
 	for {
 		var n int64

@@ -8,12 +8,8 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-const (
-	// purgeInterval is the time between two purges.
-	purgeInterval = time.Minute
-	// purgeBatch limits the rows that one transaction deletes.
-	purgeBatch = 1000
-)
+// purgeInterval is the time between two purges.
+const purgeInterval = time.Minute
 
 // Purger is the worker that purges (retention, cleanup) until ctx ends.
 func (s *Service) Purger(ctx context.Context) error {
@@ -22,5 +18,6 @@ func (s *Service) Purger(ctx context.Context) error {
 
 // Purge deletes the expired counters of failed logins (throttle.go), once.
 func (s *Service) Purge(ctx context.Context) error {
-	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredCounters(ctx, s.now(), purgeBatch) })
+	_, err := s.store.Purge(ctx, store.ExpiringCounters, s.now())
+	return err
 }

@@ -21,8 +21,6 @@ const (
 	endedLinkRetention = 30 * 24 * time.Hour
 	// batchSize bounds what one transaction deletes.
 	batchSize = 1000
-	// backfillBatch bounds the custom data documents that one transaction of the backfill reads.
-	backfillBatch = 20
 )
 
 // Purger is the worker that purges (retention, cleanup) until ctx ends.
@@ -30,29 +28,31 @@ func (s *Service) Purger(ctx context.Context) error {
 	return purge.Every(purgeInterval, "purge of deleted and expired rows failed, retrying", s.Purge)(ctx)
 }
 
-// Purge deletes, in batches, rows that nobody reads any more: expired password resets, sign-ups,
+// Purge deletes, in slices or batches, rows that nobody reads any more: expired password resets, sign-ups,
 // password checks, SAML assertions and counters, the accounts and groups of deleted directories, and
 // accounts of mirrors that have been absent for long (agentabsence.go).
-// It also backfills the searchable values of groups whose customData an earlier release stored.
 func (s *Service) Purge(ctx context.Context) error {
-	drain := func(remove func(*store.Tx) (int64, error)) error { return purge.Drain(ctx, s.store.Tx, remove) }
+	expired := func(rows store.Expiring, age time.Duration) error {
+		_, err := s.store.Purge(ctx, rows, s.now().Add(-age))
+		return err
+	}
 	return errors.Join(
-		drain(func(tx *store.Tx) (int64, error) {
-			return tx.PurgeResets(ctx, s.now().Add(-endedLinkRetention), batchSize)
-		}),
-		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSignUps(ctx, s.now(), batchSize) }),
-		drain(func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
+		expired(store.ExpiringResets, endedLinkRetention),
+		expired(store.ExpiringSignUps, 0),
+		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
 		s.purgeAbsent(ctx),
-		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeChecks(ctx, s.now().Add(-maxCheckAge), batchSize) }),
-		drain(func(tx *store.Tx) (int64, error) { return tx.BackfillGroupValues(ctx, backfillBatch) }),
-		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeSAMLAssertions(ctx, s.now(), batchSize) }),
-		drain(func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, s.now(), batchSize) }),
+		expired(store.AgingChecks, maxCheckAge),
+		expired(store.ExpiringSAMLAssertions, 0),
+		expired(store.EndedCounts, 0),
 	)
 }
 
 // deleteRemaining deletes a batch of what remains of a deleted directory: its accounts, and then its
 // groups in another transaction, which prevents deadlocks with transactions that lock both.
 func (s *Service) deleteRemaining(ctx context.Context, tx *store.Tx) (int64, error) {
+	if free, err := tx.LockPurge(ctx); err != nil || !free {
+		return 0, err
+	}
 	before := s.now().Add(-removalGrace)
 	r, err := tx.NextDirectoryRemoval(ctx, before)
 	if errors.Is(err, apierr.NotFound) {

@@ -16,9 +16,6 @@ const purgeInterval = time.Minute
 // request is valid, so that the request cannot begin another flow (replay).
 const endedFlowRetention = maxRequestAge + 2*clockSkew
 
-// purgeBatch is how many rows one transaction deletes at most.
-const purgeBatch = 1000
-
 // Purger is the worker that purges (retention, cleanup) until ctx ends.
 func (s *Service) Purger(ctx context.Context) error {
 	return purge.Every(purgeInterval, "purge of ended hosted logins failed, retrying", s.Purge)(ctx)
@@ -26,12 +23,11 @@ func (s *Service) Purger(ctx context.Context) error {
 
 // Purge does one pass: it deletes the flows, logins at providers and sessions that have ended.
 func (s *Service) Purge(ctx context.Context) error {
-	now := s.now()
+	expired := func(rows store.Expiring, age time.Duration) error {
+		_, err := s.store.Purge(ctx, rows, s.now().Add(-age))
+		return err
+	}
 	return errors.Join(
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-			return tx.DeleteExpiredFlows(ctx, now.Add(-endedFlowRetention), purgeBatch)
-		}),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredProviderLogins(ctx, now, purgeBatch) }),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteExpiredSessions(ctx, now, purgeBatch) }),
+		expired(store.ExpiringFlows, endedFlowRetention), expired(store.ExpiringProviderLogins, 0), expired(store.ExpiringSessions, 0),
 	)
 }

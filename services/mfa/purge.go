@@ -33,10 +33,14 @@ func (s *Service) Purger(ctx context.Context) error {
 // that a request added for an account while the account was deleted.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
+	expired := func(rows store.Expiring, age time.Duration) error {
+		_, err := s.store.Purge(ctx, rows, now.Add(-age))
+		return err
+	}
 	return errors.Join(
 		s.repeatRemovals(ctx, now.Add(-removalRepeatDelay)),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeChallenges(ctx, now.Add(-challengeAge), purgeBatch) }),
-		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.PurgeCounts(ctx, now, purgeBatch) }),
+		expired(store.AgingChallenges, challengeAge),
+		expired(store.EndedCounts, 0),
 	)
 }
 

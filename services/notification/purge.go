@@ -11,8 +11,6 @@ import (
 const (
 	// deliveryRetention is how long the row of a delivery is kept after it is done.
 	deliveryRetention = 30 * 24 * time.Hour
-	// purgeBatch is how many rows one transaction deletes at most.
-	purgeBatch = 1000
 	// purgeInterval is the pause between two passes of the purge.
 	purgeInterval = time.Hour
 )
@@ -24,7 +22,6 @@ func (s *Service) Purger(ctx context.Context) error {
 
 // Purge does one pass: it deletes the deliveries that were done long ago.
 func (s *Service) Purge(ctx context.Context) error {
-	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) {
-		return tx.DeleteDeliveries(ctx, s.now().Add(-deliveryRetention), purgeBatch)
-	})
+	_, err := s.store.Purge(ctx, store.DoneDeliveries, s.now().Add(-deliveryRetention))
+	return err
 }

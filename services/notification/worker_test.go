@@ -493,7 +493,7 @@ func TestTheLeaseOfADeadWorkerExpires(t *testing.T) {
 	})
 }
 
-func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
+func TestOldDeliveriesAreDeleted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
@@ -502,11 +502,9 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 	o.await("sent", all(store.Sent))
 	o.turn(deliveryRetention)
 	o.order(s, 1)
-	deleted := func() (n int64) {
-		if err := s.store.Tx(t.Context(), func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteDeliveries(t.Context(), o.now().Add(-deliveryRetention), 2)
-			return err
-		}); err != nil {
+	deleted := func() int64 {
+		n, err := s.store.Purge(t.Context(), store.DoneDeliveries, o.now().Add(-deliveryRetention))
+		if err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -515,8 +513,8 @@ func TestOldDeliveriesAreDeletedInBatches(t *testing.T) {
 		t.Errorf("%d deliveries were deleted before their time", n)
 	}
 	o.turn(time.Second)
-	if first, second, third := deleted(), deleted(), deleted(); first != 2 || second != 1 || third != 0 {
-		t.Errorf("the batches are %d, %d, %d", first, second, third)
+	if first, second := deleted(), deleted(); first != 3 || second != 0 {
+		t.Errorf("%d deliveries were deleted, and then %d; want 3, and then none", first, second)
 	}
 	o.await("sent", func(rows []row) bool { return len(rows) == 1 && rows[0].State == store.Sent })
 	o.turn(deliveryRetention + time.Second)

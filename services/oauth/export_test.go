@@ -58,9 +58,6 @@ func (s *Service) PurgerEvery(interval time.Duration) func(context.Context) erro
 	return s.purger(interval)
 }
 
-// Batch is how many rows one transaction purges.
-const Batch = deleteBatchSize
-
 // Grouped returns the function that adds rows to a group.
 func Grouped(write func(context.Context, []string) []error) func(context.Context, string) error {
 	return (&groupCommit[string]{write: write}).add

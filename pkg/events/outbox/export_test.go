@@ -15,7 +15,7 @@ func SetIntervals(delay, heartbeat time.Duration) { firstBackoff, heartbeatInter
 func (o *Outbox) SetTimes(handler, lag time.Duration) { o.handlerTimeout, o.lagInterval = handler, lag }
 
 // PurgeOnce deletes old entries of the list of seen events.
-func (o *Outbox) PurgeOnce(ctx context.Context) error { return o.purgeSeenBatches(ctx) }
+func (o *Outbox) PurgeOnce(ctx context.Context) error { return o.purgeSeen(ctx) }
 
 // Sign returns the header of an envelope that is sent to the topic.
 func Sign(cfg Config, topic string, envelope []byte) kafka.Header {

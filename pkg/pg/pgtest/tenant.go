@@ -18,7 +18,7 @@ var allowedAcrossTenants = []struct {
 	reason  string
 }{
 	{regexp.MustCompile(`FROM api_key_routes r JOIN api_keys`), "a key leads to its tenant"},
-	{regexp.MustCompile(`_at <=? \$1\b.* LIMIT |expires_at >= \$1 AND expires_at < \$2.* LIMIT `),
+	{regexp.MustCompile(`_at <=? \$1\b.* LIMIT |\w+ >= \$1 AND \w+ < \$2.* LIMIT `),
 		"a worker takes a batch of all tenants by age"},
 	{regexp.MustCompile(`FROM outbox (ORDER BY seq )?LIMIT (\$1|1)`), "the relay sends, and counts, the events of all tenants in their order"},
 	{regexp.MustCompile(`^SELECT count\(\*\) .*FROM \(SELECT created_at FROM deliveries WHERE finished_at IS NULL LIMIT \$1\) AS waiting$`),

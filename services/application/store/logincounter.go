@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // LoginCounterKey is the key of a counter of failed logins: a login name at a client address,
@@ -84,10 +85,5 @@ func (tx *Tx) SetFailureLimit(ctx context.Context, tenant id.ID, of LoginCounter
 		tenant, of.Login, of.Address, limit)
 }
 
-// DeleteExpiredCounters deletes at most limit expired counters of all tenants, and returns their
-// number.
-func (tx *Tx) DeleteExpiredCounters(ctx context.Context, now time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM login_counters c USING (
-			SELECT tenant_id, login, address FROM login_counters WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-		) AS expired WHERE c.tenant_id = expired.tenant_id AND c.login = expired.login AND c.address = expired.address`, now, limit)
-}
+// ExpiringCounters are the counters of all tenants, for the purge.
+var ExpiringCounters = purgesql.Rows{Table: "login_counters", Time: "expires_at"}

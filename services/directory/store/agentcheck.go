@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // The channels on which PostgreSQL notifies all replicas of password checks.
@@ -118,12 +119,8 @@ func (tx *Tx) DeleteCheck(_ context.Context, tenant, check id.ID) error {
 	return nil
 }
 
-// PurgeChecks deletes at most limit checks that are older than before, which stay where the
-// process of their login was killed. It returns their number.
-func (tx *Tx) PurgeChecks(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM agent_checks WHERE (tenant_id, id) IN
-		(SELECT tenant_id, id FROM agent_checks WHERE created_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
-}
+// AgingChecks are the checks, for the purge: they stay where the process of their login was killed.
+var AgingChecks = purgesql.Rows{Table: "agent_checks", Time: "created_at"}
 
 // OnNotify calls notify with the payload of each notification on a channel (LISTEN), while the
 // connection is open.

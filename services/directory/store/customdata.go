@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/id"
@@ -65,32 +63,6 @@ func (tx *Tx) mergeSearchable(ctx context.Context, values valueTable, tenant, ow
 // DeleteCustomData deletes the customData of a resource that the transaction deletes.
 func (tx *Tx) DeleteCustomData(ctx context.Context, tenant, owner id.ID) error {
 	return customdatastore.Remove(ctx, tx, tenant, owner)
-}
-
-// BackfillGroupValues writes the searchable values of at most limit groups whose customData an
-// earlier release stored without them, and returns the number of those groups.
-func (tx *Tx) BackfillGroupValues(ctx context.Context, limit int) (int64, error) {
-	groups, err := pg.All[id.Ref](ctx, tx, `DELETE FROM group_values_missing WHERE (tenant_id, group_id) IN
-		(SELECT tenant_id, group_id FROM group_values_missing LIMIT $1 FOR UPDATE SKIP LOCKED)
-		RETURNING tenant_id AS tenant, group_id AS id`, limit)
-	if err != nil {
-		return 0, err
-	}
-	for _, group := range groups {
-		if _, err := tx.LockGroupShared(ctx, group.Tenant, group.ID); errors.Is(err, apierr.NotFound) {
-			continue
-		} else if err != nil {
-			return 0, err
-		}
-		document, err := customdatastore.Lock(ctx, tx, group.Tenant, group.ID)
-		if err != nil {
-			return 0, err
-		}
-		if err := groupValues.replace(ctx, tx, group, document); err != nil {
-			return 0, err
-		}
-	}
-	return int64(len(groups)), nil
 }
 
 // valueTable is a table of the searchable values of customData, of accounts or of groups.

@@ -17,14 +17,13 @@ type DirectoryRemoval struct {
 
 // NextDirectoryRemoval returns and locks the record of a deleted directory of any tenant of which
 // accounts or groups remain, or that was deleted before a time after which no account of it can be
-// inserted any more. Replicas get different ones. It returns apierr.NotFound when there is none
-// now.
+// inserted any more. It returns apierr.NotFound when there is none now.
 func (tx *Tx) NextDirectoryRemoval(ctx context.Context, before time.Time) (DirectoryRemoval, error) {
 	return pg.One[DirectoryRemoval](ctx, tx, `SELECT r.tenant_id, r.directory_id, r.created_at FROM directory_removals r
 		WHERE r.created_at < $1
 			OR EXISTS (SELECT 1 FROM accounts a WHERE a.tenant_id = r.tenant_id AND a.directory_id = r.directory_id)
 			OR EXISTS (SELECT 1 FROM groups g WHERE g.tenant_id = r.tenant_id AND g.directory_id = r.directory_id)
-		ORDER BY r.created_at LIMIT 1 FOR UPDATE SKIP LOCKED`, before)
+		ORDER BY r.created_at LIMIT 1 FOR UPDATE`, before)
 }
 
 // DeleteRemainingAccounts deletes at most limit of the accounts that remain of a deleted

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // PasswordReset is a pending password reset: the right to set the password of an account once.
@@ -62,7 +63,7 @@ func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now
 		RETURNING tenant_id, digest, account_id, application_id, mailed, expires_at, created_at`, tenant, digest, now)
 }
 
-// EndResets ends all resets of an account, which invalidates their tokens. The rows stay until PurgeResets, so
+// EndResets ends all resets of an account, which invalidates their tokens. The rows stay until they are purged, so
 // that the page of an old link can lead on.
 func (tx *Tx) EndResets(ctx context.Context, tenant, account id.ID, now time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE password_resets SET expires_at = $3 WHERE tenant_id = $1 AND account_id = $2 AND expires_at > $3`,
@@ -70,9 +71,5 @@ func (tx *Tx) EndResets(ctx context.Context, tenant, account id.ID, now time.Tim
 	return err
 }
 
-// PurgeResets deletes at most limit resets that expired before a time, the oldest first, and
-// returns their number. It skips rows that another replica is purging.
-func (tx *Tx) PurgeResets(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM password_resets WHERE (tenant_id, digest) IN
-		(SELECT tenant_id, digest FROM password_resets WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
-}
+// ExpiringResets are the resets, for the purge.
+var ExpiringResets = purgesql.Rows{Table: "password_resets", Time: "expires_at"}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // SAMLAssertion is an assertion that was used.
@@ -22,12 +23,8 @@ func (tx *Tx) UseSAMLAssertion(_ context.Context, tenant, directory id.ID, of SA
 	return used
 }
 
-// PurgeSAMLAssertions deletes at most limit assertions that have expired.
-func (tx *Tx) PurgeSAMLAssertions(ctx context.Context, now time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM saml_assertions WHERE (tenant_id, directory_id, digest) IN (
-		SELECT tenant_id, directory_id, digest FROM saml_assertions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-		now, limit)
-}
+// ExpiringSAMLAssertions are the assertions, for the purge.
+var ExpiringSAMLAssertions = purgesql.Rows{Table: "saml_assertions", Time: "expires_at"}
 
 // SAMLCertificate are the signing certificates of an identity provider.
 type SAMLCertificate struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // SignUp is a pending sign-up of a tenant, or a pending invitation of an administrator, which is a
@@ -86,9 +87,5 @@ func (tx *Tx) DeleteSignUp(ctx context.Context, tenant id.ID, digest []byte) err
 	return pg.MustChange(ctx, tx, `DELETE FROM sign_ups WHERE tenant_id = $1 AND digest = $2`, tenant, digest)
 }
 
-// PurgeSignUps deletes at most limit sign-ups and invitations that expired before a time, and
-// returns their number.
-func (tx *Tx) PurgeSignUps(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM sign_ups WHERE (tenant_id, account_id) IN
-		(SELECT tenant_id, account_id FROM sign_ups WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
-}
+// ExpiringSignUps are the sign-ups and invitations, for the purge.
+var ExpiringSignUps = purgesql.Rows{Table: "sign_ups", Time: "expires_at"}

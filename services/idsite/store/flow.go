@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // Flow is a hosted login in progress, from its signed request to its assertion. What the browser may
@@ -156,11 +157,8 @@ func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, assertion stri
 			RETURNING `+flowColumns, tenant, assertion, browsers, since)
 }
 
-// DeleteExpiredFlows deletes at most limit flows that expired before a time.
-func (tx *Tx) DeleteExpiredFlows(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM login_flows WHERE (tenant_id, id) IN (
-		SELECT tenant_id, id FROM login_flows WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
-}
+// ExpiringFlows are the flows, for the purge.
+var ExpiringFlows = purgesql.Rows{Table: "login_flows", Time: "expires_at"}
 
 // FlowOfRequest returns the flow of a request, by the id of its API key and its jti, or
 // apierr.NotFound. The request of a SAML service provider has no key.

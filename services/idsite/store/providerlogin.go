@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // ProviderLogin is a login in progress at the provider of a directory (social login).
@@ -47,11 +48,8 @@ func (tx *Tx) ConsumeProviderLogin(ctx context.Context, tenant, login id.ID, bro
 		RETURNING `+providerLoginColumns, tenant, login, browsers, now)
 }
 
-// DeleteExpiredProviderLogins deletes at most limit logins that have expired.
-func (tx *Tx) DeleteExpiredProviderLogins(ctx context.Context, now time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM provider_logins WHERE (tenant_id, id) IN (
-		SELECT tenant_id, id FROM provider_logins WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, now, limit)
-}
+// ExpiringProviderLogins are the logins at providers, for the purge.
+var ExpiringProviderLogins = purgesql.Rows{Table: "provider_logins", Time: "expires_at"}
 
 // NthBegunLoginEnd returns when the nth newest login in progress of a client address at an application
 // expires, or apierr.NotFound where there are fewer than n. Both kinds count: logins at SAML identity

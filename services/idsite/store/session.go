@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // Session is the session of single sign-on (SSO) of a browser.
@@ -59,8 +60,6 @@ func (tx *Tx) DeleteSession(_ context.Context, tenant id.ID, session []byte) err
 	return nil
 }
 
-// DeleteExpiredSessions deletes at most limit sessions that timed out before a time.
-func (tx *Tx) DeleteExpiredSessions(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM sso_sessions WHERE (tenant_id, id) IN (
-		SELECT tenant_id, id FROM sso_sessions WHERE least(idle_at, expires_at) < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`, before, limit)
-}
+// ExpiringSessions are the sessions, for the purge, by their idle timeout: one that ends before that, at
+// its own end, is not used any more and comes to it.
+var ExpiringSessions = purgesql.Rows{Table: "sso_sessions", Time: "idle_at"}

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // The states of a challenge.
@@ -100,11 +101,6 @@ func (tx *Tx) ExpireChallenges(ctx context.Context, tenant, phone id.ID, now tim
 	return err
 }
 
-// PurgeChallenges deletes at most limit challenges of all tenants that were created
-// before a time, but never the newest of a factor, and returns their number.
-func (tx *Tx) PurgeChallenges(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM challenges c USING (
-			SELECT o.tenant_id, o.id FROM challenges o JOIN factors f ON f.tenant_id = o.tenant_id AND f.id = o.factor_id
-			WHERE o.created_at < $1 AND o.id <> f.challenge_id ORDER BY o.created_at LIMIT $2 FOR UPDATE OF o SKIP LOCKED
-		) AS old WHERE c.tenant_id = old.tenant_id AND c.id = old.id`, before, limit)
-}
+// AgingChallenges are the challenges, for the purge, but for the newest of a factor.
+var AgingChallenges = purgesql.Rows{Table: "challenges", Time: "created_at", Where: `NOT EXISTS (SELECT 1 FROM factors f
+	WHERE f.tenant_id = challenges.tenant_id AND f.id = challenges.factor_id AND f.challenge_id = challenges.id)`}

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // The kinds of deliveries.
@@ -194,11 +195,5 @@ func (tx *Tx) UpdateState(ctx context.Context, d Delivery) error {
 		d.TenantID, d.ID, d.State, d.LastError)
 }
 
-// DeleteDeliveries deletes at most a number of deliveries that were done before a time, and
-// returns how many it has deleted.
-func (tx *Tx) DeleteDeliveries(ctx context.Context, before time.Time, most int) (int64, error) {
-	return pg.Exec(ctx, tx, `WITH old AS MATERIALIZED (
-			SELECT tenant_id, id FROM deliveries WHERE state <> 'WAITING' AND finished_at < $1
-			ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-		DELETE FROM deliveries d USING old WHERE d.tenant_id = old.tenant_id AND d.id = old.id`, before, most)
-}
+// DoneDeliveries are the deliveries that are done, for the purge.
+var DoneDeliveries = purgesql.Rows{Table: "deliveries", Time: "finished_at", Where: "state <> 'WAITING'"} // as its index has it

@@ -17,12 +17,3 @@ CREATE TABLE group_values (
 CREATE INDEX group_values_by_text ON group_values (directory_id, path, text, group_id);
 CREATE INDEX group_values_by_number ON group_values (directory_id, path, number, text, group_id);
 CREATE INDEX group_values_by_moment ON group_values (directory_id, path, moment, group_id) WHERE moment IS NOT NULL;
-
--- Groups whose custom data is from before group_values. A worker writes their values.
-CREATE TABLE group_values_missing (
-    tenant_id uuid NOT NULL,
-    group_id uuid NOT NULL,
-    PRIMARY KEY (tenant_id, group_id)
-);
-INSERT INTO group_values_missing (tenant_id, group_id)
-SELECT g.tenant_id, g.id FROM groups g JOIN custom_data d ON d.tenant_id = g.tenant_id AND d.owner_id = g.id;
