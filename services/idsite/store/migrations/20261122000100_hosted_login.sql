@@ -18,16 +18,6 @@ CREATE TABLE id_site_domains (
 CREATE INDEX id_site_domains_of_tenant ON id_site_domains (tenant_id);
 INSERT INTO id_site_domains (domain, tenant_id, is_default) SELECT lower(domain_name), tenant_id, true FROM id_sites ON CONFLICT DO NOTHING;
 
--- The release before adds sites without a row in id_site_domains.
--- +goose StatementBegin
-CREATE FUNCTION id_site_default_domain() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower(NEW.domain_name), NEW.tenant_id, true) ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER id_site_default_domain AFTER INSERT ON id_sites FOR EACH ROW EXECUTE FUNCTION id_site_default_domain();
-
 -- A login at the hosted pages, from the request that began it to its assertion.
 CREATE TABLE login_flows (
     tenant_id uuid NOT NULL,
