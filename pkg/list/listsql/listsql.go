@@ -35,8 +35,8 @@ func Select[T any](ctx context.Context, db pg.Querier, spec list.Spec, query lis
 	if query.Offset >= size {
 		return page, nil
 	}
-	sql := "SELECT " + columns + " " + from + where + b.after(query) + orderBy(b.sorts(query), key) + " LIMIT " + b.arg(query.Limit) + " OFFSET " +
-		b.arg(query.Offset)
+	sql := "SELECT " + columns + " " + from + where + b.after(query) + orderBy(b.sorts(query), key) +
+		" LIMIT " + b.arg(query.Limit) + " OFFSET " + b.arg(query.Offset)
 	items, err := pg.All[T](ctx, db, sql, b.args...)
 	if err == nil && items != nil {
 		page.Items = items
