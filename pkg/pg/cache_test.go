@@ -362,7 +362,9 @@ func TestATransactionNotifiesOfWhatItInvalidates(t *testing.T) {
 		if got := text(t, here, refs[1]); !strings.HasPrefix(got, to) {
 			t.Errorf("the process of the transaction reads %q, want %q", got, to)
 		}
-		worktest.Await(t, "the change to show elsewhere", func() bool { return strings.HasPrefix(text(t, elsewhere, refs[1]), to) })
+		worktest.Await(t, "the change to show elsewhere", func() bool {
+			return strings.HasPrefix(text(t, elsewhere, refs[1]), to)
+		})
 	}
 	if !isHeld(elsewhere, refs[0]) {
 		t.Error("a transaction that was rolled back, or one of another note, has removed the note elsewhere")

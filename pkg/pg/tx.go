@@ -275,7 +275,8 @@ func (tx *Tx) queueNotifications() {
 		}
 	}
 	if len(channels) > 0 {
-		tx.Queue(`SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)`, channels, payloads)
+		tx.Queue(`SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)`,
+			channels, payloads)
 	}
 }
 

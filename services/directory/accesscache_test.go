@@ -80,8 +80,8 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			}})
 		})
 	}
-	if _, err := pg.Exec(t.Context(), db, `INSERT INTO mirrored_accounts (tenant_id, directory_id, external_id, account_id, digest, disabled,
-		status, seen) VALUES ($1, $2, 'jo', $3, '', false, 'ENABLED', 1)`, tenant, made.ID, account.ID); err != nil {
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO mirrored_accounts
+		(tenant_id, directory_id, external_id, account_id, digest, disabled, status, seen) VALUES ($1, $2, 'jo', $3, '', false, 'ENABLED', 1)`, tenant, made.ID, account.ID); err != nil {
 		t.Fatal(err)
 	}
 	vanished := store.Vanished{TenantID: tenant, DirectoryID: made.ID, ExternalIDs: []string{"jo"}}
@@ -115,7 +115,8 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		{"the account is enabled", update(directoryapi.Enabled), nil, false},
 		{"the directory is disabled", updateDirectory(directoryapi.Disabled), apierr.TokenStoreDisabled, false},
 		{"the directory is enabled", updateDirectory(directoryapi.Enabled), nil, false},
-		{"a sync disables the account", mirrored(directoryapi.Enabled, directoryapi.Disabled), apierr.TokenAccountDisabled, true},
+		{"a sync disables the account", mirrored(directoryapi.Enabled, directoryapi.Disabled),
+			apierr.TokenAccountDisabled, true},
 		{"a sync enables the account", mirrored(directoryapi.Disabled, directoryapi.Enabled), nil, true},
 		{"a sync makes the account absent", inSync(func(tx *store.Tx) error {
 			_, _, err := tx.MakeAccountsAbsent(t.Context(), vanished, now(), 10)
@@ -133,7 +134,8 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		shows(c)
 	}
 	register("sam@example.test")
-	shows(change{"the account is deleted", func() error { return here.DeleteAccount(t.Context(), account) }, apierr.TokenAccountDisabled, false})
+	deleted := func() error { return here.DeleteAccount(t.Context(), account) }
+	shows(change{"the account is deleted", deleted, apierr.TokenAccountDisabled, false})
 }
 
 // The cached access has the time of a new password, which revokes older tokens.

@@ -28,6 +28,8 @@ func (s *Service) Purge(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		expired(store.ExpiringFlows, endedFlowRetention), expired(store.ExpiringProviderLogins, 0), expired(store.ExpiringSessions, 0),
+		expired(store.ExpiringFlows, endedFlowRetention),
+		expired(store.ExpiringProviderLogins, 0),
+		expired(store.ExpiringSessions, 0),
 	)
 }

@@ -22,6 +22,7 @@ func (o *Outbox) PurgeSeen(ctx context.Context) error {
 }
 
 func (o *Outbox) purgeSeen(ctx context.Context) error {
-	_, err := purgesql.Expired(ctx, o.db.InTx, purgesql.Rows{Table: "seen_events", Time: "seen_at"}, o.now().Add(-seenRetention))
+	seen := purgesql.Rows{Table: "seen_events", Time: "seen_at"}
+	_, err := purgesql.Expired(ctx, o.db.InTx, seen, o.now().Add(-seenRetention))
 	return err
 }

@@ -24,7 +24,9 @@ const sliceSize = 1000
 // where more have the same time. A slice begins where the one before ended, so that it does not read
 // again the index entries of deleted rows, which stay until a vacuum. Where another process purges the
 // schema, Expired leaves the rest to it.
-func Expired(ctx context.Context, inTx func(context.Context, func(*pg.Tx) error) error, rows Rows, before time.Time) (int64, error) {
+func Expired(
+	ctx context.Context, inTx func(context.Context, func(*pg.Tx) error) error, rows Rows, before time.Time,
+) (int64, error) {
 	type slice struct {
 		Rows int64
 		Last time.Time
@@ -66,5 +68,6 @@ func (r Rows) query() string {
 // Lock takes the advisory lock of the purges of the schema until the transaction ends, so that no two
 // processes delete the same rows. It reports false where another one has it.
 func Lock(ctx context.Context, tx *pg.Tx) (bool, error) {
-	return pg.Value[bool](ctx, tx, `SELECT pg_try_advisory_xact_lock(hashtextextended('doorward/purge/' || current_schema(), 0))`)
+	return pg.Value[bool](ctx, tx,
+		`SELECT pg_try_advisory_xact_lock(hashtextextended('doorward/purge/' || current_schema(), 0))`)
 }

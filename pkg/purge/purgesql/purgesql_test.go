@@ -16,9 +16,12 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "tickets", Migrations: []fs.FS{fstest.MapFS{"20261127000001_tickets.sql": {Data: []byte(`-- +goose Up
+	const tables = `-- +goose Up
 CREATE TABLE tickets (id int PRIMARY KEY, kept boolean NOT NULL DEFAULT false, ends_at timestamptz NOT NULL);
-CREATE INDEX tickets_ended ON tickets (ends_at);`)}}}}
+CREATE INDEX tickets_ended ON tickets (ends_at);`
+	return pg.Config{URL: url, Schema: "tickets", Migrations: []fs.FS{
+		fstest.MapFS{"20261127000001_tickets.sql": {Data: []byte(tables)}},
+	}}
 }
 
 var (
@@ -70,8 +73,9 @@ func TestExpiredRowsAreDeletedInSlices(t *testing.T) {
 				return err
 			}
 			after, err := pg.One[counts](ctx, tx, touched)
-			if deleted := after.Deleted - before.Deleted; deleted > purgesql.SliceSize || after.Read-before.Read > 3*purgesql.SliceSize {
-				t.Errorf("the transaction %d deletes %d rows and reads %d", transactions, deleted, after.Read-before.Read)
+			deleted, read := after.Deleted-before.Deleted, after.Read-before.Read
+			if deleted > purgesql.SliceSize || read > 3*purgesql.SliceSize {
+				t.Errorf("the transaction %d deletes %d rows and reads %d", transactions, deleted, read)
 			}
 			return err
 		})
@@ -93,7 +97,8 @@ func TestRowsOfOneTimeAreASlice(t *testing.T) {
 	if n, err := purgesql.Expired(t.Context(), db.InTx, tickets, began.Add(1)); err != nil || n != 0 {
 		t.Errorf("%d tickets were purged before a time that PostgreSQL cannot tell from theirs, %v", n, err)
 	}
-	if n, err := purgesql.Expired(t.Context(), db.InTx, tickets, began.Add(time.Microsecond)); err != nil || n != 3*purgesql.SliceSize {
+	n, err := purgesql.Expired(t.Context(), db.InTx, tickets, began.Add(time.Microsecond))
+	if err != nil || n != 3*purgesql.SliceSize {
 		t.Errorf("%d tickets were purged, %v", n, err)
 	}
 	wantTickets(t, db, 0)

@@ -168,7 +168,8 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
 		), named AS (
 			INSERT INTO login_names (tenant_id, directory_id, name, account_id)
-			SELECT DISTINCT $1::uuid, $3::uuid, name, $2::uuid FROM directory, unnest(ARRAY[$5::text, $7::text]) AS name ORDER BY name
+			SELECT DISTINCT $1::uuid, $3::uuid, name, $2::uuid FROM directory, unnest(ARRAY[$5::text, $7::text]) AS name
+			ORDER BY name
 		)
 		INSERT INTO accounts (`+accountRowColumns+`)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28
@@ -249,11 +250,12 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 		username, email = &s.username, &s.email
 		tx.replaceLoginNames(before, a)
 	}
-	err := pg.MustChange(ctx, tx, `UPDATE accounts SET username = $3, username_folded = coalesce($4, username_folded), email = $5,
-		email_folded = coalesce($6, email_folded),
+	err := pg.MustChange(ctx, tx, `UPDATE accounts SET
+		username = $3, username_folded = coalesce($4, username_folded), email = $5, email_folded = coalesce($6, email_folded),
 		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
 		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
-		email_assumed = $20, locale = $21, verification_digest = CASE WHEN email_folded = coalesce($6, email_folded) THEN verification_digest END,
+		email_assumed = $20, locale = $21,
+		verification_digest = CASE WHEN email_folded = coalesce($6, email_folded) THEN verification_digest END,
 		verification_sealed = CASE WHEN $19 THEN NULL ELSE verification_sealed END,
 		verification_expires_at = CASE WHEN $19 THEN NULL ELSE verification_expires_at END
 		WHERE tenant_id = $1 AND id = $2`,
@@ -298,9 +300,11 @@ type endedAccount struct {
 // leave their new login names behind.
 func (tx *Tx) deleteAccounts(ctx context.Context, tenant id.ID, accounts []id.ID) ([]endedAccount, error) {
 	return pg.All[endedAccount](ctx, tx, `WITH gone AS (
-			DELETE FROM accounts WHERE tenant_id = $1 AND id = ANY ($2) RETURNING id, status, directory_id, username_folded, email_folded
+			DELETE FROM accounts WHERE tenant_id = $1 AND id = ANY ($2)
+			RETURNING id, status, directory_id, username_folded, email_folded
 		), names AS (
-			DELETE FROM login_names l USING gone CROSS JOIN LATERAL (VALUES (gone.username_folded), (gone.email_folded)) AS former (name)
+			DELETE FROM login_names l
+			USING gone CROSS JOIN LATERAL (VALUES (gone.username_folded), (gone.email_folded)) AS former (name)
 			WHERE l.tenant_id = $1 AND l.directory_id = gone.directory_id AND l.name = former.name AND l.account_id = gone.id
 		), source AS (
 			DELETE FROM mirrored_accounts WHERE tenant_id = $1 AND account_id IN (SELECT id FROM gone)

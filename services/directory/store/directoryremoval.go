@@ -30,7 +30,8 @@ func (tx *Tx) NextDirectoryRemoval(ctx context.Context, before time.Time) (Direc
 // directory, with all that belongs to them, and returns their ids. They have had no Access since
 // the directory was deleted, so that this changes none.
 func (tx *Tx) DeleteRemainingAccounts(ctx context.Context, r DirectoryRemoval, limit int) ([]id.ID, error) {
-	selected, err := pg.Values[id.ID](ctx, tx, `SELECT id FROM accounts WHERE tenant_id = $1 AND directory_id = $2 LIMIT $3 FOR UPDATE`,
+	selected, err := pg.Values[id.ID](ctx, tx,
+		`SELECT id FROM accounts WHERE tenant_id = $1 AND directory_id = $2 LIMIT $3 FOR UPDATE`,
 		r.TenantID, r.DirectoryID, limit)
 	if err != nil || len(selected) == 0 {
 		return nil, err

@@ -45,7 +45,8 @@ func (tx *Tx) replaceLoginNames(before, after directoryapi.Account) {
 	isIn := func(list []string) func(string) bool {
 		return func(name string) bool { return slices.Contains(list, name) }
 	}
-	added, removed := slices.DeleteFunc(slices.Clone(names), isIn(former)), slices.DeleteFunc(slices.Clone(former), isIn(names))
+	added := slices.DeleteFunc(slices.Clone(names), isIn(former))
+	removed := slices.DeleteFunc(slices.Clone(former), isIn(names))
 	if len(added) > 0 {
 		tx.Queue(`INSERT INTO login_names (tenant_id, directory_id, name, account_id)
 			SELECT DISTINCT $1::uuid, $2::uuid, name, $3::uuid FROM unnest($4::text[]) AS added (name) ORDER BY name`,
@@ -65,7 +66,8 @@ const renamed = `FROM unnest($3::uuid[], $4::text[], $5::text[]) AS n (id, usern
 // columns are about to be updated. Former names go first, because the accounts may exchange names; the
 // lock of the mirror keeps other writers away.
 func (tx *Tx) replaceMirroredLoginNames(tenant, directory id.ID, accounts []id.ID, usernames, emails []string) {
-	tx.Queue(`DELETE FROM login_names l USING (SELECT former.name, a.id `+renamed+`(a.username_folded), (a.email_folded)) AS former (name)
+	tx.Queue(`DELETE FROM login_names l USING (
+			SELECT former.name, a.id `+renamed+`(a.username_folded), (a.email_folded)) AS former (name)
 			WHERE former.name NOT IN (n.username, n.email)) AS gone
 		WHERE l.tenant_id = $1 AND l.directory_id = $2 AND l.name = gone.name AND l.account_id = gone.id`,
 		tenant, directory, accounts, usernames, emails)

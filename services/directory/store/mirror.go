@@ -181,9 +181,10 @@ func (tx *Tx) addCounts(ctx context.Context, tenant, directory id.ID, statuses m
 // so that other accounts of the same update can get those names. Their columns have the id in place of
 // the names meanwhile.
 func (tx *Tx) ReleaseAccountNames(ctx context.Context, tenant id.ID, accounts []id.ID) error {
-	tx.Queue(`DELETE FROM login_names l USING accounts a CROSS JOIN LATERAL (VALUES (a.username_folded), (a.email_folded)) AS former (name)
-		WHERE a.tenant_id = $1 AND a.id = ANY ($2) AND l.tenant_id = $1 AND l.directory_id = a.directory_id AND l.name = former.name
-			AND l.account_id = a.id`, tenant, accounts)
+	tx.Queue(`DELETE FROM login_names l
+		USING accounts a CROSS JOIN LATERAL (VALUES (a.username_folded), (a.email_folded)) AS former (name)
+		WHERE a.tenant_id = $1 AND a.id = ANY ($2)
+			AND l.tenant_id = $1 AND l.directory_id = a.directory_id AND l.name = former.name AND l.account_id = a.id`, tenant, accounts)
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET username_folded = id::text, email_folded = id::text
 		WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, accounts)
 	return err

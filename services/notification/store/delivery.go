@@ -195,5 +195,5 @@ func (tx *Tx) UpdateState(ctx context.Context, d Delivery) error {
 		d.TenantID, d.ID, d.State, d.LastError)
 }
 
-// DoneDeliveries are the deliveries that are done, for the purge.
-var DoneDeliveries = purgesql.Rows{Table: "deliveries", Time: "finished_at", Where: "state <> 'WAITING'"} // as its index has it
+// DoneDeliveries are the deliveries that are done, for the purge. The condition is that of the index.
+var DoneDeliveries = purgesql.Rows{Table: "deliveries", Time: "finished_at", Where: "state <> 'WAITING'"}

@@ -38,8 +38,8 @@ func (tx *Tx) DeleteTokensBefore(ctx context.Context, c PasswordChange, all bool
 		kind  TokenKind
 		began string
 	}{{Refresh, `id < $3`}, {Access, `(id < $3 OR refresh_id < $3)`}} {
-		deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM `+of.kind.table()+` WHERE tenant_id = $1 AND account_id = $2 AND `+of.began+
-			revoked+` RETURNING id`, c.TenantID, c.AccountID, first, all)
+		deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM `+of.kind.table()+`
+			WHERE tenant_id = $1 AND account_id = $2 AND `+of.began+revoked+` RETURNING id`, c.TenantID, c.AccountID, first, all)
 		if err != nil {
 			return err
 		}

@@ -219,8 +219,8 @@ func (tx *Tx) DeleteTokenPair(ctx context.Context, tenant, account, refresh id.I
 	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant, refresh); err != nil {
 		return err
 	}
-	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM access_tokens WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3
-		RETURNING id`, tenant, account, refresh)
+	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM access_tokens
+		WHERE tenant_id = $1 AND account_id = $2 AND refresh_id = $3 RETURNING id`, tenant, account, refresh)
 	tx.invalidateTokens(Access, tenant, deleted...)
 	return err
 }
@@ -242,7 +242,8 @@ func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []
 // returns their number.
 func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind TokenKind, tenant, application id.ID, limit int) (int64, error) {
 	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
-		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3) RETURNING id`, tenant, application, limit)
+		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3) RETURNING id`,
+		tenant, application, limit)
 	tx.invalidateTokens(kind, tenant, deleted...)
 	return int64(len(deleted)), err
 }
