@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/deploy/e2e/loadgen"
 )
 
 // TestMain makes the test's own binary the baseline when it is asked to be, as
@@ -46,11 +45,11 @@ func TestTheBaselineIsMeasuredAndStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := load{connections: 2, warmUp: 50 * time.Millisecond, length: 2 * time.Second}
+	l := loadgen.Load{Workers: 2, WarmUp: 50 * time.Millisecond, Length: 2 * time.Second}
 	for _, operation := range baselineOperations {
-		o := l.run(t.Context(), r.baseline, operation.do)
-		if o.done() == 0 || len(o.failures) > 0 {
-			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
+		o := send(t.Context(), l, r.baseline, operation.do)
+		if o.Done() == 0 || len(o.Failures) > 0 {
+			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.Done(), o.Failures, o.Example)
 		}
 		if _, postgres := o.usage.processes["postgres"]; runtime.GOOS == "linux" && (o.usage.machine == 0 || !postgres) {
 			t.Errorf("%s: the processes used no processor: %+v", operation.name, o.usage)
@@ -101,96 +100,16 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// always is an action that takes the same time whenever it is done.
-func always(length time.Duration, err error) action {
-	return func(*system, *connection, uint64) error { time.Sleep(length); return err }
-}
-
-func TestLoad(t *testing.T) {
-	stalls := func(_ *system, _ *connection, n uint64) error {
-		if n == 10 {
-			return always(time.Second, nil)(nil, nil, n)
-		}
-		return always(time.Millisecond, nil)(nil, nil, n)
+func TestAMeasurementInWhichNothingSucceededIsAnError(t *testing.T) {
+	o := &outcome{}
+	o.Count("", 0, statusError{503, "busy"})
+	if err := o.failed("get"); err == nil || !strings.Contains(err.Error(), "1 x 503") {
+		t.Errorf("without a success the error is %v", err)
 	}
-	fails := func(_ *system, _ *connection, n uint64) error {
-		return []action{
-			always(time.Millisecond, statusError{503, "busy"}), always(time.Millisecond, errors.New("broken pipe")),
-			always(90*time.Millisecond, nil), always(90*time.Millisecond, nil),
-		}[n%4](nil, nil, n)
+	o.Count("", time.Millisecond, nil)
+	if err := o.failed("get"); err != nil {
+		t.Errorf("with a success the error is %v", err)
 	}
-	for name, try := range map[string]struct {
-		load         load
-		do           action
-		done, unsent int
-		failures     map[string]int
-		percentiles  map[int]float64
-	}{
-		// 4 connections, ends at 0.3, 0.6, … 3.0 of 3.1 seconds
-		"without a rate every operation that ends in the time counts": {
-			load: load{connections: 4, warmUp: 100 * time.Millisecond, length: 3 * time.Second}, do: always(300*time.Millisecond, nil),
-			done: 40, percentiles: map[int]float64{50: 300},
-		},
-		"failures have no latency and are counted by kind": {
-			load: load{connections: 1, length: 1010 * time.Millisecond}, do: fails,
-			done: 10, failures: map[string]int{"503": 5, "connection": 5}, percentiles: map[int]float64{1: 90},
-		},
-		"failures of all connections add up": {
-			load: load{connections: 2, length: 1010 * time.Millisecond}, do: always(91*time.Millisecond, statusError{429, "too many"}),
-			failures: map[string]int{"429": 20},
-		},
-		// What was due during the stall waited too: 991 ms, 982 ms, and so on, by
-		// 9 ms less each, for 110 operations. A generator that counts from when it
-		// sends would see one long operation and 1 ms here.
-		"a stall shows in every operation that waited behind it": {
-			load: load{connections: 1, rate: 100, length: 10 * time.Second}, do: stalls,
-			done: 1000, percentiles: map[int]float64{50: 1, 90: 1000 - 9*100, 99: 1000 - 9*10, 100: 1000},
-		},
-		// Seven by each connection in four seconds and two of grace; what begins then ends.
-		"what could not be sent is unsent": {
-			load: load{connections: 2, rate: 10, length: 4 * time.Second}, do: always(900*time.Millisecond, nil),
-			done: 14, unsent: 26, percentiles: map[int]float64{1: 900},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := try.load.run(t.Context(), &system{}, try.do)
-				if o.done() != try.done || o.unsent != try.unsent || !maps.Equal(o.failures, try.failures) {
-					t.Errorf("%d done, %d unsent, failures %v", o.done(), o.unsent, o.failures)
-				}
-				if failed := o.failed("script") != nil; failed != (try.done == 0) {
-					t.Errorf("that no operation succeeded is an error: %v", failed)
-				}
-				for percent, want := range try.percentiles {
-					near(t, "a percentile", percentile(o.latencies, percent), want)
-				}
-			})
-		})
-	}
-}
-
-func TestWithARateEachOperationIsSentWhenItIsDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		var sent []time.Duration
-		subject := func(*system, *connection, uint64) error {
-			sent = append(sent, time.Since(begin))
-			time.Sleep(time.Millisecond)
-			return nil
-		}
-		o := load{connections: 1, rate: 50, warmUp: time.Second, length: 2 * time.Second}.run(t.Context(), &system{}, subject)
-		if o.done() != 100 || o.unsent != 0 { // 50 more during the warm-up
-			t.Fatalf("%d operations count, %d unsent", o.done(), o.unsent)
-		}
-		for n, at := range sent {
-			if want := time.Duration(n) * 20 * time.Millisecond; at != want {
-				t.Fatalf("operation %d was sent at %s, want %s", n, at, want)
-			}
-		}
-		if late := percentile(o.late, 100); late > 0.002 {
-			t.Errorf("the generator was %g ms late", late)
-		}
-	})
 }
 
 func TestARatioComparesTheSameRounds(t *testing.T) {
@@ -243,8 +162,8 @@ func TestTheReportIsOneTableWithWhatFailedAndWhatWasSkipped(t *testing.T) {
 	r := newReport(options{rounds: 3})
 	w := r.add("operations", "get", "/s", "", 500, 400, 600)
 	w.reference = &row{name: "row", values: []float64{1000, 500, 1000}}
-	w.sum.count(2*time.Millisecond, nil)
-	w.sum.count(0, statusError{429, "too many requests"})
+	w.sum.Count("", 2*time.Millisecond, nil)
+	w.sum.Count("", 0, statusError{429, "too many requests"})
 	w.sum.usage.processes = map[string]time.Duration{"gateway": 3 * time.Millisecond, "postgres": time.Millisecond}
 	r.skip("quota", io.EOF)
 	var out bytes.Buffer
@@ -283,9 +202,9 @@ func TestAPeerIsMeasuredByTheSameClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, operation := range peerOperations {
-		o := load{connections: 2, length: 100 * time.Millisecond}.run(t.Context(), s, operation.do)
-		if o.done() == 0 || len(o.failures) > 0 {
-			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.done(), o.failures, o.example)
+		o := send(t.Context(), loadgen.Load{Workers: 2, Length: 100 * time.Millisecond}, s, operation.do)
+		if o.Done() == 0 || len(o.Failures) > 0 {
+			t.Errorf("%s: %d answers, failures %v: %v", operation.name, o.Done(), o.Failures, o.Example)
 		}
 	}
 }
@@ -301,8 +220,8 @@ func TestEachMeasurementIsMadeOnceInARound(t *testing.T) {
 			}}
 		}
 		r := &run{options: options{connections: 1, duration: time.Second}, report: &report{}}
-		quick := r.add("section", &system{}, noted("quick", 10*time.Millisecond), load{})
-		slow := r.add("section", &system{}, noted("slow", 20*time.Millisecond), load{})
+		quick := r.add("section", &system{}, noted("quick", 10*time.Millisecond), loadgen.Load{})
+		slow := r.add("section", &system{}, noted("slow", 20*time.Millisecond), loadgen.Load{})
 		if err := r.rounds(t.Context(), 2); err != nil || len(r.report.rows) != 2 {
 			t.Fatalf("two rounds made the rows %v, %v", r.report.rows, err)
 		}

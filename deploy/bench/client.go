@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -107,15 +106,5 @@ type statusError struct {
 
 func (e statusError) Error() string { return e.text }
 
-// failureKind is the name under which a failure is counted.
-func failureKind(err error) string {
-	var unexpected statusError
-	var network interface{ Timeout() bool }
-	switch {
-	case errors.As(err, &unexpected):
-		return strconv.Itoa(unexpected.status)
-	case errors.As(err, &network) && network.Timeout():
-		return "timeout"
-	}
-	return "connection"
-}
+// Kind is the status, under which the failure is counted.
+func (e statusError) Kind() string { return strconv.Itoa(e.status) }

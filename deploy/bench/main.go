@@ -3,7 +3,7 @@
 // `go run ./deploy/bench -h` lists the flags; README.md explains the report.
 //
 // Begin with measure in measure.go, the whole run in order. operations.go lists the
-// operations, load.go is the loop that sends them, client.go a connection, baseline.go
+// operations, load.go sends them (package loadgen), client.go a connection, baseline.go
 // the handlers for comparison, system.go what is measured, peer.go another OAuth server,
 // providers.go and ldap.go the servers of the generator that users log in at, page.go
 // the sign-in page, scale.go the directories of different size, machine.go reads

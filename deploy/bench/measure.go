@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
+	"github.com/doorward/doorward/deploy/e2e/loadgen"
 	"github.com/doorward/doorward/pkg/providertest"
 )
 
@@ -36,7 +37,7 @@ type measurement struct {
 	*row
 	operation  operation
 	system     *system
-	load       load
+	load       loadgen.Load
 	background *background // nil: none
 }
 
@@ -45,7 +46,7 @@ type measurement struct {
 type background struct {
 	name string
 	do   action
-	load load // how long follows from the measurement
+	load loadgen.Load // how long follows from the measurement
 }
 
 // measure measures everything that -only names and leaves nothing running. An error
@@ -231,11 +232,11 @@ func (r *run) fillSystem(ctx context.Context, s *system) (err error) {
 }
 
 // add adds a measurement to the next rounds. What the load leaves open is as the flags say.
-func (r *run) add(section string, s *system, o operation, l load) *measurement {
-	l.connections, l.length = r.connections, cmp.Or(l.length, r.duration)
-	l.warmUp = cmp.Or(l.warmUp, r.duration/8)
+func (r *run) add(section string, s *system, o operation, l loadgen.Load) *measurement {
+	l.Workers, l.Length = r.connections, cmp.Or(l.Length, r.duration)
+	l.WarmUp = cmp.Or(l.WarmUp, r.duration/8)
 	m := &measurement{row: r.report.add(section, o.name+s.rowSuffix, "/s", ""), operation: o, system: s, load: l}
-	if l.rate > 0 {
+	if l.Rate > 0 {
 		m.unit = "ms"
 	}
 	r.pending = append(r.pending, m)
@@ -244,7 +245,7 @@ func (r *run) add(section string, s *system, o operation, l load) *measurement {
 
 // addPair adds an operation alone and with background load, whose figures are divided
 // by those of the first.
-func (r *run) addPair(section string, o operation, l load, b *background, aim string) {
+func (r *run) addPair(section string, o operation, l loadgen.Load, b *background, aim string) {
 	alone := r.add(section, r.standalone, operation{name: o.name + " alone", do: o.do}, l)
 	beside := r.add(section, r.standalone, o, l)
 	beside.reference, beside.rateAim, beside.background = alone.row, aim, b
@@ -252,7 +253,7 @@ func (r *run) addPair(section string, o operation, l load, b *background, aim st
 
 // logins is background load of 32 connections that log in.
 func logins() *background {
-	return &background{"logins", productOperation("login").do, load{connections: 32}}
+	return &background{"logins", productOperation("login").do, loadgen.Load{Workers: 32}}
 }
 
 // operations measures all operations at their highest rate.
@@ -275,7 +276,7 @@ func (r *run) operations(ctx context.Context) (err error) {
 			if part.system == nil || !r.wants(o.name) {
 				continue
 			}
-			m := r.add(part.section, part.system, o, load{})
+			m := r.add(part.section, part.system, o, loadgen.Load{})
 			m.reference, m.rateAim, m.cpuAim = r.report.row(o.ratioTo), o.rateAim, o.cpuAim
 			if part.system == r.distributed {
 				m.reference, m.rateAim, m.cpuAim = r.report.row(o.name), "", o.distributedAim
@@ -287,17 +288,17 @@ func (r *run) operations(ctx context.Context) (err error) {
 
 // halfRate is half of the highest rate of an operation; 0 where it was not measured, or
 // the machine was too busy.
-func (r *run) halfRate(name string) load {
+func (r *run) halfRate(name string) loadgen.Load {
 	if measured := r.report.row(name); measured != nil {
-		return load{rate: median(measured.values) / 2}
+		return loadgen.Load{Rate: median(measured.values) / 2}
 	}
-	return load{}
+	return loadgen.Load{}
 }
 
 // open measures operations at half of their highest rate (open loop).
 func (r *run) open(ctx context.Context) error {
 	for _, o := range productOperations {
-		if half := r.halfRate(o.name); half.rate > 0 {
+		if half := r.halfRate(o.name); half.Rate > 0 {
 			m := r.add("p99 at half of the highest rate", r.standalone, o, half)
 			if o.ratioTo != "hash" && o.ratioTo != "login" {
 				m.rateAim = "< 10 ms"
@@ -311,7 +312,7 @@ func (r *run) open(ctx context.Context) error {
 func (r *run) storm(ctx context.Context) error {
 	const section = "p99 at half of the highest rate beside 32 connections that log in"
 	for _, name := range []string{"validate", "get"} {
-		if half := r.halfRate(name); half.rate > 0 {
+		if half := r.halfRate(name); half.Rate > 0 {
 			r.addPair(section, productOperation(name), half, logins(), "<= 3")
 		}
 	}
@@ -321,7 +322,7 @@ func (r *run) storm(ctx context.Context) error {
 // steady measures reads of a system at a fixed rate beside logins.
 func (r *run) steady(ctx context.Context, s *system, name, aim string) error {
 	const section = "p99 at 500 a second beside 32 connections that log in"
-	m := r.add(section, s, operation{name: name, do: productOperation("get").do}, load{rate: 500, length: r.steadyFor})
+	m := r.add(section, s, operation{name: name, do: productOperation("get").do}, loadgen.Load{Rate: 500, Length: r.steadyFor})
 	m.rateAim, m.background = aim, logins()
 	return r.rounds(ctx, r.fewRounds)
 }
@@ -341,8 +342,8 @@ func (r *run) waiting(ctx context.Context) error {
 	for name, rate := range map[string]float64{"login": 5, "get": 100} {
 		o := operation{name: fmt.Sprintf("%s at %.0f/s", name, rate), do: productOperation(name).do}
 		r.addPair("p99 beside 200 logins at a provider that never answers", o,
-			load{rate: rate, warmUp: 3 * time.Second, length: 3 * r.steadyFor},
-			&background{"of these logins", login, load{connections: 200}}, "")
+			loadgen.Load{Rate: rate, WarmUp: 3 * time.Second, Length: 3 * r.steadyFor},
+			&background{"of these logins", login, loadgen.Load{Workers: 200}}, "")
 	}
 	return r.rounds(ctx, r.fewRounds)
 }
@@ -378,10 +379,10 @@ func (r *run) writers(ctx context.Context) error {
 		if !r.wants(part.name) {
 			continue
 		}
-		writes := &background{"writes", inTurns(part.written, (*system).write), load{connections: 4, rate: 50}}
+		writes := &background{"writes", inTurns(part.written, (*system).write), loadgen.Load{Workers: 4, Rate: 50}}
 		for _, name := range []string{"validate", "get"} {
 			o := operation{name: name, do: inTurns(part.read, productOperation(name).do)}
-			r.addPair(part.section, o, load{}, writes, part.aim)
+			r.addPair(part.section, o, loadgen.Load{}, writes, part.aim)
 		}
 		if err := r.rounds(ctx, max(r.options.rounds, 2)); err != nil {
 			return err
@@ -434,14 +435,14 @@ func (m *measurement) measure(ctx context.Context) error {
 	var wait sync.WaitGroup
 	var others *outcome
 	if b := m.background; b != nil {
-		b.load.warmUp, b.load.length = m.load.warmUp/2, m.load.warmUp+m.load.length*3/2
-		wait.Go(func() { others = b.load.run(ctx, m.system, b.do) })
+		b.load.WarmUp, b.load.Length = m.load.WarmUp/2, m.load.WarmUp+m.load.Length*3/2
+		wait.Go(func() { others = send(ctx, b.load, m.system, b.do) })
 	}
-	found := m.load.run(ctx, m.system, m.operation.do)
+	found := send(ctx, m.load, m.system, m.operation.do)
 	wait.Wait()
-	value := float64(found.done()) / m.load.length.Seconds()
-	if m.load.rate > 0 {
-		value = percentile(found.latencies, 99)
+	value := float64(found.Done()) / m.load.Length.Seconds()
+	if m.load.Rate > 0 {
+		value = loadgen.Percentile(found.All(), 99)
 	}
 	m.values, m.cpu = append(m.values, value), append(m.cpu, found.cpu())
 	m.sum.add(found)
@@ -449,7 +450,7 @@ func (m *measurement) measure(ctx context.Context) error {
 		return found.failed(m.name)
 	}
 	b := m.background
-	m.note = fmt.Sprintf("beside %.1f %s a second (failed: %s). ", float64(others.done())/b.load.length.Seconds(), b.name,
-		cmp.Or(countsText(others.failures), "none"))
+	m.note = fmt.Sprintf("beside %.1f %s a second (failed: %s). ", float64(others.Done())/b.load.Length.Seconds(), b.name,
+		cmp.Or(others.FailuresText(), "none"))
 	return errors.Join(found.failed(m.name), others.failed(b.name))
 }

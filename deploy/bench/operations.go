@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/loadgen"
 )
 
 // operation is one kind of request, or of a sequence of requests, that a client sends.
@@ -22,7 +23,7 @@ type operation struct {
 	cpuAim         string // what the ratio of the processor times is meant to be
 	distributedAim string // what the processor time distributed over that in standalone is meant to be
 
-	prepare func(s *system, l load) // runs before each measurement; nil: nothing
+	prepare func(s *system, l loadgen.Load) // runs before each measurement; nil: nothing
 	do      action
 }
 
@@ -213,8 +214,8 @@ func (s *system) openSession(c *connection, _ uint64) error {
 
 // openSessions begins as many hosted logins as a measurement can complete, more than the processors can hash
 // passwords in its time. It begins fewer where one fails.
-func (s *system) openSessions(l load) {
-	s.sessions = make(chan string, l.connections+int(60*float64(runtime.NumCPU())*(l.warmUp+l.length).Seconds()))
+func (s *system) openSessions(l loadgen.Load) {
+	s.sessions = make(chan string, l.Workers+int(60*float64(runtime.NumCPU())*(l.WarmUp+l.Length).Seconds()))
 	c := connect(s.tls, "")
 	defer c.close()
 	for len(s.sessions) < cap(s.sessions) && s.openSession(c, 0) == nil {

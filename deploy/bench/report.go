@@ -16,6 +16,8 @@ import (
 
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
+
+	"github.com/doorward/doorward/deploy/e2e/loadgen"
 )
 
 // report is everything that one run of the program found.
@@ -119,14 +121,14 @@ func (w *row) columns() []string {
 	return slices.Concat([]string{w.name}, medianAndRange(w.values), []string{w.unit, reference.name},
 		medianAndRange(ratios(w.values, reference.values)), []string{w.rateAim},
 		medianAndRange(w.cpu), medianAndRange(ratios(w.cpu, reference.cpu)), []string{w.cpuAim,
-			number(percentile(w.sum.latencies, 50)), number(percentile(w.sum.latencies, 99)),
+			number(loadgen.Percentile(w.sum.All(), 50)), number(loadgen.Percentile(w.sum.All(), 99)),
 			number(used.percent(used.generator)), number(used.percent(used.machine - used.generator - used.measured()))})
 }
 
 // processes are the parts of the processor time of one operation.
 func (w *row) processes() (parts []string) {
 	for _, name := range slices.Sorted(maps.Keys(w.sum.usage.processes)) {
-		micros := float64(w.sum.usage.processes[name].Microseconds()) / float64(max(w.sum.done(), 1))
+		micros := float64(w.sum.usage.processes[name].Microseconds()) / float64(max(w.sum.Done(), 1))
 		if micros >= 0.5 {
 			parts = append(parts, fmt.Sprintf("%s %.0f", name, micros))
 		}
@@ -136,11 +138,11 @@ func (w *row) processes() (parts []string) {
 
 func (w *row) notes() string {
 	notes := w.note
-	if w.sum.unsent > 0 || len(w.sum.late) > 0 {
-		notes += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", w.sum.unsent, percentile(w.sum.late, 99))
+	if w.sum.Unsent > 0 || len(w.sum.Late) > 0 {
+		notes += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", w.sum.Unsent, loadgen.Percentile(w.sum.Late, 99))
 	}
-	if w.sum.example != nil {
-		notes += "failed: " + countsText(w.sum.failures) + ", for example " + w.sum.example.Error()
+	if w.sum.Example != nil {
+		notes += "failed: " + w.sum.FailuresText() + ", for example " + w.sum.Example.Error()
 	}
 	return notes
 }

@@ -8,9 +8,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/deploy/e2e/loadgen"
 )
 
-// Load is concurrent clients (load generator) that use a deployment without a pause while
+// Load is concurrent clients that use a deployment without a pause while
 // a test kills, upgrades or moves parts of it. It records every call, and every
 // registration that was acknowledged with a 201.
 type Load struct {
@@ -51,13 +53,14 @@ func NewLoad(ctx context.Context) *Load {
 // Repeat starts so many workers, each of which calls work again and again until Stop. A
 // call of work that has begun is not cancelled by Stop: its answers count.
 func (l *Load) Repeat(workers int, work func(context.Context)) {
-	for range workers {
-		l.workers.Go(func() {
-			for l.ctx.Err() == nil {
+	l.workers.Go(func() {
+		loadgen.Load{Workers: workers}.Run(l.ctx, func() (loadgen.Operation, func()) {
+			return func(uint64) (string, error) {
 				work(context.WithoutCancel(l.ctx))
-			}
+				return "", nil
+			}, func() {}
 		})
-	}
+	})
 }
 
 // StartRegistrations starts so many workers that register accounts in a collection until

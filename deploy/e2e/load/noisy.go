@@ -38,7 +38,7 @@ func noisy(ctx context.Context, s *system, o options) error {
 		var failed, noiseText string
 		byKind := map[string][]float64{}
 		for round := range o.rounds {
-			var without, with, noise *outcome
+			var without, with, noise outcome
 			for turn := range 2 {
 				if (turn+round)%2 == 0 { // neither is always the first
 					without = s.send(ctx, o.length, all)
@@ -59,12 +59,12 @@ func noisy(ctx context.Context, s *system, o options) error {
 			kept = append(kept, with.throughput()/without.throughput())
 			alone, beside = append(alone, percentile(without.all(), 0.99)), append(beside, percentile(with.all(), 0.99))
 			slower = append(slower, beside[round]/alone[round])
-			for kind, took := range with.latencies {
-				byKind[kind] = append(byKind[kind], percentile(took, 0.99)/percentile(without.latencies[kind], 0.99))
+			for kind := range with.Latencies {
+				byKind[kind] = append(byKind[kind], percentile(with.of(kind), 0.99)/percentile(without.of(kind), 0.99))
 			}
-			failed = with.failuresText()
+			failed = with.failures()
 			noiseText = fmt.Sprintf("%.0f %% of %d, p50 %.0f ms, %s",
-				100*noise.throughput(), noise.due, percentile(noise.all(), 0.5), noise.failuresText())
+				100*noise.throughput(), noise.Due(), percentile(noise.all(), 0.5), noise.failures())
 			log.Printf("%s, round %d: throughput %.3f, p99 %.0f ms alone, %.0f ms beside", kind, round+1, kept[round], alone[round], beside[round])
 		}
 		fmt.Printf("noise %-8s throughput kept %s; p99 ratio %s, alone %s ms, beside %s ms; failures: %s\n",

@@ -37,7 +37,7 @@ func soak(ctx context.Context, s *system, o options) error {
 			return err
 		}
 		fmt.Printf("%4.0f s: %d requests, p50 %.1f ms, p99 %.1f ms, failures %s; load average %s\n    memory in MiB: %s\n    tables in MiB: %s\n",
-			time.Since(began).Seconds(), found.due, percentile(found.all(), 0.5), percentile(found.all(), 0.99), found.failuresText(),
+			time.Since(began).Seconds(), found.Due(), percentile(found.all(), 0.5), percentile(found.all(), 0.99), found.failures(),
 			loadAverage(), listed(s.memory(), "%.0f"), listed(tables, "%.2f"))
 	}
 	return nil

@@ -23,9 +23,9 @@ func manyTenants(ctx context.Context, s *system, o options) error {
 			for range o.rounds {
 				before := s.processorTime()
 				found := s.send(ctx, o.length, stream{tenants: []*tenant{s.template}, mix: []string{kind}, rate: rate, maxInFlight: 100})
-				used = append(used, 1e6*(s.processorTime()-before)/float64(found.due))
+				used = append(used, 1e6*(s.processorTime()-before)/float64(found.Due()))
 				p50, p99 = append(p50, percentile(found.all(), 0.5)), append(p99, percentile(found.all(), 0.99))
-				if failed := found.failuresText(); failed != "none" {
+				if failed := found.failures(); failed != "none" {
 					fmt.Println("    failures:", failed)
 				}
 			}
@@ -52,7 +52,7 @@ func manyTenants(ctx context.Context, s *system, o options) error {
 	const rate = 200
 	warmUp := s.send(ctx, time.Duration(float64(o.tenants)/rate*float64(time.Second)),
 		stream{tenants: others, mix: []string{"get"}, rate: rate, maxInFlight: 100})
-	log.Printf("each tenant has sent a request: %d of %d; failures: %s", len(warmUp.all()), warmUp.due, warmUp.failuresText())
+	log.Printf("each tenant has sent a request: %d of %d; failures: %s", warmUp.Done(), warmUp.Due(), warmUp.failures())
 	return report(when + ", each seen")
 }
 

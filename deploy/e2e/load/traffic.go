@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/loadgen"
 )
 
 // tenant is the API key, the addresses and the token with which requests of a tenant are made.
@@ -69,36 +69,31 @@ func mail(t *tenant) e2e.Request {
 // share is the mix of requests of a tenant: of 20 requests so many of each kind.
 var share = strings.Fields(strings.Repeat("validate ", 10) + strings.Repeat("get ", 5) + "search search login login mail")
 
-// outcome is the latencies and failures of the requests of a run.
-type outcome struct {
-	mu        sync.Mutex
-	due       int
-	latencies map[string][]float64 // by kind, in milliseconds, from when a request was due
-	failures  map[string]int       // by status or error
-}
+// outcome is what came back of the requests of a run.
+type outcome struct{ *loadgen.Outcome }
 
-func (o *outcome) count(kind string, took time.Duration, failure string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if failure != "" {
-		o.failures[kind+" "+failure]++
-		return
+// of returns the latencies of a kind of request in milliseconds, from when they were due.
+func (o outcome) of(kind string) []float64 { return milliseconds(o.Latencies[kind]) }
+
+func (o outcome) all() []float64 { return milliseconds(o.All()) }
+
+func milliseconds(times []time.Duration) (values []float64) {
+	for _, t := range times {
+		values = append(values, float64(t)/float64(time.Millisecond))
 	}
-	o.latencies[kind] = append(o.latencies[kind], float64(took)/float64(time.Millisecond))
+	return values
 }
-
-func (o *outcome) all() []float64 { return slices.Concat(slices.Collect(maps.Values(o.latencies))...) }
 
 // throughput is the fraction of the requests that succeeded.
-func (o *outcome) throughput() float64 { return float64(len(o.all())) / float64(max(o.due, 1)) }
+func (o outcome) throughput() float64 { return float64(o.Done()) / float64(max(o.Due(), 1)) }
 
-// failuresText lists the failures by kind and status.
-func (o *outcome) failuresText() string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(o.failures)) {
-		parts = append(parts, fmt.Sprintf("%s: %d", name, o.failures[name]))
+// failures lists the failures by kind and status.
+func (o outcome) failures() string {
+	text := o.FailuresText()
+	if o.Unsent > 0 {
+		text = strings.TrimPrefix(fmt.Sprintf("%s, %d unsent", text, o.Unsent), ", ")
 	}
-	return cmp.Or(strings.Join(parts, ", "), "none")
+	return cmp.Or(text, "none")
 }
 
 // percentile is that of values; NaN where there are none.
@@ -120,46 +115,35 @@ type stream struct {
 }
 
 // send sends a stream for a length of time and waits for the answers.
-func (s *system) send(ctx context.Context, length time.Duration, st stream) *outcome {
-	o := &outcome{latencies: map[string][]float64{}, failures: map[string]int{}}
-	began, slots := time.Now(), make(chan struct{}, st.maxInFlight)
-	var inFlight sync.WaitGroup
-	for n := 0; ctx.Err() == nil; n++ {
-		due := began.Add(time.Duration(float64(n) / st.rate * float64(time.Second)))
-		if due.Sub(began) >= length {
-			break
-		}
-		time.Sleep(time.Until(due))
-		round, turn := n/len(st.tenants), n%len(st.tenants)
-		t, kind := st.tenants[turn], st.mix[(round+turn)%len(st.mix)] // in a short run each kind has its part
-		o.due++
-		inFlight.Go(func() {
-			select {
-			case slots <- struct{}{}:
-				defer func() { <-slots }()
-			case <-time.After(time.Until(began.Add(length))):
-				o.count(kind, 0, "unsent")
-				return
-			}
-			failure := s.do(ctx, t, kinds[kind])
-			o.count(kind, time.Since(due), failure)
-		})
-	}
-	inFlight.Wait()
-	return o
+func (s *system) send(ctx context.Context, length time.Duration, st stream) outcome {
+	l := loadgen.Load{Workers: st.maxInFlight, Rate: st.rate, Length: length}
+	return outcome{l.Run(ctx, func() (loadgen.Operation, func()) {
+		return func(n uint64) (string, error) {
+			round, turn := int(n)/len(st.tenants), int(n)%len(st.tenants)
+			kind := st.mix[(round+turn)%len(st.mix)] // in a short run each kind has its part
+			return kind, s.do(ctx, st.tenants[turn], kinds[kind])
+		}, func() {}
+	})}
 }
 
-// do sends a request. It returns "" or the kind of failure: the status with the error code, or
-// "connection".
-func (s *system) do(ctx context.Context, t *tenant, k kind) (failure string) {
+// refusal is the status of an answer with its error code.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// Kind is the name under which the refusal is counted.
+func (r refusal) Kind() string { return string(r) }
+
+// do sends a request.
+func (s *system) do(ctx context.Context, t *tenant, k kind) error {
 	answer, err := s.client.With(t.id, t.secret).Do(ctx, k.request(t))
-	switch {
-	case err != nil:
-		return "connection"
-	case answer.Status != k.want:
-		var refusal struct{ Code int }
-		_ = json.Unmarshal(answer.Body, &refusal)
-		return fmt.Sprintf("%d (%d)", answer.Status, refusal.Code)
+	if err != nil {
+		return err
 	}
-	return ""
+	if answer.Status != k.want {
+		var body struct{ Code int }
+		_ = json.Unmarshal(answer.Body, &body)
+		return refusal(fmt.Sprintf("%d (%d)", answer.Status, body.Code))
+	}
+	return nil
 }
