@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
@@ -96,21 +97,27 @@ func OpenAll(t testing.TB, configs ...Config) (dbs []*pg.DB) {
 		}
 		return nil
 	})
-	for _, config := range configs {
-		dbs = append(dbs, open(t, config(secure.Secret(url))))
+	dbs = make([]*pg.DB, len(configs))
+	var group errgroup.Group // most of the time goes into starting connections
+	for i, config := range configs {
+		group.Go(func() (err error) {
+			dbs[i], err = open(t, config(secure.Secret(url)))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	return dbs
 }
 
 // open connects to a database that has the tables of the configuration.
-func open(t testing.TB, config pg.Config) *pg.DB {
-	t.Helper()
-	config.Migrations = nil
+func open(t testing.TB, config pg.Config) (*pg.DB, error) {
 	tenants := &tenantTracer{known: map[string]bool{}}
 	config.Tracer = tenants
-	db, err := pg.Open(t.Context(), config)
+	db, err := pg.OpenWithoutMigrating(t.Context(), config)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	t.Cleanup(func() {
 		db.Close()
@@ -118,11 +125,8 @@ func open(t testing.TB, config pg.Config) *pg.DB {
 	})
 	tables, err := pg.Values[string](t.Context(), db, `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attname = 'tenant_id'`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	tenants.setTables(tables)
-	return db
+	return db, err
 }
 
 // URL returns the address of a database of Open.
