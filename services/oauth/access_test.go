@@ -13,9 +13,10 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 // distributedReplicas returns two replicas of the service, whose peers run in other processes, and
@@ -24,6 +25,7 @@ func distributedReplicas(t *testing.T) (*oauthtest.Deployment, []*oauth.Service)
 	t.Helper()
 	d := oauthtest.Open(t)
 	d.Remote = true
+	d.Listen()
 	return d, []*oauth.Service{d.WithMasterKey(t, d.Master), d.WithMasterKey(t, d.Master)}
 }
 
@@ -82,6 +84,7 @@ func TestTheEndOfAccessTakesEffectOnEveryReplica(t *testing.T) {
 				}
 			}
 			end(d)
+			d.AwaitChanges()
 			d.Clock.Move(49 * time.Millisecond)
 			for what, use := range uses {
 				for _, s := range replicas {
@@ -182,6 +185,7 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	expect := func(what string, want int) {
 		t.Helper()
 		d.Clock.Move(50 * time.Millisecond)
+		d.AwaitChanges()
 		if asked := validate(); asked != want {
 			t.Errorf("%s: twenty validations asked %d times, want %d", what, asked, want)
 		}
@@ -196,15 +200,15 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 		}
 	}
 	expectKept("at first", 2)
-	d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
+	d.Touch(d.Tenant, d.Account)
 	expectKept("after a change of one account", 1)
-	d.SetStatus(d.Tenant, d.Directory, directoryapi.Enabled)
+	d.Touch(d.Tenant, d.Directory)
 	expectKept("after a change of one directory", 1)
-	d.SetStatus(d.Tenant, d.Application, directoryapi.Enabled)
+	d.Touch(d.Tenant, d.Application)
 	expectKept("after a change of one application", 1)
-	d.Applications.NewOrganization(d.Tenant, d.Application, "acme", d.Directory)
+	d.NewOrganization(d.Tenant, d.Application, "acme", d.Directory)
 	expectKept("after a change of its mappings", 1)
-	d.Applications.Changes.Reset()
+	pgtest.CutConnections(t, pgtest.URL(d.Applications.DB))
 	expectKept("after unknown changes", 2)
 
 	d.Clock.Move(time.Minute)
@@ -219,7 +223,7 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
 	expect("without reports", 2)
 	expect("without reports, later", 2)
-	d.Directories.Break("AccessChanges", fault.Before, func() error { return nil })
+	d.AwaitFeeds()
 	d.Clock.Move(time.Second)
 	expect("since they are back", 2)
 	expect("then", 0)
@@ -258,7 +262,7 @@ func TestAnAnswerThatOnlyAGroupAllowsIsNotKept(t *testing.T) {
 			t.Errorf("%d times 50 ms later two validations asked %d times", n, asked)
 		}
 	}
-	d.Directories.DeleteGroup(id.Ref{Tenant: d.Tenant, ID: group.ID})
+	d.Directories.DeleteGroup(t, id.Ref{Tenant: d.Tenant, ID: group.ID})
 	d.Clock.Move(50 * time.Millisecond)
 	if _, err := replicas[0].Validate(t.Context(), d.Tenant, site.Application, token); !errors.Is(err, apierr.TokenAccountUnreachable) {
 		t.Errorf("without the group a validation returns %v", err)

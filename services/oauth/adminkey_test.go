@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 // A tenant that has disabled its last key gets another one from the database.

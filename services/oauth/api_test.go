@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 func TestContract(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 // selfMade returns the header and the claims of an assertion as the SDKs for servers sign it:
@@ -113,7 +113,7 @@ func TestAnAssertionIsRefused(t *testing.T) {
 	formerKey, formerSecret := key(former)
 	d.SetStatus(d.Tenant, former, directoryapi.Disabled)
 	neighbour := d.NewAccount(d.Tenant, d.Directory, "sam@example.test", oauthtest.Password)
-	stranger := d.NewAccount(d.Tenant, d.NewDirectory(d.Tenant, false), "ann@example.test", oauthtest.Password)
+	stranger := d.NewAccount(d.Tenant, d.NewDirectory(d.Tenant), "ann@example.test", oauthtest.Password)
 	idle := d.NewAccount(d.Tenant, d.Directory, "idle@example.test", oauthtest.Password)
 	d.SetStatus(d.Tenant, idle, directoryapi.Disabled)
 	fresh := d.NewAccount(d.Tenant, d.Directory, "new@example.test", oauthtest.Password)

@@ -14,9 +14,28 @@ require (
 )
 
 require (
+	github.com/beevik/etree v1.8.1 // indirect
+	github.com/boombuler/barcode v1.1.0 // indirect
+	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
+	github.com/crewjam/saml v0.6.3 // indirect
+	github.com/dghubble/oauth1 v0.7.3 // indirect
+	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
+	github.com/jonboulle/clockwork v0.5.0 // indirect
+	github.com/makiuchi-d/gozxing v0.1.1 // indirect
+	github.com/nyaruka/phonenumbers v1.8.1 // indirect
+	github.com/pquerna/otp v1.5.0 // indirect
+	github.com/russellhaering/goxmldsig v1.6.1 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
+	golang.org/x/xerrors v0.0.0-20200804184101-5ec99f83aff1 // indirect
+)
+
+require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/doorward/doorward/services/application v0.0.0
+	github.com/doorward/doorward/services/directory v0.0.0
+	github.com/doorward/doorward/services/mfa v0.0.0
 	github.com/exaring/otelpgx v0.13.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
@@ -76,3 +95,9 @@ require (
 )
 
 replace github.com/doorward/doorward/pkg => ../../pkg
+
+replace github.com/doorward/doorward/services/application => ../application
+
+replace github.com/doorward/doorward/services/directory => ../directory
+
+replace github.com/doorward/doorward/services/mfa => ../mfa

@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 

@@ -10,13 +10,13 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
 // organizationOf adds an organization with the site's directory.
 func organizationOf(d *oauthtest.Deployment) (organization id.ID, href string) {
-	organization = d.Applications.NewOrganization(d.Tenant, d.Application, "acme", d.Directory)
+	organization = d.NewOrganization(d.Tenant, d.Application, "acme", d.Directory)
 	return organization, oauthtest.Base.To("organizations", organization)
 }
 

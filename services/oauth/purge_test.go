@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/worktest"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 func TestPurge(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -108,7 +108,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	t.Run("of the types that the application allows", func(t *testing.T) {
 		requireFactor(t, d, mfaapi.Authenticator)
 		demanded(t, d, logInTo(d), mfaapi.Challenge)
-		demands := d.Factors.Demands()
+		demands := d.Demands(t)
 		want := mfaapi.BeginSecondStep{Tenant: d.Tenant, Application: d.Application, Account: d.Account, Types: []string{mfaapi.Authenticator}}
 		if last := demands[len(demands)-1]; !reflect.DeepEqual(last, want) {
 			t.Errorf("the demand is %+v, want %+v", last, want)
@@ -117,7 +117,7 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 	t.Run("with the organization that the login named", func(t *testing.T) {
 		organization, href := organizationOf(d)
 		fields := demanded(t, d, logInTo(d, "nameKey", "acme"), mfaapi.Challenge)
-		demands := d.Factors.Demands()
+		demands := d.Demands(t)
 		if last := demands[len(demands)-1]; last.Organization != organization {
 			t.Errorf("the demand is %+v", last)
 		}
@@ -131,9 +131,9 @@ func TestASecondFactorIsDemanded(t *testing.T) {
 		}
 	})
 	t.Run("not before the first step has succeeded", func(t *testing.T) {
-		before := len(d.Factors.Demands())
+		before := len(d.Demands(t))
 		_, err := d.Service.Token(t.Context(), d.Request("grant_type", "password", "username", oauthtest.Login, "password", "Wrong1234"))
-		if !errors.Is(err, apierr.WrongPassword) || len(d.Factors.Demands()) != before {
+		if !errors.Is(err, apierr.WrongPassword) || len(d.Demands(t)) != before {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -199,13 +199,13 @@ func TestAnAssertionDemandsASecondFactor(t *testing.T) {
 			token := signForgedJWT(t, header, with(with(claims, "require_mfa", c.required), "amr", c.methods), d.Secret)
 			if c.none {
 				exchanged(t, d, d.Site, token)
-				if len(d.Factors.Demands()) != 0 {
+				if len(d.Demands(t)) != 0 {
 					t.Error("a second step was begun")
 				}
 				return
 			}
 			demanded(t, d, d.Request("grant_type", "service_token", "token", token.Reveal()), mfaapi.Enroll)
-			if got := d.Factors.Demands()[0].Types; !reflect.DeepEqual(got, c.types) {
+			if got := d.Demands(t)[0].Types; !reflect.DeepEqual(got, c.types) {
 				t.Errorf("the types are %v, want %v", got, c.types)
 			}
 		})
@@ -259,7 +259,7 @@ func TestTheGrantOfAFactor(t *testing.T) {
 			d.Code(d.Tenant, d.Account))
 	})
 	t.Run("refuses an account that the application does not reach, whatever its challenge", func(t *testing.T) {
-		stranger := d.NewAccount(d.Tenant, d.NewDirectory(d.Tenant, false), "ann@example.test", oauthtest.Password)
+		stranger := d.NewAccount(d.Tenant, d.NewDirectory(d.Tenant), "ann@example.test", oauthtest.Password)
 		refusal(t, apierr.TokenAccountUnreachable, "invalid_grant", "challenge", d.Challenge(d.Tenant, stranger), "code",
 			d.Code(d.Tenant, stranger))
 	})
@@ -273,8 +273,9 @@ func TestTheGrantOfAFactor(t *testing.T) {
 	t.Run("refuses what the challenge says", func(t *testing.T) {
 		for _, want := range []*apierr.Error{apierr.CodeExpired, apierr.ChallengeFinished, apierr.FactorDisabled, apierr.PhoneDisabled} {
 			one := challenge()
-			d.Factors.End(want)
+			d.EndChallenges(want)
 			refusal(t, want, "invalid_grant", "challenge", one, "code", d.Code(d.Tenant, d.Account))
+			d.EndChallenges(nil)
 		}
 	})
 	t.Run("takes a code once, of 50 tries", func(t *testing.T) {

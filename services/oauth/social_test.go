@@ -7,9 +7,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 func TestTheSocialGrant(t *testing.T) {
@@ -21,7 +20,7 @@ func TestTheSocialGrant(t *testing.T) {
 	for _, provider := range []string{"google", "facebook", "github", "linkedin", "twitter", "our-login"} {
 		s := d.Site
 		s.Application = d.NewApplication(d.Tenant, d.Directory)
-		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: s.Application}, provider, d.Directory)
+		d.MapSocial(d.Tenant, s.Application, provider)
 		oneOfTwo := map[string]bool{"google": true, "linkedin": true, "github": true, "our-login": true}[provider]
 		for _, c := range []struct {
 			fields []string
@@ -53,8 +52,8 @@ func TestTheSocialGrant(t *testing.T) {
 			t.Errorf("%s, which is not mapped, returns %v", provider, err)
 		}
 	}
+	d.MapSocial(d.Tenant, d.Application, "google")
 	t.Run("the email of another account", func(t *testing.T) {
-		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
 		d.Applications.Break("ProviderLogin", fault.Before, func() error { return apierr.Exists })
 		defer d.Applications.Break("ProviderLogin", fault.Before, func() error { return nil })
 		_, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "google", "code", "c"))
@@ -63,7 +62,6 @@ func TestTheSocialGrant(t *testing.T) {
 		}
 	})
 	t.Run("a provider in any letters", func(t *testing.T) {
-		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
 		if _, err := d.Service.Token(t.Context(), d.Request("grant_type", "service_social", "providerId", "Google", "code",
 			"c")); !errors.Is(err, apierr.ProviderRefused) {
 			t.Error(err)
@@ -72,7 +70,7 @@ func TestTheSocialGrant(t *testing.T) {
 	t.Run("a disabled application answers as to a password", func(t *testing.T) {
 		s := d.Site
 		s.Application = d.NewApplication(d.Tenant, d.Directory)
-		d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: s.Application}, "google", d.Directory)
+		d.MapSocial(d.Tenant, s.Application, "google")
 		d.SetStatus(d.Tenant, s.Application, directoryapi.Disabled)
 		for want, form := range map[string][]string{
 			"invalid_request": {"grant_type", "service_social", "providerId", "google", "code", "c"},

@@ -4,9 +4,12 @@
 package fault
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/doorward/doorward/pkg/caller"
@@ -33,6 +36,7 @@ type Injector struct {
 	mu     sync.Mutex
 	broken map[string]broken
 	calls  map[string]int
+	bodies map[string][][]byte // the requests as JSON, by method
 }
 
 type broken struct {
@@ -59,6 +63,31 @@ func (i *Injector) Calls(method string) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.calls[method]
+}
+
+// record keeps a request for Requests.
+func (i *Injector) record(method string, body []byte) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.bodies == nil {
+		i.bodies = map[string][][]byte{}
+	}
+	i.bodies[method] = append(i.bodies[method], bytes.Clone(body))
+}
+
+// Requests returns the requests with which a method was called, the oldest first.
+func Requests[Request any](t testing.TB, i *Injector, method string) (all []Request) {
+	t.Helper()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, body := range i.bodies[method] {
+		var in Request
+		if err := json.Unmarshal(body, &in); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, in)
+	}
+	return all
 }
 
 // at returns the error that a call of the method ends with at that moment. cause
@@ -105,6 +134,7 @@ type router struct {
 func (r router) Handle(method string, answer func(context.Context, []byte) (any, error)) {
 	name := strings.TrimPrefix(method, r.prefix)
 	r.Router.Handle(method, func(ctx context.Context, body []byte) (any, error) {
+		r.injector.record(name, body)
 		if err := r.injector.at(name, Before); err != nil {
 			return nil, err
 		}

@@ -145,6 +145,13 @@ func (s *Service) SetStatus(t testing.TB, at id.Ref, kind, status string) {
 	check(t, err)
 }
 
+// SetBuiltinStatus sets the status of an administrators directory, which the service refuses to change.
+func (s *Service) SetBuiltinStatus(t testing.TB, at id.Ref, status string) {
+	t.Helper()
+	check(t, pg.MustChange(context.Background(), s.DB, `UPDATE directories SET status = $3 WHERE tenant_id = $1 AND id = $2`,
+		at.Tenant, at.ID, status))
+}
+
 // EnableVerification enables the email verification of a directory.
 func (s *Service) EnableVerification(t testing.TB, at id.Ref) {
 	t.Helper()

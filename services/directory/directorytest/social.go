@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ import (
 
 // callback is the redirect URI of the directories of NewMirror.
 const callback = "https://app.localhost/cb"
+
+var socialNames = []string{"google", "facebook", "github", "linkedin", "twitter"}
 
 // socialProvider stands in for all social providers, of all tests of a binary.
 type socialProvider struct {
@@ -40,13 +43,14 @@ func (p socialProvider) client(t testing.TB) *connect.Client {
 	guard, err := outbound.Config{PrivateNetworks: []string{"127.0.0.0/8"}, CA: p.authority}.Open()
 	check(t, err)
 	all := map[string]map[string]string{}
-	for _, name := range []string{"google", "facebook", "github", "linkedin"} {
+	for _, name := range socialNames {
 		all[name] = map[string]string{
 			"authorizationEndpoint": p.URL + "/authorize", "tokenEndpoint": p.URL + "/token", "resourceEndpoint": p.URL + "/user",
 			"tokeninfoEndpoint": p.URL + "/tokeninfo", "jwksUri": p.URL + "/jwks", "issuer": p.URL,
 			"introspectionEndpoint": p.URL + "/introspect", "tokenCheckEndpoint": p.URL + "/applications/{clientId}/token",
 		}
 	}
+	all["twitter"] = map[string]string{"resourceEndpoint": p.URL + "/user", "tokenEndpoint": p.URL + "/token"}
 	all["google"]["tokenCheckEndpoint"] = p.URL + "/tokeninfo"
 	all["facebook"]["tokenCheckEndpoint"] = p.URL + "/debug_token"
 	text, err := json.Marshal(all)
@@ -56,14 +60,22 @@ func (p socialProvider) client(t testing.TB) *connect.Client {
 	return connect.New(guard, endpoints, time.Now)
 }
 
-// NewMirror adds a directory that mirrors a social provider.
+// NewMirror adds a directory that mirrors a social provider, or a generic one under another name.
 func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, provider string) id.ID {
 	t.Helper()
+	in := directory.NewProvider{
+		ProviderID: field.Some(provider), ClientID: field.Some(providertest.ClientID), ClientSecret: field.Some(providertest.ClientSecret),
+	}
+	if slices.Contains(socialNames, provider) {
+		in.RedirectURI = field.Some(callback)
+	} else {
+		p := socialProviders()
+		in.ProviderType, in.AuthorizationEndpoint = field.Some("oauth2"), field.Some(p.URL+"/authorize")
+		in.TokenEndpoint, in.ResourceEndpoint = field.Some(p.URL+"/token"), field.Some(p.URL+"/user")
+		in.IntrospectionEndpoint = field.Some(p.URL + "/introspect")
+	}
 	out, err := s.Rules.CreateDirectoryIn(context.Background(), tenant, directory.NewDirectory{
-		Name: field.Some(name), Provider: field.Some(directory.NewProvider{
-			ProviderID: field.Some(provider), ClientID: field.Some(providertest.ClientID),
-			ClientSecret: field.Some(providertest.ClientSecret), RedirectURI: field.Some(callback),
-		}),
+		Name: field.Some(name), Provider: field.Some(in),
 	})
 	return must(t, out, err).ID
 }

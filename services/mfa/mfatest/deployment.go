@@ -108,32 +108,32 @@ func (d *Deployment) Ref(address string) id.Ref {
 
 // Sent are the events ChallengeCreated, each for one text message, the oldest first.
 func (d *Deployment) Sent() []events.ChallengeCreated {
-	return emitted[events.ChallengeCreated](d, "ChallengeCreated")
+	return emitted[events.ChallengeCreated](d.T, d.DB, "ChallengeCreated")
 }
 
 // Changes are the events FactorChanged, each for one mail, the oldest first.
 func (d *Deployment) Changes() []events.FactorChanged {
-	return emitted[events.FactorChanged](d, "FactorChanged")
+	return emitted[events.FactorChanged](d.T, d.DB, "FactorChanged")
 }
 
 // emitted returns the events of a type, the oldest first.
-func emitted[E any](d *Deployment, kind string) (all []E) {
-	d.T.Helper()
-	envelopes, err := pg.Values[[]byte](d.T.Context(), d.DB, `SELECT envelope FROM outbox ORDER BY seq`)
+func emitted[E any](t testing.TB, db *pg.DB, kind string) (all []E) {
+	t.Helper()
+	envelopes, err := pg.Values[[]byte](t.Context(), db, `SELECT envelope FROM outbox ORDER BY seq`)
 	if err != nil {
-		d.T.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, text := range envelopes {
 		var envelope events.Envelope
 		var event E
 		if err := json.Unmarshal(text, &envelope); err != nil {
-			d.T.Fatal(err)
+			t.Fatal(err)
 		}
 		if envelope.Type != kind {
 			continue
 		}
 		if err := json.Unmarshal(envelope.Data, &event); err != nil {
-			d.T.Fatal(err)
+			t.Fatal(err)
 		}
 		all = append(all, event)
 	}

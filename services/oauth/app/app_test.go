@@ -18,7 +18,6 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/events/outbox"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/run"
@@ -26,7 +25,7 @@ import (
 	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/oauth/app"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -113,9 +112,10 @@ func TestWiredService(t *testing.T) {
 	}
 	t.Cleanup(cluster.Close)
 	url := pgtest.New(t, nil)
-	world := oauthtest.NewWorld(t, oauthtest.Base, time.Now)
-	tenant := id.New(time.Now())
-	account := world.NewAccount(tenant, world.NewDirectory(tenant, true), oauthtest.Login, oauthtest.Password)
+	world := oauthtest.OpenWorld(t)
+	made, _ := world.NewTenant()
+	tenant := made.Tenant.ID
+	account := world.NewAccount(tenant, made.Directory.ID, oauthtest.Login, oauthtest.Password)
 
 	p := process(t)
 	ctx, stop := context.WithCancel(t.Context())

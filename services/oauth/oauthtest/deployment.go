@@ -50,9 +50,10 @@ type Site struct {
 	Directory      id.ID // of the application
 	Account        id.ID
 	Application    id.ID
+	Console        id.ID // the application of the administrators
 }
 
-// Deployment is the service with its database, its HTTP application and fakes of its peers.
+// Deployment is the service with its database, its HTTP application and its peers.
 type Deployment struct {
 	Site
 	*World
@@ -68,10 +69,21 @@ type Deployment struct {
 // Open starts the service on a database of its own, with one site.
 func Open(t testing.TB) *Deployment {
 	t.Helper()
-	db := pgtest.Open(t, store.Config)
+	dbs := pgtest.OpenAll(t, append(peerConfigs, store.Config)...)
+	return open(t, dbs[3], dbs[:3])
+}
+
+// OpenApart is Open with a database of its own, so that a test can break that alone.
+func OpenApart(t testing.TB) *Deployment {
+	t.Helper()
+	return open(t, pgtest.Open(t, store.Config), pgtest.OpenAll(t, peerConfigs...))
+}
+
+func open(t testing.TB, db *pg.DB, peers []*pg.DB) *Deployment {
+	t.Helper()
 	master := secure.NewMasterKey("k1")
 	d := &Deployment{DB: db, Master: master, Clock: &clocktest.Clock{}}
-	d.World = NewWorld(t, Base, d.Clock.Now)
+	d.World = NewWorld(t, Base, d.Clock, peers[0], peers[1], peers[2])
 	d.Store = store.New(db, d.Clock.Now)
 	d.Service = d.WithMasterKey(t, master)
 	d.Signer = caller.NewSigner("a secret of the tests, 32 characters", d.Clock.Now)
@@ -106,10 +118,10 @@ func (d *Deployment) WithMasterKey(t testing.TB, master secure.Secret) *oauth.Se
 // NewSite adds a tenant.
 func (d *Deployment) NewSite(t testing.TB) Site {
 	t.Helper()
-	s := Site{Tenant: id.New(d.Clock.Now()), Key: secure.KeyID(), Secret: secure.Token(43)}
-	s.Administrators = d.NewDirectory(s.Tenant, true)
-	s.Administrator = d.NewAccount(s.Tenant, s.Administrators, "owner@example.test", Password)
-	s.Directory = d.NewDirectory(s.Tenant, false)
+	made, console := d.NewTenant()
+	s := Site{Console: console, Tenant: made.Tenant.ID, Administrators: made.Directory.ID, Key: secure.KeyID(), Secret: secure.Token(43)}
+	s.Administrator = d.NewAccount(s.Tenant, s.Administrators, "administrator@example.test", Password)
+	s.Directory = d.NewDirectory(s.Tenant)
 	s.Account = d.NewAccount(s.Tenant, s.Directory, Login, Password)
 	s.Application = d.NewApplication(s.Tenant, s.Directory)
 	_, err := d.Service.EnsureKey(t.Context(), oauthapi.EnsureKey{Tenant: s.Tenant, Account: s.Administrator, ID: s.Key, Secret: s.Secret})

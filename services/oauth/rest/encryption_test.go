@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 const (

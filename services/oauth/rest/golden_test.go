@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/rest/resttest"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 // golden compares a JSON answer with testdata, in which the values that differ

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 // A missing required member is refused before a wrong value, and that before a wrong format

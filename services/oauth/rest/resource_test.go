@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 func TestKeys(t *testing.T) {
@@ -145,7 +145,7 @@ func TestKeysOfAnApplication(t *testing.T) {
 		found(t, 0, path+"?id="+foreign.Key)
 	})
 	t.Run("nor one of a disabled account that is not reached", func(t *testing.T) {
-		elsewhere := d.NewApplication(d.Tenant, d.NewDirectory(d.Tenant, false))
+		elsewhere := d.NewApplication(d.Tenant, d.NewDirectory(d.Tenant))
 		d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
 		found(t, 0, "/applications/"+elsewhere.String()+"/apiKeys?id="+key["id"].(string))
 		d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)

@@ -24,7 +24,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 	oauthrest "github.com/doorward/doorward/services/oauth/rest"
 )
 
@@ -203,7 +203,7 @@ func TestGrantFailures(t *testing.T) {
 	clientForm := func(key, secret any) url.Values {
 		return url.Values{"grant_type": {"client_credentials"}, "client_id": {key.(string)}, "client_secret": {secret.(string)}}
 	}
-	other := d.NewDirectory(d.Tenant, false)
+	other := d.NewDirectory(d.Tenant)
 	form := func(pairs ...string) url.Values {
 		values := passwordForm()
 		for i := 0; i < len(pairs); i += 2 {
@@ -224,7 +224,7 @@ func TestGrantFailures(t *testing.T) {
 	foreignKey := decode(t, want(t, 201, d.Do(t, foreign, "POST", "/accounts/"+foreign.Account.String()+"/apiKeys", nil)))
 
 	now := d.Clock.Now().Unix()
-	d.Applications.MapSocial(id.Ref{Tenant: d.Tenant, ID: d.Application}, "google", d.Directory)
+	d.MapSocial(d.Tenant, d.Application, "google")
 	endUser := d.Site
 	endUser.Key, endUser.Secret = key["id"].(string), secure.Secret(key["secret"].(string))
 	spent := hostedForm(t, d.Site)
@@ -287,11 +287,11 @@ func TestGrantFailures(t *testing.T) {
 		{"a state of nobody", url.Values{"grant_type": {"service_factor_challenge"}, "state": {"x"}, "code": {"1"}}, nil, nil, 400, 2014,
 			"invalid_grant"},
 		{"a wrong code", factorForm("000000"), nil, nil, 400, 13104, "invalid_grant"},
-		{"an expired code", factorForm(code), func() { d.Factors.End(apierr.CodeExpired) }, func() { d.Factors.End(nil) }, 400, 13108,
+		{"an expired code", factorForm(code), func() { d.EndChallenges(apierr.CodeExpired) }, func() { d.EndChallenges(nil) }, 400, 13108,
 			"invalid_grant"},
-		{"a challenge that was answered", factorForm(code), func() { d.Factors.End(apierr.ChallengeFinished) }, func() { d.Factors.End(nil) },
+		{"a challenge that was answered", factorForm(code), func() { d.EndChallenges(apierr.ChallengeFinished) }, func() { d.EndChallenges(nil) },
 			400, 13112, "invalid_grant"},
-		{"too many wrong codes", factorForm(code), func() { d.Factors.End(apierr.ChallengeFailures) }, func() { d.Factors.End(nil) }, 400,
+		{"too many wrong codes", factorForm(code), func() { d.EndChallenges(apierr.ChallengeFailures) }, func() { d.EndChallenges(nil) }, 400,
 			13113, "invalid_grant"},
 		{"a second factor that is demanded", form(), func() { requireFactor(t, d, true) }, func() { requireFactor(t, d, false) }, 400, 400,
 			"access_denied"},

@@ -8,16 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/services/oauth/internal/oauthtest"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
 // webConfig is the path of the web config of a site's application, as the key of
 // its administrator made it.
 func webConfig(d *oauthtest.Deployment, s oauthtest.Site) string {
-	d.Applications.Change(id.Ref{Tenant: s.Tenant, ID: s.Application}, func(a *applicationapi.Application) { a.CreatedBy = s.Key })
+	d.Applications.SetCreatedBy(id.Ref{Tenant: s.Tenant, ID: s.Application}, s.Key)
 	return "/applicationWebConfigs/" + d.WebConfigOf(s.Tenant, s.Application).String()
 }
 
@@ -26,7 +25,7 @@ func TestWebConfig(t *testing.T) {
 	d := oauthtest.Open(t)
 	path := webConfig(d, d.Site)
 	names := map[string]string{
-		strings.TrimPrefix(path, "/applicationWebConfigs/"): "<config>", strings.ToLower(d.Application.String()): "<label>",
+		strings.TrimPrefix(path, "/applicationWebConfigs/"): "<config>", d.LabelOf(d.Tenant, d.Application): "<label>",
 	}
 	answer := want(t, 200, d.Do(t, d.Site, "GET", path, nil))
 	golden(t, "web-config", d, answer.Body, names)
@@ -73,7 +72,7 @@ func TestMembersOfAWebConfig(t *testing.T) {
 	second := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/accounts/"+d.Administrator.String()+"/apiKeys", nil)))["href"].(string)
 	foreign := oauthtest.Base.Path("apiKeys", d.NewSite(t).Key)
 	other := d.NewSite(t)
-	taken := strings.ToLower(other.Application.String())
+	taken := d.LabelOf(other.Tenant, other.Application)
 	shown := func(on ...string) string {
 		all := map[string]bool{}
 		for _, name := range []string{"apiKeys", "applications", "customData", "directory", "groupMemberships", "groups", "providerData",
@@ -155,7 +154,7 @@ func TestMembersOfAWebConfig(t *testing.T) {
 		{"signingApiKey", key("https://elsewhere.example/v1/apiKeys/" + d.Key), 2014, ""},
 		{"signingApiKey", `{}`, 2004, ""},
 		{"signingApiKey", `"` + second + `"`, 2004, ""},
-		{"domainName", `"evil.example"`, 0, `"` + strings.ToLower(d.Application.String()) + `.apps.localhost"`},
+		{"domainName", `"evil.example"`, 0, `"` + d.LabelOf(d.Tenant, d.Application) + `.apps.localhost"`},
 		{"application", key(oauthtest.Base.To("applications", other.Application)), 0, key(oauthtest.Base.To("applications", d.Application))},
 		{"tenant", `null`, 0, key(oauthtest.Base.To("tenants", d.Tenant))},
 		{"nonsense", `1`, 2015, ""},
@@ -283,9 +282,9 @@ func TestTheSigningKeyOfAWebConfig(t *testing.T) {
 func TestTheWebConfigOfTheConsole(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	path := webConfig(d, d.Site)
-	d.Applications.Change(id.Ref{Tenant: d.Tenant, ID: d.Application},
-		func(a *applicationapi.Application) { a.Builtin, a.DNSLabel = true, "" })
+	console := d.Site
+	console.Application = d.Console
+	path := webConfig(d, console)
 	config := decode(t, want(t, 200, d.Do(t, d.Site, "GET", path, nil)))
 	if config["status"] != "DISABLED" || config["dnsLabel"] != nil || config["domainName"] != nil {
 		t.Errorf("it is %v", config)

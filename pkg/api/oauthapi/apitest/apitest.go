@@ -231,8 +231,6 @@ func access(t *testing.T, s Surroundings) {
 	s.SetStatus(s.Administrators, directoryapi.Enabled)
 	allowed()
 	denied(t, s, oauthapi.Authenticate{ID: made(t, s, s.EndUser).ID, Secret: secret})
-	s.Delete(s.Administrators)
-	denied(t, s, in)
 	s.Delete(s.Administrator)
 	denied(t, s, in)
 }
