@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
@@ -195,7 +196,7 @@ func TestTheParserOfAPackEndsWithItsContext(t *testing.T) {
 }
 
 func TestARepositoryIsBoundedBeforeItIsInflated(t *testing.T) {
-	svc, _ := newService(t, idsitetest.New(now))
+	svc, _ := newService(t, idsitetest.New(t, &clocktest.Clock{}))
 	at, fetcher := newSite(t, svc), fetchLocally(t, svc)
 	// fetch returns how a fetch ended, and the bytes that it has allocated.
 	fetch := func(t *testing.T, address string) (store.Site, uint64) {

@@ -39,7 +39,7 @@ func TestARegistrationWithATakenEmailLooksLikeAnyOther(t *testing.T) {
 		{"a user name that is taken", "third@example.test", "jo", 0, true},
 	} {
 		if c.taken {
-			l.peers.Directories.Change(t, l.userRef(), func(a *directoryapi.Account) { a.Username = "jo" })
+			l.peers.Directories.Change(t, l.userRef(), directoryapi.NewAccount{Username: field.Some("jo")})
 		}
 		in := directoryapi.NewAccount{Email: field.Some(c.email)}
 		if c.username != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/transport/client"
 
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
@@ -79,7 +80,7 @@ func fetchLocally(t *testing.T, svc *idsite.Service) *idsite.Repositories {
 }
 
 func TestCustomPagesComeFromARepository(t *testing.T) {
-	svc, _ := newService(t, idsitetest.New(now))
+	svc, _ := newService(t, idsitetest.New(t, &clocktest.Clock{}))
 	at := newSite(t, svc)
 	address, commit := repository(t, "pages", map[string]string{
 		"index.html": "<p>one</p>", "js/app.js": "1", ".secret": "x", "link.txt": "-> /etc/passwd",

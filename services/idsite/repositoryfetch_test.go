@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -21,7 +22,7 @@ import (
 
 // The credential of a repository is sent to its server alone: it is neither returned nor in a message.
 func TestTheCredentialOfARepositoryIsSealed(t *testing.T) {
-	svc, _ := newService(t, idsitetest.New(now))
+	svc, _ := newService(t, idsitetest.New(t, &clocktest.Clock{}))
 	site := newSite(t, svc)
 	var sent atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +60,7 @@ func TestTheCredentialOfARepositoryIsSealed(t *testing.T) {
 
 // The repositories of tenants whose servers hang hold up those of nobody else.
 func TestASlowServerHoldsUpNoOtherTenant(t *testing.T) {
-	svc, _ := newService(t, idsitetest.New(now))
+	svc, _ := newService(t, idsitetest.New(t, &clocktest.Clock{}))
 	set := func(at id.Ref, address string) {
 		t.Helper()
 		if _, err := svc.UpdateSite(t.Context(), at, idsite.SiteChange{GitRepoURL: field.Some(address), GitBranch: field.Some("main")}); err != nil {

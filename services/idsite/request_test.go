@@ -20,7 +20,6 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
@@ -46,7 +45,7 @@ type login struct {
 func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	t.Helper()
 	l := &login{clock: &clocktest.Clock{}}
-	l.peers = idsitetest.New(l.clock.Now)
+	l.peers = idsitetest.New(t, l.clock)
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,29 +58,33 @@ func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	for _, change := range wrap {
 		change(&called)
 	}
-	l.data = store.New(pgtest.Open(t, store.Config))
+	l.data = store.New(l.peers.DB)
 	l.Service = idsite.New(l.data, called, ring, l.clock.Now, cfg)
 	if l.tenant, err = l.SignUpFirstTenant(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	shop, user := l.peers.Shop(l.tenant.ID, "jo@example.test")
 	l.user = user
+	l.peers.Applications.SetLabel(id.Ref{Tenant: l.tenant.ID, ID: shop}, "calm-otter")
 	if l.app, err = l.peers.Applications.Application(t.Context(), id.Ref{Tenant: l.tenant.ID, ID: shop}); err != nil {
 		t.Fatal(err)
 	}
-	l.app.Name, l.app.DNSLabel, l.app.AuthorizedCallbackURIs = "Shop", "calm-otter", []string{callback}
+	l.app.Name, l.app.AuthorizedCallbackURIs = "Shop", []string{callback}
 	l.put(l.app)
 	return l
 }
 
 // put changes the application.
 func (l *login) put(app applicationapi.Application) {
-	l.peers.Applications.Change(id.Ref{Tenant: app.TenantID, ID: app.ID}, func(a *applicationapi.Application) { *a = app })
+	in := idsitetest.Named(app.Name, app.AuthorizedCallbackURIs...)
+	in.Status = field.Some(app.Status)
+	l.peers.Applications.Change(id.Ref{Tenant: app.TenantID, ID: app.ID}, in)
 }
 
-// putUser changes the account.
-func (l *login) putUser(t *testing.T, user directoryapi.Account) {
-	l.peers.Directories.Change(t, l.userRef(), func(a *directoryapi.Account) { *a = user })
+// setPassword sets the password of the account again.
+func (l *login) setPassword(t *testing.T) {
+	t.Helper()
+	l.peers.Directories.Change(t, l.userRef(), directoryapi.NewAccount{Password: field.Some(idsitetest.Password.Reveal())})
 }
 
 func (l *login) userRef() id.Ref { return id.Ref{Tenant: l.tenant.ID, ID: l.user.ID} }
@@ -223,7 +226,7 @@ func TestARequestWithoutATrustworthyCallbackIsAPage(t *testing.T) {
 
 // newOther is an application of another tenant.
 func newOther(l *login) id.ID {
-	return l.peers.Applications.NewApplication(id.New(l.clock.Now()))
+	return l.peers.Applications.NewApplication(l.peers.Directories.NewTenant().Tenant.ID)
 }
 
 func TestACallbackMustBeListed(t *testing.T) {
@@ -256,7 +259,7 @@ func TestACallbackMustBeListed(t *testing.T) {
 func TestAnErrorOfARequestGoesToItsCallback(t *testing.T) {
 	l := newLogin(t)
 	closed := l.peers.Applications.NewOrganization(l.tenant.ID, l.app.ID, "closed", l.user.DirectoryID)
-	l.peers.Applications.SetStatus(id.Ref{Tenant: l.tenant.ID, ID: closed}, directoryapi.Disabled)
+	l.peers.Applications.SetOrganizationStatus(id.Ref{Tenant: l.tenant.ID, ID: closed}, directoryapi.Disabled)
 	l.peers.Applications.NewOrganization(l.tenant.ID, l.peers.Applications.NewApplication(l.tenant.ID), "unmapped", l.user.DirectoryID)
 	now := l.clock.Now().Unix()
 	for what, c := range map[string]struct {
@@ -561,16 +564,12 @@ func TestASessionHasAnIdleAndAnAbsoluteTimeout(t *testing.T) {
 	if second := signIn(); second.Session == visit.Session {
 		t.Error("two logins have one session")
 	}
-	changed := l.user
-	at := l.clock.Now()
-	changed.PasswordModifiedAt = &at
-	l.putUser(t, changed)
+	l.setPassword(t)
 	if signedIn(visit) {
 		t.Error("the session outlives its password")
 	}
 	visit = signIn()
-	changed.Status = directoryapi.Disabled
-	l.putUser(t, changed)
+	l.peers.Directories.Change(t, l.userRef(), directoryapi.NewAccount{Status: field.Some(directoryapi.Disabled)})
 	if signedIn(visit) {
 		t.Error("the session of a disabled account goes on")
 	}
@@ -660,6 +659,7 @@ func TestTheSecondStepCannotBeSkipped(t *testing.T) {
 	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
 	for _, path := range []string{"/", "/#/register", "/#/reset", "/#/mfa/redirect"} {
 		for _, demand := range []any{[]string{"sms"}, "sms", []string{"SMS"}, []string{"unknown"}, true, []any{1}} {
+			l.clock.Move(time.Hour) // the wrong codes are limited
 			first := pageOf(t, l.begin(t, map[string]any{"require_mfa": demand, "path": path}, idsite.BrowserRequest{}).Location)
 			page := l.open(t, first)
 			if _, _, err := page.Challenge(t.Context(), factor, ""); apierr.From(err) == nil || apierr.From(err).Status != 403 {

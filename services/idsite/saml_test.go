@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
@@ -21,6 +22,7 @@ import (
 // samlDirectory is a SAML directory: its identity provider logs one account in, and answers whatever request
 // it is asked about.
 type samlDirectory struct {
+	directoryapi.Contract
 	directory id.Ref
 	account   directoryapi.Account
 	begun     []directoryapi.BeginSAMLLogin
@@ -53,7 +55,7 @@ func (d *samlDirectory) relayState() secure.Secret { return d.begun[len(d.begun)
 
 // mappedApplication answers for the application of an IdP-initiated login.
 type mappedApplication struct {
-	applicationapi.SAML
+	applicationapi.Contract
 	application *applicationapi.Application
 	asked       []string
 }
@@ -67,19 +69,20 @@ func (m *mappedApplication) SAMLRelayState(context.Context, applicationapi.SAMLR
 	return applicationapi.SAMLDestination{}, apierr.SAMLMalformed
 }
 
-// withSAML maps a SAML directory to the application.
-func withSAML(t *testing.T, l *login) *samlDirectory {
+// newSAMLLogin returns a deployment whose application has a SAML directory.
+func newSAMLLogin(t *testing.T) (*login, *samlDirectory, *mappedApplication) {
 	t.Helper()
-	d := &samlDirectory{directory: id.Ref{Tenant: l.tenant.ID, ID: id.New(l.clock.Now())}}
-	l.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: l.tenant.ID, ID: d.directory.ID, Name: "Corp"})
+	d, mapped := &samlDirectory{}, &mappedApplication{}
+	l := newLogin(t, func(peers *idsite.Peers) {
+		d.Contract, mapped.Contract = peers.Directory, peers.Application
+		peers.Directory, peers.Application = d, mapped
+	})
+	mapped.application = &l.app
+	d.directory = id.Ref{Tenant: l.tenant.ID, ID: l.peers.Directories.NewDirectory(l.tenant.ID, "Corp")}
+	d.account = l.peers.Directories.NewAccount(l.tenant.ID, d.directory.ID, directoryapi.NewAccount{Email: field.Some(l.user.Email)})
 	l.peers.Directories.Mirror(t, d.directory, "saml")
-	d.account = l.user
-	d.account.ID, d.account.DirectoryID = id.New(l.clock.Now()), d.directory.ID
-	l.peers.Directories.InsertAccount(d.account, "")
 	l.peers.Applications.AddStore(id.Ref{Tenant: l.tenant.ID, ID: l.app.ID}, d.directory.ID)
-	l.peers.Directories.SAML = d
-	l.peers.Applications.SAML = &mappedApplication{application: &l.app}
-	return d
+	return l, d, mapped
 }
 
 // authorize begins a login of a client at the SAML directory.
@@ -98,8 +101,7 @@ func (l *login) authorize(t *testing.T, address string, d *samlDirectory, state 
 
 // Strict identity providers refuse a RelayState of more than 80 bytes.
 func TestARelayStateIsAHandleOfALogin(t *testing.T) {
-	l := newLogin(t)
-	d := withSAML(t, l)
+	l, d, _ := newSAMLLogin(t)
 	state := strings.Repeat("s", 4000)
 	if to, err := l.authorize(t, "192.0.2.1", d, &state); err != nil || to != "https://idp.test/sso" {
 		t.Fatalf("the login begins at %s, %v", to, err)
@@ -148,8 +150,7 @@ func TestARelayStateIsAHandleOfALogin(t *testing.T) {
 
 // Logins that nobody ends are rows with some kilobytes each, and anybody may begin them.
 func TestTheLoginsThatAClientBeginsAreLimited(t *testing.T) {
-	l := newLogin(t)
-	d := withSAML(t, l)
+	l, d, _ := newSAMLLogin(t)
 	begin := func(address string) error {
 		_, err := l.authorize(t, address, d, nil)
 		return err
@@ -183,10 +184,7 @@ func TestTheLoginsThatAClientBeginsAreLimited(t *testing.T) {
 }
 
 func TestALoginThatAnIdentityProviderBeginsMayNameACallback(t *testing.T) {
-	l := newLogin(t)
-	d := withSAML(t, l)
-	mapped := &mappedApplication{application: &l.app}
-	l.peers.Applications.SAML = mapped
+	l, d, mapped := newSAMLLogin(t)
 	l.app.AuthorizedCallbackURIs = []string{callback, "https://shop.example.test/other", "myapp:/callback"}
 	l.put(l.app)
 	for relay, want := range map[string]string{
@@ -213,8 +211,7 @@ func TestALoginThatAnIdentityProviderBeginsMayNameACallback(t *testing.T) {
 
 // The browser comes back from a single logout by a RelayState that is as short.
 func TestASingleLogoutComesBackByItsHandle(t *testing.T) {
-	l := newLogin(t)
-	d := withSAML(t, l)
+	l, d, _ := newSAMLLogin(t)
 	page := l.begin(t, nil, idsite.BrowserRequest{})
 	opened := l.open(t, pageOf(t, page.Location))
 	if _, err := opened.BeginSAML(t.Context(), l.app.ID, ""); err != nil {

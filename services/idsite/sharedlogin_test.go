@@ -25,9 +25,7 @@ import (
 // A link to a login can be sent to another person. Neither gets what the other may do.
 func TestASharedLoginRequestDoesNotShareTheSession(t *testing.T) {
 	l := newLogin(t)
-	attacker := l.user
-	attacker.ID, attacker.Email, attacker.Username = id.New(l.clock.Now()), "eve@example.test", "eve@example.test"
-	l.peers.Directories.InsertAccount(attacker, idsitetest.Password)
+	attacker := l.peers.Directories.NewAccount(l.tenant.ID, l.user.DirectoryID, directoryapi.NewAccount{Email: field.Some("eve@example.test")})
 	l.peers.MFA.Enroll(l.userRef(), mfaapi.SMS, "")
 
 	link := pageOf(t, l.begin(t, map[string]any{"require_mfa": "sms"}, idsite.BrowserRequest{}).Location)
@@ -70,9 +68,7 @@ func TestANewPasswordEndsALoginThatTheOldOneBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.clock.Move(time.Second)
-	changed, now := l.user, l.clock.Now()
-	changed.PasswordModifiedAt = &now
-	l.putUser(t, changed)
+	l.setPassword(t)
 	token, err := page.Token(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -161,9 +157,7 @@ func TestAnUnverifiedFactorPassesNoLogin(t *testing.T) {
 func TestAFactorOfAnotherTypeIsAStepUp(t *testing.T) {
 	l := newLogin(t)
 	factor := l.peers.MFA.Enroll(l.userRef(), mfaapi.Authenticator, "Shop")
-	other := l.user
-	other.ID, other.Email, other.Username = id.New(l.clock.Now()), "eve@example.test", "eve@example.test"
-	l.peers.Directories.InsertAccount(other, idsitetest.Password)
+	other := l.peers.Directories.NewAccount(l.tenant.ID, l.user.DirectoryID, directoryapi.NewAccount{Email: field.Some("eve@example.test")})
 	l.peers.MFA.Enroll(id.Ref{Tenant: l.tenant.ID, ID: other.ID}, mfaapi.Authenticator, "Shop")
 	phone := mfaapi.EnrollFactor{Type: "SMS", Number: "+14155550100"}
 
@@ -350,9 +344,7 @@ func TestTheOrganizationOfALogin(t *testing.T) {
 func TestTheOrganizationOfALoginElsewhere(t *testing.T) {
 	l := newLogin(t)
 	applications := l.peers.Applications
-	acme := directoryapi.Directory{TenantID: l.tenant.ID, ID: id.New(l.clock.Now()), Name: "Acme", Status: directoryapi.Enabled}
-	l.peers.Directories.InsertDirectory(acme)
-	applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", acme.ID)
+	applications.NewOrganization(l.tenant.ID, l.app.ID, "acme", l.peers.Directories.NewDirectory(l.tenant.ID, "Acme"))
 	other := apiBase.To("organizations", applications.NewOrganization(l.tenant.ID, l.app.ID, "other", l.user.DirectoryID))
 	value := base64.StdEncoding.EncodeToString([]byte(l.user.Email + ":" + idsitetest.Password.Reveal()))
 	for _, c := range []struct {

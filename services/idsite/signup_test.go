@@ -16,9 +16,9 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi/oauthfake"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -34,8 +34,6 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var in = idsite.Bootstrap{KeyID: "2EXAMPLE0KEY0ID00000000000", KeySecret: "0123456789abcdef0123456789abcdef",
 	OwnerEmail: "owner@example.test"}
 
-func now() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
-
 func newService(t *testing.T, d *idsitetest.Deployment) (svc *idsite.Service, url string) {
 	t.Helper()
 	db := pgtest.Open(t, store.Config)
@@ -45,7 +43,7 @@ func newService(t *testing.T, d *idsitetest.Deployment) (svc *idsite.Service, ur
 	}
 	peers := d.Peers()
 	peers.OAuth = ownCalls{d.OAuth, t}
-	return idsite.New(store.New(db), peers, ring, now, idsite.Config{
+	return idsite.New(store.New(db), peers, ring, (&clocktest.Clock{}).Now, idsite.Config{
 			AliasTitle: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true, LookupTXT: d.DNS.LookupTXT,
 		}),
 		pgtest.URL(db)
@@ -55,7 +53,7 @@ func newService(t *testing.T, d *idsitetest.Deployment) (svc *idsite.Service, ur
 // it, and returns the tenant.
 func complete(t *testing.T, svc *idsite.Service, d *idsitetest.Deployment) id.ID {
 	t.Helper()
-	tenants := slices.DeleteFunc(d.Directories.Tenants(), func(other directoryapi.SignedUp) bool { return other.Owner.Email != in.OwnerEmail })
+	tenants := slices.DeleteFunc(d.Directories.Tenants(t), func(other directoryapi.SignedUp) bool { return other.Owner.Email != in.OwnerEmail })
 	if len(tenants) != 1 {
 		t.Fatalf("there are %d tenants, want 1", len(tenants))
 	}
@@ -63,10 +61,10 @@ func complete(t *testing.T, svc *idsite.Service, d *idsitetest.Deployment) id.ID
 	if made.Directory.Name != "Service Administrators" || made.Owner.Email != in.OwnerEmail {
 		t.Errorf("the tenant has %+v", made)
 	}
-	if len(d.Applications.SignUps()) != 1 {
-		t.Fatalf("the applications are %+v", d.Applications.SignUps())
+	if len(d.SignUps()) != 1 {
+		t.Fatalf("the applications are %+v", d.SignUps())
 	}
-	applications := d.Applications.SignUps()[0]
+	applications := d.SignUps()[0]
 	if applications.Tenant != made.Tenant.ID || applications.ConsoleName != "Service" || applications.Administrators != made.Directory.ID {
 		t.Errorf("the applications are %+v", applications)
 	}
@@ -80,7 +78,7 @@ func complete(t *testing.T, svc *idsite.Service, d *idsitetest.Deployment) id.ID
 	if len(ids) != 8 || ids[id.ID{}] {
 		t.Errorf("the ids are not all different: %v", ids)
 	}
-	if key := d.OAuth.Keys()[in.KeyID]; len(d.OAuth.Keys()) != 1 || key.Tenant != made.Tenant.ID || key.Account != made.Owner.ID ||
+	if key := d.OAuth.Keys()[in.KeyID]; len(d.OAuth.Keys()) != 1 || key.TenantID != made.Tenant.ID || key.AccountID != made.Owner.ID ||
 		key.Secret != in.KeySecret {
 		t.Errorf("the API keys are %v", d.OAuth.Keys())
 	}
@@ -92,7 +90,7 @@ func complete(t *testing.T, svc *idsite.Service, d *idsitetest.Deployment) id.ID
 }
 
 func TestASignUpIsIdempotent(t *testing.T) {
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	var first id.ID
 	for range 3 {
@@ -109,14 +107,15 @@ func TestASignUpIsIdempotent(t *testing.T) {
 	}
 	other := in
 	other.KeyID = "another"
-	if tenant, err := svc.SignUpFirstTenant(t.Context(), other); err != nil || tenant.ID == first || len(d.Directories.Tenants()) != 2 {
+	if tenant, err := svc.SignUpFirstTenant(t.Context(), other); err != nil || tenant.ID == first || len(d.Directories.Tenants(t)) != 2 {
 		t.Errorf("another key returns the tenant %s, %v", tenant.ID, err)
 	}
 }
 
 // partsOf returns the ids of the parts of the only tenant in the order of lists.
-func partsOf(d *idsitetest.Deployment) []id.ID {
-	made, applications := d.Directories.Tenants()[0], d.Applications.SignUps()[0]
+func partsOf(t *testing.T, d *idsitetest.Deployment) []id.ID {
+	t.Helper()
+	made, applications := d.Directories.Tenants(t)[0], d.SignUps()[0]
 	return []id.ID{made.Directory.ID, applications.Directory, applications.Console, applications.Application, id.New(time.UnixMilli(1))}
 }
 
@@ -125,28 +124,28 @@ func partsOf(d *idsitetest.Deployment) []id.ID {
 func TestThePartsOfATenantSortBeforeAllLaterResources(t *testing.T) {
 	sorted := func(t *testing.T, d *idsitetest.Deployment) {
 		t.Helper()
-		if ids := partsOf(d); !slices.IsSortedFunc(ids, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) }) {
+		if ids := partsOf(t, d); !slices.IsSortedFunc(ids, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) }) {
 			t.Errorf("the ids are not in order: %s", ids)
 		}
 	}
 	t.Run("the first tenant", func(t *testing.T) {
-		d := idsitetest.New(now)
+		d := idsitetest.New(t, &clocktest.Clock{})
 		svc, _ := newService(t, d)
 		if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 		sorted(t, d)
-		if owner := d.Directories.Tenants()[0].Owner.ID; !owner.Time().Equal(time.UnixMilli(0)) {
+		if owner := d.Directories.Tenants(t)[0].Owner.ID; !owner.Time().Equal(time.UnixMilli(0)) {
 			t.Errorf("the owner has the id %s", owner)
 		}
 	})
 	t.Run("a tenant that was signed up", func(t *testing.T) {
-		d := idsitetest.New(now)
+		d := idsitetest.New(t, &clocktest.Clock{})
 		svc, _ := newService(t, d)
 		if err := svc.RequestSignUp(t.Context(), newOwner("jo@example.test")); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := svc.CompleteSignUp(t.Context(), d.Directories.SignUpTokens()["jo@example.test"]); err != nil {
+		if _, _, err := svc.CompleteSignUp(t.Context(), d.Directories.SignUpTokens(t)["jo@example.test"]); err != nil {
 			t.Fatal(err)
 		}
 		sorted(t, d)
@@ -166,12 +165,12 @@ func TestATenantOfAnEarlierReleaseKeepsItsIDs(t *testing.T) {
 		t.Helper()
 		want := []id.ID{hashed(seed, "administrators"), hashed(seed, "application directory"), hashed(seed, "console"),
 			hashed(seed, "application")}
-		if got := partsOf(d)[:4]; !slices.Equal(got, want) || len(d.Directories.Tenants()) != 1 {
+		if got := partsOf(t, d)[:4]; !slices.Equal(got, want) || len(d.Directories.Tenants(t)) != 1 {
 			t.Errorf("the ids are %s\nwant %s", got, want)
 		}
 	}
 	t.Run("the first tenant", func(t *testing.T) {
-		d := idsitetest.New(now)
+		d := idsitetest.New(t, &clocktest.Clock{})
 		svc, _ := newService(t, d)
 		if _, err := d.Directories.SignUp(t.Context(), directoryapi.SignUp{Tenant: hashed(in.KeyID, "tenant"), Key: "some-key",
 			Directory: hashed(in.KeyID, "administrators"), DirectoryName: "Service Administrators", Owner: hashed(in.KeyID, "owner"),
@@ -187,12 +186,12 @@ func TestATenantOfAnEarlierReleaseKeepsItsIDs(t *testing.T) {
 		}
 	})
 	t.Run("a tenant that was signed up", func(t *testing.T) {
-		d := idsitetest.New(now)
+		d := idsitetest.New(t, &clocktest.Clock{})
 		svc, _ := newService(t, d)
 		if err := svc.RequestSignUp(t.Context(), newOwner("jo@example.test")); err != nil {
 			t.Fatal(err)
 		}
-		token := d.Directories.SignUpTokens()["jo@example.test"]
+		token := d.Directories.SignUpTokens(t)["jo@example.test"]
 		pending, err := svc.PendingSignUp(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +211,7 @@ func TestATenantOfAnEarlierReleaseKeepsItsIDs(t *testing.T) {
 // The configuration of a deployment keeps the key: whoever has it from there must not have
 // it back at the next start.
 func TestAFirstKeyThatWasDeletedIsNotMadeAgain(t *testing.T) {
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	for range 2 {
 		if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil {
@@ -224,7 +223,9 @@ func TestAFirstKeyThatWasDeletedIsNotMadeAgain(t *testing.T) {
 	if _, err := svc.SignUpFirstTenant(t.Context(), other); !errors.Is(err, apierr.Exists) {
 		t.Errorf("another secret: %v", err)
 	}
-	d.OAuth.DeleteKey(in.KeyID)
+	if err := d.OAuth.Rules.DeleteAPIKey(t.Context(), d.OAuth.Keys()[in.KeyID].TenantID, in.KeyID); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := svc.SignUpFirstTenant(t.Context(), in); err != nil || len(d.OAuth.Keys()) != 0 {
 		t.Errorf("the keys are %v, %v", d.OAuth.Keys(), err)
 	}
@@ -233,7 +234,7 @@ func TestAFirstKeyThatWasDeletedIsNotMadeAgain(t *testing.T) {
 func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		t.Run(fmt.Sprintf("at call %d", step), func(t *testing.T) {
-			d := idsitetest.New(now)
+			d := idsitetest.New(t, &clocktest.Clock{})
 			svc, _ := newService(t, d)
 			d.FailSignUp(func(call int) error {
 				if call == step {
@@ -254,7 +255,7 @@ func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 		})
 	}
 	t.Run("at its own database", func(t *testing.T) {
-		d := idsitetest.New(now)
+		d := idsitetest.New(t, &clocktest.Clock{})
 		svc, url := newService(t, d)
 		end := pgtest.Outage(t, url)
 		if _, err := svc.SignUpFirstTenant(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
@@ -272,7 +273,7 @@ func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 }
 
 func TestReplicasMakeOneTenant(t *testing.T) {
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	var replicas sync.WaitGroup
 	errs := make([]error, 8)
@@ -287,15 +288,15 @@ func TestReplicasMakeOneTenant(t *testing.T) {
 }
 
 func TestATakenTenantKeyIsSkipped(t *testing.T) {
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	first, err := svc.SignUpFirstTenant(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d = idsitetest.New(now)
+	d = idsitetest.New(t, &clocktest.Clock{})
 	if _, err := d.Directories.SignUp(t.Context(), directoryapi.SignUp{
-		Tenant: id.ID{1}, Directory: id.ID{2}, Owner: id.ID{3}, Key: first.Key, Email: "other@example.test",
+		Tenant: id.ID{1}, Directory: id.ID{2}, Owner: id.ID{3}, Key: first.Key, Email: "other@example.test", DirectoryName: "Service Administrators",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +313,7 @@ func TestATakenTenantKeyIsSkipped(t *testing.T) {
 
 // ownCalls are calls for a tenant, which come on behalf of that tenant.
 type ownCalls struct {
-	*oauthfake.Service
+	oauthapi.Contract
 	t *testing.T
 }
 
@@ -320,11 +321,11 @@ func (o ownCalls) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 	if caller.From(ctx).Tenant != in.Tenant {
 		o.t.Errorf("the key of %s is made on behalf of %s", in.Tenant, caller.From(ctx).Tenant)
 	}
-	return o.Service.EnsureKey(ctx, in)
+	return o.Contract.EnsureKey(ctx, in)
 }
 
 func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	d.FailSignUp(func(call int) error {
 		if call <= 3 {
@@ -346,7 +347,7 @@ func TestTheFirstTenantWaitsForTheOtherServices(t *testing.T) {
 }
 
 func TestARefusedConfigurationIsReported(t *testing.T) {
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	if err := svc.EnsureFirstTenant(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -366,7 +367,7 @@ func TestARefusedConfigurationIsReported(t *testing.T) {
 func TestTenantKeysAreTwoWords(t *testing.T) {
 	form := regexp.MustCompile(`^[a-z]{2,}-[a-z]{2,}$`)
 	seen := map[string]bool{}
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	const tenants = 50
 	for i := range tenants {
@@ -391,15 +392,15 @@ func newOwner(email string) directoryapi.NewAccount {
 // A sign-up that broke off at any call is completed by the next try, with the same
 // key; of parallel tries one shows it.
 func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
-	d := idsitetest.New(now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	svc, _ := newService(t, d)
 	if err := svc.RequestSignUp(t.Context(), newOwner("jo@example.test")); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Directories.Tenants()) != 0 {
+	if len(d.Directories.Tenants(t)) != 0 {
 		t.Fatal("there is a tenant before the mail is answered")
 	}
-	token := d.Directories.SignUpTokens()["jo@example.test"]
+	token := d.Directories.SignUpTokens(t)["jo@example.test"]
 	var made directoryapi.Tenant
 	for step := 1; step <= 3; step++ {
 		d.FailSignUp(func(call int) error {
@@ -422,7 +423,7 @@ func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
 				return
 			}
 			good.Add(1)
-			if err != nil || d.OAuth.Keys()[key.ID].Secret != key.Secret || d.OAuth.Keys()[key.ID].Tenant != tenant.ID || len(key.ID) != 26 ||
+			if err != nil || d.OAuth.Keys()[key.ID].Secret != key.Secret || d.OAuth.Keys()[key.ID].TenantID != tenant.ID || len(key.ID) != 26 ||
 				len(key.Secret) != 43 {
 				t.Errorf("the key is %s, %v", key.ID, err)
 			}
@@ -430,13 +431,13 @@ func TestTheMailOfASignUpMakesTheTenantOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if good.Load() != 1 || len(d.Directories.Tenants()) != 1 || len(d.OAuth.Keys()) != 1 || d.Directories.Tenants()[0].Owner.Email != "jo@example.test" {
-		t.Errorf("%d of 50 tries succeeded; there are %d tenants and %d keys", good.Load(), len(d.Directories.Tenants()), len(d.OAuth.Keys()))
+	if good.Load() != 1 || len(d.Directories.Tenants(t)) != 1 || len(d.OAuth.Keys()) != 1 || d.Directories.Tenants(t)[0].Owner.Email != "jo@example.test" {
+		t.Errorf("%d of 50 tries succeeded; there are %d tenants and %d keys", good.Load(), len(d.Directories.Tenants(t)), len(d.OAuth.Keys()))
 	}
 	if page, err := svc.ListSites(t.Context(), id.Ref{Tenant: made.ID, ID: made.ID}, list.First()); err != nil || page.Size != 1 {
 		t.Errorf("the sites are %+v, %v", page, err)
 	}
-	if _, _, err := svc.CompleteSignUp(t.Context(), d.Directories.Invite(made.ID, "new@example.test")); !errors.Is(err, apierr.NotFound) {
+	if _, _, err := svc.CompleteSignUp(t.Context(), d.Directories.Invite(t, made.ID, "new@example.test")); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("an invitation makes a tenant: %v", err)
 	}
 }

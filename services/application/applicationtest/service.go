@@ -31,9 +31,10 @@ type Service struct {
 	Rules *application.Service // the service itself
 	DB    *pg.DB
 
-	t    testing.TB
-	base href.Base
-	now  func() time.Time
+	t           testing.TB
+	directories directoryapi.Contract
+	base        href.Base
+	now         func() time.Time
 }
 
 // New starts the service on a database, beside a directory service.
@@ -43,7 +44,7 @@ func New(t testing.TB, db *pg.DB, directories directoryapi.Contract, base href.B
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Service{DB: db, t: t, base: base, now: now}
+	s := &Service{DB: db, t: t, directories: directories, base: base, now: now}
 	s.Rules = application.New(store.New(db, now), directories, ring, base, now, Config)
 	s.Contract = fault.Inject(&s.Injector, "application", applicationapi.Client, applicationapi.Serve, applicationapi.Contract(s.Rules))
 	return s
@@ -88,15 +89,19 @@ func (s *Service) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 	return a.ID
 }
 
-// NewOrganization adds an organization that the directories are mapped to, and maps it to an application.
+// NewOrganization adds an organization that the directories are mapped to, and maps it to an application. New
+// accounts go into the first directory, unless that is a mirror.
 func (s *Service) NewOrganization(tenant, to id.ID, nameKey string, directories ...id.ID) id.ID {
 	s.t.Helper()
 	body := application.NewOrganization{Name: field.Some(nameKey), NameKey: field.Some(nameKey)}
 	o, err := s.Rules.CreateOrganization(context.Background(), tenant, body, application.DirectoryToCreate{})
 	check(s.t, err)
-	for _, directory := range directories {
-		_, err := s.Rules.CreateOrganizationMapping(context.Background(), tenant, application.NewOrganizationMapping{
+	for i, directory := range directories {
+		found, err := s.directories.Directory(context.Background(), id.Ref{Tenant: tenant, ID: directory})
+		check(s.t, err)
+		_, err = s.Rules.CreateOrganizationMapping(context.Background(), tenant, application.NewOrganizationMapping{
 			Organization: field.Some(s.base.Link("organizations", o.ID)), AccountStore: field.Some(s.base.Link("directories", directory)),
+			MappingChange: application.MappingChange{IsDefaultAccountStore: field.Some(i == 0 && !found.Mirror())},
 		})
 		check(s.t, err)
 	}
@@ -116,6 +121,13 @@ func (s *Service) SetCreatedBy(at id.Ref, key string) {
 	s.t.Helper()
 	check(s.t, pg.MustChange(context.Background(), s.DB, `UPDATE applications SET created_by = $3 WHERE tenant_id = $1 AND id = $2`,
 		at.Tenant, at.ID, key))
+}
+
+// SetLabel sets the DNS label of an application.
+func (s *Service) SetLabel(at id.Ref, label string) {
+	s.t.Helper()
+	_, err := s.Rules.SetDNSLabel(context.Background(), applicationapi.SetDNSLabel{Tenant: at.Tenant, Application: at.ID, Label: label})
+	check(s.t, err)
 }
 
 // SetStatus sets the status of an application.

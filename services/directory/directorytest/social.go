@@ -60,6 +60,9 @@ func (p socialProvider) client(t testing.TB) *connect.Client {
 	return connect.New(guard, endpoints, time.Now)
 }
 
+// AuthorizeURL is the address of the provider to which a login sends the browser.
+func AuthorizeURL() string { return socialProviders().URL + "/authorize" }
+
 // NewMirror adds a directory that mirrors a social provider, or a generic one under another name.
 func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, provider string) id.ID {
 	t.Helper()

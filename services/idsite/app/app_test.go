@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/run"
@@ -61,7 +62,7 @@ func outcome(t *testing.T, a *service.App[app.Bootstrapped]) error {
 const keyID, keySecret = "DOORWARD_BOOTSTRAP_KEY_ID=2EXAMPLE0KEY0ID00000000000", "DOORWARD_BOOTSTRAP_KEY_SECRET=" + secret
 
 func TestTheFirstTenantIsCreatedAtTheStart(t *testing.T) {
-	d := idsitetest.New(time.Now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	_, a, err := open(t, d, keyID, keySecret, "DOORWARD_ALIAS=acme")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestTheFirstTenantIsCreatedAtTheStart(t *testing.T) {
 	if err := outcome(t, a); err != nil {
 		t.Fatal(err)
 	}
-	tenants := d.Directories.Tenants()
+	tenants := d.Directories.Tenants(t)
 	if len(tenants) != 1 || len(d.OAuth.Keys()) != 1 || tenants[0].Owner.Email != "owner@doorward.localhost" || tenants[0].Directory.Name != "Acme Administrators" {
 		t.Errorf("the tenants are %+v", tenants)
 	}
@@ -87,18 +88,18 @@ func TestTheFirstTenantIsCreatedAtTheStart(t *testing.T) {
 }
 
 func TestWithoutAKeyThereIsNoFirstTenant(t *testing.T) {
-	d := idsitetest.New(time.Now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	_, a, err := open(t, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := outcome(t, a); err != nil || len(d.Directories.Tenants()) != 0 {
-		t.Errorf("there are %d tenants, %v", len(d.Directories.Tenants()), err)
+	if err := outcome(t, a); err != nil || len(d.Directories.Tenants(t)) != 0 {
+		t.Errorf("there are %d tenants, %v", len(d.Directories.Tenants(t)), err)
 	}
 }
 
 func TestAConfigurationThatIsRefusedStopsTheProcess(t *testing.T) {
-	d := idsitetest.New(time.Now)
+	d := idsitetest.New(t, &clocktest.Clock{})
 	d.FailSignUp(func(call int) error {
 		if call == 3 { // that for the key
 			return apierr.Exists.Because("the key exists with another secret")
@@ -134,7 +135,7 @@ func TestAHalfConfigurationIsRefused(t *testing.T) {
 		{[]string{"DOORWARD_BASE_URL=https://login.example.co.uk/v1", "DOORWARD_IDSITE_SUFFIX=pages.example.co.uk"}, "the same site"},
 		{[]string{"DOORWARD_BASE_URL=https://login.localhost.test/v1", "DOORWARD_IDSITE_SUFFIX=localhost.test"}, "the same site"},
 	} {
-		if _, _, err := open(t, idsitetest.New(time.Now), c.variables...); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) {
+		if _, _, err := open(t, idsitetest.New(t, &clocktest.Clock{}), c.variables...); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) {
 			t.Errorf("with %v the start says %v", c.variables, err)
 		}
 	}

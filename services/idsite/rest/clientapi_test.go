@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
@@ -33,9 +34,10 @@ func newClientAPI(t testing.TB, wrap ...func(*idsite.Peers)) (client, directorya
 	c := newClient(t, wrap...)
 	tenant, _ := c.tenant(t, "K1")
 	shop, user := c.peers.Shop(tenant, "jo@example.test")
-	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) {
-		a.Name, a.DNSLabel, a.AuthorizedOriginURIs = `The "Shop"`, "calm-otter", []string{origin}
-	})
+	at, in := id.Ref{Tenant: tenant, ID: shop}, idsitetest.Named(`The "Shop"`)
+	in.AuthorizedOriginURIs = field.Some([]string{origin})
+	c.peers.Applications.SetLabel(at, "calm-otter")
+	c.peers.Applications.Change(at, in)
 	return c, user
 }
 

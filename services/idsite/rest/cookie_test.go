@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
@@ -170,7 +169,7 @@ func TestALoginAtAProviderIsBoundToItsBrowser(t *testing.T) {
 func TestApplicationsOnOneHostDoNotLogEachOtherOut(t *testing.T) {
 	c, user := newClientAPI(t)
 	other := c.peers.Applications.NewApplication(user.TenantID, user.DirectoryID)
-	c.peers.Applications.Change(id.Ref{Tenant: user.TenantID, ID: other}, func(a *applicationapi.Application) { a.DNSLabel = "blue-fox" })
+	c.peers.Applications.SetLabel(id.Ref{Tenant: user.TenantID, ID: other}, "blue-fox")
 	answer, _ := c.call(t, "POST", "/login", signIn)
 	for _, cookie := range answer.Cookies() {
 		if cookie.Path != "/client/calm-otter" {

@@ -9,15 +9,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/directorytest"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
@@ -42,9 +42,9 @@ func newPage(t *testing.T, wrap ...func(*idsite.Peers)) *pageAPI {
 	c := newClient(t, wrap...)
 	tenant, site := c.tenant(t, "K1")
 	shop, _ := c.peers.Shop(tenant, "jo@example.test")
-	c.peers.Applications.Change(id.Ref{Tenant: tenant, ID: shop}, func(a *applicationapi.Application) {
-		a.Name, a.DNSLabel, a.AuthorizedCallbackURIs = "Shop", "calm-otter", []string{returnTo}
-	})
+	at := id.Ref{Tenant: tenant, ID: shop}
+	c.peers.Applications.Change(at, idsitetest.Named("Shop", returnTo))
+	c.peers.Applications.SetLabel(at, "calm-otter")
 	if status, body := c.update(t, tenant, site, `{"authorizedOriginUris":["`+pageOrigin+`"]}`); status != 200 {
 		t.Fatalf("the settings answer %d: %v", status, body)
 	}
@@ -114,7 +114,7 @@ func TestAPageSendsTheVerificationMailAgainAfterTheRightPassword(t *testing.T) {
 	}
 	p.peers.Directories.EnableVerification(t, id.Ref{Tenant: p.tenant, ID: jo.DirectoryID})
 	at := id.Ref{Tenant: p.tenant, ID: jo.ID}
-	p.peers.Directories.Change(t, at, func(a *directoryapi.Account) { a.Status, a.Username = directoryapi.Unverified, "jojo" })
+	p.peers.Directories.Change(t, at, directoryapi.NewAccount{Status: field.Some(directoryapi.Unverified), Username: field.Some("jojo")})
 	again := func(login string) (int, string) {
 		answer, body := p.call(t, http.MethodPost, "/applications/"+shop.ID.String()+"/verificationEmails", `{"login":"`+login+`"}`)
 		return answer.StatusCode, body
@@ -150,8 +150,8 @@ func TestAPageSendsTheVerificationMailAgainAfterTheRightPassword(t *testing.T) {
 	if status, body := again("jojo"); status != 429 {
 		t.Errorf("a mail beyond the limit is answered %d %s", status, body)
 	}
-	p.peers.Directories.Change(t, at, func(a *directoryapi.Account) {
-		a.Status, a.EmailVerificationStatus = directoryapi.Enabled, directoryapi.Verified
+	p.peers.Directories.Change(t, at, directoryapi.NewAccount{
+		Status: field.Some(directoryapi.Enabled), EmailVerificationStatus: field.Some(directoryapi.Verified),
 	})
 	if status, body := again("jojo"); status != 404 {
 		t.Errorf("a mail to an address that is verified is answered %d %s", status, body)
@@ -175,11 +175,7 @@ func TestABodyOfAPageMayBeNull(t *testing.T) {
 // mapGoogle maps a directory of a social provider to the application.
 func (p *pageAPI) mapGoogle(t *testing.T) id.ID {
 	t.Helper()
-	at := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
-	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: at.Tenant, ID: at.ID, Status: directoryapi.Enabled})
-	p.peers.Directories.Mirror(t, at, "google")
-	p.peers.Applications.MapSocial(id.Ref{Tenant: p.tenant, ID: p.application}, "google", at.ID)
-	return at.ID
+	return p.peers.MapGoogle(t, id.Ref{Tenant: p.tenant, ID: p.application})
 }
 
 // A client may append all parameters to an authorizeUri again, with a question mark, as if
@@ -201,7 +197,7 @@ func TestAnAuthorizeURIWithTwoQueries(t *testing.T) {
 	_, begin, _ := strings.Cut(model.AccountStores[0].AuthorizeURI, "/authorize?")
 	again := url.Values{"response_type": {"service_token"}, "account_store_href": {model.AccountStores[0].Href}, "redirect_uri": {returnTo}}
 	answer, body := p.client.call(t, http.MethodGet, "/authorize?"+begin+"?"+again.Encode(), "")
-	if to := answer.Header.Get("Location"); answer.StatusCode != 302 || !strings.HasPrefix(to, "https://google.test/authorize") {
+	if to := answer.Header.Get("Location"); answer.StatusCode != 302 || !strings.HasPrefix(to, directorytest.AuthorizeURL()) {
 		t.Errorf("the browser is sent to %q: %d %s", to, answer.StatusCode, body)
 	}
 }
@@ -213,7 +209,7 @@ func TestAPageCallsTheOrganizationOfItsRequest(t *testing.T) {
 	google := p.mapGoogle(t)
 	acme := p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", google)
 	other := p.peers.Applications.NewOrganization(p.tenant, p.application, "other", google)
-	body := `{"providerData":{"providerId":"google","accessToken":"` + directoryfake.UserToken("1", "jo@example.test").Reveal() + `"}}`
+	body := `{"providerData":{"providerId":"google","accessToken":"` + directorytest.UserToken("1", "jo@example.test").Reveal() + `"}}`
 	for name, value := range map[string]string{"onk": "acme", "ash": base.To("organizations", acme)} {
 		for _, c := range []struct {
 			organization id.ID
@@ -319,11 +315,9 @@ func TestAPageReadsThatItsSessionHasEnded(t *testing.T) {
 // hosted page those of all organizations. A user logs in at each of them.
 func TestTheDirectoriesOfAnOrganizationAreShownWhereItIsNamed(t *testing.T) {
 	p := newPage(t)
-	at := id.Ref{Tenant: p.tenant, ID: id.New(time.Now())}
-	p.peers.Directories.InsertDirectory(directoryapi.Directory{TenantID: at.Tenant, ID: at.ID, Status: directoryapi.Enabled})
-	p.peers.Directories.Mirror(t, at, "google")
-	p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", at.ID)
-	google := base.To("directories", at.ID)
+	mirror := p.peers.Directories.NewMirror(t, p.tenant, "Google", "google")
+	p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", mirror)
+	google := base.To("directories", mirror)
 	for path, shown := range map[string]bool{
 		"/login": false, "/register": false, "/login?organizationNameKey=acme": true, "/register?organizationNameKey=acme": true,
 	} {
@@ -351,9 +345,7 @@ func TestASessionSetsOnePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	customers := stores.Directories[0]
-	other := directoryapi.Account{TenantID: p.tenant, ID: id.New(time.Now()), DirectoryID: customers, Email: "al@example.test",
-		Username: "al@example.test", Status: directoryapi.Enabled}
-	p.peers.Directories.InsertAccount(other, idsitetest.Password)
+	p.peers.Directories.NewAccount(p.tenant, customers, directoryapi.NewAccount{Email: field.Some("al@example.test")})
 	path := func(email string) string {
 		reset, err := p.peers.Directories.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: p.tenant, Login: email,
 			Application: shop.ID, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: customers}}})

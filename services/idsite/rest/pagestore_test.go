@@ -5,12 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/directoryfake"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/directory/directorytest"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
 )
 
@@ -20,10 +17,9 @@ import (
 func TestABrowserCannotChangeTheAccountStoreOfASignedRequest(t *testing.T) {
 	p := newPage(t)
 	google := p.mapGoogle(t)
-	customers := directoryapi.Directory{TenantID: p.tenant, ID: id.New(time.Now()), Status: directoryapi.Enabled}
-	p.peers.Directories.InsertDirectory(customers)
-	acme := p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", customers.ID, google)
-	p.peers.Applications.NewOrganization(p.tenant, p.application, "other", customers.ID, google)
+	customers := p.peers.Directories.NewDirectory(p.tenant, "Customers of organizations")
+	acme := p.peers.Applications.NewOrganization(p.tenant, p.application, "acme", customers, google)
+	p.peers.Applications.NewOrganization(p.tenant, p.application, "other", customers, google)
 	store := func(href string) string { return `{"href":"` + href + `"}` }
 	key := func(name string) string { return `{"nameKey":"` + name + `"}` }
 	acmeHref, googleHref := base.To("organizations", acme), base.To("directories", google)
@@ -34,7 +30,7 @@ func TestABrowserCannotChangeTheAccountStoreOfASignedRequest(t *testing.T) {
 				`{"type":"basic","value":"`+value+`","accountStore":`+at+`}`)
 		},
 		"social login": func(at string) (*http.Response, string) {
-			token := directoryfake.UserToken("1", "jo@example.test").Reveal()
+			token := directorytest.UserToken("1", "jo@example.test").Reveal()
 			return p.call(t, http.MethodPost, "/applications/"+p.application.String()+"/loginAttempts",
 				`{"providerData":{"providerId":"facebook","accessToken":"`+token+`","accountStore":`+at+`}}`)
 		},
@@ -59,7 +55,7 @@ func TestABrowserCannotChangeTheAccountStoreOfASignedRequest(t *testing.T) {
 		{"another organization", secure.Claims{"onk": "acme"}, key("other"), true},
 		{"a directory of the organization", secure.Claims{"onk": "acme"}, store(googleHref), true},
 		{"an organization in place of a directory", secure.Claims{"ash": googleHref}, key("acme"), true},
-		{"another directory", secure.Claims{"ash": googleHref}, store(base.To("directories", customers.ID)), true},
+		{"another directory", secure.Claims{"ash": googleHref}, store(base.To("directories", customers)), true},
 		{"what does not exist", secure.Claims{"ash": googleHref}, store("https://evil.test/v1/directories/x"), true},
 		{"two names, of which one is that of the request", secure.Claims{"onk": "acme"}, `{"nameKey":"acme","href":"` + googleHref + `"}`, true},
 		{"another organization, which the user may name", secure.Claims{"onk": "acme", "sof": true}, key("other"), false},

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/application"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 	"github.com/doorward/doorward/services/idsite/screens"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -90,7 +91,7 @@ func TestThePagesKnowTheHomesOfTheirTenant(t *testing.T) {
 	addresses := map[id.ID]string{tenant: "https://shop.example.test/start", theirs: "https://other.example.test/"}
 	for of, address := range addresses {
 		at := id.Ref{Tenant: of, ID: c.peers.Applications.NewApplication(of)}
-		c.peers.Applications.Change(at, func(a *applicationapi.Application) { a.Name, a.HomeURL = "Shop", &address })
+		c.peers.Applications.Change(at, application.NewApplication{Name: field.Some("Shop"), HomeURL: field.Some(address)})
 	}
 	if got := homes(); got != `{"items":[{"name":"Shop","homeUrl":"https://shop.example.test/start"}]}` {
 		t.Errorf("the homes are %s", got)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/id"
 )
 
 var csrf = regexp.MustCompile(`name="csrf" value="([^"]{32})"`)
@@ -43,16 +42,16 @@ func TestASignUpIsAFormAndAMail(t *testing.T) {
 	if again.StatusCode != answer.StatusCode || bodyAgain != body {
 		t.Errorf("a known email gets %d: %s", again.StatusCode, bodyAgain)
 	}
-	token := c.peers.Directories.SignUpTokens()["jo@example.test"]
+	token := c.peers.Directories.SignUpTokens(t)["jo@example.test"]
 	path := "/register?sptoken=" + token.Reveal()
 	for _, method := range []string{"GET", "HEAD", "GET"} {
-		if answer, body := c.visit(t, method, path, nil); answer.StatusCode != 200 || len(c.peers.Directories.Tenants()) != 0 ||
+		if answer, body := c.visit(t, method, path, nil); answer.StatusCode != 200 || len(c.peers.Directories.Tenants(t)) != 0 ||
 			method == "GET" && !strings.Contains(body, "jo@example.test") {
 			t.Fatalf("%s answers %d: %s", method, answer.StatusCode, body)
 		}
 	}
 	answer, body = c.visit(t, "POST", path, url.Values{"sptoken": {token.Reveal()}})
-	tenants := c.peers.Directories.Tenants()
+	tenants := c.peers.Directories.Tenants(t)
 	if answer.StatusCode != 200 || len(tenants) != 1 || !strings.Contains(body, tenants[0].Tenant.Key) {
 		t.Fatalf("%d: %s", answer.StatusCode, body)
 	}
@@ -112,7 +111,7 @@ func TestTheSignUpFormIsProtectedAgainstCSRF(t *testing.T) {
 			t.Errorf("a form with the token %q is answered %d", token, answer.StatusCode)
 		}
 	}
-	if len(c.peers.Directories.SignUpTokens()) != 0 {
+	if len(c.peers.Directories.SignUpTokens(t)) != 0 {
 		t.Error("a sign-up is made")
 	}
 }
@@ -140,7 +139,7 @@ func TestSignUpIsOff(t *testing.T) {
 			t.Errorf("%s answers %d: %s", method, answer.StatusCode, body)
 		}
 	}
-	token := c.peers.Directories.Invite(id.ID{1}, "new@example.test").Reveal()
+	token := c.peers.Directories.Invite(t, c.peers.Directories.NewTenant().Tenant.ID, "new@example.test").Reveal()
 	if answer, _ := c.visit(t, "GET", "/register?sptoken="+token, nil); answer.StatusCode != 200 {
 		t.Errorf("an invitation is answered %d", answer.StatusCode)
 	}
@@ -149,7 +148,7 @@ func TestSignUpIsOff(t *testing.T) {
 func TestAnInvitationIsAcceptedWithItsEmail(t *testing.T) {
 	c := newClient(t)
 	tenant, _ := c.tenant(t, "K1")
-	token := c.peers.Directories.Invite(tenant, "new@example.test").Reveal()
+	token := c.peers.Directories.Invite(t, tenant, "new@example.test").Reveal()
 	path := "/register?sptoken=" + token
 	if answer, body := c.visit(t, "GET", path, nil); answer.StatusCode != 200 || !strings.Contains(body, `value="new@example.test"`) {
 		t.Fatalf("%d: %s", answer.StatusCode, body)
@@ -213,7 +212,7 @@ func TestRefusalsSpeakTheLanguageOfTheBrowser(t *testing.T) {
 		shows("/register", refused.with.Status, refused.text, form, "Cookie", cookie)
 	}
 
-	token := c.peers.Directories.Invite(tenant, "new@example.test").Reveal()
+	token := c.peers.Directories.Invite(t, tenant, "new@example.test").Reveal()
 	form = url.Values{"sptoken": {token}, "givenName": {"Jo"}, "surname": {"Doe"}, "email": {"other@example.test"}, "password": {"Changeme1"}}
 	shows("/register", 400, `id="problem">Verwenden Sie die E-Mail-Adresse, die eingeladen wurde.`, form)
 	refuse("PendingSignUp")

@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -42,9 +43,10 @@ type client struct {
 // newClient opens the service; wrap changes what it calls.
 func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 	t.Helper()
-	now := func() time.Time { return time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC) }
-	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", now)
-	peers := idsitetest.New(now)
+	clock := &clocktest.Clock{}
+	clock.Move(time.Date(2026, 11, 21, 6, 30, 0, 0, time.UTC).Sub(clocktest.Start))
+	signer := caller.NewSigner("0123456789abcdef0123456789abcdef", clock.Now)
+	peers := idsitetest.New(t, clock)
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +55,8 @@ func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 	for _, change := range wrap {
 		change(&called)
 	}
-	data := store.New(pgtest.Open(t, store.Config))
-	svc := idsite.New(data, called, ring, now, idsite.Config{
+	data := store.New(peers.DB)
+	svc := idsite.New(data, called, ring, clock.Now, idsite.Config{
 		Base: base, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost", ClientSuffix: "apps.localhost",
 		SignUp: !strings.Contains(t.Name(), "SignUpIsOff"), LookupTXT: peers.DNS.LookupTXT,
 	})

@@ -1,6 +1,7 @@
 package mfatest
 
 import (
+	"cmp"
 	"context"
 	"encoding/base32"
 	"strings"
@@ -64,11 +65,12 @@ func New(t testing.TB, db *pg.DB, directories directoryapi.API, base href.Base, 
 // seed is the secret of the authenticators.
 var seed = base32.StdEncoding.EncodeToString([]byte("the seed of all tests"[:20]))
 
-// Enroll adds a verified factor to an account, whose hint is the end of a telephone number, or the issuer of
-// an authenticator, and returns its id.
+// Enroll adds a verified factor to an account, whose hint is the end of a telephone number (by default
+// xxx-xxx-0959), or the issuer of an authenticator, and returns its id.
 func (s *Service) Enroll(account id.Ref, kind, hint string) id.ID {
 	s.t.Helper()
 	s.clock.Tick() // factors are listed in the order of their making
+	hint = cmp.Or(hint, "xxx-xxx-0959")
 	in := mfa.NewFactor{Type: field.Some(kind), WithChallenge: kind == mfaapi.SMS}
 	if kind == mfaapi.SMS {
 		in.Phone = field.Some(mfa.FactorPhone{PhoneBody: mfa.PhoneBody{Number: field.Some("+1888391" + hint[len(hint)-4:])}})
