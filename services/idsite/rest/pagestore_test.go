@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/directorytest"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
@@ -103,6 +104,22 @@ func TestThePageOfAnOriginWithASlash(t *testing.T) {
 			"Authorization", "Bearer "+p.token)
 		if answer.StatusCode != want || strings.TrimSuffix(answer.Header.Get("Access-Control-Allow-Origin"), "/") == "" && want == 200 {
 			t.Errorf("from %s the answer is %d %s, %v", origin, answer.StatusCode, text, answer.Header)
+		}
+	}
+}
+
+// An organization may have no directory for new accounts, or one that is disabled.
+func TestARegistrationAtAnOrganizationThatTakesNoAccounts(t *testing.T) {
+	p := newPage(t)
+	p.peers.Applications.NewOrganization(p.tenant, p.application, "mirrored", p.mapGoogle(t))
+	closed := p.peers.Directories.NewDirectory(p.tenant, "Closed")
+	p.peers.Applications.NewOrganization(p.tenant, p.application, "closed", closed)
+	p.peers.Directories.Disable(t, id.Ref{Tenant: p.tenant, ID: closed})
+	for nameKey, code := range map[string]string{"mirrored": "4600", "closed": "4601"} {
+		answer, body := p.call(t, http.MethodPost, "/applications/"+p.application.String()+"/accounts",
+			`{"email":"new@example.test","password":"Changeme1!","accountStore":{"nameKey":"`+nameKey+`"}}`)
+		if answer.StatusCode != 400 || !strings.Contains(body, `"code":`+code) {
+			t.Errorf("a registration at the organization %s is answered %d %s, want the code %s", nameKey, answer.StatusCode, body, code)
 		}
 	}
 }
