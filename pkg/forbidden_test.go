@@ -36,3 +36,16 @@ func TestNoLineIsTooLong(t *testing.T) {
 		}
 	}, ".go")
 }
+
+// noColumns is the beginning of a SELECT without a column, which engines other than PostgreSQL refuse. (It
+// is put together here so that this file does not have it.)
+var noColumns = regexp.MustCompile(`(?i)\bselect` + `\s+from\b`)
+
+func TestEverySelectNamesAColumn(t *testing.T) {
+	walk(t, func(path, text string) {
+		if at := noColumns.FindStringIndex(text); at != nil {
+			line := 1 + strings.Count(text[:at[0]], "\n")
+			t.Errorf("%s:%d: name a column, such as SELECT 1 FROM", path, line)
+		}
+	}, ".go", ".sql")
+}
