@@ -106,6 +106,10 @@ func IsLoginRefusal(err error) bool {
 	return ok && e.Code >= WrongPassword.Code && e.Code <= OrganizationDisabled.Code
 }
 
+// IsRefusal reports whether err refuses a request for a reason of its client: a status below 500. It is
+// false for nil, and for a failure of the server, which says nothing about the request.
+func IsRefusal(err error) bool { return err != nil && From(err).Status < 500 }
+
 // From returns the *Error that err wraps, Internal for any other error, and nil for nil. Work that has
 // taken longer than its context allows is Unavailable, because the request can be repeated: the
 // database or a peer hangs.

@@ -113,3 +113,14 @@ func TestTheBodyHasItsSixMembersAndTheFields(t *testing.T) {
 		}
 	}
 }
+
+func TestARefusalIsNoFailureOfTheServer(t *testing.T) {
+	for err, want := range map[error]bool{
+		nil: false, NotFound: true, fmt.Errorf("wrapped: %w", TooMany): true, Unavailable: false, Internal: false,
+		errors.New("any other"): false, context.DeadlineExceeded: false,
+	} {
+		if got := IsRefusal(err); got != want {
+			t.Errorf("IsRefusal(%v) = %t, want %t", err, got, want)
+		}
+	}
+}

@@ -64,13 +64,11 @@ func (s *Service) LoginDirectories(ctx context.Context, in applicationapi.LoginT
 		owner.ID, rule = order.NamedOrganization, organizationOwner.accounts
 	}
 	found, err := s.findDefaultStore(ctx, owner, rule)
-	switch refusal := apierr.From(err); {
-	case err == nil:
-		out.Default = found.directory.ID
-	case refusal.Status >= 500:
-		return out, err
+	if apierr.IsRefusal(err) {
+		return out, nil
 	}
-	return out, nil
+	out.Default = found.directory.ID
+	return out, err
 }
 
 // Register creates an account for a user without an API key (self-service registration on the

@@ -28,9 +28,10 @@ func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin
 	if found.PasswordHash == "" {
 		out.Refusal = apierr.WrongPassword.Because("the account has no password%s", providerHint(out.Stores, found.DirectoryID))
 	} else if refusal := s.checkPasswordLogin(ctx, found); refusal != nil {
-		if out.Refusal = apierr.From(refusal); out.Refusal.Status >= 500 {
+		if !apierr.IsRefusal(refusal) {
 			return out, refusal
 		}
+		out.Refusal = apierr.From(refusal)
 	}
 	out.Found = &directoryapi.Authenticated{Account: found.Account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}
 	return out, nil

@@ -60,10 +60,10 @@ func (s *Service) assertionRedirect(ctx context.Context, f store.Flow, site stor
 // place of status and sub, the application as its issuer, and no audience. An error of this
 // service (5xx) is returned as an error and does not go to the callback.
 func (s *Service) errorRedirect(ctx context.Context, f store.Flow, cause error) (string, error) {
-	refusal := apierr.From(cause)
-	if refusal.Status >= 500 {
+	if !apierr.IsRefusal(cause) {
 		return "", cause
 	}
+	refusal := apierr.From(cause)
 	now := s.now()
 	claims := secure.Claims{
 		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(assertionTTL).Unix(),

@@ -283,7 +283,7 @@ func (c *ClientAPI) validateForFactors(ctx context.Context, state, token secure.
 		return oauthapi.ValidToken{}, nil
 	}
 	valid, err := c.Validate(ctx, token)
-	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
+	if apierr.IsRefusal(err) {
 		err = apierr.BadRequest.Because("send the state of a login, or an access token as Authorization: Bearer")
 	}
 	return valid, err

@@ -79,10 +79,10 @@ func hideAccountExistence(ctx context.Context, fn func() error) error {
 	defer steps.Stop()
 	err := fn()
 	waitForTimeStep(ctx, steps)
-	if refusal := apierr.From(err); refusal != nil && (refusal.Status >= 500 || errors.Is(err, apierr.TooMany)) {
-		return err
+	if apierr.IsRefusal(err) && !errors.Is(err, apierr.TooMany) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // waitForTimeStep waits for the next tick.

@@ -336,10 +336,16 @@ func (p *PageAPI) checkFirstStep(ctx context.Context) error {
 	access, err := p.svc.peers.Application.CheckAccess(ctx, applicationapi.CheckAccess{
 		Tenant: p.flow.TenantID, Application: p.flow.ApplicationID, Account: p.flow.AccountID, Organization: p.flow.OrganizationID,
 	})
-	if err == nil && !sameTime(access.PasswordModifiedAt, p.flow.PasswordModifiedAt) || err != nil && apierr.From(err).Status < 500 {
+	if apierr.IsRefusal(err) {
 		return errSessionEnded
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if !sameTime(access.PasswordModifiedAt, p.flow.PasswordModifiedAt) {
+		return errSessionEnded
+	}
+	return nil
 }
 
 // checkAccount returns apierr.Forbidden for another account than the one that has passed the

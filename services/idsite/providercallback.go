@@ -63,7 +63,7 @@ func (s *Service) ProviderCallback(ctx context.Context, in ProviderResponse) (st
 	if err == nil {
 		return page.finishExternalLogin(ctx, logged.LoggedIn, logged.IsNew)
 	}
-	if apierr.From(err).Status >= 500 {
+	if !apierr.IsRefusal(err) {
 		return "", err
 	}
 	// The page begins again with the first step, even if that was passed elsewhere meanwhile.
@@ -188,7 +188,7 @@ func errorCallback(returnTo string, state *string, err error) (string, error) {
 	switch {
 	case errors.Is(err, apierr.Unavailable):
 		code, description = "temporarily_unavailable", refusal.Message
-	case refusal.Status >= 500:
+	case !apierr.IsRefusal(err):
 		return "", err
 	case errors.Is(err, errResponseType):
 		code = "unsupported_response_type"

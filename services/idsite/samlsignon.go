@@ -179,7 +179,7 @@ func (c *ClientAPI) FinishSignOn(
 		answer.Reason, answer.Message = saml.AuthnFailed, "The user has not logged in."
 	}
 	signed, err := s.peers.Application.SAMLResponse(ctx, answer)
-	if refusal := apierr.From(err); err != nil && refusal.Status < 500 && !answer.Account.IsZero() {
+	if apierr.IsRefusal(err) && !answer.Account.IsZero() {
 		answer.Account, answer.Reason, answer.Message = id.ID{}, saml.RequestDenied, "The account may not log in to the application."
 		signed, err = s.peers.Application.SAMLResponse(ctx, answer)
 	}

@@ -41,7 +41,7 @@ func (s *Service) validSession(ctx context.Context, f store.Flow, site store.Sit
 	logged, err = s.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: account.ID, AccountStore: where.AccountStore, NameKey: where.NameKey,
 	})
-	if refusal := apierr.From(err); err != nil && refusal.Status < 500 {
+	if apierr.IsRefusal(err) {
 		return session, logged, apierr.NotFound // the session goes on; the user may log in with another account
 	}
 	if err != nil {

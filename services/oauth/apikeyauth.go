@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"net/http"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
@@ -66,7 +65,7 @@ func (s *Service) checkCallerKey(ctx context.Context, tenant id.ID) error {
 // tenant. It returns an error, and not false, where the application service fails.
 func (s *Service) isAdministratorKey(ctx context.Context, k store.APIKey) (bool, error) {
 	_, err := s.peers.Application.Administrator(caller.WithTenant(ctx, k.TenantID), directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
-	if err != nil && apierr.From(err).Status < http.StatusInternalServerError {
+	if apierr.IsRefusal(err) {
 		return false, nil
 	}
 	return err == nil, err

@@ -23,11 +23,11 @@ func newTokenCounter() metric.Int64Counter {
 // countGrant counts the result of a token request.
 func (s *Service) countGrant(ctx context.Context, grant string, err error) {
 	result := "issued"
-	if err != nil {
+	switch {
+	case apierr.IsRefusal(err):
 		result = "refused"
-		if apierr.From(err).Status >= 500 {
-			result = "failed"
-		}
+	case err != nil:
+		result = "failed"
 	}
 	s.tokens.Add(ctx, 1, metric.WithAttributes(attribute.String("grant", grant), attribute.String("result", result)))
 }

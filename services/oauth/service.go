@@ -82,7 +82,7 @@ var _ oauthapi.Contract = (*Service)(nil)
 // notFoundOr returns apierr.NotFound where the tenant has no such application, and err
 // otherwise. It makes no call where err is nil or a failure of the server (5xx).
 func (s *Service) notFoundOr(ctx context.Context, tenant, application id.ID, err error) error {
-	if err == nil || apierr.From(err).Status >= 500 {
+	if !apierr.IsRefusal(err) {
 		return err
 	}
 	_, lookupErr := s.peers.Application.Application(ctx, directoryapi.Ref{Tenant: tenant, ID: application})

@@ -154,7 +154,7 @@ func (c *clientCall) logout(f *fiber.Ctx) error {
 			continue
 		}
 		err := c.Revoke(f.UserContext(), map[string]secure.Secret{"token": secure.Secret(token)})
-		if refusal := apierr.From(err); err != nil && refusal.Status >= http.StatusInternalServerError {
+		if err != nil && !apierr.IsRefusal(err) {
 			return err
 		}
 	}
@@ -282,7 +282,7 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 		token, byCookie = access, true
 	}
 	valid, err := c.Validate(f.UserContext(), secure.Secret(token))
-	if err != nil && byCookie && refresh != "" && apierr.From(err).Status < 500 {
+	if byCookie && refresh != "" && apierr.IsRefusal(err) {
 		var tokens oauthapi.ClientTokens
 		tokens, err = c.Token(f.UserContext(), map[string]secure.Secret{"grant_type": "refresh_token", "refresh_token": secure.Secret(refresh)})
 		if err == nil {
@@ -290,7 +290,7 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 			valid, err = c.Validate(f.UserContext(), tokens.Access)
 		}
 	}
-	if refusal := apierr.From(err); err != nil && refusal.Status < 500 && !errors.Is(err, apierr.TooMany) {
+	if apierr.IsRefusal(err) && !errors.Is(err, apierr.TooMany) {
 		if access != "" || refresh != "" {
 			c.clearTokenCookies(f)
 		}

@@ -240,7 +240,7 @@ func (h *handlers) renderLinkError(c *fiber.Ctx, err error, next string) error {
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return h.renderExpiredLink(c, next)
-	case errors.Is(err, context.DeadlineExceeded) || refusal.Status >= http.StatusInternalServerError:
+	case errors.Is(err, context.DeadlineExceeded) || !apierr.IsRefusal(err):
 		return err // logged and answered by the error handler
 	}
 	key := "failed"

@@ -73,10 +73,10 @@ func (h *handlers) redirectBy(
 
 // renderLoginError answers an error of a login: with a page for a browser and JSON for a program.
 func (h *handlers) renderLoginError(c *fiber.Ctx, err error) error {
-	refusal := apierr.From(err)
-	if refusal.Status >= http.StatusInternalServerError || errors.Is(err, apierr.TooMany) || !acceptsPage(c) {
+	if !apierr.IsRefusal(err) || errors.Is(err, apierr.TooMany) || !acceptsPage(c) {
 		return err
 	}
+	refusal := apierr.From(err)
 	t, origin := translatorOf(c), idsite.OriginOf(err)
 	return h.renderPage(c, refusal.Status, pages.Page{
 		Product: origin.Name, Title: t("requestTitle"), Text: t("requestText"),
