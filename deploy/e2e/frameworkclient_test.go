@@ -90,7 +90,7 @@ func TestAnIntegrationOfAFramework(t *testing.T) {
 			t.Errorf("a wrong password at the token endpoint: %v, %v, want invalid_grant", body, err)
 		}
 		tokens := client.Token(t, c.application.Href(), passwordGrant(email, e2e.Password))
-		client.Refused(t, 404, 10017, get(c.application.Href()+"/authTokens/"+tokens.Text("refresh_token")))
+		client.Refused(t, 400, 10017, get(c.application.Href()+"/authTokens/"+tokens.Text("refresh_token")))
 		bearer := get(account.Href())
 		bearer.Anonymous, bearer.Header = true, http.Header{"Authorization": {"Bearer abc"}}
 		answer := client.Want(t, http.StatusUnauthorized, bearer)
