@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -20,6 +22,13 @@ func (r contract) Handle(method string, answer func(context.Context, []byte) (an
 		if err != nil {
 			return err
 		}
-		return c.JSON(out)
+		var body bytes.Buffer
+		encoder := json.NewEncoder(&body)
+		encoder.SetEscapeHTML(false) // JSON that is passed on stays as it was sent
+		if err := encoder.Encode(out); err != nil {
+			return err
+		}
+		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+		return c.Send(body.Bytes())
 	})
 }

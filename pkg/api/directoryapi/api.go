@@ -510,7 +510,7 @@ type ResetToken struct {
 // ResetPassword is the use of a reset token to set a new password.
 type ResetPassword struct {
 	ResetToken
-	Password field.Text `json:"password"`
+	Password field.Text `json:"password,omitzero"`
 }
 
 // PasswordReset is a pending password reset: the right to set the password of an account once.
