@@ -20,7 +20,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
+	"github.com/doorward/doorward/pkg/api/oauthapi/signaturetest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/certificate/certtest"
@@ -271,7 +271,7 @@ func (b *fakeOAuth) VerifySignature(_ context.Context, in oauthapi.VerifySignatu
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key, ok := b.keys[in.ID]
-	if !ok || apitest.Sign(in, secure.Secret(b.secret[in.ID])).Signature != in.Signature || b.nonces[in.ID+in.Nonce] {
+	if !ok || signaturetest.Sign(in, secure.Secret(b.secret[in.ID])).Signature != in.Signature || b.nonces[in.ID+in.Nonce] {
 		return oauthapi.Key{}, apierr.Unauthorized
 	}
 	b.nonces[in.ID+in.Nonce] = true

@@ -18,7 +18,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
+	"github.com/doorward/doorward/pkg/api/oauthapi/signaturetest"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -61,7 +61,7 @@ func (s signing) sign(t testing.TB, method, host, target, body string, more http
 	sum := sha256.Sum256([]byte(body))
 	canonical := sha256.Sum256([]byte(method + "\n" + signedPath(t, path) + "\n" + signedQuery(t, query) + "\n" + lines + "\n" +
 		strings.Join(names, ";") + "\n" + hex.EncodeToString(sum[:])))
-	in := apitest.Sign(oauthapi.VerifySignature{ID: s.key, Timestamp: s.timestamp, Nonce: s.nonce, Request: hex.EncodeToString(canonical[:])}, secure.Secret(s.secret))
+	in := signaturetest.Sign(oauthapi.VerifySignature{ID: s.key, Timestamp: s.timestamp, Nonce: s.nonce, Request: hex.EncodeToString(canonical[:])}, secure.Secret(s.secret))
 	header.Set("Authorization", fmt.Sprintf("SAuthc1 sauthc1Id=%s/%s/%s/sauthc1_request, sauthc1SignedHeaders=%s, sauthc1Signature=%s",
 		s.key, s.timestamp[:8], s.nonce, strings.Join(names, ";"), in.Signature))
 	return header
@@ -228,7 +228,7 @@ func TestTheDigestIsReadInAnyOrder(t *testing.T) {
 		const canonical = "GET\n/v1/accounts/1\n\nx-service-date:20240215T083000Z\nhost:localhost\n\nX-Service-Date;host\n" +
 			"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 		sum := sha256.Sum256([]byte(canonical))
-		in := apitest.Sign(oauthapi.VerifySignature{ID: keyID, Timestamp: "20240215T083000Z", Nonce: "n", Request: hex.EncodeToString(sum[:])}, keySecret)
+		in := signaturetest.Sign(oauthapi.VerifySignature{ID: keyID, Timestamp: "20240215T083000Z", Nonce: "n", Request: hex.EncodeToString(sum[:])}, keySecret)
 		s.raw(t, "GET /v1/accounts/1 HTTP/1.1\r\nHost: localhost\r\nX-Service-Date: 20240215T083000Z\r\n"+
 			"Authorization: SAuthc1 sauthc1Id=%s/20240215/n/sauthc1_request, sauthc1SignedHeaders=X-Service-Date;host, sauthc1Signature=%s\r\n\r\n", keyID, in.Signature).want(200)
 	})

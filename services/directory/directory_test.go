@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi/apitest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -38,66 +37,6 @@ func open(t testing.TB, db *pg.DB, cost pwhash.Cost) *directory.Service {
 }
 
 var _ directoryapi.API = (*directory.Service)(nil)
-
-func TestContract(t *testing.T) {
-	t.Parallel()
-	apitest.Run(t, func(t *testing.T) apitest.Subject {
-		s := newSignUps(t)
-		svc := s.Service
-		return apitest.Subject{
-			API: svc,
-			Invite: func(t *testing.T, tenant id.ID, email string) {
-				if _, err := svc.Invite(t.Context(), id.Ref{Tenant: tenant, ID: tenant}, directory.NewInvitation{Email: field.Some(email)}); err != nil {
-					t.Fatal(err)
-				}
-			},
-			Mailed: func(t *testing.T, email string) secure.Secret {
-				for _, token := range s.mails(t) {
-					if v, err := svc.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err == nil && v.Email == email {
-						return token
-					}
-				}
-				return ""
-			},
-			DisableDirectory: func(t *testing.T, d directoryapi.Ref) {
-				if _, err := svc.UpdateDirectory(t.Context(), d, directory.NewDirectory{Status: field.Some("DISABLED")}); err != nil {
-					t.Fatal(err)
-				}
-			},
-			EnableVerification: func(t *testing.T, d directoryapi.Ref) {
-				if _, err := svc.UpdateCreationPolicy(t.Context(), d, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")}); err != nil {
-					t.Fatal(err)
-				}
-			},
-			DisableGroup: func(t *testing.T, g directoryapi.Ref) {
-				if _, err := svc.UpdateGroup(t.Context(), g, directoryapi.NewGroup{Status: field.Some("DISABLED")}); err != nil {
-					t.Fatal(err)
-				}
-			},
-			MarkVerified: func(t *testing.T, a directoryapi.Ref) {
-				if _, err := svc.UpdateAccount(t.Context(), a, directoryapi.NewAccount{EmailVerificationStatus: field.Some("VERIFIED")}); err != nil {
-					t.Fatal(err)
-				}
-			},
-			Link: func(t *testing.T, one, other directoryapi.Ref) {
-				l, err := svc.CreateAccountLink(t.Context(), one.Tenant, linkBody(one.ID, other.ID))
-				if err == nil { // the clock stands still, and a link is made after its accounts
-					err = pg.MustChange(t.Context(), s.db, `UPDATE account_links SET created_at = created_at + interval '1 microsecond'
-						WHERE tenant_id = $1 AND id = $2`, one.Tenant, l.ID)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			},
-			Mirror: func(t *testing.T, tenant id.ID) id.ID { return mirror(t, svc, tenant, "google") },
-			DeleteAccount: func(t *testing.T, a directoryapi.Ref) {
-				if err := svc.DeleteAccount(t.Context(), a); err != nil {
-					t.Fatal(err)
-				}
-			},
-		}
-	})
-}
 
 // linkBody is the body that links two accounts.
 func linkBody(one, other id.ID) directory.NewAccountLink {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi/apitest"
+	"github.com/doorward/doorward/pkg/api/oauthapi/signaturetest"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/services/oauth"
@@ -39,7 +39,7 @@ func TestTheWorkedVectorIsGood(t *testing.T) {
 
 // signedRequest returns a request that is signed with the API key of the site's administrator.
 func signedRequest(d *oauthtest.Deployment) oauthapi.VerifySignature {
-	return apitest.Sign(oauthapi.VerifySignature{
+	return signaturetest.Sign(oauthapi.VerifySignature{
 		ID: d.Key, Timestamp: d.Clock.Now().Format("20060102T150405Z"), Nonce: rand.Text(), Request: "of no matter",
 	}, d.Secret)
 }

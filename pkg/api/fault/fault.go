@@ -145,21 +145,3 @@ func (r router) Handle(method string, answer func(context.Context, []byte) (any,
 		return out, r.injector.at(name, After)
 	})
 }
-
-// Call runs a method under the service's lock, unless it is broken.
-func Call[T any](i *Injector, lock sync.Locker, method string, do func() (T, error)) (T, error) {
-	var none T
-	if err := i.at(method, Before); err != nil {
-		return none, err
-	}
-	lock.Lock()
-	answer, err := do()
-	lock.Unlock()
-	if err != nil {
-		return none, err
-	}
-	if err := i.at(method, After); err != nil {
-		return none, err
-	}
-	return answer, nil
-}
