@@ -72,7 +72,8 @@ func nearIsFar[Contract any](t *testing.T, name string, client func(rpc.Peer) Co
 		}
 		t.Run(method.Name, func(t *testing.T) {
 			g := generator{t, rand.New(rand.NewPCG(1, uint64(i)))}
-			in, out := g.value(method.Type.In(1)), reflect.Value{}
+			in := g.value(method.Type.In(1))
+			var out reflect.Value
 			for range rounds {
 				in, out = g.value(method.Type.In(1)), g.value(method.Type.Out(0))
 				end.in, end.out, end.err = reflect.New(in.Type()), out, nil
@@ -111,7 +112,7 @@ type recorder struct {
 
 func (r *recorder) answer(c *fasthttp.RequestCtx) {
 	r.path = string(c.Path())
-	var body any = r.out.Interface()
+	body := r.out.Interface()
 	if r.err != nil {
 		body = r.err
 		c.SetStatusCode(r.err.Status)

@@ -11,7 +11,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
-	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
@@ -37,12 +36,6 @@ func open(t testing.TB, db *pg.DB, cost pwhash.Cost) *directory.Service {
 }
 
 var _ directoryapi.API = (*directory.Service)(nil)
-
-// linkBody is the body that links two accounts.
-func linkBody(one, other id.ID) directory.NewAccountLink {
-	base := href.Base("https://localhost:8443/v1")
-	return directory.NewAccountLink{LeftAccount: field.Some(base.Link("accounts", one)), RightAccount: field.Some(base.Link("accounts", other))}
-}
 
 // world is a tenant with one directory and one account.
 type world struct {

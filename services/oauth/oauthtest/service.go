@@ -2,6 +2,7 @@ package oauthtest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/fault"
@@ -9,14 +10,13 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
-	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
 // Configs are the configurations of the databases of NewService, for pgtest.OpenAll.
-var Configs = append(peerConfigs, pgtest.Config(store.Config))
+var Configs = slices.Clip(append(peerConfigs, store.Config))
 
 // Service is the OAuth service as its peers call it, through an Injector.
 type Service struct {
