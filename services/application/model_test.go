@@ -337,6 +337,7 @@ func TestMappingsAreAsTheirModel(t *testing.T) {
 	d := applicationtest.Open(t)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			w := newModel(t, d, seed)
 			for range 60 {
 				switch action := w.dice.IntN(23); {
