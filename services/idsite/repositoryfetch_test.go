@@ -255,7 +255,7 @@ func TestAServerThatSendsAByteASecondIsLeft(t *testing.T) {
 	f := newFetches(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
-		for _, b := range []byte("fff0" + strings.Repeat("#", 1000)) { // the first of 65,520 bytes
+		for _, b := range []byte("fff0" + strings.Repeat("#", 65516)) { // more than one read of the client takes
 			f.clock.Move(time.Second)
 			if _, err := w.Write([]byte{b}); err != nil || http.NewResponseController(w).Flush() != nil {
 				return
