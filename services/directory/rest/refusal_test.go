@@ -162,7 +162,7 @@ func errorsNamed(t *testing.T) []string {
 			})
 		}
 	}
-	delete(found, "Error") // the type
+	delete(found, "Error")                                   // the type
 	for _, function := range []string{"From", "IsRefusal"} { // functions, not errors
 		delete(found, function)
 	}
