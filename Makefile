@@ -207,8 +207,8 @@ openapi: ## spectral finds nothing in the description of the interface
 	@.ci/openapi
 
 .PHONY: generate
-generate: ## write pkg/client/*.gen.go from the description of the interface
-	@go generate ./pkg/client
+generate: ## write *.gen.go: the clients of the contracts and of the interface
+	@go generate ./pkg/client ./pkg/api/...
 
 .PHONY: generated
 generated: ## what make generate writes is current

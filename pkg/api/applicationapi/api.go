@@ -15,6 +15,14 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+//go:generate go run ../internal/generate application Contract
+
+// Contract has all methods of the application service that other services call.
+type Contract interface {
+	API
+	Hosted
+}
+
 // API has the methods for all services; those for the hosted login alone are in Hosted.
 type API interface {
 	// SignUp creates the first applications of a tenant: the built-in console, with the
@@ -54,6 +62,8 @@ type API interface {
 	// of Login for AccountStore and NameKey. Account links are followed as by Login; where the
 	// linked account may not log in, it returns AccountDisabled, AccountUnverified,
 	// GroupDisabled, DirectoryDisabled or OrganizationDisabled.
+	//
+	//rpc:name Admit
 	CompleteLogin(context.Context, CompleteLogin) (LoggedIn, error)
 
 	// CheckAccess returns an account if it may act through the application now: the check at
@@ -63,6 +73,8 @@ type API interface {
 	// for an application that does not exist. Where the login named an organization, the last
 	// two are also returned where the organization is disabled now, or no longer mapped, or no
 	// longer has the account, though the account is in other stores of the application.
+	//
+	//rpc:name Standing
 	CheckAccess(context.Context, CheckAccess) (Access, error)
 
 	// AccessChanges returns the applications and organizations that have changed since a
@@ -80,6 +92,8 @@ type API interface {
 	// status of the account, the application, the store and an organization between them. It
 	// returns apierr.NotFound for the application; an account that does not exist is in no
 	// store.
+	//
+	//rpc:name Reaches
 	HasAccount(context.Context, HasAccountRequest) (HasAccountAnswer, error)
 
 	// ProviderLogin logs in the user of a social or OAuth provider (social login), in a directory

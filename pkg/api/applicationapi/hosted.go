@@ -20,6 +20,8 @@ type Hosted interface {
 	// login, and the default account store. It returns apierr.NotFound for the application, and
 	// Reference, NotMapped or OrganizationDisabled for the account store of Where. For an
 	// application without account stores it returns no directories, and no error.
+	//
+	//rpc:name LoginStores
 	LoginDirectories(context.Context, LoginTarget) (LoginDirectories, error)
 
 	// Register creates an account (self-service registration) in the default account store of

@@ -17,6 +17,14 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+//go:generate go run ../internal/generate directory Contract
+
+// Contract has all methods of the directory service that other services call.
+type Contract interface {
+	API
+	Hosted
+}
+
 // API is what other services ask of the directory service.
 type API interface {
 	// SignUp creates a tenant with its administrators directory and its owner's account. A repeated

@@ -2,11 +2,9 @@
 // requests.
 package idsiteapi
 
-import (
-	"context"
+import "context"
 
-	"github.com/doorward/doorward/pkg/rpc"
-)
+//go:generate go run ../internal/generate idsite API
 
 // API is what peers call of the idsite service.
 type API interface {
@@ -30,17 +28,3 @@ type Certificate struct {
 
 // KeyPurpose is the purpose for which the private key of a domain is sealed.
 func KeyPurpose(domain string) string { return "idsiteapi.certificate/" + domain }
-
-// Client returns the idsite service of another process.
-func Client(peer rpc.Peer) API { return client{peer} }
-
-type client struct{ rpc.Peer }
-
-func (c client) Certificate(ctx context.Context, in Domain) (Certificate, error) {
-	return rpc.Call[Domain, Certificate](ctx, c.Peer, "idsite.Certificate", in)
-}
-
-// Serve answers the calls of a Client.
-func Serve(router rpc.Router, api API) {
-	rpc.Serve(router, "idsite.Certificate", api.Certificate)
-}

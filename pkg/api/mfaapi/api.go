@@ -11,6 +11,14 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+//go:generate go run ../internal/generate mfa Contract
+
+// Contract has all methods of the mfa service that other services call.
+type Contract interface {
+	API
+	Hosted
+}
+
 // API is the contract of the mfa service.
 type API interface {
 	// BeginSecondStep begins the second step of a login whose first step has succeeded, and
@@ -19,6 +27,8 @@ type API interface {
 	// challenged for these, as a step-up. It returns apierr.NotFound for the account, Invalid for an unknown type
 	// of factor, and the errors of a new challenge: TooMany where the limit of text messages
 	// is reached, ChallengeFailures where every factor has used up its attempts.
+	//
+	//rpc:name Demand
 	BeginSecondStep(context.Context, BeginSecondStep) (SecondStep, error)
 
 	// VerifySecondStep verifies the code of a second step and returns the account whose login it
@@ -28,6 +38,8 @@ type API interface {
 	// Reference for a state of another application or tenant, for a state that has no
 	// challenge yet, and for a challenge of another tenant. A caller that names a
 	// challenge in place of a state must have checked the first step itself.
+	//
+	//rpc:name Redeem
 	VerifySecondStep(context.Context, VerifySecondStep) (CompletedLogin, error)
 }
 

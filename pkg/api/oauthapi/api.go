@@ -10,6 +10,14 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
+//go:generate go run ../internal/generate oauth Contract
+
+// Contract has all methods of the OAuth service that other services call.
+type Contract interface {
+	API
+	Hosted
+}
+
 // API has the methods about API keys; those for the hosted login and the Client API are in Hosted.
 type API interface {
 	// Authenticate verifies an API key and its secret as a management credential: the key must
