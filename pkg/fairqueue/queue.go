@@ -1,5 +1,6 @@
 // Package fairqueue shares a few workers fairly between tenants (fair queueing, round robin). The
-// password hashes of package secure and the large bodies of the gateway wait in such a queue.
+// password hashes of package secure, the large bodies of the gateway and the queries of a tenant
+// that uses its share of a connection pool (package pg) wait in such a queue.
 // When the queue is full, requests are refused (load shedding, backpressure), those of the noisy
 // neighbour first.
 package fairqueue

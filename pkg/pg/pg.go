@@ -50,7 +50,7 @@ type DB struct {
 	channels    []*channel // the channels of notifications of the caches
 	listener    *listener
 	writes      atomic.Int64 // number of statements and transactions that may have written
-	tenantQuota tenantQuota
+	tenantQuota *tenantQuota
 	metrics     metric.Registration
 }
 

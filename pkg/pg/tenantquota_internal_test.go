@@ -17,9 +17,22 @@ func tenantContext(ctx context.Context) context.Context {
 
 func TestATenantLeavesAQuarterOfThePoolToOthers(t *testing.T) {
 	for connections, want := range map[int32]int{1: 1, 2: 1, 3: 2, 4: 3, 8: 6, 20: 15} {
-		if s := newTenantQuota(connections); s.limit != want {
-			t.Errorf("of %d connections a tenant may use %d, want %d", connections, s.limit, want)
-		}
+		wantFree(t, newTenantQuota(connections), tenantContext(t.Context()), want)
+	}
+}
+
+// wantFree tests how many connections a tenant may use more before a query waits.
+func wantFree(t *testing.T, q *tenantQuota, tenant context.Context, want int) {
+	t.Helper()
+	ended, cancel := context.WithCancel(tenant)
+	cancel()
+	free := 0
+	for holder, err := q.acquire(ended); err == nil; holder, err = q.acquire(ended) {
+		free++
+		defer q.release(holder)
+	}
+	if free != want {
+		t.Errorf("the tenant may use %d connections, want %d", free, want)
 	}
 }
 
@@ -55,9 +68,7 @@ func TestQueriesOfATenantWaitForItsOwn(t *testing.T) {
 		if len(order) != 3 || order[0] != 0 || order[1] != 1 || order[2] != 2 {
 			t.Errorf("the order was %v", order)
 		}
-		if len(s.used) != 1 || len(s.waiting) != 0 {
-			t.Errorf("%d tenants use connections and %d wait at the end, want 1 and 0", len(s.used), len(s.waiting))
-		}
+		wantFree(t, s, noisy, 1)
 	})
 }
 
@@ -74,14 +85,7 @@ func TestAWaitForAShareEndsWithItsContext(t *testing.T) {
 		if waited := s.waitTime(); waited != time.Second {
 			t.Errorf("a wait of a second counts as %s", waited)
 		}
-		// A connection that is handed over as the wait ends goes to the next.
-		turn := make(chan struct{})
-		s.waiting[first] = append(s.waiting[first], turn)
 		s.release(first)
-		<-turn
-		s.abandon(first, turn)
-		if len(s.used) != 0 || len(s.waiting) != 0 {
-			t.Errorf("%d tenants use connections and %d wait at the end, want none", len(s.used), len(s.waiting))
-		}
+		wantFree(t, s, ctx, 1)
 	})
 }
