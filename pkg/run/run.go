@@ -137,6 +137,7 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 		return nil
 	})
 	p.OnClose("ops", server.Shutdown)
+	p.Go("return memory", returnMemory)
 	slog.Info("listening on the private port", "address", p.Ops, "version", telemetry.Version())
 	return p, nil
 }

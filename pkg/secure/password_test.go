@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -192,6 +193,9 @@ func TestTheRuntimeHasProcessorsBesidesTheWorkers(t *testing.T) {
 	p.PrepareProcess()
 	if got, want := runtime.GOMAXPROCS(0), before+p.workers; got != want {
 		t.Errorf("GOMAXPROCS is %d, want %d", got, want)
+	}
+	if got, want := debug.SetMemoryLimit(-1), int64(memoryBesideHashes+p.workers*int(cheap.Memory)<<10); got != want {
+		t.Errorf("the soft memory limit is %d bytes, want %d", got, want)
 	}
 }
 

@@ -134,7 +134,6 @@ func runTo(ctx context.Context, p *run.Process, cfg Config, out io.Writer) error
 	if err := s.openServices(ctx); err != nil {
 		return err
 	}
-	returnMemory(p)
 	s.printAddresses(out)
 	return nil
 }

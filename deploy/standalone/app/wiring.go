@@ -24,9 +24,7 @@ import (
 // the network.
 func (s *standalone) openServices(ctx context.Context) error {
 	p := s.process
-	accounts := env.Load[directory.Config](s.source)
-	setMemoryLimit(accounts)
-	directories, err := directory.Open(ctx, p, accounts, directory.Peers{})
+	directories, err := directory.Open(ctx, p, env.Load[directory.Config](s.source), directory.Peers{})
 	if err != nil {
 		return fmt.Errorf("directory: %w", err)
 	}
