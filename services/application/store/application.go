@@ -13,15 +13,17 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-// applicationColumns reads the ids of the default mappings by their flags, which at most one
-// mapping of an application has.
-const applicationColumns = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.dns_label, a.created_by,
-	a.authorized_callback_uris, a.authorized_origin_uris, a.home_url,
+// applicationRow are the stored columns, applicationColumns all. These read the ids of the default mappings
+// by their flags, which at most one mapping of an application has.
+const applicationRow = `a.tenant_id, a.id, a.name, a.description, a.status, a.builtin, a.dns_label, a.created_by,
+	a.authorized_callback_uris, a.authorized_origin_uris, a.home_url, a.saml_policy_id, a.web_config_id,
+	a.account_linking_policy_id, a.created_at, a.modified_at`
+
+const applicationColumns = applicationRow + `,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id
 		AND m.is_default_account_store) AS default_account_store,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = a.tenant_id AND m.owner_id = a.id
-		AND m.is_default_group_store) AS default_group_store,
-	a.saml_policy_id, a.web_config_id, a.account_linking_policy_id, a.created_at, a.modified_at`
+		AND m.is_default_group_store) AS default_group_store`
 
 const applicationQuery = `SELECT ` + applicationColumns + ` FROM applications a WHERE a.tenant_id = $1 AND a.id = $2`
 
@@ -104,13 +106,8 @@ func (tx *Tx) LockApplication(ctx context.Context, tenant, application id.ID) (a
 // that is taken is apierr.Exists.
 func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Application, data customdata.Document) error {
 	tx.invalidateLoginOrders(a.TenantID, a.ID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO applications (tenant_id, id, name, name_folded, description, status, builtin, dns_label,
-		created_by, authorized_callback_uris, authorized_origin_uris, saml_policy_id, web_config_id,
-		account_linking_policy_id, created_at, modified_at, home_url)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.Builtin, a.DNSLabel, a.CreatedBy,
-		a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.SAMLPolicyID, a.WebConfigID,
-		a.AccountLinkingPolicyID, a.CreatedAt, a.ModifiedAt, a.HomeURL)
+	_, err := pg.Exec(ctx, tx, pg.Insert("applications", applicationRow+", name_folded"),
+		pg.Named(a, pg.Args{"name_folded": field.Fold(a.Name)}))
 	if err != nil {
 		return err
 	}
@@ -120,11 +117,9 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 // UpdateApplication writes the members that can change.
 func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Application) error {
 	tx.invalidateLoginOrders(a.TenantID, a.ID)
-	return pg.MustChange(ctx, tx, `UPDATE applications SET name = $3, name_folded = $4, description = $5, status = $6,
-		authorized_callback_uris = $7, authorized_origin_uris = $8, modified_at = $9, dns_label = $10, home_url = $11
-		WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, a.Name, field.Fold(a.Name), a.Description, a.Status, a.AuthorizedCallbackURIs, a.AuthorizedOriginURIs, a.ModifiedAt,
-		a.DNSLabel, a.HomeURL)
+	return pg.MustChange(ctx, tx, `UPDATE applications SET `+pg.Set(`name, name_folded, description, status,
+		authorized_callback_uris, authorized_origin_uris, modified_at, dns_label, home_url`)+`
+		WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(a, pg.Args{"name_folded": field.Fold(a.Name)}))
 }
 
 // DeleteApplication deletes an application with its mappings, its linking policy and its

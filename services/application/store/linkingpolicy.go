@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -45,9 +46,10 @@ func (tx *Tx) LockLinkingPolicy(ctx context.Context, tenant, policy id.ID) (Link
 
 // insertLinkingPolicy inserts the policy of a new owner, which is disabled.
 func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_linking_policies (tenant_id, id, owner_kind, owner_id, status, automatic_provisioning,
-		created_at, modified_at)
-		VALUES ($1, $2, $3, $4, 'DISABLED', 'DISABLED', $5, $5)`, owner.Tenant, policy, kind, owner.ID, now)
+	_, err := pg.Exec(ctx, tx, pg.Insert("account_linking_policies", linkingPolicyColumns), pg.Named(LinkingPolicy{
+		TenantID: owner.Tenant, ID: policy, OwnerKind: kind, OwnerID: owner.ID, Status: directoryapi.Disabled,
+		AutomaticProvisioning: directoryapi.Disabled, CreatedAt: now, ModifiedAt: now,
+	}))
 	return err
 }
 

@@ -48,8 +48,7 @@ const (
 )
 
 const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider,
-	m.list_index,
-	m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
+	m.list_index, m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
 
 // Mappings has the attributes by which mappings are searched and sorted.
 var Mappings = list.Spec{
@@ -118,12 +117,7 @@ func (tx *Tx) HasSocialMapping(ctx context.Context, m Mapping) (bool, error) {
 // that is mapped to the owner already is apierr.Exists.
 func (tx *Tx) InsertMapping(ctx context.Context, m Mapping) error {
 	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO account_store_mappings (tenant_id, id, owner_kind, owner_id, store_kind, store_id, directory_id,
-		social_provider, list_index,
-		is_default_account_store, is_default_group_store, created_at, modified_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		m.TenantID, m.ID, m.OwnerKind, m.OwnerID, m.StoreKind, m.StoreID, m.DirectoryID, m.SocialProvider, m.ListIndex, m.IsDefaultAccountStore,
-		m.IsDefaultGroupStore, m.CreatedAt, m.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("account_store_mappings", mappingColumns), pg.Named(m))
 	return err
 }
 

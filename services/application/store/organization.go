@@ -35,12 +35,14 @@ func (o Organization) Times() (createdAt, modifiedAt time.Time) { return o.Creat
 // Ref returns the tenant and the id of the organization.
 func (o Organization) Ref() id.Ref { return id.Ref{Tenant: o.TenantID, ID: o.ID} }
 
-const organizationColumns = `o.tenant_id, o.id, o.name, o.name_key, o.description, o.status,
+const organizationRow = `o.tenant_id, o.id, o.name, o.name_key, o.description, o.status,
+	o.account_linking_policy_id, o.created_at, o.modified_at`
+
+const organizationColumns = organizationRow + `,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = o.tenant_id AND m.owner_id = o.id
 		AND m.is_default_account_store) AS default_account_store,
 	(SELECT m.id FROM account_store_mappings m WHERE m.tenant_id = o.tenant_id AND m.owner_id = o.id
-		AND m.is_default_group_store) AS default_group_store,
-	o.account_linking_policy_id, o.created_at, o.modified_at`
+		AND m.is_default_group_store) AS default_group_store`
 
 // Organizations has the attributes by which organizations are searched and sorted.
 var Organizations = list.Spec{
@@ -105,10 +107,7 @@ func (tx *Tx) ShareLockOrganization(ctx context.Context, tenant, organization id
 // or a nameKey that is taken is apierr.Exists.
 func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data customdata.Document) error {
 	tx.invalidateLoginOrders(o.TenantID, o.ID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO organizations (tenant_id, id, name, name_folded, name_key, description, description_folded, status,
-		account_linking_policy_id, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status,
-		o.AccountLinkingPolicyID, o.CreatedAt, o.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("organizations", organizationRow+", name_folded, description_folded"), o.args())
 	if err != nil {
 		return err
 	}
@@ -118,10 +117,13 @@ func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data custo
 // UpdateOrganization writes the members that a client can change.
 func (tx *Tx) UpdateOrganization(ctx context.Context, o Organization) error {
 	tx.invalidateLoginOrders(o.TenantID, o.ID)
-	return pg.MustChange(ctx, tx, `UPDATE organizations
-		SET name = $3, name_folded = $4, name_key = $5, description = $6, description_folded = $7,
-		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
-		o.TenantID, o.ID, o.Name, field.Fold(o.Name), o.NameKey, o.Description, field.FoldOptional(o.Description), o.Status, o.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE organizations SET `+pg.Set(`name, name_folded, name_key, description, description_folded,
+		status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, o.args())
+}
+
+// args are the values of the columns by their names.
+func (o Organization) args() pg.NamedArgs {
+	return pg.Named(o, pg.Args{"name_folded": field.Fold(o.Name), "description_folded": field.FoldOptional(o.Description)})
 }
 
 // DeleteOrganization deletes an organization with its mappings, its linking policy and its

@@ -31,10 +31,10 @@ func (p SAMLIdentityProvider) Times() (createdAt, modifiedAt time.Time) {
 }
 
 const (
-	identityProviderColumns = `SELECT tenant_id, id, application_id, status, signature_algorithm, certificate_id, certificate,
-		private_key_sealed,
-		created_at, modified_at FROM saml_identity_providers`
-	identityProviderQuery = identityProviderColumns + ` WHERE tenant_id = $1 AND id = $2`
+	identityProviderColumns = `tenant_id, id, application_id, status, signature_algorithm, certificate_id, certificate,
+		private_key_sealed, created_at, modified_at`
+	fromIdentityProviders = `SELECT ` + identityProviderColumns + ` FROM saml_identity_providers`
+	identityProviderQuery = fromIdentityProviders + ` WHERE tenant_id = $1 AND id = $2`
 	samlRulesQuery        = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) + `' AS kind, mapping_rules AS items,
 		created_at, rules_modified_at AS modified_at
 		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
@@ -49,7 +49,7 @@ func (s *Store) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdenti
 // SAMLIdentityProviderOfCertificate returns the identity provider that signs with the key of
 // a certificate, or apierr.NotFound.
 func (s *Store) SAMLIdentityProviderOfCertificate(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
-	return pg.One[SAMLIdentityProvider](ctx, s.db, identityProviderColumns+` WHERE tenant_id = $1 AND certificate_id = $2`, at.Tenant, at.ID)
+	return pg.One[SAMLIdentityProvider](ctx, s.db, fromIdentityProviders+` WHERE tenant_id = $1 AND certificate_id = $2`, at.Tenant, at.ID)
 }
 
 // SAMLRules returns the attribute statement mapping rules of an identity provider.
@@ -60,12 +60,8 @@ func (s *Store) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, er
 // InsertSAMLIdentityProviderIfAbsent inserts an identity provider unless it exists already. It
 // returns apierr.NotFound when the application was deleted.
 func (tx *Tx) InsertSAMLIdentityProviderIfAbsent(ctx context.Context, p SAMLIdentityProvider) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_identity_providers (tenant_id, id, application_id, status, signature_algorithm,
-		certificate_id,
-		certificate, private_key_sealed, rules_modified_at, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10) ON CONFLICT DO NOTHING`,
-		p.TenantID, p.ID, p.ApplicationID, p.Status, p.SignatureAlgorithm, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.CreatedAt,
-		p.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("saml_identity_providers", identityProviderColumns+", rules_modified_at")+
+		` ON CONFLICT DO NOTHING`, pg.Named(p, pg.Args{"rules_modified_at": p.CreatedAt}))
 	return err
 }
 
@@ -81,14 +77,12 @@ func (tx *Tx) LockSAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, 
 
 // UpdateSAMLIdentityProvider writes the members that a client can change, and the key pair.
 func (tx *Tx) UpdateSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET status = $3, signature_algorithm = $4, certificate_id = $5,
-		certificate = $6, private_key_sealed = $7, modified_at = $8 WHERE tenant_id = $1 AND id = $2`,
-		p.TenantID, p.ID, p.Status, p.SignatureAlgorithm, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET `+pg.Set(`status, signature_algorithm, certificate_id,
+		certificate, private_key_sealed, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(p))
 }
 
 // UpdateSAMLRules writes the rules.
 func (tx *Tx) UpdateSAMLRules(ctx context.Context, r mappingrule.Rules) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET mapping_rules = $3, rules_modified_at = $4 WHERE tenant_id = $1
-		AND id = $2`,
-		r.TenantID, r.ID, r.Items, r.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET mapping_rules = $3, rules_modified_at = $4
+		WHERE tenant_id = $1 AND id = $2`, r.TenantID, r.ID, r.Items, r.ModifiedAt)
 }

@@ -76,10 +76,7 @@ func (tx *Tx) LockSAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistra
 // InsertSAMLRegistration inserts a registration. A second registration of the same two providers
 // is apierr.Exists; a provider that was deleted is apierr.NotFound.
 func (tx *Tx) InsertSAMLRegistration(ctx context.Context, r SAMLRegistration) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_registrations (tenant_id, id, identity_provider_id, service_provider_id, status,
-		default_relay_state, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		r.TenantID, r.ID, r.IdentityProviderID, r.ServiceProviderID, r.Status, r.DefaultRelayState, r.CreatedAt, r.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("saml_registrations", registrationColumns), pg.Named(r))
 	return err
 }
 

@@ -85,24 +85,21 @@ func (tx *Tx) LockSAMLServiceProvider(ctx context.Context, tenant, provider id.I
 // InsertSAMLServiceProvider inserts a service provider. An entity id that is taken is
 // apierr.Exists.
 func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_service_providers (tenant_id, id, name, name_folded, description, description_folded,
-		assertion_consumer_service_url, entity_id, name_id_format, encoded_x509_certificate, requests_must_be_signed,
-		created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		p.TenantID, p.ID, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
-		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.RequestsMustBeSigned, p.CreatedAt, p.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("saml_service_providers", serviceProviderColumns+", name_folded, description_folded"), p.args())
 	return err
 }
 
 // UpdateSAMLServiceProvider writes the members that a client can change. An entity id that is
 // taken is apierr.Exists.
 func (tx *Tx) UpdateSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_service_providers SET name = $3, name_folded = $4, description = $5, description_folded = $6,
-		assertion_consumer_service_url = $7, entity_id = $8, name_id_format = $9, encoded_x509_certificate = $10, requests_must_be_signed = $11,
-		modified_at = $12
-		WHERE tenant_id = $1 AND id = $2`,
-		p.TenantID, p.ID, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
-		p.AssertionConsumerServiceURL, p.EntityID, p.NameIDFormat, p.EncodedX509Certificate, p.RequestsMustBeSigned, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE saml_service_providers SET `+pg.Set(`name, name_folded, description, description_folded,
+		assertion_consumer_service_url, entity_id, name_id_format, encoded_x509_certificate, requests_must_be_signed,
+		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, p.args())
+}
+
+// args are the values of the columns by their names.
+func (p SAMLServiceProvider) args() pg.NamedArgs {
+	return pg.Named(p, pg.Args{"name_folded": field.FoldOptional(p.Name), "description_folded": field.FoldOptional(p.Description)})
 }
 
 // DeleteSAMLServiceProvider deletes a service provider with its registrations, or returns
