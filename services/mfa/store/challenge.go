@@ -44,8 +44,10 @@ type Challenge struct {
 // a final state. $3 is the time now.
 const hasExpired = `(c.status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED') AND c.expires_at <= $3)`
 
-const challengeColumns = `c.tenant_id, c.id, c.account_id, c.factor_id, c.status, ` + hasExpired + ` AS has_expired, c.message,
-	c.code_key_sealed, c.code_hash, c.failures, c.expires_at, c.created_at, c.modified_at`
+const challengeRow = `c.tenant_id, c.id, c.account_id, c.factor_id, c.status, c.message, c.code_key_sealed, c.code_hash,
+	c.failures, c.expires_at, c.created_at, c.modified_at`
+
+const challengeColumns = challengeRow + `, ` + hasExpired + ` AS has_expired`
 
 // Challenges are searched and sorted by these attributes.
 var Challenges = list.Spec{
@@ -79,11 +81,7 @@ func (tx *Tx) LockChallenge(ctx context.Context, tenant, challenge id.ID, now ti
 
 // InsertChallenge adds a challenge.
 func (tx *Tx) InsertChallenge(ctx context.Context, c Challenge) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO challenges (tenant_id, id, account_id, factor_id, status, message, code_key_sealed, code_hash,
-		failures,
-		expires_at, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		c.TenantID, c.ID, c.AccountID, c.FactorID, c.Status, c.Message, c.CodeKeySealed, c.CodeHash, c.Failures,
-		c.ExpiresAt, c.CreatedAt, c.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("challenges", challengeRow), pg.Named(c))
 	return err
 }
 

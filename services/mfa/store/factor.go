@@ -47,8 +47,7 @@ type Factor struct {
 }
 
 const factorColumns = `f.tenant_id, f.id, f.account_id, f.type, f.phone_id, f.account_name, f.issuer, f.secret_sealed, f.last_step,
-	f.challenge_id,
-	f.status, f.verification_status, f.created_at, f.modified_at`
+	f.challenge_id, f.status, f.verification_status, f.created_at, f.modified_at`
 
 // Factors are searched and sorted by these attributes.
 var Factors = list.Spec{
@@ -111,22 +110,21 @@ func (tx *Tx) LockFactorOfPhone(ctx context.Context, tenant, phone id.ID) (Facto
 
 // InsertFactor adds a factor. It returns apierr.Exists where the phone has a factor already.
 func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO factors (tenant_id, id, account_id, type, phone_id, account_name, account_name_folded, issuer,
-		issuer_folded,
-		secret_sealed, last_step, challenge_id, status, verification_status, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		f.TenantID, f.ID, f.AccountID, f.Type, f.PhoneID, f.AccountName, field.FoldOptional(f.AccountName), f.Issuer,
-		field.FoldOptional(f.Issuer),
-		f.SecretSealed, f.LastStep, f.ChallengeID, f.Status, f.VerificationStatus, f.CreatedAt, f.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("factors", factorColumns+", account_name_folded, issuer_folded"), f.args())
 	return err
 }
 
 // UpdateFactor writes the columns of a factor that can change.
 func (tx *Tx) UpdateFactor(ctx context.Context, f Factor) error {
-	return pg.MustChange(ctx, tx, `UPDATE factors SET account_name = $3, account_name_folded = $4, issuer = $5, issuer_folded = $6,
-		last_step = $7, challenge_id = $8, status = $9, verification_status = $10, modified_at = $11 WHERE tenant_id = $1 AND id = $2`,
-		f.TenantID, f.ID, f.AccountName, field.FoldOptional(f.AccountName), f.Issuer, field.FoldOptional(f.Issuer),
-		f.LastStep, f.ChallengeID, f.Status, f.VerificationStatus, f.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE factors SET `+pg.Set(`account_name, account_name_folded, issuer, issuer_folded, last_step,
+		challenge_id, status, verification_status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, f.args())
+}
+
+// args are the values of the columns by their names.
+func (f Factor) args() pg.NamedArgs {
+	return pg.Named(f, pg.Args{
+		"account_name_folded": field.FoldOptional(f.AccountName), "issuer_folded": field.FoldOptional(f.Issuer),
+	})
 }
 
 // DeleteFactor removes a factor with its challenges, not its phone.

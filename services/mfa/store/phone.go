@@ -69,20 +69,20 @@ func (tx *Tx) PhoneOfNumber(ctx context.Context, tenant, account id.ID, number s
 
 // InsertPhone adds a phone. A number that the account has already is apierr.Exists.
 func (tx *Tx) InsertPhone(ctx context.Context, p Phone) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO phones (tenant_id, id, account_id, number, name, name_folded, description, description_folded,
-		status, verification_status, created_at, modified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		p.TenantID, p.ID, p.AccountID, p.Number, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
-		p.Status, p.VerificationStatus, p.CreatedAt, p.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("phones", phoneColumns+", name_folded, description_folded"), p.args())
 	return err
 }
 
 // UpdatePhone writes the columns of a phone that can change. A number that another phone of the account
 // has is apierr.Exists.
 func (tx *Tx) UpdatePhone(ctx context.Context, p Phone) error {
-	return pg.MustChange(ctx, tx, `UPDATE phones SET number = $3, name = $4, name_folded = $5, description = $6, description_folded = $7,
-		status = $8, verification_status = $9, modified_at = $10 WHERE tenant_id = $1 AND id = $2`,
-		p.TenantID, p.ID, p.Number, p.Name, field.FoldOptional(p.Name), p.Description, field.FoldOptional(p.Description),
-		p.Status, p.VerificationStatus, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE phones SET `+pg.Set(`number, name, name_folded, description, description_folded, status,
+		verification_status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, p.args())
+}
+
+// args are the values of the columns by their names.
+func (p Phone) args() pg.NamedArgs {
+	return pg.Named(p, pg.Args{"name_folded": field.FoldOptional(p.Name), "description_folded": field.FoldOptional(p.Description)})
 }
 
 // DeleteUnverifiedPhones removes the phones of an account, but for one, that are not verified and whose
