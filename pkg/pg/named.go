@@ -23,9 +23,11 @@ func Named(values ...any) NamedArgs { return values }
 
 // Insert returns the statement that inserts a row of columns, whose values are the arguments of their names.
 func Insert(table, columns string) string {
-	list := splitColumns(columns)
-	return `INSERT INTO ` + table + ` (` + strings.Join(list, ", ") + `) VALUES (@` + strings.Join(list, ", @") + `)`
+	return `INSERT INTO ` + table + ` (` + strings.Join(splitColumns(columns), ", ") + `) VALUES (` + Names(columns) + `)`
 }
+
+// Names returns the list of the arguments of columns.
+func Names(columns string) string { return "@" + strings.Join(splitColumns(columns), ", @") }
 
 // Set returns the assignments of an UPDATE, which set columns to the arguments of their names.
 func Set(columns string) string {
@@ -51,6 +53,10 @@ type NamedArgs []any
 
 // RewriteQuery returns a statement with positions in place of names, and the arguments in their order.
 func (n NamedArgs) RewriteQuery(_ context.Context, _ *pgx.Conn, sql string, _ []any) (string, []any, error) {
+	return n.rewrite(sql)
+}
+
+func (n NamedArgs) rewrite(sql string) (string, []any, error) {
 	statement := parseNames(sql)
 	args := make([]any, len(statement.names))
 	for i, name := range statement.names {
@@ -61,6 +67,12 @@ func (n NamedArgs) RewriteQuery(_ context.Context, _ *pgx.Conn, sql string, _ []
 		args[i] = value
 	}
 	return statement.sql, args, nil
+}
+
+// Row returns the values of columns in their order, for CopyFrom.
+func (n NamedArgs) Row(columns string) ([]any, error) {
+	_, row, err := n.rewrite(Names(columns))
+	return row, err
 }
 
 func (n NamedArgs) value(name, field string) (any, bool) {

@@ -162,38 +162,36 @@ func (tx *Tx) LockAccountShared(ctx context.Context, tenant, account id.ID) (dir
 func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string, v *EmailVerification) error {
 	tx.noteMixedScripts(a)
 	tx.QueueChange(`WITH directory AS (
-			SELECT 1 FROM directories WHERE tenant_id = $1 AND id = $3
+			SELECT 1 FROM directories WHERE tenant_id = @tenant_id AND id = @directory_id
 		), counted AS (
-			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n) SELECT $1, $3, $15, `+countSlot+`, 1 FROM directory
+			INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
+			SELECT @tenant_id, @directory_id, @status, `+countSlot+`, 1 FROM directory
 			ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + 1
 		), named AS (
 			INSERT INTO login_names (tenant_id, directory_id, name, account_id)
-			SELECT DISTINCT $1::uuid, $3::uuid, name, $2::uuid FROM directory, unnest(ARRAY[$5::text, $7::text]) AS name
+			SELECT DISTINCT @tenant_id::uuid, @directory_id::uuid, name, @id::uuid
+			FROM directory, unnest(ARRAY[@username_folded::text, @email_folded::text]) AS name
 			ORDER BY name
 		)
-		INSERT INTO accounts (`+accountRowColumns+`)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28
-		FROM directory`, accountRow(a, passwordHash, v)...)
+		INSERT INTO accounts (`+accountRowColumns+`) SELECT `+pg.Names(accountRowColumns)+` FROM directory`, accountRow(a, passwordHash, v))
 	return nil
 }
 
-// accountRowColumns are the columns of a new account, in the order of accountRow.
+// accountRowColumns are the columns of a new account.
 const accountRowColumns = `tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded, ` +
 	`middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status, ` +
 	`email_assumed, verification_digest, verification_sealed, verification_expires_at, password_hash, ` +
 	`password_modified_at, owner, created_at, modified_at, locale, verification_application_id`
 
-func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerification) []any {
+// accountRow returns the values of accountRowColumns.
+func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerification) pg.NamedArgs {
 	if v == nil {
 		v = &EmailVerification{}
 	}
-	s := normalizedText(a)
-	return []any{
-		a.TenantID, a.ID, a.DirectoryID, a.Username, s.username, a.Email, s.email, a.GivenName, s.givenName,
-		a.MiddleName, s.middleName, a.Surname, s.surname, s.fullName, a.Status, s.all, a.EmailVerificationStatus,
-		a.EmailAssumed, v.Digest, v.Sealed, v.ExpiresAt, passwordHash, a.PasswordModifiedAt, a.Owner, a.CreatedAt, a.ModifiedAt, a.Locale,
-		v.ApplicationID,
-	}
+	return pg.Named(pg.Args{
+		"verification_digest": v.Digest, "verification_sealed": v.Sealed, "verification_expires_at": v.ExpiresAt,
+		"verification_application_id": v.ApplicationID, "password_hash": passwordHash,
+	}, normalizedText(a), a)
 }
 
 // countSlot is the slot of a sharded counter that a connection updates. Connections that are open
@@ -201,7 +199,9 @@ func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerificatio
 const countSlot = `(pg_backend_pid() % 64)::smallint`
 
 // normalizedAccount is the text of an account in normal form, for unique keys, search and order.
-type normalizedAccount struct{ username, email, givenName, middleName, surname, fullName, all string }
+type normalizedAccount struct {
+	UsernameFolded, EmailFolded, GivenNameFolded, MiddleNameFolded, SurnameFolded, FullNameFolded, Search string
+}
 
 // maxSorted bounds the full name by which accounts are sorted, in characters: three long names are
 // longer than an index entry may be.
@@ -209,12 +209,13 @@ const maxSorted = 300
 
 func normalizedText(a directoryapi.Account) normalizedAccount {
 	f := normalizedAccount{
-		username: field.LoginName(a.Username), email: field.LoginName(a.Email),
-		givenName: field.FoldOptional(a.GivenName), middleName: field.FoldOptional(a.MiddleName), surname: field.FoldOptional(a.Surname),
+		UsernameFolded: field.LoginName(a.Username), EmailFolded: field.LoginName(a.Email),
+		GivenNameFolded: field.FoldOptional(a.GivenName), MiddleNameFolded: field.FoldOptional(a.MiddleName),
+		SurnameFolded: field.FoldOptional(a.Surname),
 	}
 	fullName := []rune(field.Fold(a.FullName()))
-	f.fullName = string(fullName[:min(len(fullName), maxSorted)])
-	f.all = searchText(f.username, f.email, a.Username, a.Email, orEmpty(a.GivenName), orEmpty(a.MiddleName), orEmpty(a.Surname))
+	f.FullNameFolded = string(fullName[:min(len(fullName), maxSorted)])
+	f.Search = searchText(f.UsernameFolded, f.EmailFolded, a.Username, a.Email, orEmpty(a.GivenName), orEmpty(a.MiddleName), orEmpty(a.Surname))
 	return f
 }
 
@@ -246,23 +247,22 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 		tx.invalidateAccess(a.TenantID, a.ID)
 	}
 	var username, email *string // nil: as they are, also where a mirrored account has given them up (ReleaseAccountNames)
-	if s.username != field.LoginName(before.Username) || s.email != field.LoginName(before.Email) {
-		username, email = &s.username, &s.email
+	if s.UsernameFolded != field.LoginName(before.Username) || s.EmailFolded != field.LoginName(before.Email) {
+		username, email = &s.UsernameFolded, &s.EmailFolded
 		tx.replaceLoginNames(before, a)
 	}
-	err := pg.MustChange(ctx, tx, `UPDATE accounts SET
-		username = $3, username_folded = coalesce($4, username_folded), email = $5, email_folded = coalesce($6, email_folded),
-		given_name = $7, given_name_folded = $8, middle_name = $9, middle_name_folded = $10, surname = $11, surname_folded = $12,
-		full_name_folded = $13, search = $14, status = $15, email_verification_status = $16, password_modified_at = $17, modified_at = $18,
-		email_assumed = $20, locale = $21,
-		verification_digest = CASE WHEN email_folded = coalesce($6, email_folded) THEN verification_digest END,
-		verification_sealed = CASE WHEN $19 THEN NULL ELSE verification_sealed END,
-		verification_expires_at = CASE WHEN $19 THEN NULL ELSE verification_expires_at END
-		WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, a.Username, username, a.Email, email,
-		a.GivenName, s.givenName, a.MiddleName, s.middleName, a.Surname, s.surname,
-		s.fullName, s.all, a.Status, a.EmailVerificationStatus, a.PasswordModifiedAt, a.ModifiedAt, a.VerificationSealed == nil,
-		a.EmailAssumed && a.EmailVerificationStatus == directoryapi.Verified, a.Locale)
+	err := pg.MustChange(ctx, tx, `UPDATE accounts SET `+pg.Set(`username, email, given_name, given_name_folded, middle_name,
+		middle_name_folded, surname, surname_folded, full_name_folded, search, status, email_verification_status, email_assumed,
+		password_modified_at, modified_at, locale`)+`,
+		username_folded = coalesce(@username_folded, username_folded), email_folded = coalesce(@email_folded, email_folded),
+		verification_digest = CASE WHEN email_folded = coalesce(@email_folded, email_folded) THEN verification_digest END,
+		verification_sealed = CASE WHEN @ended THEN NULL ELSE verification_sealed END,
+		verification_expires_at = CASE WHEN @ended THEN NULL ELSE verification_expires_at END
+		WHERE tenant_id = @tenant_id AND id = @id`,
+		pg.Named(pg.Args{
+			"username_folded": username, "email_folded": email, "ended": a.VerificationSealed == nil,
+			"email_assumed": a.EmailAssumed && a.EmailVerificationStatus == directoryapi.Verified,
+		}, s, a))
 	if err != nil || before.Status == a.Status {
 		return err
 	}

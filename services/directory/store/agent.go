@@ -165,9 +165,8 @@ func (tx *Tx) LockAgent(ctx context.Context, tenant, agent id.ID, onlineSince ti
 
 // InsertAgent adds the agent of a new directory, which has not called yet.
 func (tx *Tx) InsertAgent(ctx context.Context, a Agent) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO agents (tenant_id, id, directory_id, status, config, password_sealed, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		a.TenantID, a.ID, a.DirectoryID, a.Status, a.Config, a.PasswordSealed, a.CreatedAt, a.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("agents", `tenant_id, id, directory_id, status, config, password_sealed, created_at,
+		modified_at`), pg.Named(a))
 	return err
 }
 

@@ -52,9 +52,8 @@ func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id
 
 // InsertCheck inserts a check and notifies the replicas at which its agent may wait.
 func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
-	tx.Queue(`INSERT INTO agent_checks (tenant_id, agent_id, id, external_id, username, password, trace, created_at, taken_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-		c.TenantID, c.AgentID, c.ID, c.ExternalID, c.Username, c.Password, c.Trace, c.CreatedAt)
+	tx.Queue(pg.Insert("agent_checks", `tenant_id, agent_id, id, external_id, username, password, trace, created_at, taken_until`),
+		pg.Named(c, pg.Args{"taken_until": c.CreatedAt}))
 	tx.Queue(`SELECT pg_notify($1, $2)`, ChecksChannel, c.AgentID.String())
 	return nil
 }

@@ -143,11 +143,10 @@ func (tx *Tx) FinishSync(ctx context.Context, e ReceivedSync, now time.Time) err
 // UpsertRefusals stores entries that were refused.
 func (tx *Tx) UpsertRefusals(_ context.Context, a Agent, refused []Refusal, seen int64) {
 	for _, r := range refused {
-		tx.Queue(`INSERT INTO agent_refusals AS r (tenant_id, agent_id, `+refusalColumns+`, seen)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		tx.Queue(pg.Insert("agent_refusals AS r", refusalColumns+`, tenant_id, agent_id, seen`)+`
 			ON CONFLICT (tenant_id, agent_id, kind, external_id) DO UPDATE SET name = excluded.name, reason = excluded.reason,
 				entry = excluded.entry, seen = greatest(r.seen, excluded.seen)`,
-			a.TenantID, a.ID, r.Kind, r.ExternalID, r.Name, r.Reason, r.Entry, r.CreatedAt, seen)
+			pg.Named(r, pg.Args{"tenant_id": a.TenantID, "agent_id": a.ID, "seen": seen}))
 	}
 }
 

@@ -50,11 +50,9 @@ func (tx *Tx) LockCreationPolicy(ctx context.Context, tenant, directory id.ID) (
 
 // UpdateCreationPolicy updates what a client can change.
 func (tx *Tx) UpdateCreationPolicy(ctx context.Context, p CreationPolicy) error {
-	return pg.MustChange(ctx, tx, `UPDATE account_creation_policies SET verification_email_status = $3, verification_success_email_status = $4,
-		welcome_email_status = $5, email_domain_whitelist = $6, email_domain_blacklist = $7, registration_custom_data = $8,
-		modified_at = $9 WHERE tenant_id = $1 AND directory_id = $2`,
-		p.TenantID, p.DirectoryID, p.VerificationEmailStatus, p.VerificationSuccessEmailStatus, p.WelcomeEmailStatus,
-		p.EmailDomainWhitelist, p.EmailDomainBlacklist, p.RegistrationCustomData, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE account_creation_policies SET `+pg.Set(`verification_email_status,
+		verification_success_email_status, welcome_email_status, email_domain_whitelist, email_domain_blacklist,
+		registration_custom_data, modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`, pg.Named(p))
 }
 
 func insertCreationPolicy(batch *pg.Batch, d directoryapi.Directory) {

@@ -106,8 +106,9 @@ func (t valueTable) replace(ctx context.Context, tx pg.Querier, owner id.Ref, do
 	}
 	_, err := pg.Exec(ctx, tx, `INSERT INTO `+t.name+` (tenant_id, `+t.owner+`, place, directory_id, path, element, text, number, moment)
 		SELECT o.tenant_id, o.id, v.place, o.directory_id, v.path, v.element, v.text, v.number::numeric, v.moment
-		FROM `+t.owners+` o, unnest($3::text[], $4::boolean[], $5::text[], $6::text[], $7::timestamptz[])
+		FROM `+t.owners+` o, unnest(@paths::text[], @elements::boolean[], @texts::text[], @numbers::text[], @moments::timestamptz[])
 			WITH ORDINALITY AS v (path, element, text, number, moment, place)
-		WHERE o.tenant_id = $1 AND o.id = $2`, owner.Tenant, owner.ID, paths, elements, texts, numbers, moments)
+		WHERE o.tenant_id = @tenant AND o.id = @id`,
+		pg.Named(pg.Args{"paths": paths, "elements": elements, "texts": texts, "numbers": numbers, "moments": moments}, owner))
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -50,12 +49,8 @@ func (tx *Tx) LockDirectoryShared(ctx context.Context, tenant, directory id.ID) 
 
 // InsertDirectory inserts a directory. A name that is not unique in the tenant is apierr.Exists.
 func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) error {
-	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO directories (tenant_id, id, name, name_folded, description, description_folded, search,
-		status, builtin, provider_id, schema_id, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		d.TenantID, d.ID, d.Name, name, d.Description, description, searchText(d.Name, orEmpty(d.Description)),
-		d.Status, d.Builtin, d.ProviderID, d.SchemaID, d.CreatedAt, d.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("directories", directoryColumns+", name_folded, description_folded, search"),
+		pg.Named(d, describe(d.Name, d.Description)))
 	return err
 }
 
@@ -80,10 +75,8 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, before, d directoryapi.Direct
 	if before.Status != d.Status {
 		tx.invalidateAccess(d.TenantID, d.ID)
 	}
-	name, description := field.Fold(d.Name), field.FoldOptional(d.Description)
-	return pg.MustChange(ctx, tx, `UPDATE directories SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
-		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
-		d.TenantID, d.ID, d.Name, name, d.Description, description, searchText(d.Name, orEmpty(d.Description)), d.Status, d.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE directories SET `+pg.Set(`name, name_folded, description, description_folded, search, status,
+		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(d, describe(d.Name, d.Description)))
 }
 
 // DeleteDirectory deletes a directory with its policies. Its accounts and groups are hidden from

@@ -55,16 +55,11 @@ func (tx *Tx) LockTemplate(ctx context.Context, tenant, template id.ID) (directo
 
 // UpdateTemplate updates what a client can change.
 func (tx *Tx) UpdateTemplate(ctx context.Context, t directoryapi.EmailTemplate) error {
-	return pg.MustChange(ctx, tx, `UPDATE email_templates SET name = $3, description = $4, from_name = $5, from_email_address = $6,
-		subject = $7, mime_type = $8, text_body = $9, html_body = $10, link_base_url = $11, modified_at = $12, unchanged = $13
-		WHERE tenant_id = $1 AND id = $2`,
-		t.TenantID, t.ID, t.Name, t.Description, t.FromName, t.FromEmailAddress, t.Subject,
-		t.MimeType, t.TextBody, t.HTMLBody, t.LinkBaseURL, t.ModifiedAt, t.Unchanged)
+	return pg.MustChange(ctx, tx, `UPDATE email_templates SET `+pg.Set(`name, description, from_name, from_email_address, subject,
+		mime_type, text_body, html_body, link_base_url, modified_at, unchanged`)+`
+		WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(t))
 }
 
 func insertTemplate(batch *pg.Batch, t directoryapi.EmailTemplate) {
-	batch.Queue(`INSERT INTO email_templates (`+templateColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		t.TenantID, t.ID, t.DirectoryID, t.Workflow, t.Name, t.Description, t.FromName, t.FromEmailAddress, t.Subject,
-		t.MimeType, t.TextBody, t.HTMLBody, t.LinkBaseURL, t.Unchanged, t.CreatedAt, t.ModifiedAt)
+	batch.Queue(pg.Insert("email_templates", templateColumns), pg.Named(t))
 }

@@ -116,22 +116,29 @@ func (tx *Tx) LockGroupShared(ctx context.Context, tenant, group id.ID) (directo
 
 // InsertGroup inserts a group. A name that is not unique in the directory is apierr.Exists.
 func (tx *Tx) InsertGroup(ctx context.Context, g directoryapi.Group) error {
-	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO groups (tenant_id, id, directory_id, name, name_folded, description, description_folded,
-		search, status, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		g.TenantID, g.ID, g.DirectoryID, g.Name, name, g.Description, description, searchText(g.Name, orEmpty(g.Description)),
-		g.Status, g.CreatedAt, g.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("groups", groupRow), groupArgs(g))
 	return err
 }
 
 // UpdateGroup updates what a client can change.
 func (tx *Tx) UpdateGroup(ctx context.Context, g directoryapi.Group) error {
-	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
-	return pg.MustChange(ctx, tx, `UPDATE groups SET name = $3, name_folded = $4, description = $5, description_folded = $6, search = $7,
-		status = $8, modified_at = $9 WHERE tenant_id = $1 AND id = $2`,
-		g.TenantID, g.ID, g.Name, name, g.Description, description, searchText(g.Name, orEmpty(g.Description)), g.Status,
-		g.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE groups SET `+pg.Set(`name, name_folded, description, description_folded, search, status,
+		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, groupArgs(g))
+}
+
+// groupRow are the columns of a new group, groupArgs their values.
+const groupRow = groupColumns + `, name_folded, description_folded, search`
+
+func groupArgs(g directoryapi.Group) pg.NamedArgs {
+	return pg.Named(g, describe(g.Name, g.Description))
+}
+
+// describe returns the normal form of a name and a description, and their text for searches.
+func describe(name string, description *string) pg.Args {
+	return pg.Args{
+		"name_folded": field.Fold(name), "description_folded": field.FoldOptional(description),
+		"search": searchText(name, orEmpty(description)),
+	}
 }
 
 // DeleteGroup removes a group with its memberships.

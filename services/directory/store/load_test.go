@@ -46,7 +46,11 @@ func (tx *Tx) load(ctx context.Context, tenant, directory id.ID, batches iter.Se
 
 func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts []Loaded) error {
 	if err := tx.copy(ctx, "accounts", accountRowColumns, len(accounts), func(i int) []any {
-		return accountRow(accounts[i].Account, "", nil)
+		row, err := accountRow(accounts[i].Account, "", nil).Row(accountRowColumns)
+		if err != nil {
+			panic(err)
+		}
+		return row
 	}); err != nil {
 		return err
 	}

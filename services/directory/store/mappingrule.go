@@ -8,7 +8,9 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const mappingRulesQuery = `SELECT tenant_id, id, kind, items, created_at, modified_at FROM mapping_rules WHERE tenant_id = $1 AND
+const mappingRuleColumns = `tenant_id, id, kind, items, created_at, modified_at`
+
+const mappingRulesQuery = `SELECT ` + mappingRuleColumns + ` FROM mapping_rules WHERE tenant_id = $1 AND
 	id = $2 AND kind = $3`
 
 // MappingRules returns the rules of that kind and id, or apierr.NotFound.
@@ -24,9 +26,8 @@ func (tx *Tx) LockMappingRules(ctx context.Context, kind mappingrule.Kind, tenan
 // InsertMappingRules inserts the mapping rules of a new directory, which has at most one set of
 // them.
 func (tx *Tx) InsertMappingRules(ctx context.Context, directory id.ID, r mappingrule.Rules) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO mapping_rules (tenant_id, id, directory_id, kind, items, created_at, modified_at) VALUES
-		($1, $2, $3, $4, $5, $6, $7)`,
-		r.TenantID, r.ID, directory, r.Kind, r.Items, r.CreatedAt, r.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("mapping_rules", mappingRuleColumns+", directory_id"),
+		pg.Named(r, pg.Args{"directory_id": directory}))
 	return err
 }
 

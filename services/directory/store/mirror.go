@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -98,7 +97,10 @@ func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.I
 	statuses := map[string]int64{}
 	for i, a := range accounts {
 		tx.noteMixedScripts(a.Account)
-		rows[i] = accountRow(a.Account, a.PasswordHash, nil)
+		var err error
+		if rows[i], err = accountRow(a.Account, a.PasswordHash, nil).Row(accountRowColumns); err != nil {
+			return err
+		}
 		origins[i] = []any{tenant, directory, a.ExternalID, a.ID, a.Digest, a.Disabled, a.AssignedStatus, seen}
 		statuses[a.Account.Status]++
 	}
@@ -190,49 +192,64 @@ func (tx *Tx) ReleaseAccountNames(ctx context.Context, tenant id.ID, accounts []
 	return err
 }
 
+// mirroredColumns has the values of mirrored accounts in one array for each column, for unnest.
+type mirroredColumns struct {
+	ID []id.ID
+
+	Username, UsernameFolded, Email, EmailFolded     []string
+	GivenName, MiddleName, Surname                   []*string
+	GivenNameFolded, MiddleNameFolded, SurnameFolded []string
+	FullNameFolded, Search, Status, PasswordHash     []string
+	Digest                                           [][]byte
+	Disabled                                         []bool
+}
+
+func (c *mirroredColumns) add(a MirroredAccountWrite) {
+	s := normalizedText(a.Account)
+	c.ID = append(c.ID, a.ID)
+	c.Username, c.UsernameFolded = append(c.Username, a.Username), append(c.UsernameFolded, s.UsernameFolded)
+	c.Email, c.EmailFolded = append(c.Email, a.Email), append(c.EmailFolded, s.EmailFolded)
+	c.GivenName, c.GivenNameFolded = append(c.GivenName, a.GivenName), append(c.GivenNameFolded, s.GivenNameFolded)
+	c.MiddleName, c.MiddleNameFolded = append(c.MiddleName, a.MiddleName), append(c.MiddleNameFolded, s.MiddleNameFolded)
+	c.Surname, c.SurnameFolded = append(c.Surname, a.Surname), append(c.SurnameFolded, s.SurnameFolded)
+	c.FullNameFolded, c.Search = append(c.FullNameFolded, s.FullNameFolded), append(c.Search, s.Search)
+	c.Status, c.PasswordHash = append(c.Status, a.Account.Status), append(c.PasswordHash, a.PasswordHash)
+	c.Digest, c.Disabled = append(c.Digest, a.Digest), append(c.Disabled, a.Disabled)
+}
+
 // UpdateMirroredAccounts updates accounts with what their source has changed.
 func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite, seen int64) error {
 	if len(accounts) == 0 {
 		return nil
 	}
-	n := len(accounts)
-	ids, texts := make([]id.ID, n), make([][]string, 11)
-	given, middle, surname, digests, disabled := make([]*string, n), make([]*string, n), make([]*string, n), make([][]byte, n), make([]bool, n)
-	for i := range texts {
-		texts[i] = make([]string, n)
-	}
+	var columns mirroredColumns
 	statuses := map[string]int64{}
-	for i, a := range accounts {
+	for _, a := range accounts {
 		tx.noteMixedScripts(a.Account, a.UsernameFolded, a.EmailFolded)
-		s := normalizedText(a.Account)
-		ids[i], given[i], middle[i], surname[i], digests[i], disabled[i] = a.ID, a.GivenName, a.MiddleName, a.Surname, a.Digest, a.Disabled
-		for j, text := range []string{a.Username, s.username, a.Email, s.email, s.givenName, s.middleName, s.surname, s.fullName, s.all,
-			a.Account.Status, a.PasswordHash} {
-			texts[j][i] = text
-		}
+		columns.add(a)
 		statuses[a.MirroredAccount.Status]--
 		statuses[a.Account.Status]++
-		tx.invalidateAccess(tenant, ids[i]) // an administrator may have changed the status since it was read
+		tx.invalidateAccess(tenant, a.ID) // an administrator may have changed the status since it was read
 	}
-	tx.replaceMirroredLoginNames(tenant, directory, ids, texts[1], texts[3])
+	args := pg.Named(columns, pg.Args{"tenant_id": tenant, "modified_at": accounts[0].ModifiedAt, "seen": seen})
+	tx.replaceMirroredLoginNames(tenant, directory, columns.ID, columns.UsernameFolded, columns.EmailFolded)
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
 			email = n.email, email_folded = n.email_folded, given_name = n.given_name, given_name_folded = n.given_name_folded,
 			middle_name = n.middle_name, middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded = n.surname_folded,
 			full_name_folded = n.full_name_folded, search = n.search, status = n.status, absent_since = NULL,
-			password_hash = n.password_hash, modified_at = $17
-		FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-			$12::text[], $13::text[], $14::text[], $15::text[], $16::text[])
-			AS n (id, username, username_folded, email, email_folded, given_name_folded, middle_name_folded, surname_folded, full_name_folded,
-			search, status, password_hash, given_name, middle_name, surname)
-		WHERE a.tenant_id = $1 AND a.id = n.id`,
-		tenant, ids, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7], texts[8], texts[9], texts[10], given, middle,
-		surname,
-		accounts[0].ModifiedAt); err != nil {
+			password_hash = n.password_hash, modified_at = @modified_at
+		FROM unnest(@id::uuid[], @username::text[], @username_folded::text[], @email::text[], @email_folded::text[],
+			@given_name::text[], @given_name_folded::text[], @middle_name::text[], @middle_name_folded::text[], @surname::text[],
+			@surname_folded::text[], @full_name_folded::text[], @search::text[], @status::text[], @password_hash::text[])
+			AS n (id, username, username_folded, email, email_folded, given_name, given_name_folded, middle_name, middle_name_folded,
+			surname, surname_folded, full_name_folded, search, status, password_hash)
+		WHERE a.tenant_id = @tenant_id AND a.id = n.id`, args); err != nil {
 		return err
 	}
-	if _, err := pg.Exec(ctx, tx, `UPDATE mirrored_accounts m SET digest = n.digest, disabled = n.disabled, seen = greatest(m.seen, $5)
-		FROM unnest($2::uuid[], $3::bytea[], $4::boolean[]) AS n (account_id, digest, disabled)
-		WHERE m.tenant_id = $1 AND m.account_id = n.account_id`, tenant, ids, digests, disabled, seen); err != nil {
+	if _, err := pg.Exec(ctx, tx, `UPDATE mirrored_accounts m
+		SET digest = n.digest, disabled = n.disabled, seen = greatest(m.seen, @seen)
+		FROM unnest(@id::uuid[], @digest::bytea[], @disabled::boolean[]) AS n (account_id, digest, disabled)
+		WHERE m.tenant_id = @tenant_id AND m.account_id = n.account_id`, args); err != nil {
 		return err
 	}
 	return tx.addCounts(ctx, tenant, directory, statuses)
@@ -426,15 +443,9 @@ func (tx *Tx) ReleaseGroupNames(ctx context.Context, tenant id.ID, groups []id.I
 // UpsertMirroredGroup inserts or updates a group of a mirror directory. An update does not change
 // its status.
 func (tx *Tx) UpsertMirroredGroup(_ context.Context, g directoryapi.Group, of MirroredGroup, seen int64) error {
-	name, description := field.Fold(g.Name), field.FoldOptional(g.Description)
-	tx.Queue(`INSERT INTO groups (tenant_id, id, directory_id, name, name_folded, description, description_folded,
-			search, status, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-		ON CONFLICT (tenant_id, id) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded,
-			description = excluded.description, description_folded = excluded.description_folded, search = excluded.search,
-			modified_at = excluded.modified_at`,
-		g.TenantID, g.ID, g.DirectoryID, g.Name, name, g.Description, description, searchText(g.Name, orEmpty(g.Description)),
-		g.Status, g.CreatedAt, g.ModifiedAt)
+	tx.Queue(pg.Insert("groups", groupRow)+` ON CONFLICT (tenant_id, id) DO UPDATE SET name = excluded.name,
+			name_folded = excluded.name_folded, description = excluded.description, description_folded = excluded.description_folded,
+			search = excluded.search, modified_at = excluded.modified_at`, groupArgs(g))
 	tx.Queue(`INSERT INTO mirrored_groups AS m (tenant_id, directory_id, external_id, group_id, digest, seen)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant_id, directory_id, external_id) DO UPDATE SET digest = excluded.digest, seen = greatest(m.seen, excluded.seen)`,

@@ -49,12 +49,9 @@ func (tx *Tx) LockPasswordPolicy(ctx context.Context, tenant, directory id.ID) (
 
 // UpdatePasswordPolicy updates what a client can change, including the strength.
 func (tx *Tx) UpdatePasswordPolicy(ctx context.Context, p PasswordPolicy) error {
-	return pg.MustChange(ctx, tx, `UPDATE password_policies SET reset_token_ttl = $3, reset_email_status = $4, reset_success_email_status = $5,
-		min_length = $6, max_length = $7, min_lower_case = $8, min_upper_case = $9, min_numeric = $10, min_symbol = $11, min_diacritic = $12,
-		prevent_reuse = $13, modified_at = $14 WHERE tenant_id = $1 AND directory_id = $2`,
-		p.TenantID, p.DirectoryID, p.ResetTokenTTL, p.ResetEmailStatus, p.ResetSuccessEmailStatus,
-		p.MinLength, p.MaxLength, p.MinLowerCase, p.MinUpperCase, p.MinNumeric, p.MinSymbol, p.MinDiacritic,
-		p.PreventReuse, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE password_policies SET `+pg.Set(`reset_token_ttl, reset_email_status,
+		reset_success_email_status, min_length, max_length, min_lower_case, min_upper_case, min_numeric, min_symbol, min_diacritic,
+		prevent_reuse, modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`, pg.Named(p))
 }
 
 func insertPasswordPolicy(batch *pg.Batch, d directoryapi.Directory) {

@@ -161,18 +161,15 @@ func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provid
 
 // InsertProvider adds the provider of a new mirror directory.
 func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO providers (tenant_id, directory_id, provider_type, settings, client_secret_sealed,
-		metadata_due_at, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.MetadataDueAt, p.CreatedAt, p.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("providers", `tenant_id, directory_id, provider_type, settings, client_secret_sealed,
+		metadata_due_at, created_at, modified_at`), pg.Named(p))
 	return err
 }
 
 // UpdateProvider updates what a client can change.
 func (tx *Tx) UpdateProvider(ctx context.Context, p Provider) error {
-	return pg.MustChange(ctx, tx, `UPDATE providers SET provider_type = $3, settings = $4, client_secret_sealed = $5, metadata_due_at = $6,
-		modified_at = $7 WHERE tenant_id = $1 AND directory_id = $2`,
-		p.TenantID, p.DirectoryID, p.ProviderType, p.Settings, p.ClientSecretSealed, p.MetadataDueAt, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE providers SET `+pg.Set(`provider_type, settings, client_secret_sealed, metadata_due_at,
+		modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`, pg.Named(p))
 }
 
 // ProviderRef names the provider of a directory.

@@ -61,10 +61,10 @@ func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.I
 func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, externalID string, providerData map[string]json.RawMessage,
 	tokensSealed []byte, now time.Time) error {
 	tx.Queue(`INSERT INTO provider_data AS p (tenant_id, account_id, directory_id, external_id, facts, tokens_sealed, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+		VALUES (@tenant_id, @id, @directory_id, @external_id, @facts, @tokens_sealed, @now, @now)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET external_id = excluded.external_id, facts = excluded.facts,
 			tokens_sealed = coalesce(excluded.tokens_sealed, p.tokens_sealed), modified_at = excluded.modified_at`,
-		a.TenantID, a.ID, a.DirectoryID, externalID, providerData, tokensSealed, now)
+		pg.Named(a, pg.Args{"external_id": externalID, "facts": providerData, "tokens_sealed": tokensSealed, "now": now}))
 	return nil
 }
 

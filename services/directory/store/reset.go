@@ -51,8 +51,8 @@ func (s *Store) Reset(ctx context.Context, tenant id.ID, digest []byte) (MailedA
 // InsertReset inserts a pending reset, or returns apierr.NotFound for an account that was deleted.
 func (tx *Tx) InsertReset(ctx context.Context, r PasswordReset) error {
 	return pg.MustChange(ctx, tx, `INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at, created_at, mailed)
-		SELECT tenant_id, $3, id, $4, $5, $6, $7 FROM accounts WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`,
-		r.TenantID, r.AccountID, r.Digest, r.ApplicationID, r.ExpiresAt, r.CreatedAt, r.Mailed)
+		SELECT tenant_id, @digest, id, @application_id, @expires_at, @created_at, @mailed FROM accounts
+		WHERE tenant_id = @tenant_id AND id = @account_id FOR KEY SHARE`, pg.Named(r))
 }
 
 // ConsumeReset ends a pending reset and returns it. Of concurrent attempts one gets it, and the

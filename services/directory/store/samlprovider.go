@@ -45,7 +45,6 @@ func (s *Store) Certificate(ctx context.Context, tenant, certificate id.ID) (str
 
 // InsertSAMLServiceProvider inserts the service provider of a new directory.
 func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_service_providers (`+samlServiceProviderColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		p.TenantID, p.ID, p.DirectoryID, p.CertificateID, p.Certificate, p.PrivateKeySealed, p.CreatedAt, p.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("saml_service_providers", samlServiceProviderColumns), pg.Named(p))
 	return err
 }

@@ -101,7 +101,5 @@ func (tx *Tx) UpdateField(ctx context.Context, f Field) error {
 }
 
 func insertField(batch *pg.Batch, f Field) {
-	batch.Queue(`INSERT INTO schema_fields (tenant_id, id, directory_id, name, required, created_at, modified_at) VALUES ($1, $2, $3,
-		$4, $5, $6, $7)`,
-		f.TenantID, f.ID, f.DirectoryID, f.Name, f.Required, f.CreatedAt, f.ModifiedAt)
+	batch.Queue(pg.Insert("schema_fields", `tenant_id, id, directory_id, name, required, created_at, modified_at`), pg.Named(f))
 }

@@ -75,9 +75,8 @@ func (tx *Tx) CountSignUps(ctx context.Context, s SignUp, since time.Time) (ofEm
 
 // InsertSignUp inserts a pending sign-up or invitation.
 func (tx *Tx) InsertSignUp(ctx context.Context, s SignUp) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO sign_ups (`+signUpColumns+`, email_folded) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		s.TenantID, s.AccountID, s.Digest, s.Email, s.AddressHash, s.GivenName, s.Surname, s.PasswordHash, s.CreatedAt, s.ExpiresAt,
-		field.LoginName(s.Email))
+	_, err := pg.Exec(ctx, tx, pg.Insert("sign_ups", signUpColumns+", email_folded"),
+		pg.Named(s, pg.Args{"email_folded": field.LoginName(s.Email)}))
 	return err
 }
 
