@@ -59,10 +59,7 @@ func (tx *Tx) LockAPIKey(ctx context.Context, tenant id.ID, keyID string) (APIKe
 // id that any tenant has is apierr.Exists.
 func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
 	tx.Queue(`INSERT INTO api_key_routes (id, tenant_id) VALUES ($1, $2)`, k.ID, k.TenantID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO api_keys (tenant_id, id, account_id, status, name, description, secret_sealed, created_at,
-		modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		k.TenantID, k.ID, k.AccountID, k.Status, k.Name, k.Description, k.SecretSealed, k.CreatedAt, k.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("api_keys", apiKeyColumns), pg.Named(k))
 	return err
 }
 

@@ -48,8 +48,7 @@ func (tx *Tx) invalidatePolicy(tenant, application id.ID) {
 // LockPolicy reads and locks a policy that the transaction will change. Where none is stored
 // it inserts p.
 func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
-	if _, err := pg.Exec(ctx, tx, `INSERT INTO oauth_policies (`+policyColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
-		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.CreatedAt, p.ModifiedAt, p.RevokeTokensOnPasswordChange); err != nil {
+	if _, err := pg.Exec(ctx, tx, pg.Insert("oauth_policies", policyColumns)+` ON CONFLICT DO NOTHING`, pg.Named(p)); err != nil {
 		return p, err
 	}
 	return pg.One[Policy](ctx, tx, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`,

@@ -71,13 +71,16 @@ func (k TokenKind) table() string {
 	return "access_tokens"
 }
 
+// tokenColumns are the columns that both kinds have.
+const tokenColumns = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at, t.organization_id,
+	t.second_factor`
+
 // columns returns the columns of a kind, for a query of Token.
 func (k TokenKind) columns() string {
-	const shared = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at, t.organization_id, t.second_factor`
 	if k == Refresh {
-		return `'refresh' AS kind, NULL::uuid AS refresh_id, ` + shared
+		return `'refresh' AS kind, NULL::uuid AS refresh_id, ` + tokenColumns
 	}
-	return `'access' AS kind, t.refresh_id, ` + shared
+	return `'access' AS kind, t.refresh_id, ` + tokenColumns
 }
 
 // fromWithAPIKeys returns the FROM clause of tokens with their API keys. It leaves out tokens
@@ -133,34 +136,33 @@ func (tx *Tx) InsertAccessTokens(_ context.Context, tokens []Token) *[]InsertedT
 	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a
 		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, second_factor)
 		SELECT u.tenant_id, u.id, u.application_id, u.account_id, u.key_id, u.issued_at, u.expires_at, u.organization_id, u.second_factor
-		FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::uuid[],
-			$9::timestamptz[], $10::boolean[])
-			AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, began, second_factor)
+		FROM unnest(@tenant_id::uuid[], @id::uuid[], @application_id::uuid[], @account_id::uuid[], @key_id::text[], @issued_at::timestamptz[],
+			@expires_at::timestamptz[], @organization_id::uuid[], @started::timestamptz[], @second_factor::boolean[])
+			AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, started, second_factor)
 		WHERE NOT EXISTS
-			(SELECT 1 FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.began)
-		RETURNING a.tenant_id, a.id`,
-		rows.tenants, rows.ids, rows.applications, rows.accounts, rows.keys, rows.issued, rows.expire, rows.organizations, rows.startedAt,
-		rows.secondFactors)
+			(SELECT 1 FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.started)
+		RETURNING a.tenant_id, a.id`, pg.Named(rows))
 	return inserted
 }
 
 // tokenArrays has the values of tokens in one array for each column, as a statement with
 // unnest takes them.
 type tokenArrays struct {
-	tenants, ids, applications, accounts, organizations, refreshes []id.ID
-	keys                                                           []string
-	issued, expire, startedAt                                      []time.Time
-	secondFactors                                                  []bool
+	TenantID, ID, ApplicationID, AccountID, OrganizationID, RefreshID []id.ID
+
+	KeyID                        []string
+	IssuedAt, ExpiresAt, Started []time.Time
+	SecondFactor                 []bool
 }
 
 func tokenArraysOf(tokens []Token) (c tokenArrays) {
 	for _, t := range tokens {
-		c.tenants, c.ids, c.applications = append(c.tenants, t.TenantID), append(c.ids, t.ID), append(c.applications, t.ApplicationID)
-		c.accounts, c.organizations = append(c.accounts, t.AccountID), append(c.organizations, t.OrganizationID)
-		c.refreshes, c.keys = append(c.refreshes, t.RefreshID), append(c.keys, t.KeyID)
-		c.issued, c.expire = append(c.issued, t.IssuedAt), append(c.expire, t.ExpiresAt)
-		c.secondFactors = append(c.secondFactors, t.SecondFactor)
-		c.startedAt = append(c.startedAt, t.StartedAt.Truncate(time.Millisecond)) // as in the ids
+		c.TenantID, c.ID, c.ApplicationID = append(c.TenantID, t.TenantID), append(c.ID, t.ID), append(c.ApplicationID, t.ApplicationID)
+		c.AccountID, c.OrganizationID = append(c.AccountID, t.AccountID), append(c.OrganizationID, t.OrganizationID)
+		c.RefreshID, c.KeyID = append(c.RefreshID, t.RefreshID), append(c.KeyID, t.KeyID)
+		c.IssuedAt, c.ExpiresAt = append(c.IssuedAt, t.IssuedAt), append(c.ExpiresAt, t.ExpiresAt)
+		c.SecondFactor = append(c.SecondFactor, t.SecondFactor)
+		c.Started = append(c.Started, t.StartedAt.Truncate(time.Millisecond)) // as in the ids
 	}
 	return c
 }
@@ -170,18 +172,22 @@ func tokenArraysOf(tokens []Token) (c tokenArrays) {
 // StartedAt.
 func (tx *Tx) InsertTokenPair(_ context.Context, access, refresh Token) error {
 	tx.QueueChange(`WITH login AS (
-			SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM password_changes WHERE tenant_id = $1 AND account_id = $4 AND changed_at >= $11)
+			SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM password_changes
+				WHERE tenant_id = @tenant_id AND account_id = @account_id AND changed_at >= @started)
 		), refresh AS (
 			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id,
 				second_factor)
-			SELECT $1, $8, $3, $4, $5, $6, $9, $10, $12 FROM login
+			SELECT @tenant_id, @refresh_id, @application_id, @account_id, @key_id, @issued_at, @refresh_expires_at, @organization_id,
+				@second_factor FROM login
 		)
 		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id,
 			second_factor)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $10, $12 FROM login`,
-		access.TenantID, access.ID, access.ApplicationID, access.AccountID, access.KeyID, access.IssuedAt, access.ExpiresAt, refresh.ID,
-		refresh.ExpiresAt,
-		access.OrganizationID, access.StartedAt.Truncate(time.Millisecond) /* as in the ids */, access.SecondFactor)
+		SELECT @tenant_id, @id, @application_id, @account_id, @key_id, @issued_at, @expires_at, @refresh_id, @organization_id,
+			@second_factor FROM login`,
+		pg.Named(pg.Args{
+			"refresh_id": refresh.ID, "refresh_expires_at": refresh.ExpiresAt,
+			"started": access.StartedAt.Truncate(time.Millisecond), // as in the ids
+		}, access))
 	return nil
 }
 
@@ -201,7 +207,7 @@ func (tx *Tx) InsertRefreshedTokens(_ context.Context, tokens []Token) *[]Insert
 			AS u (tenant_id, refresh_id, id, key_id, issued_at, expires_at)
 		JOIN refresh_tokens r ON r.tenant_id = u.tenant_id AND r.id = u.refresh_id
 		ORDER BY r.tenant_id, r.id FOR KEY SHARE OF r RETURNING a.tenant_id, a.id`,
-		rows.tenants, rows.refreshes, rows.ids, rows.keys, rows.issued, rows.expire)
+		rows.TenantID, rows.RefreshID, rows.ID, rows.KeyID, rows.IssuedAt, rows.ExpiresAt)
 	return inserted
 }
 

@@ -64,10 +64,7 @@ func (tx *Tx) invalidateWebConfig(tenant, application id.ID) {
 // LockWebConfig reads and locks a web config that the transaction will change. Where none is
 // stored it inserts c.
 func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error) {
-	if _, err := pg.Exec(ctx, tx, `INSERT INTO web_configs (`+webConfigColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
-		c.TenantID, c.ApplicationID, c.Status, c.OAuth2, c.Register, c.Login, c.VerifyEmail, c.ForgotPassword, c.ChangePassword,
-		c.Me, c.MeExpand, c.MFA.Required, c.MFA.FactorTypes, c.SigningKeyID, c.CreatedAt, c.ModifiedAt); err != nil {
+	if _, err := pg.Exec(ctx, tx, pg.Insert("web_configs", webConfigColumns)+` ON CONFLICT DO NOTHING`, pg.Named(c)); err != nil {
 		return c, err
 	}
 	return pg.One[WebConfig](ctx, tx, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2
@@ -77,12 +74,9 @@ func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error)
 // UpdateWebConfig writes the members that a client can change.
 func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
 	tx.invalidateWebConfig(c.TenantID, c.ApplicationID)
-	return pg.MustChange(ctx, tx, `UPDATE web_configs SET status = $3, oauth2 = $4, register = $5, login = $6, verify_email = $7,
-		forgot_password = $8,
-		change_password = $9, me = $10, me_expand = $11, mfa_required = $12, mfa_factor_types = $13, signing_key_id = $14, modified_at = $15
-		WHERE tenant_id = $1 AND application_id = $2`,
-		c.TenantID, c.ApplicationID, c.Status, c.OAuth2, c.Register, c.Login, c.VerifyEmail, c.ForgotPassword,
-		c.ChangePassword, c.Me, c.MeExpand, c.MFA.Required, c.MFA.FactorTypes, c.SigningKeyID, c.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE web_configs SET `+pg.Set(`status, oauth2, register, login, verify_email, forgot_password,
+		change_password, me, me_expand, mfa_required, mfa_factor_types, signing_key_id, modified_at`)+`
+		WHERE tenant_id = @tenant_id AND application_id = @application_id`, pg.Named(c))
 }
 
 // DeleteWebConfig deletes the web config of an application, if one is stored.
