@@ -74,8 +74,9 @@ func (tx *Tx) SetGitStatus(ctx context.Context, site Site, status string, messag
 		failures = site.GitFailures + 1
 	}
 	tx.Queue(`UPDATE id_sites SET git_failures = $3 WHERE tenant_id = $1 AND id = $2`, site.TenantID, site.ID, failures)
-	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = $3, git_message = $4
-		WHERE tenant_id = $1 AND id = $2 AND git_repo_url = $5 AND git_branch = $6 AND git_credential_sealed IS NOT DISTINCT FROM $7`,
-		site.TenantID, site.ID, status, message, site.GitRepoURL, site.GitBranch, site.GitCredentialSealed)
+	_, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_status = @status, git_message = @message
+		WHERE tenant_id = @tenant_id AND id = @id AND git_repo_url = @git_repo_url AND git_branch = @git_branch
+			AND git_credential_sealed IS NOT DISTINCT FROM @git_credential_sealed`,
+		pg.Named(site, pg.Args{"status": status, "message": message}))
 	return err
 }

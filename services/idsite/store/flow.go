@@ -60,13 +60,7 @@ const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback
 // InsertFlow adds a flow, with the commit. It returns apierr.Exists where the request has begun a
 // flow already (replay).
 func (tx *Tx) InsertFlow(_ context.Context, f Flow) error {
-	tx.Queue(`INSERT INTO login_flows (`+flowColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
-			$28, $29, $30, $31, $32)`,
-		f.TenantID, f.ID, f.ApplicationID, f.KeyID, f.RequestID, f.CallbackURI, f.State, f.NameKey, f.AccountStore, f.ShowOrganization, f.Token,
-		f.FactorTypes, f.Browser, f.AccountID, f.IsNew, f.FinishedAt, f.AssertionID, f.FactorPassed, f.SAMLRequest, f.SAMLSession,
-		f.CreatedAt, f.ExpiresAt, f.StateJSON, f.PasswordModifiedAt, f.FactorType, f.OrganizationID, f.UseSubdomain,
-		f.SteppedUp, f.UnverifiedID, f.Address, f.AuthenticatedAt, f.SessionIndex)
+	tx.Queue(pg.Insert("login_flows", flowColumns), pg.Named(f))
 	return nil
 }
 
@@ -98,10 +92,9 @@ func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site
 // RecordFirstStep records, with the commit, the account that has passed the first step of a flow. A
 // step-up of before does not count for it. It returns apierr.NotFound for a flow that has finished or expired.
 func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
-	tx.QueueChange(`UPDATE login_flows SET account_id = $3, is_new = $4, saml_session = $6, password_modified_at = $7,
-		organization_id = $8, stepped_up = false
-		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $5`,
-		f.TenantID, f.ID, f.AccountID, f.IsNew, now, f.SAMLSession, f.PasswordModifiedAt, f.OrganizationID)
+	tx.QueueChange(`UPDATE login_flows SET `+pg.Set("account_id, is_new, saml_session, password_modified_at, organization_id")+`,
+		stepped_up = false
+		WHERE tenant_id = @tenant_id AND id = @id AND finished_at IS NULL AND expires_at > @now`, pg.Named(f, pg.Args{"now": now}))
 	return nil
 }
 
@@ -134,11 +127,10 @@ func (tx *Tx) ClaimReset(_ context.Context, f Flow, digest []byte) error {
 // FinishFlow ends a flow, with the commit. Of parallel calls one succeeds; the others return
 // apierr.NotFound.
 func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
-	tx.QueueChange(`UPDATE login_flows SET finished_at = $3, assertion_id = $4, account_id = $5, factor_passed = $6,
-		saml_session = $7, password_modified_at = $8, factor_type = $9, authenticated_at = $10, session_index = $11
-		WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND expires_at > $3`,
-		f.TenantID, f.ID, now, f.AssertionID, f.AccountID, f.FactorPassed, f.SAMLSession, f.PasswordModifiedAt, f.FactorType,
-		f.AuthenticatedAt, f.SessionIndex)
+	f.FinishedAt = &now
+	tx.QueueChange(`UPDATE login_flows SET `+pg.Set(`finished_at, assertion_id, account_id, factor_passed, saml_session,
+		password_modified_at, factor_type, authenticated_at, session_index`)+`
+		WHERE tenant_id = @tenant_id AND id = @id AND finished_at IS NULL AND expires_at > @finished_at`, pg.Named(f))
 	return nil
 }
 

@@ -33,10 +33,7 @@ const providerLoginColumns = `tenant_id, id, application_id, directory_id, provi
 
 // InsertProviderLogin adds a login with the commit.
 func (tx *Tx) InsertProviderLogin(_ context.Context, l ProviderLogin) error {
-	tx.Queue(`INSERT INTO provider_logins (`+providerLoginColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		l.TenantID, l.ID, l.ApplicationID, l.DirectoryID, l.Provider, l.RedirectURI, l.ReturnTo, l.State, l.AccountStore, l.NameKey,
-		l.FlowID, l.Browser, l.SecretsSealed, l.Address, l.ExpiresAt)
+	tx.Queue(pg.Insert("provider_logins", providerLoginColumns), pg.Named(l))
 	return nil
 }
 

@@ -42,9 +42,7 @@ func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now t
 
 // InsertSession adds a session with the commit.
 func (tx *Tx) InsertSession(_ context.Context, s Session) error {
-	tx.Queue(`INSERT INTO sso_sessions (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		s.TenantID, s.ID, s.AccountID, s.FactorPassed, s.PasswordModifiedAt, s.SAMLSession, s.CreatedAt, s.IdleExpiresAt, s.ExpiresAt,
-		s.FactorType)
+	tx.Queue(pg.Insert("sso_sessions", sessionColumns), pg.Named(s))
 	return nil
 }
 

@@ -123,14 +123,10 @@ func (tx *Tx) LockTenantSite(ctx context.Context, tenant id.ID) (Site, error) {
 
 // UpdateSite writes the columns that a client can change.
 func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
-	return pg.MustChange(ctx, tx, `UPDATE id_sites SET default_domain = $3, domain_name = $4, tls_public_cert = $5, tls_private_key = $6,
-		tls_private_key_sealed = $7, git_repo_url = $8, git_branch = $9, git_status = $10, git_message = $11, authorized_origin_uris = $12,
-		authorized_redirect_uris = $13, logo_url = $14, accent_color = $15, session_tti = $16, session_ttl = $17,
-		session_cookie_persistent = $18, modified_at = $19, git_credential_sealed = $20, domain_claimed_at = $21, proved_domain = $22
-		WHERE tenant_id = $1 AND id = $2`,
-		s.TenantID, s.ID, s.DefaultDomain, s.DomainName, s.TLSPublicCert, s.TLSPrivateKey, s.TLSPrivateKeySealed, s.GitRepoURL, s.GitBranch,
-		s.GitStatus, s.GitMessage, s.AuthorizedOriginURIs, s.AuthorizedRedirectURIs, s.LogoURL, s.AccentColor, s.SessionTTI, s.SessionTTL,
-		s.SessionCookiePersistent, s.ModifiedAt, s.GitCredentialSealed, s.DomainClaimedAt, s.ProvedDomain)
+	return pg.MustChange(ctx, tx, `UPDATE id_sites SET `+pg.Set(`default_domain, domain_name, tls_public_cert, tls_private_key,
+		tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, authorized_origin_uris, authorized_redirect_uris,
+		logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, modified_at, git_credential_sealed,
+		domain_claimed_at, proved_domain`)+` WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(s))
 }
 
 // RecordProof records that the tenant of a site has proved its domain, unless the site has another one now.
