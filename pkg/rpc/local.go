@@ -9,9 +9,11 @@ import (
 // LocalUpstream is the upstream of a service in the same process (standalone): it calls the handler
 // in place of sending a request over the network.
 func LocalUpstream(name string, handler fasthttp.RequestHandler) *Upstream {
-	r := newReplica(name, false)
+	r := newReplica(name, &service{host: name})
 	r.client.Transport = &localTransport{handler: handler}
-	return &Upstream{Name: name, replicas: []*replica{r}}
+	u := &Upstream{Name: name}
+	u.replicas.Store(&[]*replica{r})
+	return u
 }
 
 // largeBody is the size from which the body of an answer is not copied.

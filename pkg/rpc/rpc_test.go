@@ -109,9 +109,6 @@ func TestAFaultOfThePeerShowsNothing(t *testing.T) {
 
 func TestAReplicaThatGoesIsReplacedByAnother(t *testing.T) {
 	var first, second atomic.Int32
-	count := func(n *atomic.Int32) func(context.Context, question) (reply, error) {
-		return func(ctx context.Context, q question) (reply, error) { n.Add(1); return echo(ctx, q) }
-	}
 	one, stop := replica(t, count(&first))
 	two, _ := replica(t, count(&second))
 	peer := peerOf(t, one, two)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	var chain []byte
-	trusted, chain = issue()
+	trusted, chain = issue("127.0.0.1", name)
 	file := filepath.Join(dir, "authorities.pem")
 	if err := os.WriteFile(file, chain, 0o600); err != nil {
 		panic(err)
@@ -35,9 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// issue makes a certificate for 127.0.0.1 that signs itself.
-func issue() (pair tls.Certificate, chain []byte) {
-	made := certtest.Now("127.0.0.1")
+// issue makes a certificate for hosts that signs itself.
+func issue(hosts ...string) (pair tls.Certificate, chain []byte) {
+	made := certtest.Now(hosts...)
 	return made.TLS(), []byte(made.Chain())
 }
 
@@ -53,7 +53,7 @@ func encrypted(t *testing.T, certificate tls.Certificate, answer func(context.Co
 }
 
 func TestACallGoesByTLSToAReplicaWhoseCertificateIsTrusted(t *testing.T) {
-	unknown, _ := issue()
+	unknown, _ := issue("127.0.0.1")
 	stranger := encrypted(t, unknown, func(context.Context, question) (reply, error) {
 		t.Error("a replica is asked whose certificate is not trusted")
 		return reply{}, nil

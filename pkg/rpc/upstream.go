@@ -33,61 +33,71 @@ const (
 // Upstream is a service with one or more replicas. A request goes to the replica with the fewest
 // requests in flight. A replica that failed gets no request for downTime (passive health check, outlier
 // detection, in place of a circuit breaker), and a request that was not sent is sent to another replica.
+// Each address of a host name is a replica (resolve.go).
 //
 // fasthttp's LBClient does less: it does not retry, and a replica that failed only counts as having
 // one more request in flight for each failure, so that it still gets requests.
 type Upstream struct {
 	Name       string
-	replicas   []*replica
+	replicas   atomic.Pointer[[]*replica]
 	roundRobin atomic.Uint32
+	resolver   resolver
 }
 
 type replica struct {
 	client    *fasthttp.HostClient
+	host      string
 	downUntil atomic.Int64
 }
 
 // NewUpstream makes the upstream of a service from the addresses of its replicas, http://host:port,
-// or https:// where they have a certificate that the system trusts.
+// or https:// where they have a certificate for the host that the system trusts.
 func NewUpstream(name string, addresses []string) (*Upstream, error) {
-	u := &Upstream{Name: name}
+	u := &Upstream{Name: name, resolver: resolver{lookup: lookupIPv4, now: time.Now}}
+	var replicas []*replica
 	for _, address := range addresses {
 		parsed, err := url.Parse(address)
 		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && (parsed.Scheme != "https" || parsed.Port() == "") {
 			return nil, fmt.Errorf("the address %q of the %s service has not the form http://host:port or https://host:port", address, name)
 		}
-		u.replicas = append(u.replicas, newReplica(parsed.Host, parsed.Scheme == "https"))
+		s := &service{host: parsed.Host, name: parsed.Hostname(), port: parsed.Port(), encrypted: parsed.Scheme == "https"}
+		if s.port == "" {
+			s.port = "80"
+		}
+		// Until a name is looked up it is the address of one replica.
+		s.replicas = []*replica{newReplica(s.host, s)}
+		u.resolver.named = u.resolver.named || net.ParseIP(s.name) == nil
+		u.resolver.services = append(u.resolver.services, s)
+		replicas = append(replicas, s.replicas...)
 	}
-	if len(u.replicas) == 0 {
+	if len(replicas) == 0 {
 		return nil, fmt.Errorf("the %s service has no address", name)
 	}
+	u.replicas.Store(&replicas)
 	return u, nil
 }
 
-func newReplica(host string, encrypted bool) *replica {
-	r := &replica{client: &fasthttp.HostClient{
-		Addr: host, MaxConns: 4096, MaxIdleConnDuration: 10 * time.Second,
+// newReplica makes the replica of a service at an address, host:port.
+func newReplica(address string, s *service) *replica {
+	r := &replica{host: s.host, client: &fasthttp.HostClient{
+		Addr: address, MaxConns: 4096, MaxIdleConnDuration: 10 * time.Second,
 		ReadBufferSize: 64 << 10, MaxIdemponentCallAttempts: 1,
 		NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: false, DisablePathNormalizing: true,
 	}}
-	if encrypted {
-		r.client.Dial = dialTLS
+	if s.encrypted {
+		r.client.Dial = func(address string) (net.Conn, error) { return dialTLS(address, s.name) }
 	}
 	return r
 }
 
-// dialTLS connects with TLS. A failed handshake is returned as a failure to connect, because no
-// request was sent yet.
-func dialTLS(address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
+// dialTLS connects with TLS to a server whose certificate is for a name. A failed handshake is returned
+// as a failure to connect, because no request was sent yet.
+func dialTLS(address, name string) (net.Conn, error) {
 	plain, err := fasthttp.Dial(address)
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(plain, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS13})
+	conn := tls.Client(plain, &tls.Config{ServerName: name, MinVersion: tls.VersionTLS13})
 	ctx, cancel := context.WithTimeout(context.Background(), fasthttp.DefaultDialTimeout)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -107,9 +117,9 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 	var err error
 	// One attempt more than there are replicas: a single replica may only have closed an
 	// idle connection.
-	for range len(u.replicas) + 1 {
+	for range len(*u.replicas.Load()) + 1 {
 		r := u.pickReplica()
-		request.SetHost(r.client.Addr)
+		request.SetHost(r.host)
 		err = r.client.DoDeadline(request, response, deadline)
 		if err == nil {
 			if response.ConnectionClose() {
@@ -137,15 +147,19 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 // pickReplica returns the replica with the fewest requests in flight. If all replicas are down
 // (downUntil), it returns the replica that is up again first.
 func (u *Upstream) pickReplica() *replica {
-	if len(u.replicas) == 1 {
-		return u.replicas[0]
+	if u.resolver.named {
+		u.refresh()
+	}
+	replicas := *u.replicas.Load()
+	if len(replicas) == 1 {
+		return replicas[0]
 	}
 	now := time.Now().UnixNano()
 	first := int(u.roundRobin.Add(1))
 	var best *replica
 	var least int64
-	for i := range u.replicas {
-		r := u.replicas[(first+i)%len(u.replicas)]
+	for i := range replicas {
+		r := replicas[(first+i)%len(replicas)]
 		cost := int64(r.client.PendingRequests())
 		if until := r.downUntil.Load(); until > now {
 			cost = until // more than any number of requests
