@@ -16,6 +16,17 @@ type Rows struct {
 	Where string // a condition; empty: all rows
 }
 
+// Purger purges the tables of a service. Its store embeds it.
+type Purger struct{ db *pg.DB }
+
+// NewPurger returns the purger of the tables of a database.
+func NewPurger(db *pg.DB) Purger { return Purger{db} }
+
+// Purge deletes the rows whose time is before a given one, and returns their number.
+func (p Purger) Purge(ctx context.Context, rows Rows, before time.Time) (int64, error) {
+	return Expired(ctx, p.db.InTx, rows, before)
+}
+
 // sliceSize is about how many rows one transaction deletes.
 const sliceSize = 1000
 

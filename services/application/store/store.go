@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -33,6 +34,7 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads the tables of the service.
 type Store struct {
+	purgesql.Purger
 	db             *pg.DB
 	outbox         *outbox.Outbox
 	loginOrders    *pg.Cache[loginOrderRow]
@@ -48,8 +50,8 @@ const loginOrderCacheSize = 50_000
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		db: db, outbox: outbox.New(db, "application", now),
-		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.reach", loginOrderChannel, loginOrderQuery,
+		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "application", now),
+		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.loginOrders", loginOrderChannel, loginOrderQuery,
 			loginOrderRow.dependsOn),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
 		// An application has the ids of its default mappings, so that its cache entry is

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -34,6 +35,7 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
+	purgesql.Purger
 	db         *pg.DB
 	outbox     *outbox.Outbox
 	access     *pg.Cache[Access]
@@ -43,7 +45,7 @@ type Store struct {
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		db: db, outbox: outbox.New(db, "directory", now),
+		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "directory", now),
 		access:     pg.NewCacheWithin(db, pg.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
 		accessFeed: pg.NewFeed(db, accessChannel),
 	}

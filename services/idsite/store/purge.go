@@ -1,16 +1,6 @@
 package store
 
-import (
-	"context"
-	"time"
-
-	"github.com/doorward/doorward/pkg/purge/purgesql"
-)
+import "github.com/doorward/doorward/pkg/purge/purgesql"
 
 // Expiring are the rows of a table that are purged by their age.
 type Expiring = purgesql.Rows
-
-// Purge deletes the rows whose time is before a given one, and returns their number.
-func (s *Store) Purge(ctx context.Context, rows purgesql.Rows, before time.Time) (int64, error) {
-	return purgesql.Expired(ctx, s.db.InTx, rows, before)
-}

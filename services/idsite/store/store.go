@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -23,10 +24,13 @@ func Config(url secure.Secret) pg.Config {
 }
 
 // Store reads.
-type Store struct{ db *pg.DB }
+type Store struct {
+	purgesql.Purger
+	db *pg.DB
+}
 
 // New makes the store of the service.
-func New(db *pg.DB) *Store { return &Store{db} }
+func New(db *pg.DB) *Store { return &Store{purgesql.NewPurger(db), db} }
 
 // Tx writes.
 type Tx struct{ *pg.Tx }

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/counter"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -33,13 +34,14 @@ const (
 
 // Store reads.
 type Store struct {
+	purgesql.Purger
 	db     *pg.DB
 	outbox *outbox.Outbox
 }
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: outbox.New(db, "mfa", now)}
+	return &Store{Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "mfa", now)}
 }
 
 // Outbox is the outbox of the service.

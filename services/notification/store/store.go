@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -26,13 +27,14 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads.
 type Store struct {
+	purgesql.Purger
 	db     *pg.DB
 	outbox *outbox.Outbox
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{db: db, outbox: outbox.New(db, "notification", now)}
+	return &Store{Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "notification", now)}
 }
 
 // Outbox is the outbox of the service: events that its transactions emit, for the relay to

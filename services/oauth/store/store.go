@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -30,6 +31,7 @@ func Config(url secure.Secret) pg.Config {
 
 // Store reads the tables of the service.
 type Store struct {
+	purgesql.Purger
 	db     *pg.DB
 	outbox *outbox.Outbox
 
@@ -52,7 +54,7 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		return pg.NewCacheWithin[Token](db, pg.FreshBounds(tokenCacheSize), name, "oauth.tokens", kind.selectByID(), nil)
 	}
 	return &Store{
-		db: db, outbox: outbox.New(db, "oauth", now),
+		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "oauth", now),
 		policies:   pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens:     map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
