@@ -20,7 +20,7 @@ var keysOfTheDeployment = map[string]string{
 }
 
 // keysOfASchema are those of tables that each schema has for the process itself.
-var keysOfASchema = []string{"migrations_pkey", "read_partitions_pkey"}
+var keysOfASchema = []string{"migrations_pkey"}
 
 func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	t.Parallel()

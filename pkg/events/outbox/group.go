@@ -13,8 +13,6 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/pg"
 )
 
 const (
@@ -78,25 +76,18 @@ func (c *consumer) join(ctx context.Context) error {
 			return fmt.Errorf("join the consumer group: %w", err)
 		}
 		stop()
-		if err := c.start(ctx, generation); err != nil {
-			return err
-		}
+		c.start(ctx, generation)
 	}
 }
 
 // start starts processing the partitions that this member is assigned in a generation of the group.
-func (c *consumer) start(ctx context.Context, generation *kafka.Generation) error {
+func (c *consumer) start(ctx context.Context, generation *kafka.Generation) {
 	for topic, assignments := range generation.Assignments {
 		for _, assignment := range assignments {
-			next := assignment.Offset
-			if next == kafka.FirstOffset {
-				var err error
-				if next, err = c.initialOffset(ctx, topic, assignment.ID); err != nil {
-					return err
-				}
+			p := &partition{
+				consumer: c, generation: generation, topic: topic, number: assignment.ID, committed: assignment.Offset,
 			}
-			p := &partition{consumer: c, generation: generation, topic: topic, number: assignment.ID, committed: next}
-			p.next.Store(next)
+			p.next.Store(assignment.Offset)
 			generation.Start(func(ended context.Context) {
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()
@@ -105,19 +96,6 @@ func (c *consumer) start(ctx context.Context, generation *kafka.Generation) erro
 			})
 		}
 	}
-	return nil
-}
-
-// initialOffset returns where to begin with a partition for which the group has committed no offset:
-// at the offset in the table read_partitions, where an earlier release kept its offsets, else at
-// the first event.
-func (c *consumer) initialOffset(ctx context.Context, topic string, number int) (int64, error) {
-	offset, err := pg.Value[int64](ctx, c.outbox.db,
-		`SELECT next_offset FROM read_partitions WHERE topic = $1 AND partition = $2`, topic, number)
-	if errors.Is(err, apierr.NotFound) {
-		return kafka.FirstOffset, nil
-	}
-	return offset, err
 }
 
 // removeDeadMembers removes members from the group whose processes have ended on this host without

@@ -61,6 +61,20 @@ func (b *bench) committed() (sum int) {
 	return sum
 }
 
+// commit sets the offset of each partition in the consumer group of reader, which has no member yet.
+func (b *bench) commit(offset int64) {
+	b.Helper()
+	var offsets []kafka.OffsetCommit
+	for n := range b.cfg.Partitions {
+		offsets = append(offsets, kafka.OffsetCommit{Partition: n, Offset: offset})
+	}
+	if _, err := b.client().OffsetCommit(b.Context(), &kafka.OffsetCommitRequest{
+		GroupID: "doorward.reader", GenerationID: -1, Topics: map[string][]kafka.OffsetCommit{outbox.Topic("sender"): offsets},
+	}); err != nil {
+		b.Fatal(err)
+	}
+}
+
 func TestAnOffsetIsCommittedAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -114,38 +128,11 @@ func TestAHandlerWithoutATransactionMovesOn(t *testing.T) {
 	}
 }
 
-func TestAGroupWithoutOffsetsBeginsWhereThePreviousReleaseWas(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.relayed(30)
-	for n := range 3 {
-		offsets, err := b.client().ListOffsets(t.Context(), &kafka.ListOffsetsRequest{
-			Topics: map[string][]kafka.OffsetRequest{outbox.Topic("sender"): {kafka.LastOffsetOf(n)}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO read_partitions (topic, partition, owner, next_offset) VALUES ($1, $2, 7, $3)`,
-			outbox.Topic("sender"), n, offsets.Topics[outbox.Topic("sender")][0].LastOffset); err != nil {
-			t.Fatal(err)
-		}
-	}
-	second := b.relayed(30)
-	worktest.Start(b, b.consumer())
-	b.want(second)
-	if n := len(b.effects()); n != 30 {
-		t.Errorf("%d effects, want those of the 30 events that the previous release had not read", n)
-	}
-}
-
 func TestAnOffsetBeyondTheEndIsReadFromTheFirst(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	first := b.relayed(30)
-	if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO read_partitions (topic, partition, owner, next_offset) SELECT $1, n, 7, 1000000 FROM generate_series(0, 2) AS n`,
-		outbox.Topic("sender")); err != nil {
-		t.Fatal(err)
-	}
+	b.commit(1_000_000)
 	worktest.Start(b, b.consumer())
 	b.want(append(first, b.relayed(30)...))
 	if n := len(b.effects()); n != 60 {
@@ -172,9 +159,7 @@ func TestADeletedOffsetIsReadFromTheFirst(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.relayed(30)
-	if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO read_partitions (topic, partition, owner, next_offset) SELECT $1, n, 7, 0 FROM generate_series(0, 2) AS n`, outbox.Topic("sender")); err != nil {
-		t.Fatal(err)
-	}
+	b.commit(0)
 	for n := range int32(3) {
 		if err := b.cluster.DeleteRecords(outbox.Topic("sender"), n, -1); err != nil {
 			t.Fatal(err)
