@@ -167,9 +167,8 @@ const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	LEFT JOIN account_store_mappings n ON n.tenant_id = o.tenant_id AND n.owner_id = o.id`
 
 // loginOrderChannel is the channel of PostgreSQL's NOTIFY with the changes of applications,
-// organizations and their mappings, which invalidate cached login orders. "reach" is an
-// older name of the login order.
-const loginOrderChannel = "application.reach"
+// organizations and their mappings, which invalidate cached login orders.
+const loginOrderChannel = "application.loginOrders"
 
 const (
 	loginOrderQuery        = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
