@@ -78,17 +78,6 @@ CREATE TABLE challenges (
 CREATE INDEX challenges_of_factor ON challenges (tenant_id, factor_id, id);
 CREATE INDEX challenges_age ON challenges (created_at);
 
--- How often something happened since its window began. No request takes back
--- what is counted here, and what it is about may be gone already.
-CREATE TABLE counts (
-    tenant_id uuid NOT NULL,
-    subject text COLLATE "C" NOT NULL,
-    count integer NOT NULL,
-    ends_at timestamptz NOT NULL,
-    PRIMARY KEY (tenant_id, subject)
-);
-CREATE INDEX counts_age ON counts (ends_at);
-
 -- Accounts and directories that are gone, until what was being made for them
 -- at that moment has been removed too.
 CREATE TABLE removals (
