@@ -212,7 +212,7 @@ func TestTheCircuitBreakerOpensAndCloses(t *testing.T) {
 		server.Behave(works)
 		o.await("sent", func(rows []row) bool {
 			for _, r := range rows {
-				if r.State == store.PendingMail {
+				if r.State == store.Pending {
 					o.turn(mailBackoff(1)) // for a mail that was at the server while the clock was turned
 					return false
 				}

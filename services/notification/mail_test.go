@@ -315,7 +315,7 @@ func TestALocalPartThatIsNoDotAtomIsQuoted(t *testing.T) {
 	o.run(s)
 	o.order(s, len(emails))
 	rows := o.await("sent or failed", func(rows []row) bool {
-		return !slices.ContainsFunc(rows, func(r row) bool { return r.State == store.PendingMail })
+		return !slices.ContainsFunc(rows, func(r row) bool { return r.State == store.Pending })
 	})
 	failed := 0
 	for _, r := range rows {

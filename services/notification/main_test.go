@@ -247,7 +247,7 @@ func all(state string) func([]row) bool {
 // tried reports whether every delivery waits for another try.
 func tried(rows []row) bool {
 	for _, r := range rows {
-		if r.State != store.PendingMail || r.LastError == "" || r.Leased {
+		if r.State != store.Pending || r.LastError == "" || r.Leased {
 			return false
 		}
 	}

@@ -229,9 +229,9 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 			"the provider answered 307", []events.SMSStatus{events.SMSUnsendable}},
 		"no answer":                         {smstest.Drop, "", store.Lost, "there is no answer of the provider", []events.SMSStatus{events.SMSAccepted}},
 		"a gateway before it that gives up": {504, "", store.Lost, "the provider answered 504", []events.SMSStatus{events.SMSAccepted}},
-		"too many":                          {429, refused, store.PendingSMS, "unavailable at present: the provider answered 429", nil},
-		"a fault":                           {500, refused, store.PendingSMS, "the provider is busy: the provider answered 500", nil},
-		"overload":                          {503, "", store.PendingSMS, "the provider is busy: the provider answered 503", nil},
+		"too many":                          {429, refused, store.Pending, "unavailable at present: the provider answered 429", nil},
+		"a fault":                           {500, refused, store.Pending, "the provider is busy: the provider answered 500", nil},
+		"overload":                          {503, "", store.Pending, "the provider is busy: the provider answered 503", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := open(t)
@@ -239,14 +239,14 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 			event := x.order()
 			x.run(x.service)
 			r := x.await("tried", func(r row) bool { return r.LastError != "" })
-			if r.State != c.state || !strings.Contains(r.LastError, c.says) || r.Erased != (c.state != store.PendingSMS) {
+			if r.State != c.state || !strings.Contains(r.LastError, c.says) || r.Erased != (c.state != store.Pending) {
 				t.Errorf("the text is %+v, want %s because %s", r, c.state, c.says)
 			}
 			if strings.Contains(r.LastError, code) || strings.Contains(r.LastError, number[4:]) {
 				t.Errorf("the note tells too much: %s", r.LastError)
 			}
 			x.reported(event, c.news...)
-			if c.state != store.PendingSMS {
+			if c.state != store.Pending {
 				return
 			}
 			if r.Attempted {
@@ -264,7 +264,7 @@ func TestAnUnavailableSMSProviderIsRetried(t *testing.T) {
 	x := open(t, func(cfg *notification.Config) { cfg.SMSProvider.Address = "http://127.0.0.1:1" })
 	x.order()
 	x.run(x.service)
-	if r := x.await("tried", func(r row) bool { return r.LastError != "" }); r.State != store.PendingSMS || r.Failures != 0 || r.Attempted {
+	if r := x.await("tried", func(r row) bool { return r.LastError != "" }); r.State != store.Pending || r.Failures != 0 || r.Attempted {
 		t.Errorf("the text is %+v", r)
 	}
 }

@@ -29,7 +29,7 @@ var errNoSMSProviderAnswer = errors.New("there is no answer of the provider")
 var errSMSProviderBusy = errors.New("the provider is busy")
 
 // deploymentError is a failure for a reason of this deployment, such as a wrong token of the
-// provider. There is no retry: the delivery becomes BROKEN.
+// provider. There is no retry: the delivery becomes DEPLOYMENT_ERROR.
 type deploymentError struct{ error }
 
 // smsChannel is the channel of text messages (SMS). Each is sent at most once: the API of
@@ -149,7 +149,7 @@ func (s *Service) RecordSMSReceipt(ctx context.Context, at id.Ref, r SMSReceipt)
 		before := d.State
 		d.State, d.LastError = state, reason
 		switch {
-		case before == store.PendingSMS && d.AttemptedAt != nil:
+		case before == store.Pending && d.AttemptedAt != nil:
 			return s.finish(ctx, tx, s.sms, d, s.now())
 		case before != store.Sent && before != store.Lost:
 			return nil

@@ -19,7 +19,7 @@ import (
 
 // SMSProvider is the gateway that sends text messages (SMS): Twilio, or a server that has the
 // same Messages API. Without an Address there is no provider, and each text message ends as
-// BROKEN. Its configuration is in app/sms.go, its delivery receipts are in smsreceipt.go.
+// DEPLOYMENT_ERROR. Its configuration is in app/sms.go, its delivery receipts are in smsreceipt.go.
 type SMSProvider struct {
 	Address  string // https://api.twilio.com
 	Account  string // the account SID

@@ -218,13 +218,13 @@ func TestTheMailServersAnswerDecides(t *testing.T) {
 		{name: "an unknown recipient is final", rcpt: mailtest.Answer(550, [3]int{5, 1, 1}, "no such user"), state: store.Failed, reason: "550 5.1.1"},
 		{name: "refused content is final", data: mailtest.Answer(554, [3]int{5, 6, 0}, "no"), state: store.Failed, reason: "554 5.6.0"},
 		{name: "a rule of the server may be fixed", rcpt: mailtest.Answer(554, [3]int{5, 7, 1}, "relay access denied"),
-			state: store.PendingMail, failures: 1, reason: "554 5.7.1"},
+			state: store.Pending, failures: 1, reason: "554 5.7.1"},
 		{name: "a full mailbox may empty", rcpt: mailtest.Answer(452, [3]int{4, 2, 2}, "full"),
-			state: store.PendingMail, failures: 1, reason: "452 4.2.2"},
+			state: store.Pending, failures: 1, reason: "452 4.2.2"},
 		{name: "a busy server is not the mail's fault", mail: mailtest.Answer(451, [3]int{4, 3, 0}, "busy"),
-			state: store.PendingMail, reason: "451 4.3.0"},
+			state: store.Pending, reason: "451 4.3.0"},
 		{name: "a refused sender is not the mail's fault", mail: mailtest.Answer(550, [3]int{5, 7, 1}, "who are you"),
-			state: store.PendingMail, reason: "550 5.7.1"},
+			state: store.Pending, reason: "550 5.7.1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOffice(t, mailtest.Behaviour{
@@ -306,7 +306,7 @@ func TestAnUnavailableMailServerIsNoFailureOfAMail(t *testing.T) {
 	o.order(s, 5)
 	o.await("tried", func(rows []row) bool { return rows[0].LastError != "" || rows[1].LastError != "" })
 	for _, r := range o.rows() {
-		if r.State != store.PendingMail || r.Failures != 0 {
+		if r.State != store.Pending || r.Failures != 0 {
 			t.Errorf("the delivery is %+v", r)
 		}
 	}

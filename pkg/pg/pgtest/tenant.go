@@ -23,7 +23,7 @@ var allowedAcrossTenants = []struct {
 	{regexp.MustCompile(`FROM outbox (ORDER BY seq )?LIMIT (\$1|1)`), "the relay sends, and counts, the events of all tenants in their order"},
 	{regexp.MustCompile(`^SELECT count\(\*\) .*FROM \(SELECT created_at FROM deliveries WHERE finished_at IS NULL LIMIT \$1\) AS waiting$`),
 		"a metric counts the deliveries of all tenants"},
-	{regexp.MustCompile(`^SELECT count\(\*\) FROM smtp_servers WHERE left_at IS NOT NULL AND status = 'ENABLED'$`),
+	{regexp.MustCompile(`^SELECT count\(\*\) FROM smtp_servers WHERE opened_at IS NOT NULL AND status = 'ENABLED'$`),
 		"a metric counts the circuit breakers of all tenants"},
 	{regexp.MustCompile(`SELECT tenant_id FROM accounts WHERE verification_digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},

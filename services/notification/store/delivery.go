@@ -15,21 +15,19 @@ import (
 // The kinds of deliveries.
 const (
 	Mail = "MAIL"
-	SMS  = "TEXT"
+	SMS  = "SMS"
 )
 
-// The states of a delivery. A mail is pending as WAITING and a text message as UNSENT, until it has
-// a final state: an earlier release, which knows no text messages, sends all that is WAITING. A text
-// message that is SENT or LOST can still become DELIVERED or FAILED by a receipt.
+// The states of a delivery, which is PENDING until it has a final state. A text message that is SENT or
+// LOST can still become DELIVERED or FAILED by a receipt.
 const (
-	PendingMail     = "WAITING"
-	PendingSMS      = "UNSENT"
-	Sent            = "SENT"      // the mail server or the provider has accepted it
-	Lost            = "LOST"      // there was no answer: the provider may have accepted it
-	Delivered       = "DELIVERED" // the provider has confirmed the delivery
-	Obsolete        = "UNWANTED"  // not sent, because there is no need any more (errObsolete)
-	Failed          = "FAILED"    // refused permanently, or given up after maxDeliveryAge
-	DeploymentError = "BROKEN"    // a text message that could not be sent, for a reason of this deployment
+	Pending         = "PENDING"
+	Sent            = "SENT"             // the mail server or the provider has accepted it
+	Lost            = "LOST"             // there was no answer: the provider may have accepted it
+	Delivered       = "DELIVERED"        // the provider has confirmed the delivery
+	Obsolete        = "OBSOLETE"         // not sent, because there is no need any more (errObsolete)
+	Failed          = "FAILED"           // refused permanently, or given up after maxDeliveryAge
+	DeploymentError = "DEPLOYMENT_ERROR" // a text message that could not be sent, for a reason of this deployment
 )
 
 // Delivery is one mail or text message to one account, which an event asks for.
@@ -86,13 +84,9 @@ func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.
 // InsertDelivery adds a delivery that is due at once. A second one of the same
 // event and workflow changes nothing.
 func (tx *Tx) InsertDelivery(ctx context.Context, d Delivery) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO deliveries (tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id,
-		number, message, token_sealed, expires_at, request_id, trace, language, state, next_try_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $16,
-			CASE $4 WHEN 'MAIL' THEN 'WAITING' ELSE 'UNSENT' END, $15, $15)
-		ON CONFLICT (tenant_id, event_id, workflow) DO NOTHING`,
-		d.TenantID, d.ID, d.EventID, d.Kind, d.Workflow, d.AccountID, d.ApplicationID, d.ChallengeID, d.Number, d.Message,
-		d.TokenSealed, d.ExpiresAt, d.RequestID, d.Trace, d.CreatedAt, d.Language)
+	d.State = Pending
+	_, err := pg.Exec(ctx, tx, pg.Insert("deliveries", deliveryColumns+", next_try_at")+`
+		ON CONFLICT (tenant_id, event_id, workflow) DO NOTHING`, pg.Named(d, pg.Args{"next_try_at": d.CreatedAt}))
 	return err
 }
 
@@ -117,26 +111,28 @@ func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, attempt id.
 
 // leaseAfter is LeaseDelivery for the tenants whose id is greater than after. It goes from
 // tenant to tenant along the index (loose index scan), not through all deliveries of a tenant. An SMTP
-// server with left_at has an open circuit breaker (Circuit.OpenedAt): mails do not go through it.
+// server with opened_at has an open circuit breaker (Circuit.OpenedAt): mails do not go through it.
 func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `WITH RECURSIVE tenants AS (
-			(SELECT tenant_id FROM deliveries WHERE kind = $4 AND finished_at IS NULL
-				AND tenant_id > COALESCE($7::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id LIMIT 1)
+			(SELECT tenant_id FROM deliveries WHERE kind = @kind AND finished_at IS NULL
+				AND tenant_id > COALESCE(@after::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id LIMIT 1)
 			UNION ALL
 			SELECT next.tenant_id FROM tenants, LATERAL (
-				SELECT d.tenant_id FROM deliveries d WHERE d.kind = $4 AND d.finished_at IS NULL AND d.tenant_id > tenants.tenant_id
+				SELECT d.tenant_id FROM deliveries d WHERE d.kind = @kind AND d.finished_at IS NULL AND d.tenant_id > tenants.tenant_id
 				ORDER BY d.tenant_id LIMIT 1) AS next)
-		UPDATE deliveries SET leased_until = $2, leased_by = $3 WHERE (tenant_id, id) = (
+		UPDATE deliveries SET leased_until = @until, leased_by = @attempt WHERE (tenant_id, id) = (
 			SELECT due.tenant_id, due.id FROM tenants, LATERAL (
 				SELECT tenant_id, id FROM deliveries WHERE tenant_id = tenants.tenant_id
-				AND kind = $4 AND finished_at IS NULL AND next_try_at <= $1
-				AND (leased_until IS NULL OR leased_until <= $1)
+				AND kind = @kind AND finished_at IS NULL AND next_try_at <= @now
+				AND (leased_until IS NULL OR leased_until <= @now)
 				ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
-			WHERE tenants.tenant_id <> ALL ($5)
-			AND NOT ($6 AND EXISTS (SELECT 1 FROM smtp_servers s
-				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.left_at IS NULL))
+			WHERE tenants.tenant_id <> ALL (@tenants)
+			AND NOT (@tenant_server AND EXISTS (SELECT 1 FROM smtp_servers s
+				WHERE s.tenant_id = tenants.tenant_id AND s.status = 'ENABLED' AND s.opened_at IS NULL))
 			LIMIT 1)
-		RETURNING `+deliveryColumns, now, until, attempt, kind, skip.Tenants, skip.TenantServer, after)
+		RETURNING `+deliveryColumns, pg.Named(skip, pg.Args{
+		"now": now, "until": until, "attempt": attempt, "kind": kind, "after": after,
+	}))
 }
 
 // RenewLease renews the lease until a later time. It changes nothing once another worker has
@@ -186,7 +182,7 @@ func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) 
 // LockSMS reads and locks the delivery of a text message, or returns apierr.NotFound.
 func (tx *Tx) LockSMS(ctx context.Context, tenant, delivery id.ID) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `SELECT `+deliveryColumns+` FROM deliveries
-		WHERE tenant_id = $1 AND id = $2 AND kind = 'TEXT' FOR UPDATE`, tenant, delivery)
+		WHERE tenant_id = $1 AND id = $2 AND kind = 'SMS' FOR UPDATE`, tenant, delivery)
 }
 
 // UpdateState writes the state of a text message that has a final state already.
@@ -195,5 +191,5 @@ func (tx *Tx) UpdateState(ctx context.Context, d Delivery) error {
 		d.TenantID, d.ID, d.State, d.LastError)
 }
 
-// DoneDeliveries are the deliveries that are done, for the purge. The condition is that of the index.
-var DoneDeliveries = purgesql.Rows{Table: "deliveries", Time: "finished_at", Where: "state <> 'WAITING'"}
+// DoneDeliveries are the deliveries that are done, for the purge.
+var DoneDeliveries = purgesql.Rows{Table: "deliveries", Time: "finished_at"}

@@ -42,12 +42,8 @@ type Circuit struct {
 	Probes   int        // how many mails have probed the server
 }
 
-const (
-	smtpServerFields = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status,
-		created_at, modified_at`
-	// The column of OpenedAt is left_at: mails have left the server since then.
-	smtpServerColumns = smtpServerFields + `, failures, left_at AS opened_at, probe_at, probes`
-)
+const smtpServerColumns = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status,
+	failures, opened_at, probe_at, probes, created_at, modified_at`
 
 // SMTPServers are searched and sorted by these attributes.
 var SMTPServers = list.Spec{
@@ -87,19 +83,15 @@ func (tx *Tx) LockSMTPServer(ctx context.Context, tenant, server id.ID) (SMTPSer
 
 // InsertSMTPServer adds a server. It returns apierr.Exists where the tenant has a server.
 func (tx *Tx) InsertSMTPServer(ctx context.Context, v SMTPServer) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO smtp_servers (`+smtpServerFields+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		v.TenantID, v.ID, v.Name, v.Description, v.Username, v.PasswordSealed, v.Host, v.Port, v.SecurityProtocol,
-		v.Status, v.CreatedAt, v.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("smtp_servers", smtpServerColumns), pg.Named(v))
 	return err
 }
 
 // UpdateSMTPServer writes the columns that a client can change, and the circuit breaker.
 func (tx *Tx) UpdateSMTPServer(ctx context.Context, v SMTPServer) error {
-	return pg.MustChange(ctx, tx, `UPDATE smtp_servers SET name = $3, description = $4, username = $5, password_sealed = $6,
-		host = $7, port = $8, security_protocol = $9, status = $10, modified_at = $11, failures = $12, left_at = $13, probe_at = $14, probes = $15
-		WHERE tenant_id = $1 AND id = $2`,
-		v.TenantID, v.ID, v.Name, v.Description, v.Username, v.PasswordSealed, v.Host, v.Port, v.SecurityProtocol, v.Status, v.ModifiedAt,
-		v.Failures, v.OpenedAt, v.ProbeAt, v.Probes)
+	return pg.MustChange(ctx, tx, `UPDATE smtp_servers SET `+pg.Set(`name, description, username, password_sealed, host, port,
+		security_protocol, status, modified_at, failures, opened_at, probe_at, probes`)+`
+		WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(v))
 }
 
 // DeleteSMTPServer removes a server, or returns apierr.NotFound.
@@ -115,7 +107,7 @@ func (s *Store) EnabledSMTPServer(ctx context.Context, tenant id.ID) (SMTPServer
 
 // OpenCircuits counts the servers whose circuit breaker is open.
 func (s *Store) OpenCircuits(ctx context.Context) (int64, error) {
-	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM smtp_servers WHERE left_at IS NOT NULL AND status = 'ENABLED'`)
+	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM smtp_servers WHERE opened_at IS NOT NULL AND status = 'ENABLED'`)
 }
 
 // CountFailure counts a failure of a server. The failure that reaches the threshold opens the
@@ -123,9 +115,9 @@ func (s *Store) OpenCircuits(ctx context.Context) (int64, error) {
 // server was changed since it was read.
 func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now, probe time.Time) (opened bool, err error) {
 	n, err := pg.Values[bool](ctx, tx, `UPDATE smtp_servers SET failures = failures + 1,
-			left_at = CASE WHEN failures + 1 >= $4 THEN $5::timestamptz END,
+			opened_at = CASE WHEN failures + 1 >= $4 THEN $5::timestamptz END,
 			probe_at = CASE WHEN failures + 1 >= $4 THEN $6::timestamptz END, probes = 0
-		WHERE tenant_id = $1 AND id = $2 AND modified_at = $3 AND left_at IS NULL RETURNING left_at IS NOT NULL`,
+		WHERE tenant_id = $1 AND id = $2 AND modified_at = $3 AND opened_at IS NULL RETURNING opened_at IS NOT NULL`,
 		v.TenantID, v.ID, v.ModifiedAt, threshold, now, probe)
 	return len(n) > 0 && n[0], err
 }
@@ -134,13 +126,13 @@ func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now
 // It is true for one caller, and then for none before the time next.
 func (tx *Tx) ClaimProbe(ctx context.Context, v SMTPServer, now, next time.Time) (bool, error) {
 	n, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET probe_at = $4, probes = probes + 1
-		WHERE tenant_id = $1 AND id = $2 AND left_at IS NOT NULL AND probe_at <= $3`, v.TenantID, v.ID, now, next)
+		WHERE tenant_id = $1 AND id = $2 AND opened_at IS NOT NULL AND probe_at <= $3`, v.TenantID, v.ID, now, next)
 	return n > 0, err
 }
 
 // CloseCircuit closes the circuit breaker of a server and resets its failures.
 func (tx *Tx) CloseCircuit(ctx context.Context, v SMTPServer) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET failures = 0, left_at = NULL, probe_at = NULL, probes = 0
+	_, err := pg.Exec(ctx, tx, `UPDATE smtp_servers SET failures = 0, opened_at = NULL, probe_at = NULL, probes = 0
 		WHERE tenant_id = $1 AND id = $2`, v.TenantID, v.ID)
 	return err
 }
