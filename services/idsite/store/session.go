@@ -20,7 +20,7 @@ type Session struct {
 	PasswordModifiedAt *time.Time                // of the account when the session began; a new password ends the session
 	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
 	CreatedAt          time.Time
-	IdleExpiresAt      time.Time `db:"idle_at"` // idle timeout: the session ends then, unless it is used before
+	IdleExpiresAt      time.Time // idle timeout: the session ends then, unless it is used before
 	ExpiresAt          time.Time // absolute timeout
 }
 
@@ -30,14 +30,14 @@ func (s Session) Satisfies(f Flow) bool {
 	return len(f.FactorTypes) == 0 || s.FactorPassed && f.AllowsFactor(s.FactorType)
 }
 
-const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_at, expires_at,
+const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_expires_at, expires_at,
 	factor_type`
 
 // Session returns a session, or apierr.NotFound where there is none or it has reached its idle
 // timeout or its absolute timeout.
 func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now time.Time) (Session, error) {
 	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions
-		WHERE tenant_id = $1 AND id = $2 AND idle_at > $3 AND expires_at > $3`, tenant, session, now)
+		WHERE tenant_id = $1 AND id = $2 AND idle_expires_at > $3 AND expires_at > $3`, tenant, session, now)
 }
 
 // InsertSession adds a session with the commit.
@@ -48,7 +48,7 @@ func (tx *Tx) InsertSession(_ context.Context, s Session) error {
 
 // ExtendSession sets a new idle timeout of a session, with the commit.
 func (tx *Tx) ExtendSession(_ context.Context, tenant id.ID, session []byte, idleExpiresAt time.Time) error {
-	tx.Queue(`UPDATE sso_sessions SET idle_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleExpiresAt)
+	tx.Queue(`UPDATE sso_sessions SET idle_expires_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleExpiresAt)
 	return nil
 }
 
@@ -60,4 +60,4 @@ func (tx *Tx) DeleteSession(_ context.Context, tenant id.ID, session []byte) err
 
 // ExpiringSessions are the sessions, for the purge, by their idle timeout: one that ends before that, at
 // its own end, is not used any more and comes to it.
-var ExpiringSessions = purgesql.Rows{Table: "sso_sessions", Time: "idle_at"}
+var ExpiringSessions = purgesql.Rows{Table: "sso_sessions", Time: "idle_expires_at"}
