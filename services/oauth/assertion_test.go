@@ -311,7 +311,7 @@ func refusedAs(t *testing.T, d *oauthtest.Deployment, token secure.Secret, want 
 
 func spent(t *testing.T, d *oauthtest.Deployment) int {
 	t.Helper()
-	n, err := pg.Value[int](t.Context(), d.DB, `SELECT count(*) FROM spent_assertions`)
+	n, err := pg.Value[int](t.Context(), d.DB, `SELECT count(*) FROM consumed_assertions`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // ConsumeAssertion records that the assertion with a jti was used (single use), until it
 // expires. A jti that was used before is apierr.Exists.
 func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, jti string, expires time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO spent_assertions (tenant_id, jti_digest, expires_at) VALUES ($1, $2, $3)`,
+	_, err := pg.Exec(ctx, tx, `INSERT INTO consumed_assertions (tenant_id, jti_digest, expires_at) VALUES ($1, $2, $3)`,
 		tenant, secure.Digest(secure.Secret(jti)), expires)
 	return err
 }

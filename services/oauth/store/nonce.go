@@ -11,7 +11,7 @@ import (
 )
 
 // Nonce is the nonce of a request that was signed with an API key (SAuthc1, replay
-// protection). The table is digest_nonces, because SAuthc1 is a digest scheme; it is not HTTP
+// protection). The table is nonces, because SAuthc1 is a digest scheme; it is not HTTP
 // Digest authentication.
 type Nonce struct {
 	TenantID id.ID
@@ -37,7 +37,7 @@ func (tx *Tx) UseNonces(_ context.Context, list []Nonce, now, expiresAt time.Tim
 		tenants[i], keys[i], nonces[i] = n.TenantID, n.KeyID, n.Nonce
 	}
 	used = new([]Nonce)
-	pg.QueueReturning(tx, used, `INSERT INTO digest_nonces AS n (tenant_id, key_id, nonce, expires_at)
+	pg.QueueReturning(tx, used, `INSERT INTO nonces AS n (tenant_id, key_id, nonce, expires_at)
 		SELECT u.tenant_id, u.key_id, u.nonce, $4::timestamptz
 		FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[]), (SELECT $3::text[])) AS u (tenant_id, key_id, nonce)
 		WHERE (SELECT k.status FROM api_keys k WHERE k.tenant_id = u.tenant_id AND k.id = u.key_id) = 'ENABLED'
