@@ -81,7 +81,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		})
 	}
 	if _, err := pg.Exec(t.Context(), db, `INSERT INTO mirrored_accounts
-		(tenant_id, directory_id, external_id, account_id, digest, disabled, status, seen) VALUES ($1, $2, 'jo', $3, '', false, 'ENABLED', 1)`, tenant, made.ID, account.ID); err != nil {
+		(tenant_id, directory_id, external_id, account_id, digest, disabled, assigned_status, seen) VALUES ($1, $2, 'jo', $3, '', false, 'ENABLED', 1)`, tenant, made.ID, account.ID); err != nil {
 		t.Fatal(err)
 	}
 	vanished := store.Vanished{TenantID: tenant, DirectoryID: made.ID, ExternalIDs: []string{"jo"}}

@@ -102,7 +102,7 @@ func TestProviderDataShowsFactsAndTokens(t *testing.T) {
 			tenant, account, d.ID, account.String()+"@example.test", now()); err != nil {
 			return err
 		}
-		_, err := pg.Exec(t.Context(), db, `INSERT INTO provider_data (tenant_id, account_id, directory_id, external_id, facts, tokens_sealed, created_at, modified_at)
+		_, err := pg.Exec(t.Context(), db, `INSERT INTO provider_data (tenant_id, account_id, directory_id, external_id, claims, tokens_sealed, created_at, modified_at)
 			VALUES ($1, $2, $3, $4, '{"userInfo": {"id": 108}}', $5, $6, $6)`,
 			tenant, account, d.ID, external, ring.Seal(`{"accessToken":"a token"}`, "directory.providerdata/"+account.String()), now())
 		return err

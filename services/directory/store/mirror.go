@@ -54,10 +54,10 @@ func (tx *Tx) LockMirror(ctx context.Context, directory id.ID) error {
 // key. With = ANY, PostgreSQL may read the whole directory for every page of a sync, as it has no
 // statistics yet of a directory that is being filled.
 func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]MirroredAccount, error) {
-	return pg.All[MirroredAccount](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.status AS assigned_status,
+	return pg.All[MirroredAccount](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.assigned_status,
 			a.status, a.username_folded, a.email_folded, a.absent_since IS NOT NULL AS absent
 		FROM unnest($3::text[]) AS wanted (id)
-		CROSS JOIN LATERAL (SELECT external_id, account_id, digest, disabled, status FROM mirrored_accounts
+		CROSS JOIN LATERAL (SELECT external_id, account_id, digest, disabled, assigned_status FROM mirrored_accounts
 			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m
 		CROSS JOIN LATERAL (SELECT status, username_folded, email_folded, absent_since FROM accounts
 			WHERE tenant_id = $1 AND id = m.account_id LIMIT 1) a`,
@@ -114,7 +114,7 @@ func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.I
 	if err := tx.insertLoginNames(ctx, added); err != nil {
 		return err
 	}
-	columns := "tenant_id, directory_id, external_id, account_id, digest, disabled, status, seen"
+	columns := "tenant_id, directory_id, external_id, account_id, digest, disabled, assigned_status, seen"
 	if err := tx.copyRows(ctx, "mirrored_accounts", columns, origins); err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (tx *Tx) MarkAccountsSeen(ctx context.Context, tenant, directory id.ID, ext
 // returns whether the account stays disabled, because its source has disabled it or no longer has
 // it. For an account that no sync has created it does nothing.
 func (tx *Tx) SetAssignedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
-	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET status = $3 WHERE tenant_id = $1 AND account_id = $2
+	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET assigned_status = $3 WHERE tenant_id = $1 AND account_id = $2
 		RETURNING disabled OR EXISTS (SELECT 1 FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`,
 		tenant, account, status)
 	return len(found) > 0 && found[0], err

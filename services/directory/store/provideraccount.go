@@ -22,10 +22,10 @@ type AccountOfUser struct {
 	SameProviderData bool // whether its provider data equal those of the look-up
 }
 
-// selectAccountOfUser compares the provider data (column facts) with $4.
+// selectAccountOfUser compares the provider data (column claims) with $4.
 const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS directory_status,
 	coalesce(p.external_id, '') AS external_id, p.tokens_sealed,
-	coalesce(p.facts = $4, false) AS same_provider_data FROM ` + accountsWithDirectory + `
+	coalesce(p.claims = $4, false) AS same_provider_data FROM ` + accountsWithDirectory + `
 	LEFT JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id WHERE a.tenant_id = $1 AND a.directory_id = $2 AND `
 
 // LockAccountByExternalID reads the account with a provider's id of its user and locks it for a
@@ -60,11 +60,11 @@ func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.I
 // id that another account has is apierr.Exists.
 func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, externalID string, providerData map[string]json.RawMessage,
 	tokensSealed []byte, now time.Time) error {
-	tx.Queue(`INSERT INTO provider_data AS p (tenant_id, account_id, directory_id, external_id, facts, tokens_sealed, created_at, modified_at)
-		VALUES (@tenant_id, @id, @directory_id, @external_id, @facts, @tokens_sealed, @now, @now)
-		ON CONFLICT (tenant_id, account_id) DO UPDATE SET external_id = excluded.external_id, facts = excluded.facts,
+	tx.Queue(`INSERT INTO provider_data AS p (tenant_id, account_id, directory_id, external_id, claims, tokens_sealed, created_at, modified_at)
+		VALUES (@tenant_id, @id, @directory_id, @external_id, @claims, @tokens_sealed, @now, @now)
+		ON CONFLICT (tenant_id, account_id) DO UPDATE SET external_id = excluded.external_id, claims = excluded.claims,
 			tokens_sealed = coalesce(excluded.tokens_sealed, p.tokens_sealed), modified_at = excluded.modified_at`,
-		pg.Named(a, pg.Args{"external_id": externalID, "facts": providerData, "tokens_sealed": tokensSealed, "now": now}))
+		pg.Named(a, pg.Args{"external_id": externalID, "claims": providerData, "tokens_sealed": tokensSealed, "now": now}))
 	return nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 var now = time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
 
 // open returns a seeder, a store, and a tenant.
