@@ -159,10 +159,10 @@ type SMSStatus string
 
 // The states of a text message, in their order.
 const (
-	SMSAccepted   SMSStatus = "TAKEN"     // by the provider, or its answer was lost
-	SMSDelivered  SMSStatus = "DELIVERED" // to the phone
-	SMSFailed     SMSStatus = "REFUSED"   // the provider could not deliver it, or refused it
-	SMSUnsendable SMSStatus = "BROKEN"    // it could not be sent, for a reason of this deployment
+	SMSAccepted   SMSStatus = "ACCEPTED"   // by the provider, or its answer was lost
+	SMSDelivered  SMSStatus = "DELIVERED"  // to the phone
+	SMSFailed     SMSStatus = "FAILED"     // the provider could not deliver it, or refused it
+	SMSUnsendable SMSStatus = "UNSENDABLE" // it could not be sent, for a reason of this deployment
 )
 
 // TextReported says that the text message of a challenge has reached a state.
@@ -170,7 +170,7 @@ type TextReported struct {
 	Tenant    id.ID     `json:"tenant"`
 	Account   id.ID     `json:"account"`
 	Challenge id.ID     `json:"challenge"`
-	Status    SMSStatus `json:"news"`
+	Status    SMSStatus `json:"status"`
 }
 
 // About names the account.

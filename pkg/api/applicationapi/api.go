@@ -62,8 +62,6 @@ type API interface {
 	// of Login for AccountStore and NameKey. Account links are followed as by Login; where the
 	// linked account may not log in, it returns AccountDisabled, AccountUnverified,
 	// GroupDisabled, DirectoryDisabled or OrganizationDisabled.
-	//
-	//rpc:name Admit
 	CompleteLogin(context.Context, CompleteLogin) (LoggedIn, error)
 
 	// CheckAccess returns an account if it may act through the application now: the check at
@@ -73,8 +71,6 @@ type API interface {
 	// for an application that does not exist. Where the login named an organization, the last
 	// two are also returned where the organization is disabled now, or no longer mapped, or no
 	// longer has the account, though the account is in other stores of the application.
-	//
-	//rpc:name Standing
 	CheckAccess(context.Context, CheckAccess) (Access, error)
 
 	// AccessChanges returns the applications and organizations that have changed since a
@@ -92,8 +88,6 @@ type API interface {
 	// status of the account, the application, the store and an organization between them. It
 	// returns apierr.NotFound for the application; an account that does not exist is in no
 	// store.
-	//
-	//rpc:name Reaches
 	HasAccount(context.Context, HasAccountRequest) (HasAccountAnswer, error)
 
 	// ProviderLogin logs in the user of a social or OAuth provider (social login), in a directory
@@ -210,7 +204,7 @@ type CompleteLogin struct {
 	// FreshAccount is the account as the directory service has just read it, enabled and in an
 	// enabled directory. Where that directory is an account store of the login, the
 	// account is not read again. It may be nil.
-	FreshAccount *directoryapi.Account `json:"read,omitempty"`
+	FreshAccount *directoryapi.Account `json:"freshAccount,omitempty"`
 }
 
 // LoggedIn is the account that logged in.
@@ -232,7 +226,7 @@ type CheckAccess struct {
 	Recent bool `json:"recent,omitempty"`
 	// WithDependencies, with Brief and without Recent, asks for DependsOn, so that the caller can cache the
 	// answer. The answer itself then comes from no cache.
-	WithDependencies bool `json:"keep,omitempty"`
+	WithDependencies bool `json:"withDependencies,omitempty"`
 }
 
 // Access is an account that may act through an application.

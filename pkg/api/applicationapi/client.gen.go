@@ -40,11 +40,11 @@ func (c client) Login(ctx context.Context, in Login) (LoggedIn, error) {
 }
 
 func (c client) CompleteLogin(ctx context.Context, in CompleteLogin) (LoggedIn, error) {
-	return rpc.Call[CompleteLogin, LoggedIn](ctx, c.Peer, "application.Admit", in)
+	return rpc.Call[CompleteLogin, LoggedIn](ctx, c.Peer, "application.CompleteLogin", in)
 }
 
 func (c client) CheckAccess(ctx context.Context, in CheckAccess) (Access, error) {
-	return rpc.Call[CheckAccess, Access](ctx, c.Peer, "application.Standing", in)
+	return rpc.Call[CheckAccess, Access](ctx, c.Peer, "application.CheckAccess", in)
 }
 
 func (c client) AccessChanges(ctx context.Context, in changefeed.Position) (changefeed.Page, error) {
@@ -56,7 +56,7 @@ func (c client) Administrator(ctx context.Context, in directoryapi.Ref) (directo
 }
 
 func (c client) HasAccount(ctx context.Context, in HasAccountRequest) (HasAccountAnswer, error) {
-	return rpc.Call[HasAccountRequest, HasAccountAnswer](ctx, c.Peer, "application.Reaches", in)
+	return rpc.Call[HasAccountRequest, HasAccountAnswer](ctx, c.Peer, "application.HasAccount", in)
 }
 
 func (c client) ProviderLogin(ctx context.Context, in ProviderLogin) (ProviderLoggedIn, error) {
@@ -68,7 +68,7 @@ func (c client) ApplicationByDNSLabel(ctx context.Context, in DNSLabel) (Applica
 }
 
 func (c client) LoginDirectories(ctx context.Context, in LoginTarget) (LoginDirectories, error) {
-	return rpc.Call[LoginTarget, LoginDirectories](ctx, c.Peer, "application.LoginStores", in)
+	return rpc.Call[LoginTarget, LoginDirectories](ctx, c.Peer, "application.LoginDirectories", in)
 }
 
 func (c client) Register(ctx context.Context, in Register) (directoryapi.Account, error) {
@@ -127,14 +127,14 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "application.SetDNSLabel", api.SetDNSLabel)
 	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)
 	rpc.Serve(router, "application.Login", api.Login)
-	rpc.Serve(router, "application.Admit", api.CompleteLogin)
-	rpc.Serve(router, "application.Standing", api.CheckAccess)
+	rpc.Serve(router, "application.CompleteLogin", api.CompleteLogin)
+	rpc.Serve(router, "application.CheckAccess", api.CheckAccess)
 	rpc.Serve(router, "application.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "application.Administrator", api.Administrator)
-	rpc.Serve(router, "application.Reaches", api.HasAccount)
+	rpc.Serve(router, "application.HasAccount", api.HasAccount)
 	rpc.Serve(router, "application.ProviderLogin", api.ProviderLogin)
 	rpc.Serve(router, "application.ApplicationByDNSLabel", api.ApplicationByDNSLabel)
-	rpc.Serve(router, "application.LoginStores", api.LoginDirectories)
+	rpc.Serve(router, "application.LoginDirectories", api.LoginDirectories)
 	rpc.Serve(router, "application.Register", api.Register)
 	rpc.Serve(router, "application.RequestVerification", api.RequestVerification)
 	rpc.Serve(router, "application.RequestReset", api.RequestReset)

@@ -20,29 +20,27 @@ type Hosted interface {
 	// login, and the default account store. It returns apierr.NotFound for the application, and
 	// Reference, NotMapped or OrganizationDisabled for the account store of Where. For an
 	// application without account stores it returns no directories, and no error.
-	//
-	//rpc:name LoginStores
 	LoginDirectories(context.Context, LoginTarget) (LoginDirectories, error)
 
 	// Register creates an account (self-service registration) in the default account store of
 	// the application, or in the account store that Where names. The status and the
-	// verification status in Account are ignored. It returns the errors of LoginStores, the
+	// verification status in Account are ignored. It returns the errors of LoginDirectories, the
 	// errors of a new account, and NoAccountStore or AccountStoreDisabled, and those of an
 	// organization, where there is no enabled default store.
 	Register(context.Context, Register) (directoryapi.Account, error)
 
 	// RequestVerification sends another verification mail to the account of a login name, within
 	// directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for an unknown login name,
-	// VerificationDisabled, and the errors of LoginStores.
+	// VerificationDisabled, and the errors of LoginDirectories.
 	RequestVerification(context.Context, LoginName) (directoryapi.Empty, error)
 
 	// RequestReset sends a password reset mail (forgot password) to the account of a login name,
 	// within directoryapi.MaxAnonymousMails. It returns apierr.NoSuchResource for an unknown
-	// login name, and the errors of LoginStores.
+	// login name, and the errors of LoginDirectories.
 	RequestReset(context.Context, LoginName) (directoryapi.Empty, error)
 
 	// LoginAccount returns the account whose password a login with a login name compares, or
-	// apierr.NotFound, and the errors of LoginStores. The caller must have verified the password before
+	// apierr.NotFound, and the errors of LoginDirectories. The caller must have verified the password before
 	// it tells anything of the account.
 	LoginAccount(context.Context, LoginName) (directoryapi.Account, error)
 
@@ -77,7 +75,7 @@ type LoginTarget struct {
 	Application  id.ID     `json:"application"`
 	AccountStore href.Link `json:"accountStore,omitzero"` // a directory, group or organization
 	NameKey      string    `json:"nameKey,omitempty"`     // of an organization
-	Brief        bool      `json:"brief,omitempty"`       // LoginStores leaves out Default, which costs another query
+	Brief        bool      `json:"brief,omitempty"`       // LoginDirectories leaves out Default, which costs another query
 	// DirectOnly is for LoginDirectories without the account stores of organizations, unless it
 	// names an organization.
 	DirectOnly bool `json:"directOnly,omitempty"`

@@ -27,8 +27,6 @@ type API interface {
 	// challenged for these, as a step-up. It returns apierr.NotFound for the account, Invalid for an unknown type
 	// of factor, and the errors of a new challenge: TooMany where the limit of text messages
 	// is reached, ChallengeFailures where every factor has used up its attempts.
-	//
-	//rpc:name Demand
 	BeginSecondStep(context.Context, BeginSecondStep) (SecondStep, error)
 
 	// VerifySecondStep verifies the code of a second step and returns the account whose login it
@@ -38,8 +36,6 @@ type API interface {
 	// Reference for a state of another application or tenant, for a state that has no
 	// challenge yet, and for a challenge of another tenant. A caller that names a
 	// challenge in place of a state must have checked the first step itself.
-	//
-	//rpc:name Redeem
 	VerifySecondStep(context.Context, VerifySecondStep) (CompletedLogin, error)
 }
 

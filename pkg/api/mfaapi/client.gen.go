@@ -15,11 +15,11 @@ func Client(peer rpc.Peer) Contract { return client{peer} }
 type client struct{ rpc.Peer }
 
 func (c client) BeginSecondStep(ctx context.Context, in BeginSecondStep) (SecondStep, error) {
-	return rpc.Call[BeginSecondStep, SecondStep](ctx, c.Peer, "mfa.Demand", in)
+	return rpc.Call[BeginSecondStep, SecondStep](ctx, c.Peer, "mfa.BeginSecondStep", in)
 }
 
 func (c client) VerifySecondStep(ctx context.Context, in VerifySecondStep) (CompletedLogin, error) {
-	return rpc.Call[VerifySecondStep, CompletedLogin](ctx, c.Peer, "mfa.Redeem", in)
+	return rpc.Call[VerifySecondStep, CompletedLogin](ctx, c.Peer, "mfa.VerifySecondStep", in)
 }
 
 func (c client) FactorsOf(ctx context.Context, in id.Ref) (AccountFactors, error) {
@@ -40,8 +40,8 @@ func (c client) AnswerFactor(ctx context.Context, in AnswerFactor) (Challenged, 
 
 // Serve answers the calls of a Client.
 func Serve(router rpc.Router, api Contract) {
-	rpc.Serve(router, "mfa.Demand", api.BeginSecondStep)
-	rpc.Serve(router, "mfa.Redeem", api.VerifySecondStep)
+	rpc.Serve(router, "mfa.BeginSecondStep", api.BeginSecondStep)
+	rpc.Serve(router, "mfa.VerifySecondStep", api.VerifySecondStep)
 	rpc.Serve(router, "mfa.FactorsOf", api.FactorsOf)
 	rpc.Serve(router, "mfa.EnrollFactor", api.EnrollFactor)
 	rpc.Serve(router, "mfa.ChallengeFactor", api.ChallengeFactor)

@@ -80,5 +80,5 @@ type EnsureKey struct {
 	Account   id.ID         `json:"account"`
 	ID        string        `json:"id"`
 	Secret    secure.Secret `json:"secret"`
-	MustExist bool          `json:"wasMade,omitempty"` // the key was created before: do not create it again
+	MustExist bool          `json:"mustExist,omitempty"` // the key was created before: do not create it again
 }

@@ -147,7 +147,7 @@ func (w *World) Fail(err error) {
 func (w *World) FailMFA(err error) { w.Factors.Fail(err) }
 
 // AccessChecks returns how many calls asked whether an account may act.
-func (w *World) AccessChecks() int { return w.Applications.Calls("Standing") }
+func (w *World) AccessChecks() int { return w.Applications.Calls("CheckAccess") }
 
 // NewTenant adds a tenant with its owner, and returns the id of its console.
 func (w *World) NewTenant() (made directoryapi.SignedUp, console id.ID) {
@@ -268,13 +268,13 @@ func (w *World) Enroll(tenant, account id.ID, kind, hint string) {
 
 // EndChallenges makes challenges refuse their codes, until it is called with nil.
 func (w *World) EndChallenges(refusal error) {
-	w.Factors.Break("Redeem", fault.Before, func() error { return refusal })
+	w.Factors.Break("VerifySecondStep", fault.Before, func() error { return refusal })
 }
 
 // Demands returns the second steps that were begun.
 func (w *World) Demands(t testing.TB) []mfaapi.BeginSecondStep {
 	t.Helper()
-	return fault.Requests[mfaapi.BeginSecondStep](t, &w.Factors.Injector, "Demand")
+	return fault.Requests[mfaapi.BeginSecondStep](t, &w.Factors.Injector, "BeginSecondStep")
 }
 
 // Challenge makes a challenge of an account outside of a login, of a new phone

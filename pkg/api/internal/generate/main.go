@@ -3,8 +3,7 @@
 //
 //	generate <service> <interface>
 //
-// The path of a method is its name. A comment //rpc:name above it gives another one: a former name, under
-// which processes of the release before call the method during a rolling upgrade.
+// The path of a method is its name.
 package main
 
 import (
@@ -94,16 +93,10 @@ func (c *contract) write(name string) {
 			continue
 		}
 		method := field.Names[0].Name
-		path := method
-		for _, comment := range field.Doc.List {
-			if former, ok := strings.CutPrefix(comment.Text, "//rpc:name "); ok {
-				path = former
-			}
-		}
 		in, out := c.typeOf(function.Params.List[1].Type), c.typeOf(function.Results.List[0].Type)
 		fmt.Fprintf(&c.client, "\nfunc (c client) %s(ctx context.Context, in %s) (%s, error) {\n", method, in, out)
-		fmt.Fprintf(&c.client, "return rpc.Call[%s, %s](ctx, c.Peer, \"%s.%s\", in)\n}\n", in, out, c.service, path)
-		fmt.Fprintf(&c.server, "rpc.Serve(router, \"%s.%s\", api.%s)\n", c.service, path, method)
+		fmt.Fprintf(&c.client, "return rpc.Call[%s, %s](ctx, c.Peer, \"%s.%s\", in)\n}\n", in, out, c.service, method)
+		fmt.Fprintf(&c.server, "rpc.Serve(router, \"%s.%s\", api.%s)\n", c.service, method, method)
 	}
 }
 
