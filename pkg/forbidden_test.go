@@ -21,6 +21,23 @@ func TestNoCommentCitesWhatIsNotInTheProject(t *testing.T) {
 	}, ".go", ".sql", ".md", ".yaml", ".yml")
 }
 
+// seventh is the seventh parameter of a statement, or a later one.
+var seventh = regexp.MustCompile(`\$([7-9]|[1-9]\d)\b`)
+
+// A statement with more than six parameters has names for them (pg.Named).
+func TestNoStatementHasMoreThanSixPositions(t *testing.T) {
+	walk(t, func(path, text string) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "deploy/bench/") { // whose baseline is the bare driver
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if seventh.MatchString(line) {
+				t.Errorf("%s:%d: give the parameters names, as in %s", path, i+1, "@email")
+			}
+		}
+	}, ".go")
+}
+
 // longestLine is the number of characters of the longest line outside tests.
 const longestLine = 140
 
