@@ -23,23 +23,23 @@ func Named(values ...any) NamedArgs { return values }
 
 // Insert returns the statement that inserts a row of columns, whose values are the arguments of their names.
 func Insert(table, columns string) string {
-	return `INSERT INTO ` + table + ` (` + strings.Join(splitColumns(columns), ", ") + `) VALUES (` + Names(columns) + `)`
+	return `INSERT INTO ` + table + ` (` + strings.Join(Columns(columns), ", ") + `) VALUES (` + Names(columns) + `)`
 }
 
 // Names returns the list of the arguments of columns.
-func Names(columns string) string { return "@" + strings.Join(splitColumns(columns), ", @") }
+func Names(columns string) string { return "@" + strings.Join(Columns(columns), ", @") }
 
 // Set returns the assignments of an UPDATE, which set columns to the arguments of their names.
 func Set(columns string) string {
-	list := splitColumns(columns)
+	list := Columns(columns)
 	for i, column := range list {
 		list[i] = column + " = @" + column
 	}
 	return strings.Join(list, ", ")
 }
 
-// splitColumns returns the columns of a list, without the alias of their table.
-func splitColumns(columns string) []string {
+// Columns returns the names of a list of columns, without the alias of their table.
+func Columns(columns string) []string {
 	list := strings.Split(columns, ",")
 	for i, column := range list {
 		column = strings.TrimSpace(column)

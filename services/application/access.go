@@ -75,9 +75,11 @@ func (s *Service) checkAccessInOrder(
 // checkAccess looks for the account in the account stores of enabled organizations and in those
 // that are mapped to the application itself. An account that only a disabled organization has
 // is apierr.TokenStoreDisabled.
-func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess, order store.LoginOrder) (directoryapi.Access, error) {
+func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess,
+	order store.LoginOrder) (directoryapi.Access, error) {
 	enabled := order.EnabledStores()
-	request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: enabled, Brief: in.Brief, Recent: in.Recent}
+	request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: enabled, Brief: in.Brief,
+		Recent: in.Recent}
 	account, err := s.directories.CheckAccess(ctx, request)
 	if !errors.Is(err, apierr.TokenAccountUnreachable) {
 		return account, err
@@ -107,7 +109,8 @@ func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (direc
 
 // HasAccount reports whether an account is in an account store of the application, whatever the
 // status of the account, the store and the application.
-func (s *Service) HasAccount(ctx context.Context, in applicationapi.HasAccountRequest) (applicationapi.HasAccountAnswer, error) {
+func (s *Service) HasAccount(ctx context.Context,
+	in applicationapi.HasAccountRequest) (applicationapi.HasAccountAnswer, error) {
 	order, err := s.store.LoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return applicationapi.HasAccountAnswer{}, err

@@ -13,7 +13,8 @@ import (
 
 // AccountLister returns the function that lists the accounts in all account stores of an
 // application, or of an organization, each account once; an unknown owner is apierr.NotFound.
-func (s *Service) AccountLister(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Service) AccountLister(kind store.OwnerKind) func(context.Context, id.Ref,
+	list.Query) (list.Page[directoryapi.Account], error) {
 	return func(ctx context.Context, owner id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
 		stores, query, err := s.accountStoresOf(ctx, kind, owner, query)
 		if err != nil {

@@ -60,14 +60,16 @@ func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (ap
 
 // ApplicationData returns the values of keys of an application's customData, or
 // apierr.NotFound.
-func (s *Service) ApplicationData(ctx context.Context, in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
+func (s *Service) ApplicationData(ctx context.Context,
+	in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
 	data, err := s.CustomData(store.ApplicationKind).Read(ctx, in.Ref)
 	return applicationapi.CustomDataValues{Values: data.Document.Printed(in.Keys)}, err
 }
 
 // ListApplications returns a page of the applications of a tenant. Any tenant but the caller's
 // own is apierr.NotFound.
-func (s *Service) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Service) ListApplications(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[applicationapi.Application], error) {
 	return list.PageOf(ctx, s.directories.Tenant, s.store.ListApplications, tenant, query)
 }
 
@@ -105,7 +107,8 @@ func (s *Service) ListAccountApplications(
 	for i, accountStore := range of.Stores {
 		stores[i] = accountStore.ID
 	}
-	return s.store.ListReachingApplications(ctx, account.Tenant, stores, query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.ListReachingApplications(ctx, account.Tenant, stores,
+		query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // CreateApplication creates an application from a client's body, with a directory as its
@@ -131,7 +134,8 @@ func (s *Service) CreateApplication(
 }
 
 // insertApplication inserts an application with a new DNS label and the customData of the body.
-func (s *Service) insertApplication(ctx context.Context, tx *store.Tx, a *applicationapi.Application, in NewApplication) error {
+func (s *Service) insertApplication(ctx context.Context, tx *store.Tx, a *applicationapi.Application,
+	in NewApplication) error {
 	if err := assignDNSLabel(ctx, tx, a); err != nil {
 		return err
 	}
@@ -178,7 +182,8 @@ func explainNameTaken(a applicationapi.Application, err error) error {
 	if !errors.Is(err, apierr.Exists) {
 		return err
 	}
-	return apierr.Exists.Because("an application with the name %q exists", a.Name).Saying("An application of that name exists.")
+	return apierr.Exists.Because("an application with the name %q exists", a.Name).Saying(
+		"An application of that name exists.")
 }
 
 // applyApplication writes the members of a body into an application and checks them.
@@ -188,11 +193,13 @@ func applyApplication(a *applicationapi.Application, in NewApplication, isNew bo
 	errs.Optional(&a.Description, in.Description, "description", maxDescription)
 	errs.Enum(&a.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	if in.AuthorizedCallbackURIs.Present {
-		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris", a.AuthorizedCallbackURIs)
+		a.AuthorizedCallbackURIs, err = redirecturi.Callbacks(in.AuthorizedCallbackURIs, "authorizedCallbackUris",
+			a.AuthorizedCallbackURIs)
 		errs.Add(err)
 	}
 	if in.AuthorizedOriginURIs.Present {
-		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris", a.AuthorizedOriginURIs)
+		a.AuthorizedOriginURIs, err = redirecturi.Origins(in.AuthorizedOriginURIs, "authorizedOriginUris",
+			a.AuthorizedOriginURIs)
 		errs.Add(err)
 	}
 	if strings.TrimSpace(in.HomeURL.Or("")) != "" {
@@ -204,7 +211,8 @@ func applyApplication(a *applicationapi.Application, in NewApplication, isNew bo
 
 // UpdateApplication changes the members that the body names. A change of customData alone does
 // not change the application and its modifiedAt.
-func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplication) (applicationapi.Application, error) {
+func (s *Service) UpdateApplication(ctx context.Context, at id.Ref,
+	in NewApplication) (applicationapi.Application, error) {
 	var a applicationapi.Application
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil {
@@ -213,7 +221,8 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref, in NewApplic
 		if err := applyApplication(&a, in, false); err != nil {
 			return err
 		}
-		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil ||
+			in.isCustomDataAlone() {
 			return err
 		}
 		if in.AuthorizedOriginURIs.Present {

@@ -14,7 +14,8 @@ import (
 // auditLogin writes the line of the audit log for a login, successful or not
 // (docs/operations.md#audit-log). The line does not have the login name: an end user may have
 // typed a password there.
-func auditLogin(ctx context.Context, by string, application directoryapi.Ref, logged applicationapi.LoggedIn, err error) {
+func auditLogin(ctx context.Context, by string, application directoryapi.Ref, logged applicationapi.LoggedIn,
+	err error) {
 	attrs := []slog.Attr{slog.String("by", by), slog.String("application", application.ID.String())}
 	if err != nil {
 		attrs = append(attrs, slog.Int("code", apierr.From(err).Code))

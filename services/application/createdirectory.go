@@ -102,7 +102,8 @@ func (s *Service) newDefaultMapping(kind store.OwnerKind, owner id.Ref, mapping,
 // createDirectoryNamed creates a directory with a name, or returns apierr.DirectoryTaken where
 // the tenant has a directory of that name.
 func (s *Service) createDirectoryNamed(ctx context.Context, directory directoryapi.Ref, name string) error {
-	_, err := s.directories.CreateDirectory(ctx, directoryapi.CreateDirectory{Tenant: directory.Tenant, ID: directory.ID, Name: name})
+	_, err := s.directories.CreateDirectory(ctx,
+		directoryapi.CreateDirectory{Tenant: directory.Tenant, ID: directory.ID, Name: name})
 	if errors.Is(err, apierr.Exists) {
 		return apierr.DirectoryTaken.Because("a directory with the name %q exists", name)
 	}
@@ -156,7 +157,8 @@ func (s *Service) deleteUnusedDirectory(ctx context.Context, directory directory
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteDirectoryTimeout)
 	defer cancel()
 	if _, err := s.directories.DeleteDirectory(ctx, directory); err != nil && !errors.Is(err, apierr.NotFound) {
-		slog.ErrorContext(ctx, "removal of a directory without its owner failed", "directory", directory.ID.String(), "error", err.Error())
+		slog.ErrorContext(ctx, "removal of a directory without its owner failed", "directory", directory.ID.String(), "error",
+			err.Error())
 	}
 }
 

@@ -50,7 +50,8 @@ func TestAnApplicationBeginsWithItsDirectory(t *testing.T) {
 			t.Errorf("the default stores are %v and %v, want the same mapping", got.DefaultAccountStore, got.DefaultGroupStore)
 		}
 	}
-	m, err := d.Service.MappingReader(store.ApplicationKind)(t.Context(), directoryapi.Ref{Tenant: tenant, ID: a.DefaultAccountStore})
+	m, err := d.Service.MappingReader(store.ApplicationKind)(t.Context(),
+		directoryapi.Ref{Tenant: tenant, ID: a.DefaultAccountStore})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +125,11 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 			return t.Context()
 		}, createDirectory(""), apierr.Exists, []string{"SHOP"}},
 
-		{"its name is taken while its directory is made", func(t *testing.T, d *applicationtest.Deployment, tenant id.ID) context.Context {
-			d.Directories.Break("CreateDirectory", fault.After, func() error { insert(t, d, tenant, "SHOP"); return nil })
-			return t.Context()
-		}, createDirectory("Customers"), apierr.Exists, []string{"SHOP"}},
+		{"its name is taken while its directory is made",
+			func(t *testing.T, d *applicationtest.Deployment, tenant id.ID) context.Context {
+				d.Directories.Break("CreateDirectory", fault.After, func() error { insert(t, d, tenant, "SHOP"); return nil })
+				return t.Context()
+			}, createDirectory("Customers"), apierr.Exists, []string{"SHOP"}},
 
 		{"the directory's name is taken", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
 			return t.Context()
@@ -138,10 +140,11 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 			return t.Context()
 		}, createDirectory(""), apierr.Unavailable, nil},
 
-		{"the directory service's answer is lost", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
-			d.Directories.Break("CreateDirectory", fault.After, away)
-			return t.Context()
-		}, createDirectory(""), apierr.Unavailable, nil},
+		{"the directory service's answer is lost",
+			func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
+				d.Directories.Break("CreateDirectory", fault.After, away)
+				return t.Context()
+			}, createDirectory(""), apierr.Unavailable, nil},
 
 		{"the database goes away", func(t *testing.T, d *applicationtest.Deployment, _ id.ID) context.Context {
 			d.Directories.Break("CreateDirectory", fault.After, func() error {
@@ -162,7 +165,8 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 			d := applicationtest.OpenApart(t)
 			tenant, _ := d.Tenant(t)
 			ctx := c.prepare(t, d, tenant)
-			if _, err := d.Service.CreateApplication(ctx, tenant, named("Shop"), c.first); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			if _, err := d.Service.CreateApplication(ctx, tenant, named("Shop"), c.first); err == nil || c.want != nil &&
+				!errors.Is(err, c.want) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
 			if names := d.Directories.Names(t, tenant); !slices.Equal(names, []string{"Service Administrators"}) {
@@ -178,7 +182,8 @@ func TestNothingIsLeftOfAnApplicationThatFailed(t *testing.T) {
 		tenant, _ := d.Tenant(t)
 		d.Directories.Break("CreateDirectory", fault.After, away)
 		d.Directories.Break("DeleteDirectory", fault.Before, func() error { return errors.New("still away") })
-		if _, err := d.Service.CreateApplication(t.Context(), tenant, named("Shop"), createDirectory("")); !errors.Is(err, apierr.Unavailable) {
+		if _, err := d.Service.CreateApplication(t.Context(), tenant, named("Shop"), createDirectory("")); !errors.Is(err,
+			apierr.Unavailable) {
 			t.Errorf("the error is %v", err)
 		}
 	})
@@ -214,7 +219,8 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 			d := applicationtest.OpenApart(t)
 			tenant, _ := d.Tenant(t)
 			c.prepare(t, d, tenant)
-			if _, err := d.Service.CreateOrganization(t.Context(), tenant, bank, createDirectory("")); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			if _, err := d.Service.CreateOrganization(t.Context(), tenant, bank, createDirectory("")); err == nil ||
+				c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
 			if names := d.Directories.Names(t, tenant); !slices.Equal(names, []string{"Service Administrators"}) {
@@ -230,7 +236,8 @@ func TestNothingIsLeftOfAnOrganizationThatFailed(t *testing.T) {
 
 func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
 	t.Parallel()
-	for what, first := range map[string]application.DirectoryToCreate{"without a directory": {}, "with a directory": createDirectory("")} {
+	for what, first := range map[string]application.DirectoryToCreate{"without a directory": {},
+		"with a directory": createDirectory("")} {
 		t.Run(what, func(t *testing.T) {
 			d := applicationtest.Open(t)
 			tenant, _ := d.Tenant(t)
@@ -266,13 +273,15 @@ func TestOfParallelApplicationsOfOneNameOneIsMade(t *testing.T) {
 
 func TestASignUpThatFailedIsCompletedByTheNext(t *testing.T) {
 	t.Parallel()
-	for what, moment := range map[string]fault.Moment{"before its directory": fault.Before, "after its directory": fault.After} {
+	for what, moment := range map[string]fault.Moment{"before its directory": fault.Before,
+		"after its directory": fault.After} {
 		t.Run(what, func(t *testing.T) {
 			d := applicationtest.Open(t)
 			tenant, administrators := d.Tenant(t)
 			in := applicationapi.SignUp{
-				Tenant: tenant, Console: d.NewID(), ConsoleName: "Service", Administrators: administrators, ConsoleMapping: d.NewID(),
-				Application: d.NewID(), ApplicationMapping: d.NewID(), Directory: d.NewID(),
+				Tenant: tenant, Console: d.NewID(), ConsoleName: "Service", Administrators: administrators,
+				ConsoleMapping: d.NewID(),
+				Application:    d.NewID(), ApplicationMapping: d.NewID(), Directory: d.NewID(),
 			}
 			d.Directories.Break("CreateDirectory", moment, once(func() error { return apierr.Unavailable }))
 			if _, err := d.Service.SignUp(t.Context(), in); !errors.Is(err, apierr.Unavailable) {
@@ -301,7 +310,8 @@ func once(cause func() error) func() error {
 // insert inserts an application with a name.
 func insert(t *testing.T, d *applicationtest.Deployment, tenant id.ID, name string) {
 	t.Helper()
-	if _, err := d.Service.CreateApplication(t.Context(), tenant, named(name), application.DirectoryToCreate{}); err != nil {
+	if _, err := d.Service.CreateApplication(t.Context(), tenant, named(name),
+		application.DirectoryToCreate{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -68,7 +68,8 @@ func (s *Service) clientAPIOrigin(a applicationapi.Application) string {
 
 // ensureDNSLabel gives a label to an application that was created by a release without DNS
 // labels. a and err are the result of reading the application.
-func (s *Service) ensureDNSLabel(ctx context.Context, a applicationapi.Application, err error) (applicationapi.Application, error) {
+func (s *Service) ensureDNSLabel(ctx context.Context, a applicationapi.Application,
+	err error) (applicationapi.Application, error) {
 	if err != nil || a.Builtin || a.DNSLabel != "" {
 		return a, err
 	}

@@ -41,7 +41,8 @@ func read(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID) applica
 }
 
 // changeLabel changes the DNS label of an application.
-func changeLabel(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID, label string) (applicationapi.Application, error) {
+func changeLabel(t *testing.T, d *applicationtest.Deployment, tenant, at id.ID,
+	label string) (applicationapi.Application, error) {
 	t.Helper()
 	return d.Service.SetDNSLabel(t.Context(), applicationapi.SetDNSLabel{Tenant: tenant, Application: at, Label: label})
 }
@@ -54,17 +55,20 @@ func TestAnApplicationBeginsWithItsOwnOrigin(t *testing.T) {
 		origins field.List
 		want    func(own string) []string
 	}{
-		"unless":     {field.List{}, func(own string) []string { return []string{own} }},
-		"others":     {field.Some([]string{"https://app.localhost"}), func(own string) []string { return []string{own, "https://app.localhost"} }},
+		"unless": {field.List{}, func(own string) []string { return []string{own} }},
+		"others": {field.Some([]string{"https://app.localhost"}),
+			func(own string) []string { return []string{own, "https://app.localhost"} }},
 		"none":       {field.Some([]string{}), func(own string) []string { return []string{own} }},
 		"explicitly": {field.List{Present: true, Null: true}, func(own string) []string { return []string{own} }},
 	} {
-		a, err := d.Service.CreateApplication(t.Context(), tenant, application.NewApplication{Name: field.Some(name), AuthorizedOriginURIs: c.origins}, application.DirectoryToCreate{})
+		a, err := d.Service.CreateApplication(t.Context(), tenant,
+			application.NewApplication{Name: field.Some(name), AuthorizedOriginURIs: c.origins}, application.DirectoryToCreate{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		own := "https://" + a.DNSLabel + "." + applicationtest.Suffix
-		if got := read(t, d, tenant, a.ID); !slices.Equal(got.AuthorizedOriginURIs, c.want(own)) || got.DNSLabel != a.DNSLabel || strings.Count(got.DNSLabel, "-") != 1 {
+		if got := read(t, d, tenant, a.ID); !slices.Equal(got.AuthorizedOriginURIs, c.want(own)) ||
+			got.DNSLabel != a.DNSLabel || strings.Count(got.DNSLabel, "-") != 1 {
 			t.Errorf("%s: it is named %q and lets in %v", name, got.DNSLabel, got.AuthorizedOriginURIs)
 		}
 	}
@@ -75,7 +79,8 @@ func TestAnApplicationRemembersTheKeyThatAskedForIt(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	ctx := caller.Into(t.Context(), caller.Caller{Tenant: tenant, Key: "THEKEY"})
-	a, err := d.Service.CreateApplication(ctx, tenant, application.NewApplication{Name: field.Some("Shop")}, application.DirectoryToCreate{})
+	a, err := d.Service.CreateApplication(ctx, tenant, application.NewApplication{Name: field.Some("Shop")},
+		application.DirectoryToCreate{})
 	if err != nil || a.CreatedBy != "THEKEY" || read(t, d, tenant, a.ID).CreatedBy != "THEKEY" {
 		t.Errorf("it was made by %q, %v", a.CreatedBy, err)
 	}
@@ -90,7 +95,8 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 	at := id.Ref{Tenant: tenant, ID: shop}
 	before := read(t, d, tenant, shop)
 	origins := []string{"https://first.example", "https://" + before.DNSLabel + ".apps.localhost", "https://last.example"}
-	if _, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{AuthorizedOriginURIs: field.Some(origins)}); err != nil {
+	if _, err := d.Service.UpdateApplication(t.Context(), at,
+		application.NewApplication{AuthorizedOriginURIs: field.Some(origins)}); err != nil {
 		t.Fatal(err)
 	}
 	d.Clock.Tick()
@@ -98,7 +104,8 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := read(t, d, tenant, shop)
-	if want := []string{"https://first.example", "https://quiet-heron.apps.localhost", "https://last.example"}; !slices.Equal(after.AuthorizedOriginURIs, want) {
+	if want := []string{"https://first.example", "https://quiet-heron.apps.localhost",
+		"https://last.example"}; !slices.Equal(after.AuthorizedOriginURIs, want) {
 		t.Errorf("it lets in %v, want %v", after.AuthorizedOriginURIs, want)
 	}
 	if !after.ModifiedAt.Equal(d.Clock.Now()) {
@@ -107,21 +114,25 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 
 	t.Run("which a client cannot take out of the list, nor add twice", func(t *testing.T) {
 		for _, sent := range [][]string{{}, {"https://QUIET-heron.apps.localhost", "https://quiet-heron.apps.localhost"}} {
-			a, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{AuthorizedOriginURIs: field.Some(sent)})
-			if err != nil || len(a.AuthorizedOriginURIs) != 1 || !strings.EqualFold(a.AuthorizedOriginURIs[0], "https://quiet-heron.apps.localhost") {
+			a, err := d.Service.UpdateApplication(t.Context(), at,
+				application.NewApplication{AuthorizedOriginURIs: field.Some(sent)})
+			if err != nil || len(a.AuthorizedOriginURIs) != 1 ||
+				!strings.EqualFold(a.AuthorizedOriginURIs[0], "https://quiet-heron.apps.localhost") {
 				t.Errorf("of %v the list is %v, %v", sent, a.AuthorizedOriginURIs, err)
 			}
 		}
 	})
 	t.Run("also where it was not sent", func(t *testing.T) {
 		only := []string{"https://only.example"}
-		if _, err := d.Service.UpdateApplication(t.Context(), at, application.NewApplication{AuthorizedOriginURIs: field.Some(only)}); err != nil {
+		if _, err := d.Service.UpdateApplication(t.Context(), at,
+			application.NewApplication{AuthorizedOriginURIs: field.Some(only)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := changeLabel(t, d, tenant, shop, "loud-heron"); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, d, tenant, shop); !slices.Equal(got.AuthorizedOriginURIs, []string{"https://loud-heron.apps.localhost", only[0]}) || got.DNSLabel != "loud-heron" {
+		if got := read(t, d, tenant, shop); !slices.Equal(got.AuthorizedOriginURIs,
+			[]string{"https://loud-heron.apps.localhost", only[0]}) || got.DNSLabel != "loud-heron" {
 			t.Errorf("it is named %q and lets in %v", got.DNSLabel, got.AuthorizedOriginURIs)
 		}
 	})
@@ -181,7 +192,8 @@ func TestOneApplicationIsNamedManyTimesAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	a := read(t, d, tenant, shop)
-	if own := "https://" + a.DNSLabel + ".apps.localhost"; !slices.Equal(a.AuthorizedOriginURIs, []string{own}) || labels(t, d) != 1 {
+	if own := "https://" + a.DNSLabel + ".apps.localhost"; !slices.Equal(a.AuthorizedOriginURIs, []string{own}) ||
+		labels(t, d) != 1 {
 		t.Errorf("it is named %q and lets in %v; there are %d labels", a.DNSLabel, a.AuthorizedOriginURIs, labels(t, d))
 	}
 }
@@ -236,7 +248,8 @@ func TestALabelIsFreeAgain(t *testing.T) {
 		before := labels(t, d)
 		body := application.NewApplication{Name: field.Some("Twice")}
 		for _, want := range []error{nil, apierr.Exists} {
-			if _, err := d.Service.CreateApplication(t.Context(), tenant, body, application.DirectoryToCreate{}); !errors.Is(err, want) {
+			if _, err := d.Service.CreateApplication(t.Context(), tenant, body, application.DirectoryToCreate{}); !errors.Is(err,
+				want) {
 				t.Fatal(err)
 			}
 		}
@@ -259,7 +272,8 @@ func TestANumberFollowsWhenThePairsAreTaken(t *testing.T) {
 		return words.Pair("doorward/dns label/" + in.Application.String() + "/" + strconv.Itoa(try))
 	}
 	for try := range 4 {
-		if _, err := pg.Exec(t.Context(), d.DB, `INSERT INTO dns_label_routes VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, pair(try), d.NewID(), d.NewID()); err != nil {
+		if _, err := pg.Exec(t.Context(), d.DB, `INSERT INTO dns_label_routes VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+			pair(try), d.NewID(), d.NewID()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,7 +297,8 @@ func TestAnApplicationOfBeforeLabels(t *testing.T) {
 	if _, err := pg.Exec(t.Context(), d.DB, `DELETE FROM dns_label_routes`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pg.Exec(t.Context(), d.DB, `UPDATE applications SET dns_label = '', authorized_origin_uris = '{https://app.localhost}'`); err != nil {
+	if _, err := pg.Exec(t.Context(), d.DB, `UPDATE applications
+		SET dns_label = '', authorized_origin_uris = '{https://app.localhost}'`); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup

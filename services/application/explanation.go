@@ -69,7 +69,8 @@ const (
 
 // ExplainLogin explains what a login attempt would do. It refuses a body with the errors of
 // AttemptLogin, but verifies no password and changes nothing.
-func (s *Service) ExplainLogin(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (Explanation, error) {
+func (s *Service) ExplainLogin(ctx context.Context, application directoryapi.Ref,
+	in LoginAttempt) (Explanation, error) {
 	c, err := in.parse()
 	if err != nil {
 		return Explanation{}, err
@@ -109,7 +110,8 @@ func isOneOf(err error, refusals []error) bool {
 // explainPassword explains in which store the account is found, and why the account would be
 // refused after the right password. It returns apierr.NoSuchAccount when no store has the login
 // name.
-func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref, order store.LoginOrder) error {
+func (s *Service) explainPassword(ctx context.Context, e *Explanation, application directoryapi.Ref,
+	order store.LoginOrder) error {
 	found, err := s.directories.ExplainLogin(
 		ctx, directoryapi.ExplainLogin{Tenant: application.Tenant, Stores: order.Stores(), Login: e.Login},
 	)
@@ -163,7 +165,8 @@ func consultedStores(order store.LoginOrder, found directoryapi.ExplainedLogin) 
 }
 
 // explainLinking explains how account links would be followed after the right password.
-func (s *Service) explainLinking(ctx context.Context, e *Explanation, application directoryapi.Ref, order store.LoginOrder) (err error) {
+func (s *Service) explainLinking(ctx context.Context, e *Explanation, application directoryapi.Ref,
+	order store.LoginOrder) (err error) {
 	l := &e.Linking
 	owner := application.ID
 	if !order.NamedOrganization.IsZero() {

@@ -47,7 +47,8 @@ func followLinks(t *testing.T, d *applicationtest.Deployment, tenant, to, direct
 		t.Fatal(err)
 	}
 	policy := id.Ref{Tenant: tenant, ID: a.AccountLinkingPolicyID}
-	if _, err := d.Service.UpdateLinkingPolicy(t.Context(), policy, application.LinkingPolicyChange{Status: field.Some("enabled")}); err != nil {
+	if _, err := d.Service.UpdateLinkingPolicy(t.Context(), policy,
+		application.LinkingPolicyChange{Status: field.Some("enabled")}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,7 +61,8 @@ func mappingBody(to, directory id.ID) application.NewMapping {
 func newOrganization(t *testing.T, d *applicationtest.Deployment, tenant id.ID) id.ID {
 	t.Helper()
 	name := field.Some(d.NewID().String())
-	o, err := d.Service.CreateOrganization(t.Context(), tenant, application.NewOrganization{Name: name, NameKey: name}, application.DirectoryToCreate{})
+	o, err := d.Service.CreateOrganization(t.Context(), tenant, application.NewOrganization{Name: name, NameKey: name},
+		application.DirectoryToCreate{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,8 @@ func newOrganization(t *testing.T, d *applicationtest.Deployment, tenant id.ID) 
 // application.
 func mapOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, organization id.ID) {
 	t.Helper()
-	body := application.NewMapping{Application: link("applications", to), AccountStore: link("organizations", organization)}
+	body := application.NewMapping{Application: link("applications", to),
+		AccountStore: link("organizations", organization)}
 	if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,8 @@ func mapOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, or
 // mapToOrganization makes a directory the last account store of an organization.
 func mapToOrganization(t *testing.T, d *applicationtest.Deployment, tenant, to, directory id.ID) {
 	t.Helper()
-	body := application.NewOrganizationMapping{Organization: link("organizations", to), AccountStore: link("directories", directory)}
+	body := application.NewOrganizationMapping{Organization: link("organizations", to),
+		AccountStore: link("directories", directory)}
 	if _, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 // GroupLister returns the function that lists the groups of an application, or of an
 // organization: the groups in its directories, and the groups that are its account stores. An
 // unknown owner is apierr.NotFound.
-func (s *Service) GroupLister(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Service) GroupLister(kind store.OwnerKind) func(context.Context, id.Ref,
+	list.Query) (list.Page[directoryapi.Group], error) {
 	return func(ctx context.Context, owner id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
 		stores, query, err := s.accountStoresOf(ctx, kind, owner, query)
 		if err != nil {
@@ -30,7 +31,8 @@ func (s *Service) GroupLister(kind store.OwnerKind) func(context.Context, id.Ref
 // disabled, OrgWithoutGroupStore or OrgDisabledGroupStore where it is an organization whose own
 // default group store is missing or disabled, and the errors of a body; for an organization
 // OrgNoGroupStore and OrgGroupStoreDisabled.
-func (s *Service) GroupCreator(kind store.OwnerKind) func(context.Context, id.Ref, directoryapi.NewGroup) (directoryapi.Group, error) {
+func (s *Service) GroupCreator(kind store.OwnerKind) func(context.Context, id.Ref,
+	directoryapi.NewGroup) (directoryapi.Group, error) {
 	return func(ctx context.Context, owner id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
 		if _, err := s.findOwner(ctx, kind, owner); err != nil {
 			return directoryapi.Group{}, err

@@ -20,13 +20,15 @@ import (
 // password resets.
 
 // ApplicationByDNSLabel returns the application whose Client API has the label.
-func (s *Service) ApplicationByDNSLabel(ctx context.Context, in applicationapi.DNSLabel) (applicationapi.Application, error) {
+func (s *Service) ApplicationByDNSLabel(ctx context.Context,
+	in applicationapi.DNSLabel) (applicationapi.Application, error) {
 	return s.store.ApplicationByDNSLabel(ctx, strings.ToLower(in.Label))
 }
 
 // LoginDirectories returns the directories in which a login name is looked up, in the order of
 // login, and, unless the request is Brief, the directory of the default account store.
-func (s *Service) LoginDirectories(ctx context.Context, in applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
+func (s *Service) LoginDirectories(ctx context.Context,
+	in applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
 	application, where := refOf(in), storeName(in)
 	order, err := s.store.CachedLoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
@@ -79,7 +81,8 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 		return directoryapi.Account{}, err
 	}
 	in.Account.Status, in.Account.EmailVerificationStatus = field.Text{}, field.Text{}
-	account := directoryapi.CreateAccount{Application: application.ID, Account: in.Account, Workflow: true, SelfService: true}
+	account := directoryapi.CreateAccount{Application: application.ID, Account: in.Account, Workflow: true,
+		SelfService: true}
 	if where == (directoryapi.StoreName{}) {
 		return s.createAccount(ctx, application, applicationOwner.accounts, account)
 	}
@@ -88,7 +91,8 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 		return directoryapi.Account{}, err
 	}
 	if !order.NamedOrganization.IsZero() {
-		return s.createAccount(ctx, id.Ref{Tenant: in.Tenant, ID: order.NamedOrganization}, organizationOwner.accounts, account)
+		return s.createAccount(ctx, id.Ref{Tenant: in.Tenant, ID: order.NamedOrganization}, organizationOwner.accounts,
+			account)
 	}
 	found, err := s.findAccountStore(ctx, in.Tenant, order.Mapped[0].Store())
 	if err != nil {
@@ -97,7 +101,8 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 	if !found.enabled {
 		return directoryapi.Account{}, apierr.AccountStoreDisabled.Because("the account store is disabled")
 	}
-	account.Tenant, account.ID, account.Directory, account.Group = in.Tenant, id.New(s.now()), found.directory.ID, found.group()
+	account.Tenant, account.ID, account.Directory, account.Group = in.Tenant, id.New(s.now()), found.directory.ID,
+		found.group()
 	return s.directories.CreateAccount(ctx, account)
 }
 
@@ -105,7 +110,8 @@ func (s *Service) Register(ctx context.Context, in applicationapi.Register) (dir
 func (s *Service) RequestVerification(ctx context.Context, in applicationapi.LoginName) (directoryapi.Empty, error) {
 	return directoryapi.Empty{}, s.SendVerificationMail(
 		ctx, refOf(in.LoginTarget),
-		NewVerification{Login: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.LoginTarget)), Anonymous: true},
+		NewVerification{Login: field.Some(in.Login), AccountStore: optionalStoreName(storeName(in.LoginTarget)),
+			Anonymous: true},
 	)
 }
 
@@ -123,7 +129,8 @@ func (s *Service) LoginAccount(ctx context.Context, in applicationapi.LoginName)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	explained, err := s.directories.ExplainLogin(ctx, directoryapi.ExplainLogin{Tenant: in.Tenant, Stores: stores, Login: in.Login})
+	explained, err := s.directories.ExplainLogin(ctx,
+		directoryapi.ExplainLogin{Tenant: in.Tenant, Stores: stores, Login: in.Login})
 	if err == nil && explained.Found == nil {
 		err = apierr.NotFound
 	}
@@ -139,7 +146,8 @@ func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) 
 }
 
 // ResetPassword sets a new password by a token, which is valid once.
-func (s *Service) ResetPassword(ctx context.Context, in applicationapi.ResetPassword) (directoryapi.PasswordReset, error) {
+func (s *Service) ResetPassword(ctx context.Context,
+	in applicationapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	return s.ConsumePasswordReset(
 		ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token, NewPassword{Password: field.Some(in.Password.Reveal())},
 	)
@@ -147,7 +155,8 @@ func (s *Service) ResetPassword(ctx context.Context, in applicationapi.ResetPass
 
 // AccountApplications returns the applications that have an account in their account stores, at
 // most list.MaxLimit.
-func (s *Service) AccountApplications(ctx context.Context, account directoryapi.Ref) (applicationapi.Applications, error) {
+func (s *Service) AccountApplications(ctx context.Context,
+	account directoryapi.Ref) (applicationapi.Applications, error) {
 	page, err := s.ListAccountApplications(ctx, account, list.Query{Limit: list.MaxLimit})
 	return applicationapi.Applications{Items: page.Items}, err
 }

@@ -25,10 +25,11 @@ func TestARegistrationCannotSetItsOwnStatus(t *testing.T) {
 	named.AccountStore = applicationtest.Base.Link("directories", directory)
 	for name, where := range map[string]applicationapi.LoginTarget{"anywhere": anywhere, "named": named} {
 		t.Run(name, func(t *testing.T) {
-			got, err := d.Service.Register(t.Context(), applicationapi.Register{LoginTarget: where, Account: directoryapi.NewAccount{
-				Email: field.Some(name + "@example.test"), Password: field.Some(applicationtest.Password),
-				Status: field.Some(directoryapi.Disabled), EmailVerificationStatus: field.Some(directoryapi.Verified),
-			}})
+			got, err := d.Service.Register(t.Context(),
+				applicationapi.Register{LoginTarget: where, Account: directoryapi.NewAccount{
+					Email: field.Some(name + "@example.test"), Password: field.Some(applicationtest.Password),
+					Status: field.Some(directoryapi.Disabled), EmailVerificationStatus: field.Some(directoryapi.Verified),
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +69,8 @@ func TestLoginDirectoriesOfOrganizationsCanBeLeftOut(t *testing.T) {
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
 	shop, bank := newApplication(t, d, tenant), newOrganization(t, d, tenant)
-	own, both, ofBank := d.Directory(t, tenant, "Own"), d.Directory(t, tenant, "Both"), d.Directory(t, tenant, "Of the bank")
+	own, both, ofBank := d.Directory(t, tenant, "Own"), d.Directory(t, tenant, "Both"),
+		d.Directory(t, tenant, "Of the bank")
 	mapToOrganization(t, d, tenant, bank, ofBank)
 	mapToOrganization(t, d, tenant, bank, both)
 	mapOrganization(t, d, tenant, shop, bank)
@@ -101,13 +103,15 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 	d.Directories.EnableVerification(t, directoryapi.Ref{Tenant: tenant, ID: at})
 	made, err := d.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{
 		Tenant: tenant, ID: d.NewID(), Directory: at, Workflow: true,
-		Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"), Password: field.Some(applicationtest.Password)},
+		Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"),
+			Password: field.Some(applicationtest.Password)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ref := id.Ref{Tenant: tenant, ID: shop}
-	login := applicationapi.LoginName{LoginTarget: applicationapi.LoginTarget{Tenant: tenant, Application: shop}, Login: made.Email}
+	login := applicationapi.LoginName{LoginTarget: applicationapi.LoginTarget{Tenant: tenant, Application: shop},
+		Login: made.Email}
 	mails := func() int { return d.Directories.VerificationMails(t, id.Ref{Tenant: tenant, ID: made.ID}) }
 	asked := func(err error) {
 		t.Helper()
@@ -129,7 +133,8 @@ func TestOnlyABrowserAsksForMailsAnonymously(t *testing.T) {
 		if mails() != directoryapi.MaxAnonymousMails+i+1 {
 			t.Fatalf("an administrator's request %d sends no verification mail", i)
 		}
-		reset, err := d.Service.CreatePasswordReset(t.Context(), ref, application.NewPasswordReset{Email: field.Some(made.Email)})
+		reset, err := d.Service.CreatePasswordReset(t.Context(), ref,
+			application.NewPasswordReset{Email: field.Some(made.Email)})
 		if err != nil || reset.Token == "" {
 			t.Fatalf("an administrator's reset %d is %+v, %v", i, reset, err)
 		}

@@ -10,7 +10,8 @@ import (
 
 // A label that is accepted is one of a host name, and has one form.
 func FuzzHostLabel(f *testing.F) {
-	for _, seed := range []string{"calm-otter", "A", "-a", "a-", "a.b", "a b", " a ", "a\n", "ß", "K", strings.Repeat("x", 64)} {
+	for _, seed := range []string{"calm-otter", "A", "-a", "a-", "a.b", "a b", " a ", "a\n", "ß", "K",
+		strings.Repeat("x", 64)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -21,7 +22,8 @@ func FuzzHostLabel(f *testing.F) {
 			}
 			return
 		}
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(label, "-") != label {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" ||
+			strings.Trim(label, "-") != label {
 			t.Fatalf("%q is taken for the label %q", text, label)
 		}
 		if again, err := hostLabel(field.Some(label), "dnsLabel"); err != nil || again != label {

@@ -27,7 +27,8 @@ func (s *Service) LinkingPolicy(ctx context.Context, at id.Ref) (store.LinkingPo
 
 // UpdateLinkingPolicy changes the members that the body names. Accounts can be matched by
 // "email" only, or, with null, not at all.
-func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in LinkingPolicyChange) (store.LinkingPolicy, error) {
+func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref,
+	in LinkingPolicyChange) (store.LinkingPolicy, error) {
 	var p store.LinkingPolicy
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if p, err = tx.LockLinkingPolicy(ctx, at.Tenant, at.ID); err != nil {
@@ -35,7 +36,8 @@ func (s *Service) UpdateLinkingPolicy(ctx context.Context, at id.Ref, in Linking
 		}
 		var errs field.Errors
 		errs.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-		errs.Enum(&p.AutomaticProvisioning, in.AutomaticProvisioning, "automaticProvisioning", directoryapi.Enabled, directoryapi.Disabled)
+		errs.Enum(&p.AutomaticProvisioning, in.AutomaticProvisioning, "automaticProvisioning", directoryapi.Enabled,
+			directoryapi.Disabled)
 		if in.MatchingProperty.Present {
 			p.MatchingProperty, err = matchingProperty(in.MatchingProperty)
 			errs.Add(err)

@@ -60,7 +60,8 @@ func (in LoginAttempt) parse() (c credentials, err error) {
 
 // AttemptLogin logs an account in with the body of a login attempt. The checks are in
 // checkLogin.
-func (s *Service) AttemptLogin(ctx context.Context, application directoryapi.Ref, in LoginAttempt) (directoryapi.Account, error) {
+func (s *Service) AttemptLogin(ctx context.Context, application directoryapi.Ref,
+	in LoginAttempt) (directoryapi.Account, error) {
 	c, err := in.parse()
 	if err != nil {
 		return directoryapi.Account{}, err
@@ -71,7 +72,8 @@ func (s *Service) AttemptLogin(ctx context.Context, application directoryapi.Ref
 
 // base64Encodings are the forms of Base64 that clients send: the standard and the URL-safe
 // alphabet, with padding and without.
-var base64Encodings = []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding}
+var base64Encodings = []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding,
+	base64.RawURLEncoding}
 
 // parseBasicValue parses the value of a login attempt, the Base64 of <login>:<password>. The
 // login name ends at the first colon; the password may have colons.
@@ -103,7 +105,8 @@ func decodeBase64(value secure.Secret) ([]byte, bool) {
 // hosted login and the Client API.
 func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
 	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
-	return s.login(ctx, application, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login, in.Password)
+	return s.login(ctx, application, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login,
+		in.Password)
 }
 
 // login logs an account in by its password, and writes the audit log.
@@ -145,7 +148,8 @@ func (s *Service) checkLogin(
 	err = s.recordOutcome(ctx, a, err)
 	if anonymous && isOneOf(err, apierr.AgentFailures) {
 		// The error codes of agents are for clients with an API key: to others they reveal that the account exists.
-		err = apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(agentRetryAfter)
+		err = apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(
+			agentRetryAfter)
 	}
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
@@ -175,8 +179,10 @@ func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteL
 		}
 		account = access.Account
 	}
-	if where := (directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
-		if order, err = s.narrowLoginOrder(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, order, where); err != nil {
+	if where := (directoryapi.StoreName{Href: in.AccountStore.Href,
+		NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
+		if order, err = s.narrowLoginOrder(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, order,
+			where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
 		if account, ok = accountInMappedDirectory(order, in); !ok {
@@ -193,7 +199,8 @@ func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteL
 // accountInMappedDirectory returns the account that the caller has just read (in.Read), if its
 // directory is an enabled account store of an enabled application. Its access need not be
 // checked again then.
-func accountInMappedDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a directoryapi.Account, ok bool) {
+func accountInMappedDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a directoryapi.Account,
+	ok bool) {
 	if in.FreshAccount == nil || in.FreshAccount.ID != in.Account || order.Status != directoryapi.Enabled {
 		return a, false
 	}
@@ -204,7 +211,8 @@ func accountInMappedDirectory(order store.LoginOrder, in applicationapi.Complete
 // checkStoreEnabled refuses an account all of whose account stores are mapped through disabled
 // organizations. It is called after the password was verified: without the right password a
 // client does not learn that the organization is disabled.
-func (s *Service) checkStoreEnabled(ctx context.Context, enabled []directoryapi.Store, in directoryapi.Authenticated) error {
+func (s *Service) checkStoreEnabled(ctx context.Context, enabled []directoryapi.Store,
+	in directoryapi.Authenticated) error {
 	if slices.Contains(enabled, in.Store) {
 		return nil
 	}
@@ -221,7 +229,8 @@ func (s *Service) checkStoreEnabled(ctx context.Context, enabled []directoryapi.
 // loginOrder returns the account store order of a login (the priority of account stores):
 // the account stores of the application by their listIndex, with each organization replaced
 // by its own account stores, or only the account store that where names.
-func (s *Service) loginOrder(ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName) (store.LoginOrder, error) {
+func (s *Service) loginOrder(ctx context.Context, application directoryapi.Ref,
+	where directoryapi.StoreName) (store.LoginOrder, error) {
 	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return order, err

@@ -93,7 +93,8 @@ func FuzzLoginValue(f *testing.F) {
 		if strings.ContainsAny(login, ":\x00") || !utf8.ValidString(login+password.Reveal()) {
 			t.Fatalf("%q was read as %q", value, login)
 		}
-		again, rest, err := readValue(field.Some(secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":" + password.Reveal())))))
+		again, rest, err := readValue(field.Some(
+			secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":" + password.Reveal())))))
 		if err != nil || again != login || rest != password {
 			t.Fatalf("%q was read as %q and then as %q, %v", value, login, again, err)
 		}

@@ -67,12 +67,14 @@ type loginDirectory struct {
 	answer func(directoryapi.Authenticate) directoryapi.Authenticated
 }
 
-func (o *loginDirectory) Authenticate(_ context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
+func (o *loginDirectory) Authenticate(_ context.Context,
+	in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	o.asked++
 	return o.answer(in), nil
 }
 
-func (o *loginDirectory) LinkedAccount(_ context.Context, in directoryapi.LinkedAccountRequest) (directoryapi.LinkedAccount, error) {
+func (o *loginDirectory) LinkedAccount(_ context.Context,
+	in directoryapi.LinkedAccountRequest) (directoryapi.LinkedAccount, error) {
 	o.asked++
 	return directoryapi.LinkedAccount{Account: directoryapi.Account{ID: in.Store.ID}, Outcome: directoryapi.Followed}, nil
 }
@@ -92,8 +94,8 @@ func (m accessDirectory) CheckAccess(_ context.Context, in directoryapi.CheckAcc
 
 // withMembers returns the service on a database, with accessDirectory.
 func withMembers(d *applicationtest.Deployment, db *pg.DB, directory id.ID) *application.Service {
-	return application.New(store.New(db, d.Clock.Now), accessDirectory{API: d.Directories, of: directory}, d.Ring, applicationtest.Base,
-		d.Clock.Now, applicationtest.Config)
+	return application.New(store.New(db, d.Clock.Now), accessDirectory{API: d.Directories, of: directory}, d.Ring,
+		applicationtest.Base, d.Clock.Now, applicationtest.Config)
 }
 
 // The access of an account is checked without a query while nothing changes (cache). A change takes
@@ -103,7 +105,8 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	tenant, _ := d.Tenant(t)
-	directory, shop, organization := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant), newOrganization(t, d, tenant)
+	directory, shop, organization := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant),
+		newOrganization(t, d, tenant)
 	mapping := newMapping(t, d, tenant, shop, directory)
 	mapOrganization(t, d, tenant, shop, organization)
 	mapToOrganization(t, d, tenant, organization, directory)
@@ -117,7 +120,8 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 	here, elsewhere := replicas[0], replicas[1]
 	access := func(s *application.Service) error {
-		_, err := s.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: d.NewID()})
+		_, err := s.CheckAccess(t.Context(),
+			applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: d.NewID()})
 		return err
 	}
 	disabled, enabled := field.Some(directoryapi.Disabled), field.Some(directoryapi.Enabled)
@@ -128,18 +132,21 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		want   error
 	}{
 		{"the application is disabled", func() error {
-			_, err := here.UpdateApplication(t.Context(), id.Ref{Tenant: tenant, ID: shop}, application.NewApplication{Status: disabled})
+			_, err := here.UpdateApplication(t.Context(), id.Ref{Tenant: tenant, ID: shop},
+				application.NewApplication{Status: disabled})
 			return err
 		}, apierr.TokenApplicationDisabled},
 		{"the application is enabled", func() error {
-			_, err := here.UpdateApplication(t.Context(), id.Ref{Tenant: tenant, ID: shop}, application.NewApplication{Status: enabled})
+			_, err := here.UpdateApplication(t.Context(), id.Ref{Tenant: tenant, ID: shop},
+				application.NewApplication{Status: enabled})
 			return err
 		}, nil},
 		{"the mapping of the directory is deleted", func() error {
 			return here.MappingDeleter(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping})
 		}, nil}, // the organization still has it
 		{"the organization is disabled", func() error {
-			_, err := here.UpdateOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization}, application.NewOrganization{Status: disabled})
+			_, err := here.UpdateOrganization(t.Context(), id.Ref{Tenant: tenant, ID: organization},
+				application.NewOrganization{Status: disabled})
 			return err
 		}, apierr.TokenStoreDisabled},
 		{"the organization is deleted", func() error {
@@ -168,7 +175,8 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		}
 		changed := time.Now()
 		if granted { // a refusal is not kept
-			worktest.Await(t, "the report that "+c.what, func() bool { changed, _ := reported(kept.DependsOn...); return changed })
+			worktest.Await(t, "the report that "+c.what,
+				func() bool { changed, _ := reported(kept.DependsOn...); return changed })
 		}
 		if err := access(here); !errors.Is(err, c.want) {
 			t.Errorf("%s: here the account stands with %v, want %v", c.what, err, c.want)
@@ -209,7 +217,8 @@ func TestAnAnswerThatMayBeKeptIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-hangs
-	if err := d.Service.MappingDeleter(store.ApplicationKind)(t.Context(), id.Ref{Tenant: tenant, ID: mapping}); err != nil {
+	if err := d.Service.MappingDeleter(store.ApplicationKind)(t.Context(),
+		id.Ref{Tenant: tenant, ID: mapping}); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(true); !errors.Is(err, apierr.TokenAccountUnreachable) {
@@ -246,10 +255,12 @@ func TestAnAccountThatWasJustReadIsNotReadAgain(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	directory, shop := d.Directory(t, tenant, "Staff"), newApplication(t, d, tenant)
 	newMapping(t, d, tenant, shop, directory)
-	svc := application.New(store.New(d.DB, d.Clock.Now), &loginDirectory{}, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	svc := application.New(store.New(d.DB, d.Clock.Now), &loginDirectory{}, d.Ring, applicationtest.Base, d.Clock.Now,
+		applicationtest.Config)
 	account := directoryapi.Account{TenantID: tenant, ID: d.NewID(), DirectoryID: directory, Email: "jo@example.test"}
 	in, err := svc.CompleteLogin(t.Context(), applicationapi.CompleteLogin{
-		Tenant: tenant, Application: shop, Account: account.ID, AccountStore: applicationtest.Base.Link("directories", directory), FreshAccount: &account,
+		Tenant: tenant, Application: shop, Account: account.ID,
+		AccountStore: applicationtest.Base.Link("directories", directory), FreshAccount: &account,
 	})
 	if err != nil || in.Account.Email != account.Email {
 		t.Errorf("%q logs in, %v", in.Account.Email, err)
@@ -279,7 +290,8 @@ func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 	name := func(application id.ID, label string) {
 		t.Helper()
-		if _, err := here.SetDNSLabel(t.Context(), applicationapi.SetDNSLabel{Tenant: tenant, Application: application, Label: label}); err != nil {
+		if _, err := here.SetDNSLabel(t.Context(),
+			applicationapi.SetDNSLabel{Tenant: tenant, Application: application, Label: label}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -345,10 +357,12 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 	peer := &loginDirectory{answer: func(in directoryapi.Authenticate) directoryapi.Authenticated {
 		return directoryapi.Authenticated{Store: in.Stores[len(in.Stores)-1]}
 	}}
-	svc := application.New(store.New(db, d.Clock.Now), peer, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	svc := application.New(store.New(db, d.Clock.Now), peer, d.Ring, applicationtest.Base, d.Clock.Now,
+		applicationtest.Config)
 	user := caller.Into(t.Context(), caller.Caller{Tenant: tenant, Address: netip.MustParseAddr("198.51.100.7")})
 	// The first login makes the address known.
-	if _, err := svc.Login(user, applicationapi.Login{Tenant: tenant, Application: many, Login: "jo", Password: "x"}); err != nil {
+	if _, err := svc.Login(user, applicationapi.Login{Tenant: tenant, Application: many, Login: "jo",
+		Password: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	attempts := func(t *testing.T, questions int, isLinked bool) {
@@ -360,7 +374,8 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 			{"2 stores", attempt(directoryapi.StoreName{}), few},
 			{"360 stores", attempt(directoryapi.StoreName{}), many},
 			{"an organization by its key", attempt(directoryapi.StoreName{NameKey: organization.NameKey}), many},
-			{"an organization by its href", attempt(directoryapi.StoreName{Href: applicationtest.Base.To("organizations", last)}), many},
+			{"an organization by its href",
+				attempt(directoryapi.StoreName{Href: applicationtest.Base.To("organizations", last)}), many},
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				trips, asked := count.trips.Load(), peer.asked

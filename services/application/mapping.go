@@ -67,7 +67,10 @@ func (s *Service) withoutDeletedStores(
 	}
 	return list.WithoutDeleted(read, storeID, find, func(deleted []id.ID) error {
 		for _, one := range deleted {
-			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, tenant, one) }); err != nil {
+			if err := s.store.Tx(ctx, func(tx *store.Tx) error {
+				return deleteStoreMappings(ctx, tx, tenant,
+					one)
+			}); err != nil {
 				return err
 			}
 		}
@@ -77,7 +80,8 @@ func (s *Service) withoutDeletedStores(
 
 // ListApplicationMappings returns a page of an application's mappings, or
 // apierr.NotFound for the application.
-func (s *Service) ListApplicationMappings(ctx context.Context, application id.Ref, query list.Query) (list.Page[store.Mapping], error) {
+func (s *Service) ListApplicationMappings(ctx context.Context, application id.Ref,
+	query list.Query) (list.Page[store.Mapping], error) {
 	return s.withoutDeletedStores(ctx, application.Tenant, func() (list.Page[store.Mapping], error) {
 		return list.PageOf(ctx, s.Application, s.store.OwnerMappings, application, query)
 	})
@@ -85,7 +89,8 @@ func (s *Service) ListApplicationMappings(ctx context.Context, application id.Re
 
 // ListOrganizationMappings returns a page of an organization's mappings, or
 // apierr.NotFound for the organization.
-func (s *Service) ListOrganizationMappings(ctx context.Context, organization id.Ref, query list.Query) (list.Page[store.Mapping], error) {
+func (s *Service) ListOrganizationMappings(ctx context.Context, organization id.Ref,
+	query list.Query) (list.Page[store.Mapping], error) {
 	return s.withoutDeletedStores(ctx, organization.Tenant, func() (list.Page[store.Mapping], error) {
 		return list.PageOf(ctx, s.Organization, s.store.OwnerMappings, organization, query)
 	})
@@ -93,7 +98,8 @@ func (s *Service) ListOrganizationMappings(ctx context.Context, organization id.
 
 // DirectoryMappingLister returns the function that lists the mappings of a directory to
 // applications, or to organizations; an unknown directory is apierr.NotFound.
-func (s *Service) DirectoryMappingLister(kind store.OwnerKind) func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error) {
+func (s *Service) DirectoryMappingLister(kind store.OwnerKind) func(context.Context, id.Ref,
+	list.Query) (list.Page[store.Mapping], error) {
 	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[store.Mapping], error) {
 		parent, err := s.directories.Directory(ctx, directory)
 		if err != nil {
@@ -105,12 +111,14 @@ func (s *Service) DirectoryMappingLister(kind store.OwnerKind) func(context.Cont
 
 // ListGroupMappings returns a page of the mappings of a group to applications, or
 // apierr.NotFound for the group.
-func (s *Service) ListGroupMappings(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Mapping], error) {
+func (s *Service) ListGroupMappings(ctx context.Context, group id.Ref,
+	query list.Query) (list.Page[store.Mapping], error) {
 	parent, err := s.directories.Group(ctx, group)
 	if err != nil {
 		return list.Page[store.Mapping]{}, err
 	}
-	return s.store.StoreMappings(ctx, store.ApplicationKind, group, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
+	return s.store.StoreMappings(ctx, store.ApplicationKind, group,
+		query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // CreateMapping maps an account store to an application
@@ -123,7 +131,8 @@ func (s *Service) CreateMapping(ctx context.Context, tenant id.ID, in NewMapping
 
 // CreateOrganizationMapping maps a directory or a group to an organization, as CreateMapping
 // does to an application. A mapping of an organization is refused with apierr.OrgInsideOrg.
-func (s *Service) CreateOrganizationMapping(ctx context.Context, tenant id.ID, in NewOrganizationMapping) (store.Mapping, error) {
+func (s *Service) CreateOrganizationMapping(ctx context.Context, tenant id.ID,
+	in NewOrganizationMapping) (store.Mapping, error) {
 	return s.createMapping(ctx, tenant, organizationOwner, in.Organization, in.AccountStore, in.MappingChange)
 }
 
@@ -176,7 +185,8 @@ func (s *Service) createMapping(
 	// have been handled before the mapping was inserted. The store is therefore read again, and
 	// its mappings are deleted if it does not exist.
 	if err := s.checkMappedStore(ctx, owner, &m, in); errors.Is(err, apierr.Reference) {
-		return m, errors.Join(err, s.store.Tx(ctx, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, tenant, m.StoreID) }))
+		return m, errors.Join(err, s.store.Tx(ctx,
+			func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, tenant, m.StoreID) }))
 	}
 	return m, nil
 }
@@ -244,7 +254,8 @@ func insertMapping(ctx context.Context, tx *store.Tx, m store.Mapping, in Mappin
 
 // moveMapping moves a mapping to a listIndex among the count mappings of its owner. A negative
 // listIndex is taken as 0, and one that is too great as the last.
-func moveMapping(ctx context.Context, tx *store.Tx, m store.Mapping, listIndex field.Int, count int) (store.Mapping, error) {
+func moveMapping(ctx context.Context, tx *store.Tx, m store.Mapping, listIndex field.Int, count int) (store.Mapping,
+	error) {
 	index := min(max(listIndex.Or(m.ListIndex), 0), count-1)
 	if index == m.ListIndex {
 		return m, nil
@@ -259,7 +270,8 @@ func moveMapping(ctx context.Context, tx *store.Tx, m store.Mapping, listIndex f
 // MappingUpdater returns the function that changes the listIndex or the default flags of a
 // mapping of an application, or of an organization. A flag that is set is cleared in the other
 // mappings of the owner.
-func (s *Service) MappingUpdater(kind store.OwnerKind) func(context.Context, id.Ref, MappingChange) (store.Mapping, error) {
+func (s *Service) MappingUpdater(kind store.OwnerKind) func(context.Context, id.Ref,
+	MappingChange) (store.Mapping, error) {
 	return func(ctx context.Context, at id.Ref, in MappingChange) (m store.Mapping, err error) {
 		found, err := s.mapping(ctx, kind, at)
 		if err != nil {
@@ -280,7 +292,8 @@ func (s *Service) MappingUpdater(kind store.OwnerKind) func(context.Context, id.
 
 // applyMappingChange writes the members of a body into a mapping. The transaction must have
 // the lock on the owner.
-func (s *Service) applyMappingChange(ctx context.Context, tx *store.Tx, m store.Mapping, in MappingChange) (store.Mapping, error) {
+func (s *Service) applyMappingChange(ctx context.Context, tx *store.Tx, m store.Mapping,
+	in MappingChange) (store.Mapping, error) {
 	count, err := tx.CountMappings(ctx, m.Owner())
 	if err != nil {
 		return m, err
@@ -336,7 +349,8 @@ func (s *Service) checkConsoleMapping(ctx context.Context, m store.Mapping) erro
 
 // withLockedMapping runs fn in a transaction that has locked the mapping's owner, with the
 // mapping as it is under the lock.
-func (s *Service) withLockedMapping(ctx context.Context, found store.Mapping, fn func(*store.Tx, store.Mapping) error) error {
+func (s *Service) withLockedMapping(ctx context.Context, found store.Mapping,
+	fn func(*store.Tx, store.Mapping) error) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.LockOwner(ctx, found.OwnerKind, found.Owner()); err != nil {
 			return err

@@ -22,7 +22,8 @@ import (
 
 // inOrder returns an owner's mappings in the order of login, and checks that their listIndexes have
 // no gaps.
-func inOrder(t *testing.T, read func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error), tenant, of id.ID) []store.Mapping {
+func inOrder(t *testing.T, read func(context.Context, id.Ref, list.Query) (list.Page[store.Mapping], error), tenant,
+	of id.ID) []store.Mapping {
 	t.Helper()
 	query := list.Query{Limit: list.MaxLimit, Order: []list.Order{{Attribute: "listIndex"}}}
 	page, err := read(t.Context(), id.Ref{Tenant: tenant, ID: of}, query)
@@ -144,8 +145,10 @@ func concurrentChanges(t *testing.T, d *applicationtest.Deployment, tenant id.ID
 		dice := rand.New(rand.NewPCG(uint64(worker), 3))
 		all.Go(func() {
 			for range 10 {
-				in := application.MappingChange{ListIndex: field.Some(dice.IntN(kept + 2)), IsDefaultAccountStore: field.Some(true), IsDefaultGroupStore: field.Some(dice.IntN(2) == 0)}
-				if _, err := d.Service.MappingUpdater(kind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]}, in); err != nil {
+				in := application.MappingChange{ListIndex: field.Some(dice.IntN(kept + 2)), IsDefaultAccountStore: field.Some(true),
+					IsDefaultGroupStore: field.Some(dice.IntN(2) == 0)}
+				if _, err := d.Service.MappingUpdater(kind)(t.Context(), id.Ref{Tenant: tenant, ID: mappings[dice.IntN(kept)]},
+					in); err != nil {
 					t.Error(err)
 				}
 			}
@@ -208,7 +211,8 @@ func TestOfParallelMappingsOfOneStoreOneIsMade(t *testing.T) {
 
 // directoryDeleted delivers the event of the deletion of a directory.
 func directoryDeleted(t *testing.T, d *applicationtest.Deployment, tenant, directory, event id.ID) error {
-	return d.Service.DirectoryDeleted(t.Context(), events.Envelope{ID: event, Tenant: tenant}, events.DirectoryDeleted{Tenant: tenant, Directory: directory})
+	return d.Service.DirectoryDeleted(t.Context(), events.Envelope{ID: event, Tenant: tenant},
+		events.DirectoryDeleted{Tenant: tenant, Directory: directory})
 }
 
 func TestADeletedDirectoryLeavesItsApplications(t *testing.T) {
@@ -263,7 +267,8 @@ func TestADirectoryThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 		}
 		return directoryDeleted(t, d, tenant, directory, d.NewID())
 	}))
-	if _, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(shop, directory)); !errors.Is(err, apierr.Reference) {
+	if _, err := d.Service.CreateMapping(t.Context(), tenant, mappingBody(shop, directory)); !errors.Is(err,
+		apierr.Reference) {
 		t.Errorf("the error is %v", err)
 	}
 	if left := inOrder(t, d.Service.ListApplicationMappings, tenant, shop); len(left) != 0 {
@@ -288,14 +293,18 @@ func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range shops {
 			all.Go(func() {
-				body := application.NewMapping{Application: link("applications", shops[i]), AccountStore: link("organizations", organization)}
-				if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil && !errors.Is(err, apierr.Reference) && !errors.Is(err, apierr.AlreadyMapped) {
+				body := application.NewMapping{Application: link("applications", shops[i]),
+					AccountStore: link("organizations", organization)}
+				if _, err := d.Service.CreateMapping(t.Context(), tenant, body); err != nil && !errors.Is(err, apierr.Reference) &&
+					!errors.Is(err, apierr.AlreadyMapped) {
 					t.Error(err)
 				}
 			})
 			all.Go(func() {
-				body := application.NewOrganizationMapping{Organization: link("organizations", organization), AccountStore: link("directories", directories[i])}
-				if _, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body); err != nil && !errors.Is(err, apierr.Reference) {
+				body := application.NewOrganizationMapping{Organization: link("organizations", organization),
+					AccountStore: link("directories", directories[i])}
+				if _, err := d.Service.CreateOrganizationMapping(t.Context(), tenant, body); err != nil &&
+					!errors.Is(err, apierr.Reference) {
 					t.Error(err)
 				}
 			})
@@ -307,7 +316,8 @@ func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 		})
 		all.Wait()
 		var left int
-		if err := d.DB.QueryRow(t.Context(), "SELECT count(*) FROM account_store_mappings").Scan(&left); err != nil || left != 0 {
+		if err := d.DB.QueryRow(t.Context(), "SELECT count(*) FROM account_store_mappings").Scan(&left); err != nil ||
+			left != 0 {
 			t.Fatalf("%d mappings are left, %v", left, err)
 		}
 	}

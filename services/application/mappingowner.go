@@ -48,14 +48,16 @@ var applicationOwner = mappingOwner{
 
 var organizationOwner = mappingOwner{
 	kind: store.OrganizationKind, noun: "organization",
-	alreadyMapped: apierr.OrgAlreadyMapped, directoryTaken: apierr.OrgDirectoryTaken, socialMapped: apierr.OrgDirectoryTypeMapped,
+	alreadyMapped: apierr.OrgAlreadyMapped, directoryTaken: apierr.OrgDirectoryTaken,
+	socialMapped:       apierr.OrgDirectoryTypeMapped,
 	mirrorAccountStore: apierr.OrgMirrorAccountStore, mirrorGroupAsStore: apierr.OrgMirrorGroupAsStore,
 	mirrorGroupStore: apierr.OrgMirrorGroupStore, groupAsGroupStore: apierr.OrgGroupAsGroupStore,
 	accounts: defaultStoreRule{store.ForAccounts, apierr.OrgNoAccountStore, apierr.OrgAccountStoreDisabled, nil},
 	groups:   defaultStoreRule{store.ForGroups, apierr.OrgNoGroupStore, apierr.OrgGroupStoreDisabled, nil},
 }
 
-var mappingOwners = map[store.OwnerKind]mappingOwner{applicationOwner.kind: applicationOwner, organizationOwner.kind: organizationOwner}
+var mappingOwners = map[store.OwnerKind]mappingOwner{applicationOwner.kind: applicationOwner,
+	organizationOwner.kind: organizationOwner}
 
 // hrefKind returns the kind as it stands in an href.
 func (o mappingOwner) hrefKind() string { return string(o.kind) }
@@ -94,7 +96,8 @@ func (o mappingOwner) checkDefaultFlags(at accountStore, in MappingChange) error
 	isGroup, isMirror := at.isGroup(), at.isMirror()
 	switch forAccounts, forGroups := in.IsDefaultAccountStore.Or(false), in.IsDefaultGroupStore.Or(false); {
 	case forAccounts && isMirror && isGroup:
-		return o.mirrorGroupAsStore.Because("a group of a mirror directory cannot be the default account store of an %s", o.noun)
+		return o.mirrorGroupAsStore.Because("a group of a mirror directory cannot be the default account store of an %s",
+			o.noun)
 	case forAccounts && isMirror:
 		return o.mirrorAccountStore.Because("a mirror directory cannot be the default account store of an %s", o.noun)
 	case forGroups && isGroup:

@@ -22,7 +22,8 @@ func (w *model) togglePolicy() {
 	o := w.owners[pick(w, w.owners)]
 	o.linking = w.dice.IntN(4) > 0
 	status := map[bool]string{true: directoryapi.Enabled, false: directoryapi.Disabled}[o.linking]
-	if _, err := w.Service.UpdateLinkingPolicy(w.Context(), id.Ref{Tenant: w.tenant, ID: o.policy}, application.LinkingPolicyChange{Status: field.Some(status)}); err != nil {
+	if _, err := w.Service.UpdateLinkingPolicy(w.Context(), id.Ref{Tenant: w.tenant, ID: o.policy},
+		application.LinkingPolicyChange{Status: field.Some(status)}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -182,7 +183,8 @@ func (w *model) accountError(at loginView, of, account id.ID) error {
 func (w *model) accessError(application, account id.ID) error {
 	at := w.viewOf(w.owners[application], id.ID{})
 	is := func(stores []id.ID, usable bool) bool {
-		return slices.ContainsFunc(stores, func(of id.ID) bool { return w.hasAccount(of, account) && (!usable || w.storeError(of) == nil) })
+		return slices.ContainsFunc(stores,
+			func(of id.ID) bool { return w.hasAccount(of, account) && (!usable || w.storeError(of) == nil) })
 	}
 	switch {
 	case w.disabled[application]:
@@ -217,7 +219,9 @@ func (w *model) compareLogins(at id.Ref, o *modelOwner) {
 				continue
 			}
 			asked[account] = true
-			if _, err := w.Service.CheckAccess(w.Context(), applicationapi.CheckAccess{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err, w.accessError(at.ID, account)) {
+			if _, err := w.Service.CheckAccess(w.Context(),
+				applicationapi.CheckAccess{Tenant: w.tenant, Application: at.ID, Account: account}); !errors.Is(err,
+				w.accessError(at.ID, account)) {
 				w.Fatalf("%s has access with %v, want %v", login, err, w.accessError(at.ID, account))
 			}
 		}

@@ -40,7 +40,8 @@ func (s *Service) Organization(ctx context.Context, in id.Ref) (store.Organizati
 
 // ListOrganizations returns a page of the organizations of a tenant. Any tenant but the
 // caller's own is apierr.NotFound.
-func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.Organization], error) {
+func (s *Service) ListOrganizations(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[store.Organization], error) {
 	return list.PageOf(ctx, s.directories.Tenant, s.store.ListOrganizations, tenant, query)
 }
 
@@ -59,7 +60,8 @@ func (s *Service) CreateOrganization(
 ) (store.Organization, error) {
 	now := s.now()
 	o := store.Organization{
-		TenantID: tenant, ID: id.New(now), Status: directoryapi.Enabled, AccountLinkingPolicyID: id.New(now), CreatedAt: now, ModifiedAt: now,
+		TenantID: tenant, ID: id.New(now), Status: directoryapi.Enabled, AccountLinkingPolicyID: id.New(now), CreatedAt: now,
+		ModifiedAt: now,
 	}
 	if err := applyOrganization(&o, in, true); err != nil {
 		return o, err
@@ -88,7 +90,8 @@ func explainOrganizationTaken(o store.Organization, err error) error {
 // (docs/interface/errors.md#texts-that-clients-compare).
 const nameKeyRequired = "Organization nameKey is required; it cannot be null, empty, or blank."
 
-var errNoNameKey = apierr.Required.Because(nameKeyRequired).Saying("Organization nameKey cannot be null, empty, or blank.")
+var errNoNameKey = apierr.Required.Because(nameKeyRequired).Saying(
+	"Organization nameKey cannot be null, empty, or blank.")
 
 // applyOrganization writes the members of a body into an organization and checks
 // them.
@@ -121,7 +124,8 @@ func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrgan
 		if err := applyOrganization(&o, in, false); err != nil {
 			return err
 		}
-		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil ||
+			in.isCustomDataAlone() {
 			return err
 		}
 		o.ModifiedAt = s.now()

@@ -93,7 +93,8 @@ func (s *Service) ConsumePasswordReset(
 	if err != nil {
 		return used, err
 	}
-	username, email := s.newAttempt(ctx, application, used.Account.Username), s.newAttempt(ctx, application, used.Account.Email)
+	username, email := s.newAttempt(ctx, application, used.Account.Username),
+		s.newAttempt(ctx, application, used.Account.Email)
 	if err := s.recordSuccess(ctx, username, email); err != nil {
 		slog.WarnContext(ctx, "recording the address of a password reset as known failed", "error", err.Error())
 	}

@@ -54,7 +54,8 @@ type AuthnVerification struct {
 // service. A malformed request or a wrong signature is apierr.Format, an unknown service
 // provider apierr.Reference, and one whose registration is missing or disabled
 // apierr.UnusableStatus.
-func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVerificationRequest) (AuthnVerification, error) {
+func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref,
+	in AuthnVerificationRequest) (AuthnVerification, error) {
 	identity, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
 		return AuthnVerification{}, err
@@ -79,12 +80,13 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 		return AuthnVerification{}, err
 	}
 	if s.now().Sub(request.IssuedAt) > maxRequestAge {
-		return AuthnVerification{}, apierr.Format.Because("samlRequest is older than %s; begin again at the service provider", maxRequestAge)
+		return AuthnVerification{}, apierr.Format.Because("samlRequest is older than %s; begin again at the service provider",
+			maxRequestAge)
 	}
 	provider, err := s.store.SAMLServiceProviderOfEntity(ctx, at.Tenant, request.Issuer)
 	if errors.Is(err, apierr.NotFound) {
-		return AuthnVerification{}, apierr.Reference.Because("samlRequest: no service provider with the entityId %q is registered",
-			request.Issuer)
+		return AuthnVerification{}, apierr.Reference.Because(
+			"samlRequest: no service provider with the entityId %q is registered", request.Issuer)
 	}
 	if err != nil {
 		return AuthnVerification{}, err
@@ -94,11 +96,13 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref, in AuthnVer
 		return AuthnVerification{}, err
 	}
 	if request.ConsumerURL != "" && request.ConsumerURL != provider.AssertionConsumerServiceURL {
-		return AuthnVerification{}, apierr.Format.Because("samlRequest must have the registered assertionConsumerServiceUrl, or none")
+		return AuthnVerification{}, apierr.Format.Because(
+			"samlRequest must have the registered assertionConsumerServiceUrl, or none")
 	}
 	if provider.MustSignRequests() && !query.IsSigned() && !request.IsSigned() {
 		return AuthnVerification{}, apierr.Format.Because(
-			"samlRequest has no signature, and requestsMustBeSigned of the service provider is true; send queryString with the signature")
+			"samlRequest has no signature, and requestsMustBeSigned of the service provider is true; send queryString with " +
+				"the signature")
 	}
 	allowSHA1 := identity.SignatureAlgorithm == saml.SHA1
 	if query.IsSigned() {
@@ -140,8 +144,8 @@ func (s *Service) enabledRegistration(
 	registration, err := s.store.SAMLRegistrationOf(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID}, provider.ID)
 	switch {
 	case errors.Is(err, apierr.NotFound):
-		err = errors.Join(apierr.UnusableStatus.Because("the service provider %q is not registered with the identity provider",
-			provider.EntityID), errNotRegistered)
+		err = errors.Join(apierr.UnusableStatus.Because(
+			"the service provider %q is not registered with the identity provider", provider.EntityID), errNotRegistered)
 	case err == nil && registration.Status != directoryapi.Enabled:
 		err = apierr.UnusableStatus.Because("the registration of the service provider %q is disabled", provider.EntityID)
 	}
@@ -195,7 +199,8 @@ func (in SAMLResponseRequest) check(s *Service) error {
 	}
 	issued, err := time.Parse(time.RFC3339, string(in.AuthnIssueInstant.Value))
 	if err != nil {
-		return apierr.Format.Because("authnIssueInstant must be a datetime such as 2026-11-20T20:25:00.000Z, or milliseconds since 1970")
+		return apierr.Format.Because("authnIssueInstant must be a datetime such as 2026-11-20T20:25:00.000Z, or " +
+			"milliseconds since 1970")
 	}
 	return s.checkNotInFuture("authnIssueInstant", issued)
 }
@@ -221,7 +226,8 @@ func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResp
 	}
 	provider, err := s.store.SAMLServiceProvider(ctx, at.Tenant, ref.ID)
 	if errors.Is(err, apierr.NotFound) {
-		return nil, apierr.Reference.Because("serviceProvider: there is no registered service provider %q", in.ServiceProvider.Value.Href)
+		return nil, apierr.Reference.Because("serviceProvider: there is no registered service provider %q",
+			in.ServiceProvider.Value.Href)
 	}
 	if err != nil {
 		return nil, err
@@ -253,15 +259,16 @@ func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResp
 
 // signSAMLResponse returns the signed response, with an assertion, for an account. The response says
 // which request it answers and when the user logged in; the parties and the account are filled in here.
-func (s *Service) signSAMLResponse(ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
-	account directoryapi.Account, response saml.Response,
+func (s *Service) signSAMLResponse(ctx context.Context, identity SAMLIdentityProvider,
+	provider store.SAMLServiceProvider, account directoryapi.Account, response saml.Response,
 ) (signed []byte, err error) {
 	response.Issuer, response.Audience = SAMLEntityID(s.Alias(), identity.ApplicationID), provider.EntityID
 	response.ConsumerURL = provider.AssertionConsumerServiceURL
 	if response.NameID, response.NameIDFormat, err = s.nameID(ctx, identity, provider, account); err != nil {
 		return nil, err
 	}
-	if response.Attributes, err = s.assertedAttributes(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID}, account); err != nil {
+	if response.Attributes, err = s.assertedAttributes(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID},
+		account); err != nil {
 		return nil, err
 	}
 	pair, err := s.samlKeyPair(identity)
@@ -281,9 +288,12 @@ func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, erro
 
 // accountForResponse returns an account if it may log in to the application of an identity
 // provider.
-func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityProvider, account id.ID) (directoryapi.Account, error) {
-	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", account))
-	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: account}); errors.Is(err, apierr.NotFound) {
+func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityProvider,
+	account id.ID) (directoryapi.Account, error) {
+	unreachable := apierr.Reference.Because("account: the application reaches no account %q",
+		s.base.To("accounts", account))
+	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: account}); errors.Is(err,
+		apierr.NotFound) {
 		return directoryapi.Account{}, unreachable
 	}
 	access, err := s.CheckAccess(ctx, applicationapi.CheckAccess{
@@ -328,8 +338,9 @@ func (s *Service) assertedAttributes(ctx context.Context, at id.Ref, a directory
 	if err != nil || len(rules.Items) == 0 {
 		return nil, err
 	}
-	profile, err := s.directories.Profile(ctx, directoryapi.ProfileRequest{Ref: directoryapi.Ref{Tenant: at.Tenant, ID: a.ID},
-		CustomData: true})
+	profile, err := s.directories.Profile(ctx,
+		directoryapi.ProfileRequest{Ref: directoryapi.Ref{Tenant: at.Tenant, ID: a.ID},
+			CustomData: true})
 	if err != nil {
 		return nil, err
 	}

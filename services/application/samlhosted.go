@@ -27,7 +27,8 @@ const maxCallbackApplications = 100
 // SAMLApplication returns the application of an IdP-initiated SAML login without a RelayState of this
 // service: the oldest application that the directory is mapped to and that lists the callback, else the
 // oldest of all, or apierr.NotFound.
-func (s *Service) SAMLApplication(ctx context.Context, in applicationapi.SAMLApplication) (applicationapi.Application, error) {
+func (s *Service) SAMLApplication(ctx context.Context,
+	in applicationapi.SAMLApplication) (applicationapi.Application, error) {
 	query := list.Query{Limit: 1, Order: []list.Order{{Attribute: "createdAt"}}}
 	if in.CallbackURI != "" {
 		query.Limit = maxCallbackApplications
@@ -46,7 +47,8 @@ func (s *Service) SAMLApplication(ctx context.Context, in applicationapi.SAMLApp
 }
 
 // identityProviderOfApplication returns the SAML identity provider of an application.
-func (s *Service) identityProviderOfApplication(ctx context.Context, tenant, application id.ID) (SAMLIdentityProvider, error) {
+func (s *Service) identityProviderOfApplication(ctx context.Context, tenant,
+	application id.ID) (SAMLIdentityProvider, error) {
 	a, err := s.store.Application(ctx, tenant, application)
 	if err != nil {
 		return SAMLIdentityProvider{}, err
@@ -57,7 +59,8 @@ func (s *Service) identityProviderOfApplication(ctx context.Context, tenant, app
 // VerifySAMLRequest verifies a SAML authentication request (AuthnRequest) that a browser has
 // brought from a service provider to the hosted login. Single sign-on itself is in
 // services/idsite/samlsignon.go.
-func (s *Service) VerifySAMLRequest(ctx context.Context, in applicationapi.VerifySAMLRequest) (out applicationapi.SAMLRequest, err error) {
+func (s *Service) VerifySAMLRequest(ctx context.Context,
+	in applicationapi.VerifySAMLRequest) (out applicationapi.SAMLRequest, err error) {
 	identity, err := s.identityProviderOfApplication(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return out, err
@@ -87,7 +90,8 @@ func (s *Service) VerifySAMLRequest(ctx context.Context, in applicationapi.Verif
 
 // SAMLResponse signs the response to a request that was verified: for an account that has
 // logged in, or a refusal. The assertion is made in samlauthn.go.
-func (s *Service) SAMLResponse(ctx context.Context, in applicationapi.SAMLAnswer) (out applicationapi.SAMLResponse, err error) {
+func (s *Service) SAMLResponse(ctx context.Context,
+	in applicationapi.SAMLAnswer) (out applicationapi.SAMLResponse, err error) {
 	identity, err := s.identityProviderOfApplication(ctx, in.Tenant, in.Application)
 	if err != nil {
 		return out, err

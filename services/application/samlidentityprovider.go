@@ -71,7 +71,8 @@ func (s *Service) basePort() string {
 // request has created it. A key pair costs as much as thousands of reads, so that a process
 // creates one at a time. Of several processes that do so at the same time, one stores its key
 // pair, and the others read that.
-func (s *Service) createIdentityProvider(ctx context.Context, a applicationapi.Application) (store.SAMLIdentityProvider, error) {
+func (s *Service) createIdentityProvider(ctx context.Context,
+	a applicationapi.Application) (store.SAMLIdentityProvider, error) {
 	release, err := s.acquireKeyPairSlot(ctx)
 	if err != nil {
 		return store.SAMLIdentityProvider{}, err
@@ -91,7 +92,10 @@ func (s *Service) createIdentityProvider(ctx context.Context, a applicationapi.A
 	if a.Builtin {
 		p.Status = directoryapi.Disabled
 	}
-	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertSAMLIdentityProviderIfAbsent(ctx, p) }); err != nil {
+	if err := s.store.Tx(ctx, func(tx *store.Tx) error {
+		return tx.InsertSAMLIdentityProviderIfAbsent(ctx,
+			p)
+	}); err != nil {
 		return p, err
 	}
 	return s.store.SAMLIdentityProvider(ctx, at)
@@ -128,7 +132,8 @@ func samlKeyPurpose(provider id.ID) string { return "application.saml/" + provid
 // algorithm also replaces the key pair (key rotation), so that signatures with the former
 // algorithm are no longer valid. The identity provider of the console stays disabled: it has no
 // Client API to which a service provider could send a browser.
-func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in IdentityProviderChange) (SAMLIdentityProvider, error) {
+func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref,
+	in IdentityProviderChange) (SAMLIdentityProvider, error) {
 	p, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
 		return p, err
@@ -155,7 +160,8 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref, in 
 		case changed.Certificate == former:
 			return apierr.Unavailable.Because("signatureAlgorithm was changed at the same moment; repeat the request").WithRetryAfter(time.Second)
 		default:
-			p.CertificateID, p.Certificate, p.PrivateKeySealed = changed.CertificateID, changed.Certificate, changed.PrivateKeySealed
+			p.CertificateID, p.Certificate, p.PrivateKeySealed = changed.CertificateID, changed.Certificate,
+				changed.PrivateKeySealed
 		}
 		p.ModifiedAt = s.now()
 		return tx.UpdateSAMLIdentityProvider(ctx, p.SAMLIdentityProvider)
@@ -209,7 +215,8 @@ func (s *Service) SAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, 
 }
 
 // UpdateSAMLRules replaces the items of the attribute statement mapping rules.
-func (s *Service) UpdateSAMLRules(ctx context.Context, at id.Ref, in mappingrule.Change) (rules mappingrule.Rules, err error) {
+func (s *Service) UpdateSAMLRules(ctx context.Context, at id.Ref,
+	in mappingrule.Change) (rules mappingrule.Rules, err error) {
 	if _, err := s.SAMLIdentityProvider(ctx, at); err != nil {
 		return rules, err
 	}

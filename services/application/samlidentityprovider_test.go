@@ -37,7 +37,8 @@ func TestReplicasKeepOneKeyPair(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	at, _ := policy(t, d)
-	other := application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+	other := application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, applicationtest.Base, d.Clock.Now,
+		applicationtest.Config)
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	certificates := map[string]bool{}
@@ -76,7 +77,8 @@ func TestCertificatesOfServiceProvidersThatEndAreCounted(t *testing.T) {
 	}
 	register("urn:none", "")
 	for state, made := range map[string]time.Time{
-		saml.CertificateExpired: d.Clock.Now().AddDate(-11, 0, 0), saml.CertificateNotYetValid: d.Clock.Now().AddDate(1, 0, 0),
+		saml.CertificateExpired:     d.Clock.Now().AddDate(-11, 0, 0),
+		saml.CertificateNotYetValid: d.Clock.Now().AddDate(1, 0, 0),
 		saml.CertificateExpiresSoon: d.Clock.Now().AddDate(-10, 0, 20), saml.CertificateValid: d.Clock.Now(),
 	} {
 		pair, err := saml.NewKeyPair("sp", made)
@@ -118,7 +120,8 @@ func TestAnIdentityProviderOfAnApplicationThatGoes(t *testing.T) {
 		}
 	}
 	var left int
-	if err := d.DB.QueryRow(t.Context(), "SELECT count(*) FROM saml_identity_providers").Scan(&left); err != nil || left != 0 {
+	if err := d.DB.QueryRow(t.Context(), "SELECT count(*) FROM saml_identity_providers").Scan(&left); err != nil ||
+		left != 0 {
 		t.Errorf("%d are left, %v", left, err)
 	}
 }
@@ -164,7 +167,8 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		return r
 	}
 	sealed := map[string]string{
-		"application.saml/" + at.ID.String():      `SELECT private_key_sealed FROM saml_identity_providers WHERE tenant_id = $1`,
+		"application.saml/" + at.ID.String(): `SELECT private_key_sealed FROM saml_identity_providers
+			WHERE tenant_id = $1`,
 		"application.relay/" + at.Tenant.String(): `SELECT key_sealed FROM saml_relay_keys WHERE tenant_id = $1`,
 	}
 	read := func(with *secure.Keyring) map[string]secure.Secret {

@@ -63,10 +63,12 @@ func (s *Service) ListSAMLServiceProvidersOfIdentityProvider(
 // CreateSAMLRegistration registers a service provider with an identity provider. A service
 // provider that the tenant does not have is apierr.Reference, and so is another identity
 // provider than that of the path. A second registration of the two is apierr.SAMLRegistration.
-func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, in NewSAMLRegistration) (store.SAMLRegistration, error) {
+func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref,
+	in NewSAMLRegistration) (store.SAMLRegistration, error) {
 	now := s.now()
 	r := store.SAMLRegistration{
-		TenantID: provider.Tenant, ID: id.New(now), IdentityProviderID: provider.ID, Status: directoryapi.Enabled, CreatedAt: now,
+		TenantID: provider.Tenant, ID: id.New(now), IdentityProviderID: provider.ID, Status: directoryapi.Enabled,
+		CreatedAt:  now,
 		ModifiedAt: now,
 	}
 	if _, err := s.SAMLIdentityProvider(ctx, provider); err != nil {
@@ -84,7 +86,8 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref, i
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		_, err := tx.LockSAMLServiceProvider(ctx, r.TenantID, r.ServiceProviderID)
 		if errors.Is(err, apierr.NotFound) {
-			return apierr.Reference.Because("serviceProvider: there is no registered service provider %q", in.ServiceProvider.Value.Href)
+			return apierr.Reference.Because("serviceProvider: there is no registered service provider %q",
+				in.ServiceProvider.Value.Href)
 		}
 		if err != nil {
 			return err
@@ -109,13 +112,15 @@ func (s *Service) readProviders(r *store.SAMLRegistration, in NewSAMLRegistratio
 	}
 	identity, err := s.parseReference(in.IdentityProvider, "identityProvider", "samlIdentityProviders")
 	if err == nil && identity.ID != r.IdentityProviderID {
-		err = apierr.Reference.Because("identityProvider: %q is not the identity provider of the path", in.IdentityProvider.Value.Href)
+		err = apierr.Reference.Because("identityProvider: %q is not the identity provider of the path",
+			in.IdentityProvider.Value.Href)
 	}
 	return err
 }
 
 // UpdateSAMLRegistration changes the members that the body names.
-func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref, in RegistrationChange) (store.SAMLRegistration, error) {
+func (s *Service) UpdateSAMLRegistration(ctx context.Context, at id.Ref,
+	in RegistrationChange) (store.SAMLRegistration, error) {
 	var r store.SAMLRegistration
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if r, err = tx.LockSAMLRegistration(ctx, at); err != nil {

@@ -68,21 +68,23 @@ func (s *Service) CreateDefaultRelayState(ctx context.Context, policy id.Ref, in
 
 // SAMLRelayState verifies and reads a RelayState of CreateDefaultRelayState, of any tenant. Any
 // other text is apierr.SAMLMalformed.
-func (s *Service) SAMLRelayState(ctx context.Context, in applicationapi.SAMLRelayState) (out applicationapi.SAMLDestination, err error) {
+func (s *Service) SAMLRelayState(ctx context.Context,
+	in applicationapi.SAMLRelayState) (out applicationapi.SAMLDestination, err error) {
 	unknown := apierr.SAMLMalformed.Because("the RelayState is none of this service")
 	var tenant id.ID
-	_, claims, err := secure.ParseJWT(in.Token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		name, _ := header["tid"].(string)
-		var err error
-		if tenant, err = id.Parse(name); err != nil || header["stt"] != relayStateType {
-			return "", unknown
-		}
-		sealed, err := s.store.SAMLRelayKey(caller.WithTenant(ctx, tenant), tenant)
-		if err != nil {
-			return "", err
-		}
-		return s.ring.Open(sealed, relayKeyPurpose(tenant))
-	})
+	_, claims, err := secure.ParseJWT(in.Token.Reveal(),
+		func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+			name, _ := header["tid"].(string)
+			var err error
+			if tenant, err = id.Parse(name); err != nil || header["stt"] != relayStateType {
+				return "", unknown
+			}
+			sealed, err := s.store.SAMLRelayKey(caller.WithTenant(ctx, tenant), tenant)
+			if err != nil {
+				return "", err
+			}
+			return s.ring.Open(sealed, relayKeyPurpose(tenant))
+		})
 	if err != nil {
 		return out, unknown
 	}
@@ -120,7 +122,8 @@ func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.
 }
 
 // organizationNamed returns the organization of an href or a nameKey, or apierr.NotFound.
-func (s *Service) organizationNamed(ctx context.Context, tenant id.ID, where directoryapi.StoreName) (store.Organization, error) {
+func (s *Service) organizationNamed(ctx context.Context, tenant id.ID,
+	where directoryapi.StoreName) (store.Organization, error) {
 	if where.Href == "" {
 		key, err := hostLabel(field.Some(where.NameKey), "nameKey")
 		if err != nil {

@@ -55,7 +55,8 @@ func (s *Service) CreateSAMLServiceProvider(
 	ctx context.Context, tenant id.ID, in NewSAMLServiceProvider,
 ) (store.SAMLServiceProvider, error) {
 	now := s.now()
-	p := store.SAMLServiceProvider{TenantID: tenant, ID: id.New(now), NameIDFormat: store.EmailNameID, CreatedAt: now, ModifiedAt: now}
+	p := store.SAMLServiceProvider{TenantID: tenant, ID: id.New(now), NameIDFormat: store.EmailNameID, CreatedAt: now,
+		ModifiedAt: now}
 	if err := applyServiceProvider(&p, in, true); err != nil {
 		return p, err
 	}

@@ -54,7 +54,8 @@ type Service struct {
 
 // New returns the service. ring encrypts the private keys of identity providers, base is the
 // address with which hrefs begin.
-func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
+func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time,
+	cfg Config) *Service {
 	return &Service{
 		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
 		missing:     newMissingUserAddress(),

@@ -26,7 +26,8 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 	if !errors.Is(err, apierr.NotFound) {
 		return out, err
 	}
-	if err := s.createDirectoryForOwner(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory}, firstApplicationName); err != nil {
+	if err := s.createDirectoryForOwner(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Directory},
+		firstApplicationName); err != nil {
 		return out, err
 	}
 	console := s.newApplication(in.Tenant, in.Console, in.ConsoleName)
@@ -55,8 +56,10 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 }
 
 // insertFirstMapping maps the first directory of an application, as its default account store.
-func (s *Service) insertFirstMapping(ctx context.Context, tx *store.Tx, a applicationapi.Application, mapping, directory id.ID) error {
-	return tx.InsertMapping(ctx, s.newDefaultMapping(store.ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, mapping, directory))
+func (s *Service) insertFirstMapping(ctx context.Context, tx *store.Tx, a applicationapi.Application, mapping,
+	directory id.ID) error {
+	return tx.InsertMapping(ctx, s.newDefaultMapping(store.ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, mapping,
+		directory))
 }
 
 // findSignedUp returns the applications that SignUp has created, or apierr.NotFound.

@@ -17,7 +17,8 @@ import (
 // docs/interface/applications.md#accounts-by-provider). The directory service calls the
 // provider and creates the account of a new user (services/directory/provideraccount.go); the
 // account links are followed then (linking.go).
-func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
+func (s *Service) ProviderLogin(ctx context.Context,
+	in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
 	order, at, err := s.providerDirectory(ctx, in)
 	if err != nil {
 		return applicationapi.ProviderLoggedIn{}, err
@@ -42,7 +43,8 @@ func (s *Service) ProviderLogin(ctx context.Context, in applicationapi.ProviderL
 // providerDirectory returns the directory in which the user of a provider logs in: the one of
 // the request, or the first directory of the provider in the order of login. It also returns
 // the login order, narrowed to the account store that the login names.
-func (s *Service) providerDirectory(ctx context.Context, in applicationapi.ProviderLogin) (store.LoginOrder, directoryapi.Store, error) {
+func (s *Service) providerDirectory(ctx context.Context,
+	in applicationapi.ProviderLogin) (store.LoginOrder, directoryapi.Store, error) {
 	where := directoryapi.StoreName{Href: in.Login.AccountStore, NameKey: in.Login.NameKey}
 	order, err := s.loginOrder(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, where)
 	if err != nil && !errors.Is(err, apierr.NoStores) && !errors.Is(err, apierr.OrgNoStores) {
@@ -98,7 +100,8 @@ func (s *Service) CreateProviderAccount(
 	if _, err := s.Application(ctx, application); err != nil {
 		return directoryapi.ProviderAccountResult{}, err
 	}
-	out, err := s.ProviderLogin(ctx, applicationapi.ProviderLogin{Tenant: application.Tenant, Application: application.ID, Login: login})
+	out, err := s.ProviderLogin(ctx,
+		applicationapi.ProviderLogin{Tenant: application.Tenant, Application: application.ID, Login: login})
 	return directoryapi.ProviderAccountResult{Account: out.Account, IsNew: out.IsNew}, err
 }
 

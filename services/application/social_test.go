@@ -21,7 +21,8 @@ func TestTheDirectoryOfASocialProvider(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	social := func(name, provider string) id.ID { return d.Directories.NewMirror(t, tenant, name, provider) }
 	shop, bare := newApplication(t, d, tenant), newApplication(t, d, tenant)
-	cloud, corporate, web, theirs := d.Directory(t, tenant, "Cloud"), d.Directory(t, tenant, "Corporate"), social("Web", "google"), social("Theirs", "github")
+	cloud, corporate, web, theirs := d.Directory(t, tenant, "Cloud"), d.Directory(t, tenant, "Corporate"),
+		social("Web", "google"), social("Theirs", "github")
 	d.Directories.Mirror(t, directoryapi.Ref{Tenant: tenant, ID: corporate}, "saml")
 	for _, directory := range []id.ID{cloud, corporate, web} {
 		newMapping(t, d, tenant, shop, directory)
@@ -38,23 +39,29 @@ func TestTheDirectoryOfASocialProvider(t *testing.T) {
 		directory           id.ID
 		want                error
 	}{
-		"of the application":                {tenant, shop, "google", href.Link{}, web, nil},
-		"in any letters":                    {tenant, shop, "Google", href.Link{}, web, nil},
-		"of an organization":                {tenant, shop, "github", href.Link{}, theirs, nil},
-		"of the organization that is named": {tenant, shop, "github", applicationtest.Base.Link("organizations", organization), theirs, nil},
-		"not of it":                         {tenant, shop, "google", applicationtest.Base.Link("organizations", organization), id.ID{}, apierr.OrgDirectoryTypeUnmapped},
-		"of none":                           {tenant, shop, "facebook", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
-		"of a provider that is not social":  {tenant, shop, "saml", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
-		"of cloud directories":              {tenant, shop, "native", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
-		"of no name":                        {tenant, shop, "", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
-		"of an application without stores":  {tenant, bare, "google", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
-		"of another tenant":                 {other, shop, "google", href.Link{}, id.ID{}, apierr.NotFound},
-		"in a store that is not mapped":     {tenant, shop, "google", applicationtest.Base.Link("directories", theirs), id.ID{}, apierr.NotMapped},
-		"in a store that never was":         {tenant, shop, "google", applicationtest.Base.Link("directories", shop), id.ID{}, apierr.Reference},
+		"of the application": {tenant, shop, "google", href.Link{}, web, nil},
+		"in any letters":     {tenant, shop, "Google", href.Link{}, web, nil},
+		"of an organization": {tenant, shop, "github", href.Link{}, theirs, nil},
+		"of the organization that is named": {tenant, shop, "github",
+			applicationtest.Base.Link("organizations", organization), theirs, nil},
+		"not of it": {tenant, shop, "google", applicationtest.Base.Link("organizations", organization),
+			id.ID{}, apierr.OrgDirectoryTypeUnmapped},
+		"of none":                          {tenant, shop, "facebook", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
+		"of a provider that is not social": {tenant, shop, "saml", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
+		"of cloud directories":             {tenant, shop, "native", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
+		"of no name":                       {tenant, shop, "", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
+		"of an application without stores": {tenant, bare, "google", href.Link{}, id.ID{}, apierr.DirectoryTypeUnavailable},
+		"of another tenant":                {other, shop, "google", href.Link{}, id.ID{}, apierr.NotFound},
+		"in a store that is not mapped": {tenant, shop, "google", applicationtest.Base.Link("directories", theirs),
+			id.ID{}, apierr.NotMapped},
+		"in a store that never was": {tenant, shop, "google", applicationtest.Base.Link("directories", shop), id.ID{},
+			apierr.Reference},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := d.Service.ProviderLogin(t.Context(), applicationapi.ProviderLogin{Tenant: c.tenant, Application: c.application,
-				Login: directoryapi.SocialLogin{Provider: c.provider, AccountStore: c.store.Href, Code: directorytest.UserCode("1", "jo@example.test")}})
+			found, err := d.Service.ProviderLogin(t.Context(),
+				applicationapi.ProviderLogin{Tenant: c.tenant, Application: c.application,
+					Login: directoryapi.SocialLogin{Provider: c.provider, AccountStore: c.store.Href,
+						Code: directorytest.UserCode("1", "jo@example.test")}})
 			if !errors.Is(err, c.want) || found.Account.DirectoryID != c.directory {
 				t.Errorf("it is %v, %v; want %v, %v", found.Account.DirectoryID, err, c.directory, c.want)
 			}
@@ -76,7 +83,8 @@ func TestTheStandingOfALoginToAnOrganization(t *testing.T) {
 	mapToOrganization(t, d, tenant, organization, directory)
 	stands := func(organization id.ID, want error) {
 		t.Helper()
-		_, err := d.Service.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: account, Organization: organization})
+		_, err := d.Service.CheckAccess(t.Context(),
+			applicationapi.CheckAccess{Tenant: tenant, Application: shop, Account: account, Organization: organization})
 		if !errors.Is(err, want) {
 			t.Errorf("the access check returns %v, want %v", err, want)
 		}
@@ -90,7 +98,8 @@ func TestTheStandingOfALoginToAnOrganization(t *testing.T) {
 	mapToOrganization(t, d, tenant, left, d.Directory(t, tenant, "Others"))
 	stands(left, apierr.TokenAccountUnreachable)
 	at := id.Ref{Tenant: tenant, ID: organization}
-	if _, err := d.Service.UpdateOrganization(t.Context(), at, application.NewOrganization{Status: field.Some(directoryapi.Disabled)}); err != nil {
+	if _, err := d.Service.UpdateOrganization(t.Context(), at,
+		application.NewOrganization{Status: field.Some(directoryapi.Disabled)}); err != nil {
 		t.Fatal(err)
 	}
 	stands(organization, apierr.TokenStoreDisabled)

@@ -40,7 +40,8 @@ var limitReasons = map[string]string{
 	resultPair:    "too many logins of this user name or email failed at this address",
 	resultAccount: "too many logins of this user name or email failed at addresses where it has not logged in before",
 	resultAddress: "too many logins failed at this address, and this user name or email has not logged in there before",
-	resultApplication: "too many logins failed at this application by an API key that does not name the address of the user, and this " +
+	resultApplication: "too many logins failed at this application by an API key that does not name the address of the " +
+		"user, and this " +
 		"user name or email has not logged in there before",
 }
 
@@ -58,7 +59,8 @@ type attempt struct {
 // counted in its place: the address of the client is that of a server, which all its users share.
 func (s *Service) newAttempt(ctx context.Context, application directoryapi.Ref, login string) attempt {
 	tenant, network := application.Tenant, caller.From(ctx).Network()
-	name, address := s.counterHash(tenant, "login", field.LoginName(login)), s.counterHash(tenant, "address", network.String())
+	name, address := s.counterHash(tenant, "login", field.LoginName(login)),
+		s.counterHash(tenant, "address", network.String())
 	if !network.IsValid() {
 		address = s.counterHash(tenant, "application", application.ID.String())
 	}
@@ -102,7 +104,8 @@ func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.Log
 // tooMany returns apierr.TooMany (429 with Retry-After), and counts it in the metrics.
 func (s *Service) tooMany(ctx context.Context, result string, until time.Time) error {
 	s.countLogin(ctx, result)
-	return apierr.TooMany.Because("%s; the next is accepted after %s", limitReasons[result], until.UTC().Format(time.RFC3339)).
+	return apierr.TooMany.Because("%s; the next is accepted after %s", limitReasons[result],
+		until.UTC().Format(time.RFC3339)).
 		Saying("Too many logins have failed. Please try again later.").WithRetryAfter(until.Sub(s.now()))
 }
 

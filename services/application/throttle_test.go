@@ -61,7 +61,8 @@ func (x throttledApplication) withTB(t *testing.T) throttledApplication {
 
 // replica returns the same application in another process of the deployment.
 func (x throttledApplication) replica(db *pg.DB) throttledApplication {
-	x.service = application.New(store.New(db, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, limits)
+	x.service = application.New(store.New(db, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now,
+		limits)
 	return x
 }
 
@@ -75,7 +76,8 @@ func (x throttledApplication) logIn(from, login string, password secure.Secret) 
 		}
 		ctx = caller.Into(x.Context(), caller.Caller{Tenant: x.tenant, Address: address})
 	}
-	_, err := x.service.Login(ctx, applicationapi.Login{Tenant: x.tenant, Application: x.app, Login: login, Password: password})
+	_, err := x.service.Login(ctx,
+		applicationapi.Login{Tenant: x.tenant, Application: x.app, Login: login, Password: password})
 	return err
 }
 
@@ -214,7 +216,8 @@ func TestAnAddressIsTrustedAgain(t *testing.T) {
 	x := openThrottled(t)
 	brief := limits
 	brief.KnownFor = time.Hour
-	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, brief)
+	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now,
+		brief)
 	for range 2 {
 		x.expect(nil, home, jo, right)
 		for i := range limits.Account.Failures {
@@ -312,8 +315,8 @@ func TestAServerThatNamesNoAddressesDoesNotLockItsUsersOut(t *testing.T) {
 	x.expect(nil, home, "bob@example.test", right)   // by a client that names the address
 	other.expect(nil, server, "bob@example.test", right)
 
-	noted, err := pg.Values[id.ID](t.Context(), x.DB, `SELECT application_id FROM missing_user_addresses WHERE tenant_id = $1 ORDER BY seen_at`,
-		x.tenant)
+	noted, err := pg.Values[id.ID](t.Context(), x.DB, `SELECT application_id FROM missing_user_addresses
+		WHERE tenant_id = $1 ORDER BY seen_at`, x.tenant)
 	if err != nil || len(noted) != 2 || noted[0] != x.app && noted[1] != x.app {
 		t.Errorf("noted are the applications %v, %v; want %v and %v", noted, err, x.app, other.app)
 	}
@@ -388,8 +391,10 @@ func TestWhatIsNoWrongPasswordIsNotCounted(t *testing.T) {
 		try  func() error
 		want error
 	}{
-		{"the right password of a disabled directory", func() error { return x.logIn(home, "shut@example.test", right) }, apierr.DirectoryDisabled},
-		{"a store that is not mapped", at(x.app, directoryapi.StoreName{Href: applicationtest.Base.To("directories", unmapped)}), apierr.NotMapped},
+		{"the right password of a disabled directory", func() error { return x.logIn(home, "shut@example.test", right) },
+			apierr.DirectoryDisabled},
+		{"a store that is not mapped",
+			at(x.app, directoryapi.StoreName{Href: applicationtest.Base.To("directories", unmapped)}), apierr.NotMapped},
 		{"a store that never was", at(x.app, directoryapi.StoreName{NameKey: "nobody"}), apierr.Reference},
 		{"an application without stores", at(bare, directoryapi.StoreName{}), apierr.NoStores},
 		{"a pool without room", func() error {
@@ -434,7 +439,8 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 	x.expect(apierr.TooMany, home, jo, right)
 	other.expect(nil, home, jo, right)
 	// A reader of the table does not see that both tenants have a user of the same name.
-	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
+	if n, err := pg.Value[int](t.Context(), x.DB,
+		`SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
 		t.Errorf("two tenants store a login as %d hashes, %v", n, err)
 	}
 }
@@ -444,8 +450,10 @@ func TestAnotherTenantCountsForItself(t *testing.T) {
 func TestAPasswordResetMakesTheAddressTrusted(t *testing.T) {
 	t.Parallel()
 	x := openThrottled(t)
-	body := directoryapi.NewAccount{Username: field.Some("ann"), Email: field.Some("ann@example.test"), Password: field.Some(applicationtest.Password)}
-	if _, err := x.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: x.tenant, ID: x.NewID(), Directory: x.people, Account: body}); err != nil {
+	body := directoryapi.NewAccount{Username: field.Some("ann"), Email: field.Some("ann@example.test"),
+		Password: field.Some(applicationtest.Password)}
+	if _, err := x.Directories.CreateAccount(t.Context(),
+		directoryapi.CreateAccount{Tenant: x.tenant, ID: x.NewID(), Directory: x.people, Account: body}); err != nil {
 		t.Fatal(err)
 	}
 	all := func(want error, from string, password secure.Secret) {
@@ -463,11 +471,13 @@ func TestAPasswordResetMakesTheAddressTrusted(t *testing.T) {
 	}
 	all(apierr.TooMany, home, right)
 	ctx := caller.Into(t.Context(), caller.Caller{Tenant: x.tenant, Address: netip.MustParseAddr(home)})
-	if _, err := x.service.ConsumePasswordReset(ctx, at, "no token", application.NewPassword{Password: field.Some("Another1!")}); !errors.Is(err, apierr.NotFound) {
+	if _, err := x.service.ConsumePasswordReset(ctx, at, "no token",
+		application.NewPassword{Password: field.Some("Another1!")}); !errors.Is(err, apierr.NotFound) {
 		t.Fatal(err)
 	}
 	all(apierr.TooMany, home, right)
-	if _, err := x.service.ConsumePasswordReset(ctx, at, reset.Token, application.NewPassword{Password: field.Some("Another1!")}); err != nil {
+	if _, err := x.service.ConsumePasswordReset(ctx, at, reset.Token,
+		application.NewPassword{Password: field.Some("Another1!")}); err != nil {
 		t.Fatal(err)
 	}
 	all(nil, home, "Another1!")

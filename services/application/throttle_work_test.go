@@ -89,8 +89,10 @@ func TestARightPasswordComesTooLate(t *testing.T) {
 // disabled creates an account that may not log in.
 func (x throttledApplication) disabled(email string) {
 	x.Helper()
-	body := directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(applicationtest.Password), Status: field.Some("DISABLED")}
-	if _, err := x.Directories.CreateAccount(x.Context(), directoryapi.CreateAccount{Tenant: x.tenant, ID: x.NewID(), Directory: x.people, Account: body}); err != nil {
+	body := directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(applicationtest.Password),
+		Status: field.Some("DISABLED")}
+	if _, err := x.Directories.CreateAccount(x.Context(),
+		directoryapi.CreateAccount{Tenant: x.tenant, ID: x.NewID(), Directory: x.people, Account: body}); err != nil {
 		x.Fatal(err)
 	}
 }
@@ -183,7 +185,8 @@ func TestNothingIsStoredInClear(t *testing.T) {
 	svc := application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now, other)
 	x.service = svc
 	x.failLogins(3, addressNumber(1), jo)
-	if n, err := pg.Value[int](t.Context(), x.DB, `SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
+	if n, err := pg.Value[int](t.Context(), x.DB,
+		`SELECT count(DISTINCT login) FROM login_counters WHERE login <> ''`); err != nil || n != 2 {
 		t.Errorf("under two keys a login is stored as %d hashes, %v", n, err)
 	}
 }
@@ -196,7 +199,8 @@ func TestCountersArePurged(t *testing.T) {
 	x.failLogins(1, addressNumber(1), jo)
 	insert := func(n int, expires time.Time) {
 		t.Helper()
-		_, err := pg.Exec(t.Context(), x.DB, `INSERT INTO login_counters (tenant_id, login, address, failures, failure_limit, ends_at, expires_at)
+		_, err := pg.Exec(t.Context(), x.DB, `INSERT INTO login_counters (tenant_id, login, address, failures, failure_limit,
+			ends_at, expires_at)
 			SELECT $1, 'l' || $3::timestamptz, 'a' || n, 1, 1, $3, $3 FROM generate_series(1, $2) n`, x.tenant, n, expires)
 		if err != nil {
 			t.Fatal(err)

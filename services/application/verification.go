@@ -11,10 +11,11 @@ import (
 
 // NewVerification is the body that requests another verification mail.
 type NewVerification struct {
-	Login            field.Text                             `json:"login"` // user name or email
-	AccountStore     field.Nullable[directoryapi.StoreName] `json:"accountStore"`
-	AccountStoreHref field.Text                             `json:"account_store"` // the href of accountStore; an alternative to it
-	Anonymous        bool                                   `json:"-"`             // whether the caller has no API key
+	Login        field.Text                             `json:"login"` // user name or email
+	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
+	// the href of accountStore; an alternative to it
+	AccountStoreHref field.Text `json:"account_store"`
+	Anonymous        bool       `json:"-"` // whether the caller has no API key
 }
 
 // SendVerificationMail sends another verification mail to the account of a login name (email
@@ -25,7 +26,8 @@ type NewVerification struct {
 func (s *Service) SendVerificationMail(ctx context.Context, application directoryapi.Ref, in NewVerification) error {
 	login, err := field.Required(in.Login, "login", maxLogin)
 	if errors.Is(err, apierr.Required) {
-		return apierr.From(err).Saying("login property is required; it cannot be null, empty, or blank.") // a literal that clients compare
+		// a literal that clients compare
+		return apierr.From(err).Saying("login property is required; it cannot be null, empty, or blank.")
 	}
 	if err != nil {
 		return err

@@ -27,12 +27,14 @@ func (s *Service) Challenge(ctx context.Context, at id.Ref) (store.Challenge, er
 }
 
 // FactorChallenges returns a page of the challenges of a factor.
-func (s *Service) FactorChallenges(ctx context.Context, factor id.Ref, query list.Query) (list.Page[store.Challenge], error) {
+func (s *Service) FactorChallenges(ctx context.Context, factor id.Ref,
+	query list.Query) (list.Page[store.Challenge], error) {
 	owner, err := s.ownedFactor(ctx, factor)
 	if err != nil {
 		return list.Page[store.Challenge]{}, err
 	}
-	return s.store.FactorChallenges(ctx, factor.Tenant, factor.ID, s.now(), query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
+	return s.store.FactorChallenges(ctx, factor.Tenant, factor.ID, s.now(),
+		query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt))
 }
 
 // NewChallenge is the body that creates a challenge: the message of an SMS factor, or a
@@ -79,7 +81,8 @@ func (s *Service) CreateChallenge(ctx context.Context, factor id.Ref, in NewChal
 
 // insertChallenge adds a challenge of a factor, and for an SMS factor emits the event that
 // sends the code. The transaction must have locked the account.
-func (s *Service) insertChallenge(ctx context.Context, tx *store.Tx, f *store.Factor, in NewChallenge) (store.Challenge, error) {
+func (s *Service) insertChallenge(ctx context.Context, tx *store.Tx, f *store.Factor,
+	in NewChallenge) (store.Challenge, error) {
 	now := s.now()
 	c := store.Challenge{
 		TenantID: f.TenantID, ID: id.New(now), AccountID: f.AccountID, FactorID: f.ID,
@@ -148,7 +151,8 @@ func (s *Service) answerChallenge(ctx context.Context, at id.Ref, code string) (
 			return err
 		}
 		if c.HasExpired {
-			refusal = apierr.CodeExpired.Because("the code expired at %s; create another challenge", c.ExpiresAt.UTC().Format(time.RFC3339))
+			refusal = apierr.CodeExpired.Because("the code expired at %s; create another challenge",
+				c.ExpiresAt.UTC().Format(time.RFC3339))
 			return s.setStatus(ctx, tx, &c, store.Expired)
 		}
 		if err := s.checkAnswerable(ctx, tx, f, c); err != nil {
@@ -186,7 +190,8 @@ func (s *Service) checkAnswerable(ctx context.Context, tx *store.Tx, f store.Fac
 // counters of wrong codes. A code that cannot be verified, whatever it is, ends the challenge
 // as ERROR. That is the refusal: an error for the client which, unlike err, must not roll the
 // transaction back.
-func (s *Service) checkCode(ctx context.Context, tx *store.Tx, f *store.Factor, c *store.Challenge, code string) (refusal, err error) {
+func (s *Service) checkCode(ctx context.Context, tx *store.Tx, f *store.Factor, c *store.Challenge,
+	code string) (refusal, err error) {
 	correct, cause := s.isCorrectCode(f, *c, code)
 	switch {
 	case cause != nil:

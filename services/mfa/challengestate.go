@@ -11,8 +11,9 @@ import (
 // transitions are the state machine of a challenge: the states that may follow each state
 // (docs/interface/multi-factor.md#challenge-transitions). States without a line are final.
 var transitions = map[string][]string{
-	store.Created:              {store.WaitingForProvider, store.Success, store.Failed, store.Expired, store.Error},
-	store.WaitingForProvider:   {store.WaitingForValidation, store.Undelivered, store.Success, store.Failed, store.Expired, store.Error},
+	store.Created: {store.WaitingForProvider, store.Success, store.Failed, store.Expired, store.Error},
+	store.WaitingForProvider: {store.WaitingForValidation, store.Undelivered, store.Success, store.Failed, store.Expired,
+		store.Error},
 	store.WaitingForValidation: {store.Success, store.Failed, store.Expired, store.Error},
 	store.Failed:               {store.Success, store.Failed, store.Expired, store.Error},
 }

@@ -94,7 +94,8 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 // loginOf returns the login of a request: that of its state or, where it has none, direct. That is
 // the login of a hosted page, which names the types of factor that it allows, or that of a user who
 // is logged in. A state of the latter ends with the password that is valid now.
-func (s *Service) loginOf(ctx context.Context, tenant, application id.ID, state secure.Secret, direct loginState) (loginState, error) {
+func (s *Service) loginOf(ctx context.Context, tenant, application id.ID, state secure.Secret,
+	direct loginState) (loginState, error) {
 	if state != "" {
 		return s.verifyApplicationState(ctx, tenant, application, state)
 	}
@@ -112,7 +113,8 @@ func (s *Service) loginOf(ctx context.Context, tenant, application id.ID, state 
 // application. It returns apierr.Reference for the state of another application or of a factor
 // that is gone, and apierr.CodeExpired where another factor of the account was verified since the
 // first step.
-func (s *Service) verifyApplicationState(ctx context.Context, tenant, application id.ID, state secure.Secret) (loginState, error) {
+func (s *Service) verifyApplicationState(ctx context.Context, tenant, application id.ID,
+	state secure.Secret) (loginState, error) {
 	login, err := s.verifyState(ctx, tenant, state)
 	if err == nil && login.Application != application {
 		err = apierr.Reference.Because("the state is for another application")
@@ -171,7 +173,8 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 
 // AnswerFactor verifies the code for a challenge of an account.
 func (s *Service) AnswerFactor(ctx context.Context, in mfaapi.AnswerFactor) (mfaapi.Challenged, error) {
-	login, err := s.loginOf(ctx, in.Tenant, id.ID{}, "", loginState{Account: in.Account, Types: in.Types, SecondFactor: in.SecondFactor})
+	login, err := s.loginOf(ctx, in.Tenant, id.ID{}, "",
+		loginState{Account: in.Account, Types: in.Types, SecondFactor: in.SecondFactor})
 	if err != nil {
 		return mfaapi.Challenged{}, err
 	}

@@ -29,7 +29,8 @@ func (s *Service) ownedFactor(ctx context.Context, at id.Ref) (store.Factor, err
 }
 
 // AccountFactors returns a page of the factors of an account.
-func (s *Service) AccountFactors(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Factor], error) {
+func (s *Service) AccountFactors(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[store.Factor], error) {
 	page, err := list.PageOf(ctx, s.directory.Account, s.store.AccountFactors, account, query)
 	for i := range page.Items {
 		if page.Items[i], err = s.withAuthenticatorFields(page.Items[i], err); err != nil {
@@ -198,7 +199,8 @@ func (in FactorChange) apply(f *store.Factor, isNew bool) error {
 	var errs field.Errors
 	errs.Enum(&f.Status, in.Status.NullIsAbsent(isNew), "status", store.Enabled, store.Disabled)
 	if f.Type != store.Authenticator {
-		errs.Add(refuseUnusedProperties(f.Type, map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
+		errs.Add(refuseUnusedProperties(f.Type,
+			map[string]bool{"accountName": in.AccountName.Given(), "issuer": in.Issuer.Given()}))
 		return errs.First()
 	}
 	errs.Add(readLabel(in.AccountName, "accountName", &f.AccountName))

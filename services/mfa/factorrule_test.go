@@ -168,7 +168,8 @@ func (r *ruled) clientAPI(allows, usable []string) {
 		_, err := r.enroll(mfaapi.EnrollFactor{State: state}, allows[0])
 		r.expect("with the state of a challenge a factor", err, apierr.Forbidden)
 		if out.Action == mfaapi.Select && f.Type == mfaapi.SMS {
-			made, err := r.Service.ChallengeFactor(r.t.Context(), mfaapi.ChallengeFactor{Tenant: r.Tenant, Application: r.application, State: state})
+			made, err := r.Service.ChallengeFactor(r.t.Context(),
+				mfaapi.ChallengeFactor{Tenant: r.Tenant, Application: r.application, State: state})
 			r.expect("a challenge of the selected phone", err, nil)
 			state = made.State
 		}
@@ -176,7 +177,8 @@ func (r *ruled) clientAPI(allows, usable []string) {
 			Tenant: r.Tenant, Application: r.application, State: state, Code: r.code(f.Type),
 		})
 		if err != nil || done.Account.IsZero() != (len(usable) == 0) || (done.Next == nil) != (len(usable) > 0) {
-			r.t.Fatalf("the code of the factor %s returns %+v, %v; want a completed login where it is allowed", f.Type, done, err)
+			r.t.Fatalf("the code of the factor %s returns %+v, %v; want a completed login where it is allowed", f.Type, done,
+				err)
 		}
 		if done.Next != nil {
 			r.enrollAndLogIn(*done.Next, allows)

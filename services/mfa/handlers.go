@@ -25,7 +25,8 @@ func (s *Service) Handlers() []events.Handler {
 
 // smsStates maps the states of a text message in events to those of this service.
 var smsStates = map[events.SMSStatus]SMSState{
-	events.SMSAccepted: SMSAccepted, events.SMSDelivered: SMSDelivered, events.SMSFailed: SMSFailed, events.SMSUnsendable: SMSUnsendable,
+	events.SMSAccepted: SMSAccepted, events.SMSDelivered: SMSDelivered, events.SMSFailed: SMSFailed,
+	events.SMSUnsendable: SMSUnsendable,
 }
 
 // smsReported sets the state of the challenge whose text message is reported. It is
@@ -68,5 +69,6 @@ func (s *Service) removeAccountsOf(ctx context.Context, e events.Envelope, tenan
 // removeAccounts deletes the accounts that are owners or are in a directory that is one, a batch in
 // each transaction.
 func (s *Service) removeAccounts(ctx context.Context, tenant id.ID, owners []id.ID) error {
-	return purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, tenant, owners, purgeBatch) })
+	return purge.Drain(ctx, s.store.Tx,
+		func(tx *store.Tx) (int64, error) { return tx.DeleteAccounts(ctx, tenant, owners, purgeBatch) })
 }

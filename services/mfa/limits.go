@@ -131,7 +131,8 @@ func (s *Service) countMessage(ctx context.Context, tx *store.Tx, f store.Factor
 func (s *Service) checkEnrollmentLimit(ctx context.Context, tx *store.Tx, f store.Factor) error {
 	factors, phones, err := tx.CountEnrolled(ctx, f.TenantID, f.AccountID)
 	if err == nil && (factors >= maxEnrolled || f.Type == store.SMS && phones >= maxEnrolled) {
-		err = apierr.Forbidden.Because("the account has %d factors and %d phones; a user enrolls none beyond %d", factors, phones, maxEnrolled).
+		err = apierr.Forbidden.Because("the account has %d factors and %d phones; a user enrolls none beyond %d", factors,
+			phones, maxEnrolled).
 			Saying("This account has too many second factors. Please contact support.")
 	}
 	return err

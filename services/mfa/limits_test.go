@@ -50,21 +50,25 @@ func TestTheMessagesOfOneAccountAreLimited(t *testing.T) {
 	for i := range 20 {
 		_, err := enroll(d, al, sms(fmt.Sprintf("+44740012%04d", i)))
 		refuse(err)
-		_, err = d.Service.ChallengeFactor(t.Context(), mfaapi.ChallengeFactor{Tenant: d.Tenant, Account: al.ID, Factor: newest.Factor.ID})
+		_, err = d.Service.ChallengeFactor(t.Context(),
+			mfaapi.ChallengeFactor{Tenant: d.Tenant, Account: al.ID, Factor: newest.Factor.ID})
 		refuse(err)
-		d.Post(mfatest.Of(al)+"/factors?challenge=true", fmt.Sprintf(`{"type":"SMS","phone":{"number":"+44740013%04d"}}`, i)).WantError(429, 429)
+		d.Post(mfatest.Of(al)+"/factors?challenge=true",
+			fmt.Sprintf(`{"type":"SMS","phone":{"number":"+44740013%04d"}}`, i)).WantError(429, 429)
 	}
 	if len(d.Sent()) != sent || d.Rows("factors") != factors || d.Rows("phones") != phones {
 		t.Error("what is refused leaves something behind")
 	}
 	t.Run("others have what is left of the limits that all share", func(t *testing.T) {
 		for i := range mfatest.Limits.CountryMessages - mfatest.Limits.AccountMessages {
-			if _, err := enroll(d, d.Account(d.Tenant, fmt.Sprintf("us%d", i)), sms(fmt.Sprintf("+12675556%03d", i))); err != nil {
+			if _, err := enroll(d, d.Account(d.Tenant, fmt.Sprintf("us%d", i)),
+				sms(fmt.Sprintf("+12675556%03d", i))); err != nil {
 				t.Error(err)
 			}
 		}
 		for i := range mfatest.Limits.TenantMessages - mfatest.Limits.CountryMessages {
-			if _, err := enroll(d, d.Account(d.Tenant, fmt.Sprintf("uk%d", i)), sms(fmt.Sprintf("+44740014%04d", i))); err != nil {
+			if _, err := enroll(d, d.Account(d.Tenant, fmt.Sprintf("uk%d", i)),
+				sms(fmt.Sprintf("+44740014%04d", i))); err != nil {
 				t.Error(err)
 			}
 		}
@@ -131,7 +135,8 @@ func TestAnAccountHasOneUnverifiedPhone(t *testing.T) {
 	}
 	list, err := d.Service.FactorsOf(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Jo.ID})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Number != "+12675555003" || d.Rows("phones") != 1 {
-		t.Errorf("after three enrollments the factors are %+v, %v, on %d phones; want the newest", list, err, d.Rows("phones"))
+		t.Errorf("after three enrollments the factors are %+v, %v, on %d phones; want the newest", list, err,
+			d.Rows("phones"))
 	}
 	d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+12675555004"}`).Want(201)
 	withPhone(d, d.Jo, "+18883915282")
@@ -141,7 +146,8 @@ func TestAnAccountHasOneUnverifiedPhone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if factors, phones := d.Rows("factors"), d.Rows("phones"); factors != 2 || phones != 3 {
-		t.Errorf("there are %d factors and %d phones; want the verified factor, the newest, and the phone without a factor", factors, phones)
+		t.Errorf("there are %d factors and %d phones; want the verified factor, the newest, and the phone without a factor",
+			factors, phones)
 	}
 }
 
@@ -157,7 +163,8 @@ func TestAUserEnrollsNoFurtherFactorsThanTheMaximum(t *testing.T) {
 	if enrolled--; enrolled != 50 || !errors.Is(err, apierr.Forbidden) {
 		t.Fatalf("after %d factors the answer is %v", enrolled, err)
 	}
-	if _, err := enroll(d, d.Jo, mfaapi.EnrollFactor{Type: mfaapi.SMS, Number: "+12675555555"}); !errors.Is(err, apierr.Forbidden) {
+	if _, err := enroll(d, d.Jo, mfaapi.EnrollFactor{Type: mfaapi.SMS, Number: "+12675555555"}); !errors.Is(err,
+		apierr.Forbidden) {
 		t.Errorf("another type is answered %v", err)
 	}
 	d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"google-authenticator"}`).Want(201) // by the tenant itself
@@ -166,7 +173,8 @@ func TestAUserEnrollsNoFurtherFactorsThanTheMaximum(t *testing.T) {
 		for i := range 50 {
 			d.Post(mfatest.Of(al)+"/phones", fmt.Sprintf(`{"number":"+12675555%03d"}`, i)).Want(201)
 		}
-		if _, err := enroll(d, al, mfaapi.EnrollFactor{Type: mfaapi.SMS, Number: "+12675556000"}); !errors.Is(err, apierr.Forbidden) {
+		if _, err := enroll(d, al, mfaapi.EnrollFactor{Type: mfaapi.SMS, Number: "+12675556000"}); !errors.Is(err,
+			apierr.Forbidden) {
 			t.Errorf("another phone is answered %v", err)
 		}
 		if _, err := enroll(d, al, authenticator); err != nil {

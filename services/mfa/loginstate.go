@@ -28,10 +28,11 @@ type loginState struct {
 	Factor       id.ID    `json:"factor,omitzero"`    // absent: the user must enroll a factor
 	Challenge    id.ID    `json:"challenge,omitzero"` // absent: the client must create a challenge
 	Types        []string `json:"types"`              // types of factor that the login allows
-	LoggedIn     bool     `json:"loggedIn,omitzero"`  // the user is logged in and adds a factor: this state completes no login
-	SecondFactor bool     `json:"passed,omitzero"`    // the user has passed a second factor, and may add another
-	Hosted       bool     `json:"-"`                  // the login of a hosted page, which gets no state
-	ExpiresAt    int64    `json:"exp"`
+	// the user is logged in and adds a factor: this state completes no login
+	LoggedIn     bool  `json:"loggedIn,omitzero"`
+	SecondFactor bool  `json:"passed,omitzero"` // the user has passed a second factor, and may add another
+	Hosted       bool  `json:"-"`               // the login of a hosted page, which gets no state
+	ExpiresAt    int64 `json:"exp"`
 
 	// PasswordSetAt is the time at which the password of the first step was set, in Unix
 	// microseconds: a newer password ends the login. Zero: the account has no password.

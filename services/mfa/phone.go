@@ -140,7 +140,8 @@ func (in PhoneBody) apply(p *store.Phone, isNew bool) error {
 	errs.Optional(&p.Name, in.Name, "name", 255)
 	errs.Optional(&p.Description, in.Description, "description", 1000)
 	errs.Enum(&p.Status, in.Status.NullIsAbsent(isNew), "status", store.Enabled, store.Disabled)
-	errs.Enum(&p.VerificationStatus, in.VerificationStatus.NullIsAbsent(isNew), "verificationStatus", store.Verified, store.Unverified)
+	errs.Enum(&p.VerificationStatus, in.VerificationStatus.NullIsAbsent(isNew), "verificationStatus", store.Verified,
+		store.Unverified)
 	return errs.First()
 }
 

@@ -32,8 +32,8 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 	}
 	for _, name := range in.Types {
 		if storedTypes[name] == "" {
-			return mfaapi.SecondStep{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name, mfaapi.SMS,
-				mfaapi.Authenticator)
+			return mfaapi.SecondStep{}, apierr.Invalid.Because("%q is not a type of factor; there are %s and %s", name,
+				mfaapi.SMS, mfaapi.Authenticator)
 		}
 	}
 	account, err := s.directory.Account(ctx, id.Ref{Tenant: in.Tenant, ID: in.Account})
@@ -41,7 +41,8 @@ func (s *Service) BeginSecondStep(ctx context.Context, in mfaapi.BeginSecondStep
 		return mfaapi.SecondStep{}, err
 	}
 	login := loginState{
-		Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types, PasswordSetAt: passwordSetAt(account),
+		Application: in.Application, Account: in.Account, Organization: in.Organization, Types: in.Types,
+		PasswordSetAt: passwordSetAt(account),
 	}
 	var out mfaapi.SecondStep
 	accountLocked := false // there is a row of the account to lock: it has, or had, a phone or a factor
@@ -73,8 +74,8 @@ func (s *Service) demandEnrollment(tenant id.ID, login loginState) mfaapi.Second
 
 // selectableFactors returns the usable factors of an account that have attempts left, or
 // apierr.ChallengeFailures where all of them have used up their attempts.
-func (s *Service) selectableFactors(ctx context.Context, tx *store.Tx, tenant, account id.ID, types []string) ([]store.UsableFactor,
-	error) {
+func (s *Service) selectableFactors(ctx context.Context, tx *store.Tx, tenant, account id.ID,
+	types []string) ([]store.UsableFactor, error) {
 	usable, err := tx.UsableFactors(ctx, tenant, account, types, maxSelectable)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,8 @@ func (s *Service) selectableFactors(ctx context.Context, tx *store.Tx, tenant, a
 // challengeSelectable creates the challenges that need no choice of the user: that of the
 // only factor, and those of authenticators, which send nothing. Each factor gets a state of
 // its own for its one challenge, so that a state is accepted once.
-func (s *Service) challengeSelectable(ctx context.Context, tx *store.Tx, login loginState, selectable []store.UsableFactor) (
+func (s *Service) challengeSelectable(ctx context.Context, tx *store.Tx, login loginState,
+	selectable []store.UsableFactor) (
 	mfaapi.SecondStep, error) {
 	out := mfaapi.SecondStep{Action: mfaapi.Select}
 	if len(selectable) == 1 {
@@ -156,7 +158,8 @@ func (s *Service) VerifySecondStep(ctx context.Context, in mfaapi.VerifySecondSt
 	case login.LoggedIn:
 		return mfaapi.CompletedLogin{}, apierr.Reference.Because("the state is of a user who was logged in already")
 	case login.Challenge.IsZero():
-		return mfaapi.CompletedLogin{}, apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
+		return mfaapi.CompletedLogin{},
+			apierr.Reference.Because("the state has no challenge yet; enrol a factor or ask for a challenge with it")
 	}
 	f, err := s.mayUse(ctx, in.Tenant, login, login.Factor)
 	if err != nil {

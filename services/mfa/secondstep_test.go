@@ -22,18 +22,21 @@ import (
 // withPhone adds a verified SMS factor to an account.
 func withPhone(d *mfatest.Deployment, a directoryapi.Account, number string) (factor, phone string) {
 	d.T.Helper()
-	made := d.Post(mfatest.Of(a)+"/factors?challenge=true&expand=phone", `{"type":"sms","phone":{"number":"`+number+`"}}`).Want(201)
+	made := d.Post(mfatest.Of(a)+"/factors?challenge=true&expand=phone", `{"type":"sms","phone":{"number":"`+number+
+		`"}}`).Want(201)
 	challenge := made.Href("mostRecentChallenge")
 	d.Post(challenge, `{"code":"`+d.Code(challenge)+`"}`).Want(200)
 	return made.Href(), made.Href("phone")
 }
 
 func demand(d *mfatest.Deployment, application id.ID, types ...string) (mfaapi.SecondStep, error) {
-	return d.Service.BeginSecondStep(d.T.Context(), mfaapi.BeginSecondStep{Tenant: d.Tenant, Application: application, Account: d.Jo.ID, Types: types})
+	return d.Service.BeginSecondStep(d.T.Context(),
+		mfaapi.BeginSecondStep{Tenant: d.Tenant, Application: application, Account: d.Jo.ID, Types: types})
 }
 
 func redeem(d *mfatest.Deployment, s *mfa.Service, application id.ID, state secure.Secret, code string) error {
-	_, err := s.VerifySecondStep(d.T.Context(), mfaapi.VerifySecondStep{Tenant: d.Tenant, Application: application, State: state, Code: code})
+	_, err := s.VerifySecondStep(d.T.Context(),
+		mfaapi.VerifySecondStep{Tenant: d.Tenant, Application: application, State: state, Code: code})
 	return err
 }
 
@@ -62,16 +65,21 @@ func TestALoginAsksForWhatIsEnabledAndVerified(t *testing.T) {
 		want   string
 	}{
 		"a verified factor": {func(*mfatest.Deployment, string, string) {}, mfaapi.Challenge},
-		"a disabled factor": {func(d *mfatest.Deployment, factor, _ string) { d.Post(factor, `{"status":"DISABLED"}`).Want(200) }, mfaapi.Enroll},
-		"a disabled phone":  {func(d *mfatest.Deployment, _, phone string) { d.Post(phone, `{"status":"DISABLED"}`).Want(200) }, mfaapi.Enroll},
-		"a phone that is verified no more": {func(d *mfatest.Deployment, _, phone string) {
+		"a disabled factor": {func(d *mfatest.Deployment, factor,
+			_ string) {
+			d.Post(factor, `{"status":"DISABLED"}`).Want(200)
+		}, mfaapi.Enroll}, "a disabled phone": {func(d *mfatest.Deployment, _,
+			phone string) {
+			d.Post(phone, `{"status":"DISABLED"}`).Want(200)
+		}, mfaapi.Enroll}, "a phone that is verified no more": {func(d *mfatest.Deployment, _, phone string) {
 			d.Post(phone, `{"verificationStatus":"UNVERIFIED"}`).Want(200)
 		}, mfaapi.Enroll},
 		"a number that was changed": {func(d *mfatest.Deployment, _, phone string) {
 			d.Post(phone, `{"verificationStatus":"UNVERIFIED"}`).Want(200)
 			d.Post(phone, `{"number":"+12675555555"}`).Want(200)
 		}, mfaapi.Enroll},
-		"a factor that is gone": {func(d *mfatest.Deployment, factor, _ string) { d.Delete(factor).Want(204) }, mfaapi.Enroll},
+		"a factor that is gone": {func(d *mfatest.Deployment, factor, _ string) { d.Delete(factor).Want(204) },
+			mfaapi.Enroll},
 		"another that is not verified": {func(d *mfatest.Deployment, _, _ string) {
 			d.Post(mfatest.Of(d.Jo)+"/factors", `{"type":"google-authenticator"}`).Want(201)
 		}, mfaapi.Challenge},
@@ -189,7 +197,8 @@ func TestANewPasswordEndsALogin(t *testing.T) {
 	d := mfatest.Open(t)
 	application := id.New(d.Now())
 	setPassword := func() {
-		d.Directory.Change(t, id.Ref{Tenant: d.Tenant, ID: d.Jo.ID}, directoryapi.NewAccount{Password: field.Some("Changeme2!")})
+		d.Directory.Change(t, id.Ref{Tenant: d.Tenant, ID: d.Jo.ID},
+			directoryapi.NewAccount{Password: field.Some("Changeme2!")})
 		d.Move(time.Second)
 	}
 	setPassword()
@@ -220,7 +229,8 @@ func TestANewPasswordEndsALogin(t *testing.T) {
 		jo := d.Jo
 		d.Jo = d.Account(d.Tenant, "al")
 		// As a copy has that account linking has made of an account of a provider.
-		if err := pg.MustChange(t.Context(), d.Directory.DB, `UPDATE accounts SET password_hash = '', password_modified_at = NULL
+		if err := pg.MustChange(t.Context(), d.Directory.DB, `UPDATE accounts
+			SET password_hash = '', password_modified_at = NULL
 			WHERE tenant_id = $1 AND id = $2`, d.Tenant, d.Jo.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +296,8 @@ func TestSMSReportedSetsTheStateOfAChallenge(t *testing.T) {
 	tell := func(challenge id.ID, news events.SMSStatus) {
 		t.Helper()
 		event := events.TextReported{Tenant: d.Tenant, Account: d.Jo.ID, Challenge: challenge, Status: news}
-		if err := d.Service.SMSReported(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant}, event); err != nil {
+		if err := d.Service.SMSReported(t.Context(), events.Envelope{ID: id.New(d.Now()), Tenant: d.Tenant},
+			event); err != nil {
 			t.Error(err)
 		}
 	}
@@ -295,7 +306,8 @@ func TestSMSReportedSetsTheStateOfAChallenge(t *testing.T) {
 		want string
 	}{
 		{[]events.SMSStatus{events.SMSAccepted}, store.WaitingForProvider},
-		{[]events.SMSStatus{events.SMSAccepted, events.SMSDelivered, events.SMSDelivered, events.SMSFailed}, store.WaitingForValidation},
+		{[]events.SMSStatus{events.SMSAccepted, events.SMSDelivered, events.SMSDelivered, events.SMSFailed},
+			store.WaitingForValidation},
 		{[]events.SMSStatus{events.SMSAccepted, events.SMSFailed, events.SMSDelivered}, store.Undelivered},
 		{[]events.SMSStatus{events.SMSUnsendable, events.SMSAccepted}, store.Error},
 		{[]events.SMSStatus{"NEWER THAN THIS RELEASE"}, store.Created},

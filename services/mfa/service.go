@@ -30,7 +30,8 @@ type Service struct {
 }
 
 // New returns the service.
-func New(s *store.Store, directory directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
+func New(s *store.Store, directory directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time,
+	cfg Config) *Service {
 	return &Service{store: s, directory: directory, ring: ring, base: base, now: now, cfg: cfg}
 }
 

@@ -48,7 +48,8 @@ func (in *FactorPhone) UnmarshalJSON(data []byte) error {
 
 // findOrInsertPhone returns the phone of a new factor. It adds a phone for a number that the
 // account does not have yet.
-func (s *Service) findOrInsertPhone(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
+func (s *Service) findOrInsertPhone(ctx context.Context, tx *store.Tx, a directoryapi.Account,
+	in FactorPhone) (id.ID, error) {
 	if in.Href.Given() {
 		return s.phoneAtHref(ctx, tx, a, in)
 	}
@@ -66,7 +67,8 @@ func (s *Service) findOrInsertPhone(ctx context.Context, tx *store.Tx, a directo
 // phoneAtHref returns the phone of the account at an href. It returns apierr.NotFound,
 // apierr.Reference for the phone of another account, and apierr.PhoneContradicts where the
 // body also gives a number and the phone has another.
-func (s *Service) phoneAtHref(ctx context.Context, tx *store.Tx, a directoryapi.Account, in FactorPhone) (id.ID, error) {
+func (s *Service) phoneAtHref(ctx context.Context, tx *store.Tx, a directoryapi.Account,
+	in FactorPhone) (id.ID, error) {
 	ref, ok := s.base.Parse(in.Href.Value)
 	switch {
 	case ref.Kind != "phones":

@@ -14,7 +14,8 @@ import (
 func TestAuthenticatorCodesAreThoseOfRFC6238(t *testing.T) {
 	const secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" // 12345678901234567890
 	for unix, code := range map[int64]string{
-		59: "94287082", 1111111109: "07081804", 1111111111: "14050471", 1234567890: "89005924", 2000000000: "69279037", 20000000000: "65353130",
+		59: "94287082", 1111111109: "07081804", 1111111111: "14050471", 1234567890: "89005924", 2000000000: "69279037",
+		20000000000: "65353130",
 	} {
 		code, step := code[2:], unix/30
 		for at, want := range map[int64]int64{unix: step, unix - 30: step, unix + 30: step, unix + 60: 0, unix - 60: 0} {

@@ -109,8 +109,8 @@ func (c *mailSender) connectTenantServer(v store.SMTPServer) error {
 	if c.tenant != nil {
 		c.tenant.Close()
 	}
-	c.tenant, err = newSMTPClient(server, c.s.cfg.TenantServerGuard.Dialer(), c.s.cfg.TenantServerGuard, tenantServerTimeout,
-		c.s.heloName())
+	c.tenant, err = newSMTPClient(server, c.s.cfg.TenantServerGuard.Dialer(), c.s.cfg.TenantServerGuard,
+		tenantServerTimeout, c.s.heloName())
 	return err
 }
 
@@ -121,11 +121,13 @@ func (s *Service) recordSuccess(ctx context.Context, v store.SMTPServer) {
 		return
 	}
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.CloseCircuit(ctx, v) }); err != nil {
-		slog.WarnContext(ctx, "recording a success of a tenant's mail server failed", "smtpServer", v.ID.String(), "error", err.Error())
+		slog.WarnContext(ctx, "recording a success of a tenant's mail server failed", "smtpServer", v.ID.String(), "error",
+			err.Error())
 		return
 	}
 	if v.OpenedAt != nil {
-		slog.InfoContext(ctx, "circuit breaker of a tenant's mail server closed", "tenant", v.TenantID.String(), "smtpServer", v.ID.String())
+		slog.InfoContext(ctx, "circuit breaker of a tenant's mail server closed", "tenant", v.TenantID.String(), "smtpServer",
+			v.ID.String())
 	}
 }
 
@@ -139,11 +141,13 @@ func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure
 		}
 		alert := id.New(now)
 		return tx.InsertDelivery(ctx, store.Delivery{
-			TenantID: v.TenantID, ID: alert, EventID: alert, Kind: store.Mail, Workflow: circuitAlert, Trace: map[string]string{}, CreatedAt: now,
+			TenantID: v.TenantID, ID: alert, EventID: alert, Kind: store.Mail, Workflow: circuitAlert,
+			Trace: map[string]string{}, CreatedAt: now,
 		})
 	})
 	if err != nil {
-		slog.WarnContext(ctx, "recording a failure of a tenant's mail server failed", "smtpServer", v.ID.String(), "error", err.Error())
+		slog.WarnContext(ctx, "recording a failure of a tenant's mail server failed", "smtpServer", v.ID.String(), "error",
+			err.Error())
 		return
 	}
 	if opened {
@@ -179,7 +183,8 @@ func (s *Service) circuitAlertContent(ctx context.Context, d store.Delivery) (ma
 	}
 	content.Template = directoryapi.EmailTemplate{Workflow: circuitAlert, Unchanged: true}
 	content.values = map[string]string{
-		"smtpServer.host": v.Host, "smtpServer.port": strconv.Itoa(v.Port), "smtpServer.failures": strconv.Itoa(failureThreshold),
+		"smtpServer.host": v.Host, "smtpServer.port": strconv.Itoa(v.Port),
+		"smtpServer.failures": strconv.Itoa(failureThreshold),
 	}
 	content.addDefaultTexts()
 	return content, nil

@@ -93,7 +93,8 @@ func TestMailsGoThroughTheServerOfTheirTenant(t *testing.T) {
 			return mail, err
 		})
 		o.order(s, 1)
-		if m := server.Await(t, 3)[2]; m.EnvelopeFrom != "hello@shop.example.test" || m.From != "hello@shop.example.test" || m.FromName != "Shop" {
+		if m := server.Await(t, 3)[2]; m.EnvelopeFrom != "hello@shop.example.test" || m.From != "hello@shop.example.test" ||
+			m.FromName != "Shop" {
 			t.Errorf("the mail comes from %s, %q <%s>", m.EnvelopeFrom, m.FromName, m.From)
 		}
 		o.answers(plain)
@@ -161,7 +162,8 @@ func TestTheCircuitBreakerOpensAndCloses(t *testing.T) {
 	}
 	o.order(s, 1)
 	alert := o.mail.Await(t, 1)[0]
-	if alert.To != owner || alert.Subject != "Your mail server does not work" || !strings.Contains(alert.Text, "127.0.0.1") || strings.Contains(alert.Text, password) {
+	if alert.To != owner || alert.Subject != "Your mail server does not work" ||
+		!strings.Contains(alert.Text, "127.0.0.1") || strings.Contains(alert.Text, password) {
 		t.Errorf("the alert to %s says %s\n%s", alert.To, alert.Subject, alert.Text)
 	}
 	if v := o.health(); v.OpenedAt == nil || !v.ProbeAt.Equal(o.now().Add(time.Minute)) {
@@ -294,7 +296,10 @@ func TestAMailThatTheTenantsServerDoesNotAcceptGoesThroughTheDeployments(t *test
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	s := o.service()
-	o.relay(s, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(554, [3]int{5, 7, 1}, "relay access denied") }})
+	o.relay(s, mailtest.Behaviour{Rcpt: func(string) error {
+		return mailtest.Answer(554, [3]int{5, 7, 1},
+			"relay access denied")
+	}})
 	o.run(s)
 	o.order(s, 1)
 	for failures := 1; failures <= failureThreshold; failures++ {
@@ -310,9 +315,11 @@ func TestAMailThatTheTenantsServerDoesNotAcceptGoesThroughTheDeployments(t *test
 func TestFailuresOfEveryKindCount(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(*mailtest.Server){
-		"it is away":               func(m *mailtest.Server) { m.Stop() },
-		"another password":         func(m *mailtest.Server) { m.Behave(func(b *mailtest.Behaviour) { b.Password = "changed" }) },
-		"a refused sender":         func(m *mailtest.Server) { m.Behave(refuseAll) },
+		"it is away": func(m *mailtest.Server) { m.Stop() },
+		"another password": func(m *mailtest.Server) {
+			m.Behave(
+				func(b *mailtest.Behaviour) { b.Password = "changed" })
+		}, "a refused sender": func(m *mailtest.Server) { m.Behave(refuseAll) },
 		"it breaks off after DATA": func(m *mailtest.Server) { m.Behave(func(b *mailtest.Behaviour) { b.Data = drops }) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +333,8 @@ func TestFailuresOfEveryKindCount(t *testing.T) {
 			if v := o.health(); v.Failures != 1 {
 				t.Errorf("the server is %+v", v.Circuit)
 			}
-			if strings.Contains(r.LastError, password) || strings.Contains(r.LastError, token.Reveal()) || !strings.HasPrefix(r.LastError, "the tenant's mail server: ") {
+			if strings.Contains(r.LastError, password) || strings.Contains(r.LastError, token.Reveal()) ||
+				!strings.HasPrefix(r.LastError, "the tenant's mail server: ") {
 				t.Errorf("the note of the failure is %s", r.LastError)
 			}
 		})
@@ -376,7 +384,8 @@ func TestAServerThatStallsDelaysNoOtherMails(t *testing.T) {
 	if n := len(stalled); n > 0 {
 		t.Errorf("%d of %d senders wait for servers that stall", n+1, 2)
 	}
-	done, err := pg.Value[int](t.Context(), o.db, `SELECT count(*) FROM deliveries WHERE tenant_id = ANY ($1) AND finished_at IS NOT NULL`, tenants)
+	done, err := pg.Value[int](t.Context(), o.db, `SELECT count(*) FROM deliveries
+		WHERE tenant_id = ANY ($1) AND finished_at IS NOT NULL`, tenants)
 	if err != nil || done > 0 {
 		t.Errorf("%d mails of the servers that stall are done, %v", done, err)
 	}

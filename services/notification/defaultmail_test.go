@@ -21,7 +21,8 @@ import (
 func unchanged(workflow directoryapi.Workflow, tag, language string) mailContent {
 	content := verification()
 	content.delivery.Language, content.ResetTokenTTL = language, 24
-	content.Template = directoryapi.EmailTemplate{Workflow: workflow, Unchanged: true, MimeType: "text/plain", Subject: "shown", TextBody: "shown $!{url}"}
+	content.Template = directoryapi.EmailTemplate{Workflow: workflow, Unchanged: true, MimeType: "text/plain",
+		Subject: "shown", TextBody: "shown $!{url}"}
 	content.application, content.homeURL = text("Shop & Co"), text("https://shop.example.test/?a=1&b=2")
 	if tag != "" {
 		content.Account.Locale = &tag
@@ -48,8 +49,10 @@ func TestAMailOfTheDeploymentIsInTheLanguageOfItsReader(t *testing.T) {
 			t.Errorf("for the locale %q and the request %q the mail is %s in %q, %q; want %q, %q", c.locale, c.request, m.Type,
 				m.Header.Get("Content-Language"), m.Subject, c.want, c.subject)
 		}
-		if !strings.Contains(m.Text, c.says) || !strings.Contains(m.HTML, c.says) || !strings.Contains(m.HTML, `<html lang="`+c.want+`"`) {
-			t.Errorf("for the locale %q and the request %q the mail lacks %q:\n%s\n%s", c.locale, c.request, c.says, m.Text, m.HTML)
+		if !strings.Contains(m.Text, c.says) || !strings.Contains(m.HTML, c.says) ||
+			!strings.Contains(m.HTML, `<html lang="`+c.want+`"`) {
+			t.Errorf("for the locale %q and the request %q the mail lacks %q:\n%s\n%s", c.locale, c.request, c.says, m.Text,
+				m.HTML)
 		}
 	}
 }
@@ -58,14 +61,16 @@ func TestAMailOfTheDeploymentHasAButtonAndItsAddressOnce(t *testing.T) {
 	t.Parallel()
 	const page = "https://id.example.test:8443/emailVerificationTokens?sptoken=" + string(token)
 	m := read(t, unchanged(directoryapi.Verification, "", ""))
-	if strings.Count(m.HTML, `href="`+page+`"`) != 2 || strings.Count(m.HTML, ">"+page+"<") != 1 || strings.Count(m.Text, page) != 1 {
+	if strings.Count(m.HTML, `href="`+page+`"`) != 2 || strings.Count(m.HTML, ">"+page+"<") != 1 ||
+		strings.Count(m.Text, page) != 1 {
 		t.Errorf("the mail does not have its address as a button, once in full, and in the text:\n%s\n%s", m.HTML, m.Text)
 	}
 	if !strings.Contains(m.HTML, "Shop &amp; Co") || !strings.Contains(m.Text, "Shop & Co") {
 		t.Errorf("the mail does not name the application:\n%s\n%s", m.HTML, m.Text)
 	}
 	m = read(t, unchanged(directoryapi.ExistingAccount, "", ""))
-	for _, want := range []string{`href="https://shop.example.test/?a=1&amp;b=2"`, `href="https://id.example.test:8443/passwordReset?sptoken=`, "24 hours"} {
+	for _, want := range []string{`href="https://shop.example.test/?a=1&amp;b=2"`,
+		`href="https://id.example.test:8443/passwordReset?sptoken=`, "24 hours"} {
 		if !strings.Contains(m.HTML, want) {
 			t.Errorf("the mail to an existing account lacks %s:\n%s", want, m.HTML)
 		}
@@ -79,7 +84,8 @@ func TestHostileTextStaysTextInAMailOfTheDeployment(t *testing.T) {
 	content.Account.Username = `"><script>alert(1)</script>`
 	content.application = text("Shop\r\nBcc: eve@evil.example")
 	m := read(t, content)
-	if strings.Contains(m.HTML, "<b>") || strings.Contains(m.HTML, "<script") || strings.Contains(m.HTML, "https://evil") || m.Header.Has("Bcc") {
+	if strings.Contains(m.HTML, "<b>") || strings.Contains(m.HTML, "<script") ||
+		strings.Contains(m.HTML, "https://evil") || m.Header.Has("Bcc") {
 		t.Errorf("a name became a part of the mail:\n%s", m.Raw)
 	}
 }
@@ -101,7 +107,8 @@ func TestMacrosAreExpandedInTheSubject(t *testing.T) {
 // The owner of an account hears of a second factor that somebody added or removed.
 func TestAChangeOfTheSecondFactorsIsMailed(t *testing.T) {
 	t.Parallel()
-	for removed, want := range map[bool]string{false: "A second factor was added to your account", true: "A second factor was removed from your account"} {
+	for removed, want := range map[bool]string{false: "A second factor was added to your account",
+		true: "A second factor was removed from your account"} {
 		o := newOffice(t, mailtest.Behaviour{})
 		o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
 			l := verification()
@@ -158,7 +165,8 @@ func TestAMailServerIsGreetedWithTheHostOfTheBaseAddress(t *testing.T) {
 	t.Parallel()
 	s := writer()
 	for configured, want := range map[string]string{
-		"": "id.example.test", "mail.example.test": "mail.example.test", "täst.test": "xn--tst-qla.test", "192.0.2.1": "[192.0.2.1]", "2001:db8::1": "[IPv6:2001:db8::1]",
+		"": "id.example.test", "mail.example.test": "mail.example.test", "täst.test": "xn--tst-qla.test",
+		"192.0.2.1": "[192.0.2.1]", "2001:db8::1": "[IPv6:2001:db8::1]",
 	} {
 		s.cfg.HeloName = configured
 		if got := s.heloName(); got != want {
@@ -173,8 +181,10 @@ func TestEveryMailOfTheDeploymentIsComposed(t *testing.T) {
 	t.Parallel()
 	for _, language := range locale.Languages {
 		for _, workflow := range []directoryapi.Workflow{
-			directoryapi.Verification, directoryapi.VerificationSuccess, directoryapi.Welcome, directoryapi.Reset, directoryapi.ResetSuccess,
-			directoryapi.ExistingAccount, directoryapi.SigningUp, directoryapi.Invitation, directoryapi.FactorAdded, directoryapi.FactorRemoved, circuitAlert,
+			directoryapi.Verification, directoryapi.VerificationSuccess, directoryapi.Welcome, directoryapi.Reset,
+			directoryapi.ResetSuccess,
+			directoryapi.ExistingAccount, directoryapi.SigningUp, directoryapi.Invitation, directoryapi.FactorAdded,
+			directoryapi.FactorRemoved, circuitAlert,
 		} {
 			content := unchanged(workflow, "", language)
 			content.values = map[string]string{
@@ -182,7 +192,8 @@ func TestEveryMailOfTheDeploymentIsComposed(t *testing.T) {
 				"factor.name": mailtext.Factor(language, "SMS"),
 			}
 			m := read(t, content)
-			if strings.Contains(m.Subject+m.Text+m.HTML, "$!{") || strings.Contains(m.Text, "\n\n\n") || strings.TrimSpace(m.Subject) == "" {
+			if strings.Contains(m.Subject+m.Text+m.HTML, "$!{") || strings.Contains(m.Text, "\n\n\n") ||
+				strings.TrimSpace(m.Subject) == "" {
 				t.Errorf("the mail %s in %s is not whole: %s\n%s", workflow, language, m.Subject, m.Text)
 			}
 			if dir := os.Getenv("DOORWARD_MAIL_DIR"); dir != "" {

@@ -51,7 +51,8 @@ func FuzzProviderAnswer(f *testing.F) {
 		}
 		var refused permanentError
 		var broken deploymentError
-		known := errors.Is(err, errUnavailable) || errors.Is(err, errSMSProviderBusy) || errors.Is(err, errNoSMSProviderAnswer) || errors.As(err, &refused) || errors.As(err, &broken)
+		known := errors.Is(err, errUnavailable) || errors.Is(err, errSMSProviderBusy) ||
+			errors.Is(err, errNoSMSProviderAnswer) || errors.As(err, &refused) || errors.As(err, &broken)
 		if !known || len(err.Error()) > 120 {
 			t.Errorf("%d returns %v", status, err)
 		}

@@ -20,8 +20,8 @@ var Sources = []string{"directory", "mfa"}
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),
-		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated), events.On(s.signUpRequested),
-		events.On(s.factorChanged), events.On(s.accountDeleted), events.On(s.accountsDeleted),
+		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated),
+		events.On(s.signUpRequested), events.On(s.factorChanged), events.On(s.accountDeleted), events.On(s.accountsDeleted),
 	}
 }
 
@@ -67,14 +67,16 @@ func (s *Service) accountVerified(ctx context.Context, e events.Envelope, event 
 }
 
 // verificationRequested adds another mail that verifies the email address.
-func (s *Service) verificationRequested(ctx context.Context, e events.Envelope, event events.VerificationRequested) error {
+func (s *Service) verificationRequested(ctx context.Context, e events.Envelope,
+	event events.VerificationRequested) error {
 	d := store.Delivery{AccountID: event.Account, ApplicationID: event.Application, TokenSealed: event.Token}
 	return s.enqueueMails(ctx, e, d, directoryapi.Verification)
 }
 
 // passwordResetRequested adds the mail with the link to set a new password, also that to the owner of an
 // email with which somebody tried to register.
-func (s *Service) passwordResetRequested(ctx context.Context, e events.Envelope, event events.PasswordResetRequested) error {
+func (s *Service) passwordResetRequested(ctx context.Context, e events.Envelope,
+	event events.PasswordResetRequested) error {
 	workflow := directoryapi.Reset
 	if event.Existing {
 		workflow = directoryapi.ExistingAccount
@@ -86,12 +88,14 @@ func (s *Service) passwordResetRequested(ctx context.Context, e events.Envelope,
 // signUpRequested adds the mail with the link that completes a sign-up of a tenant. An invitation of
 // an administrator is the same event (Invite of the directory service): the link accepts it.
 func (s *Service) signUpRequested(ctx context.Context, e events.Envelope, event events.SignUpRequested) error {
-	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, TokenSealed: event.Token}, directoryapi.SigningUp)
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, TokenSealed: event.Token},
+		directoryapi.SigningUp)
 }
 
 // passwordReset adds the mail that confirms the new password.
 func (s *Service) passwordReset(ctx context.Context, e events.Envelope, event events.PasswordReset) error {
-	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application}, directoryapi.ResetSuccess)
+	return s.enqueueMails(ctx, e, store.Delivery{AccountID: event.Account, ApplicationID: event.Application},
+		directoryapi.ResetSuccess)
 }
 
 // factorChanged adds the mail that tells the owner of an account of a second factor that was added or removed.
@@ -112,7 +116,8 @@ func (s *Service) challengeCreated(ctx context.Context, e events.Envelope, event
 }
 
 // enqueueMails adds a mail for each workflow.
-func (s *Service) enqueueMails(ctx context.Context, e events.Envelope, d store.Delivery, workflows ...directoryapi.Workflow) error {
+func (s *Service) enqueueMails(ctx context.Context, e events.Envelope, d store.Delivery,
+	workflows ...directoryapi.Workflow) error {
 	mails := make([]store.Delivery, len(workflows))
 	for i, workflow := range workflows {
 		mails[i] = d
@@ -131,7 +136,8 @@ func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, de
 			return err
 		}
 		for _, d := range deliveries {
-			d.TenantID, d.ID, d.EventID, d.Kind, d.RequestID, d.Trace, d.CreatedAt = e.Tenant, id.New(now), e.ID, c.kind, e.RequestID, origin, now
+			d.TenantID, d.ID, d.EventID, d.Kind, d.RequestID, d.Trace, d.CreatedAt = e.Tenant, id.New(now), e.ID, c.kind,
+				e.RequestID, origin, now
 			d.Language = e.Language
 			if err := tx.InsertDelivery(ctx, d); err != nil {
 				return err

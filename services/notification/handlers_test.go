@@ -47,7 +47,8 @@ func TestEventsAskForTheirMails(t *testing.T) {
 	o.turn(time.Second)
 	e.ID = id.New(clock)
 	for range 2 {
-		if err := s.accountVerified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
+		if err := s.accountVerified(t.Context(), e,
+			events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,14 +78,16 @@ func TestDeletedAccountsGetNoMoreMessages(t *testing.T) {
 		return n
 	}
 	e.ID = id.New(clock)
-	if err := s.accountDeleted(t.Context(), e, events.AccountDeleted{Tenant: o.tenant, Account: id.New(clock)}); err != nil {
+	if err := s.accountDeleted(t.Context(), e,
+		events.AccountDeleted{Tenant: o.tenant, Account: id.New(clock)}); err != nil {
 		t.Fatal(err)
 	}
 	if n := pending(); n != 1 {
 		t.Errorf("the end of another account left %d mails waiting, want 1", n)
 	}
 	e.ID = id.New(clock)
-	if err := s.accountsDeleted(t.Context(), e, events.AccountsDeleted{Tenant: o.tenant, Accounts: []id.ID{event.Account}}); err != nil {
+	if err := s.accountsDeleted(t.Context(), e,
+		events.AccountsDeleted{Tenant: o.tenant, Accounts: []id.ID{event.Account}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := pending(); n != 0 {
@@ -98,7 +101,8 @@ func TestTheMailsAfterAVerificationNameItsApplication(t *testing.T) {
 	o := newOffice(t, mailtest.Behaviour{})
 	o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
 		l := verification()
-		l.Template.Workflow, l.Template.Subject, l.Template.TextBody = in.Workflow, string(in.Workflow), "[$!{application.name}]"
+		l.Template.Workflow, l.Template.Subject, l.Template.TextBody = in.Workflow, string(in.Workflow),
+			"[$!{application.name}]"
 		return l.Mail, nil
 	})
 	s := o.service()
@@ -110,7 +114,8 @@ func TestTheMailsAfterAVerificationNameItsApplication(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.ID = id.New(clock)
-		if err := s.accountVerified(t.Context(), e, events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
+		if err := s.accountVerified(t.Context(), e,
+			events.AccountVerified{Tenant: o.tenant, Account: event.Account}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +126,8 @@ func TestTheMailsAfterAVerificationNameItsApplication(t *testing.T) {
 	for _, m := range o.mail.Await(t, 6) {
 		said[m.Subject+strings.TrimSpace(m.Text)]++
 	}
-	for _, workflow := range []directoryapi.Workflow{directoryapi.Verification, directoryapi.VerificationSuccess, directoryapi.Welcome} {
+	for _, workflow := range []directoryapi.Workflow{directoryapi.Verification, directoryapi.VerificationSuccess,
+		directoryapi.Welcome} {
 		if said[string(workflow)+"[Shop]"] != 1 || said[string(workflow)+"[]"] != 1 {
 			t.Errorf("the mails say %v", said)
 		}

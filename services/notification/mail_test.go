@@ -32,14 +32,16 @@ func verification() mailContent {
 				TextBody: "Hello $!{account.givenName},\n\nopen $!{url} please.\n",
 				HTMLBody: `<p>Hello $!{account.givenName},</p><a href="$!{url}">$!{url}</a>`,
 			},
-			Account:   directoryapi.Account{Email: "jo@example.test", Username: "jo", GivenName: text("Jo"), Surname: text("Doe")},
+			Account: directoryapi.Account{Email: "jo@example.test", Username: "jo", GivenName: text("Jo"),
+				Surname: text("Doe")},
 			Directory: directoryapi.Directory{Name: "Customers"},
 		},
 	}
 }
 
 func writer() *Service {
-	return &Service{base: "https://id.example.test:8443/v1", cfg: Config{From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"}}}
+	return &Service{base: "https://id.example.test:8443/v1",
+		cfg: Config{From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"}}}
 }
 
 // read composes the letter and reads the mail as a mail program does.
@@ -70,7 +72,8 @@ func TestAMailIsParsedStrictly(t *testing.T) {
 	for _, c := range []struct{ kind, text, html string }{
 		{"text/plain", "Hello Jo,\n\nopen " + page + " please.\n", ""},
 		{"text/html", "", `<p>Hello Jo,</p><a href="` + page + `">` + page + `</a>`},
-		{"multipart/alternative", "Hello Jo,\n\nopen " + page + " please.\n", `<p>Hello Jo,</p><a href="` + page + `">` + page + `</a>`},
+		{"multipart/alternative", "Hello Jo,\n\nopen " + page + " please.\n", `<p>Hello Jo,</p><a href="` + page + `">` +
+			page + `</a>`},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			l := verification()
@@ -79,7 +82,8 @@ func TestAMailIsParsedStrictly(t *testing.T) {
 			if m.Type != c.kind || m.Text != c.text || m.HTML != c.html {
 				t.Errorf("got %s:\n%s\n%s", m.Type, m.Text, m.HTML)
 			}
-			if m.Subject != "Verify your account" || m.To != "jo@example.test" || m.From != "no-reply@id.example.test" || m.FromName != "Customers" {
+			if m.Subject != "Verify your account" || m.To != "jo@example.test" || m.From != "no-reply@id.example.test" ||
+				m.FromName != "Customers" {
 				t.Errorf("the header is %+v", m)
 			}
 			if want := l.delivery.ID.String() + "@id.example.test"; m.ID != want {
@@ -100,7 +104,8 @@ func TestEveryMacroHasItsValue(t *testing.T) {
 	l.Account.MiddleName, l.application = text("M"), text("Shop & Co")
 	l.Template.TextBody = "${account.givenName}|${account.middleName}|${account.surname}|${account.fullName}|${account.username}|${account.email}|" +
 		"${account.directory.name}|${application.name}|${sptoken}|${sptokenNameValuePair}|$!{account.customData.color}|${application.customData.color}"
-	want := "Jo|M|Doe|Jo M Doe|jo|jo@example.test|Customers|Shop & Co|" + string(token) + "|sptoken=" + string(token) + "||${application.customData.color}"
+	want := "Jo|M|Doe|Jo M Doe|jo|jo@example.test|Customers|Shop & Co|" + string(token) + "|sptoken=" + string(token) +
+		"||${application.customData.color}"
 	if got := read(t, l).Text; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -117,7 +122,8 @@ func TestEveryMacroHasItsValue(t *testing.T) {
 func TestHostileTextStaysText(t *testing.T) {
 	l := verification()
 	l.Template.MimeType = "multipart/alternative"
-	l.Account.GivenName = text("Jo\r\nBcc: eve@evil.example\r\n\r\n<script>alert(1)</script> https://evil.example/win ${sptoken} $!{url}")
+	l.Account.GivenName = text("Jo\r\nBcc: eve@evil.example\r\n\r\n<script>alert(1)</script> https://evil.example/win " +
+		"${sptoken} $!{url}")
 	l.Directory.Name = "\r\n.\r\nQUIT\r\n"
 	l.Template.TextBody += "$!{account.directory.name}\n.\n"
 	l.Template.Subject = "Hi\r\nBcc: eve@evil.example\r\n\r\n$!{sptoken} \u202e" + strings.Repeat("ü", 200)
@@ -156,7 +162,8 @@ func TestHostileTextStaysText(t *testing.T) {
 
 func TestCustomDataStandsInMails(t *testing.T) {
 	l := verification()
-	l.AccountData = map[string]string{"plan": "gold", "version": "1.2.3", "ad": "win at http://evil.example now", "lines": "a\r\nb"}
+	l.AccountData = map[string]string{"plan": "gold", "version": "1.2.3", "ad": "win at http://evil.example now",
+		"lines": "a\r\nb"}
 	l.DirectoryData = map[string]string{"address": "Street 1\r\nTown", "site": "https://shop.example.test"}
 	l.applicationData = map[string]string{"support": "<help@shop.example.test>", "trick": "$!{sptoken}"}
 	l.Template.MimeType = "multipart/alternative"
@@ -164,7 +171,8 @@ func TestCustomDataStandsInMails(t *testing.T) {
 		"$!{account.directory.customData.address}|$!{account.directory.customData.site}\n${application.customData.support}|$!{application.customData.trick}\n"
 	l.Template.HTMLBody = "<p>$!{application.customData.support}</p>"
 	m := read(t, l)
-	want := "gold|1.2.3|win at now|a b||${account.customData.none}\nStreet 1\nTown|https://shop.example.test\n<help@shop.example.test>|$!{sptoken}\n"
+	want := "gold|1.2.3|win at now|a b||${account.customData.none}\nStreet " +
+		"1\nTown|https://shop.example.test\n<help@shop.example.test>|$!{sptoken}\n"
 	if strings.ReplaceAll(m.Text, "a  b", "a b") != want {
 		t.Errorf("got  %q\nwant %q", m.Text, want)
 	}
@@ -175,7 +183,8 @@ func TestCustomDataStandsInMails(t *testing.T) {
 
 func TestTheResetMailTellsTheLifetimeOfItsLink(t *testing.T) {
 	l := verification()
-	l.Template.Workflow, l.Template.TextBody = directoryapi.Reset, "$!{url} ${passwordPolicy.resetTokenTtl} ${passwordPolicy.resetTokenLifetime}."
+	l.Template.Workflow, l.Template.TextBody = directoryapi.Reset,
+		"$!{url} ${passwordPolicy.resetTokenTtl} ${passwordPolicy.resetTokenLifetime}."
 	for hours, want := range map[int]string{1: " 1 1 hour.", 3: " 3 3 hours.", 24: " 24 24 hours."} {
 		l.ResetTokenTTL = hours
 		if got := read(t, l).Text; !strings.HasSuffix(strings.TrimSpace(got), want) {
@@ -230,7 +239,8 @@ func TestATemplateMayNameItsSender(t *testing.T) {
 
 func TestAnInternationalAddressIsSentInASCII(t *testing.T) {
 	t.Parallel()
-	for author, want := range map[string]string{"shop@bücher.test": "shop@xn--bcher-kva.test", "söhne@bücher.test": "söhne@xn--bcher-kva.test"} {
+	for author, want := range map[string]string{"shop@bücher.test": "shop@xn--bcher-kva.test",
+		"söhne@bücher.test": "söhne@xn--bcher-kva.test"} {
 		t.Run(author, func(t *testing.T) {
 			o := newOffice(t, mailtest.Behaviour{})
 			o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
@@ -303,7 +313,8 @@ func TestMailAddressesAreValidated(t *testing.T) {
 func TestALocalPartThatIsNoDotAtomIsQuoted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
-	emails := []string{"jo..doe@example.test", "jo.@example.test", "a,b:(c)@example.test", "Jo<eve@example.test>", "jo@example.test> SIZE=1"}
+	emails := []string{"jo..doe@example.test", "jo.@example.test", "a,b:(c)@example.test", "Jo<eve@example.test>",
+		"jo@example.test> SIZE=1"}
 	o.answers(func(in directoryapi.MailOf) (directoryapi.Mail, error) {
 		l := verification()
 		o.mu.Lock()

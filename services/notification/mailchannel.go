@@ -105,7 +105,8 @@ func (s *Service) loadMailContent(ctx context.Context, d store.Delivery) (mailCo
 	}
 	content := mailContent{delivery: d}
 	var err error
-	content.Mail, err = s.peers.Directory.Mail(ctx, directoryapi.MailOf{Tenant: d.TenantID, Account: d.AccountID, Workflow: d.Workflow})
+	content.Mail, err = s.peers.Directory.Mail(ctx,
+		directoryapi.MailOf{Tenant: d.TenantID, Account: d.AccountID, Workflow: d.Workflow})
 	if errors.Is(err, apierr.NotFound) {
 		return content, errObsolete
 	}

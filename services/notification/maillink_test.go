@@ -39,7 +39,8 @@ func TestATemplateWithoutABaseLeadsToTheDeployment(t *testing.T) {
 		template directoryapi.EmailTemplate
 		want     string
 	}{
-		{directoryapi.EmailTemplate{Workflow: directoryapi.Verification}, "https://id.example.test:8443/emailVerificationTokens"},
+		{directoryapi.EmailTemplate{Workflow: directoryapi.Verification},
+			"https://id.example.test:8443/emailVerificationTokens"},
 		{directoryapi.EmailTemplate{Workflow: directoryapi.Reset}, "https://id.example.test:8443/passwordReset"},
 		{directoryapi.EmailTemplate{Workflow: directoryapi.Welcome}, ""},
 		{directoryapi.EmailTemplate{Workflow: directoryapi.Verification, LinkBaseURL: &own}, own},
@@ -63,7 +64,8 @@ func TestTheMailServersAddress(t *testing.T) {
 		}
 	}
 	for _, address := range []secure.Secret{
-		"", "localhost:25", "smtp://localhost", "smtp://:25", "http://localhost:25", "smtp://localhost:0", "smtp://localhost:99999",
+		"", "localhost:25", "smtp://localhost", "smtp://:25", "http://localhost:25", "smtp://localhost:0",
+		"smtp://localhost:99999",
 		"smtp://jo@localhost:25", "smtp://localhost:25/path", "smtp://localhost:25?tls=no", "smtp://jo:geheim%@localhost:25",
 	} {
 		_, err := ParseMailServer(address)

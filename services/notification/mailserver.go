@@ -30,14 +30,16 @@ const (
 )
 
 // errMailServerAddress does not repeat the address, which holds a password.
-var errMailServerAddress = errors.New("not of the form smtp://[user:password@]host:port or smtps://[user:password@]host:port " +
+var errMailServerAddress = errors.New("not of the form smtp://[user:password@]host:port or " +
+	"smtps://[user:password@]host:port " +
 	"(percent-encode reserved characters of the password)")
 
 // ParseMailServer reads an address of the form smtp://[user:password@]host:port, for
 // STARTTLS where the server offers it, or smtps:// for TLS from the first byte.
 func ParseMailServer(address secure.Secret) (MailServer, error) {
 	parsed, err := url.Parse(address.Reveal())
-	if err != nil || parsed.Hostname() == "" || (parsed.Path != "" && parsed.Path != "/") || parsed.RawQuery != "" || parsed.Fragment != "" {
+	if err != nil || parsed.Hostname() == "" || (parsed.Path != "" && parsed.Path != "/") || parsed.RawQuery != "" ||
+		parsed.Fragment != "" {
 		return MailServer{}, errMailServerAddress
 	}
 	security, ok := map[string]Encryption{"smtp": OpportunisticTLS, "smtps": ImplicitTLS}[parsed.Scheme]

@@ -99,8 +99,9 @@ func (o *office) config() Config {
 	host, port, _ := strings.Cut(o.mail.Address, ":")
 	number, _ := strconv.Atoi(port)
 	return Config{
-		MailServer: MailServer{Host: host, Port: number}, From: mail.Address{Name: "Service", Address: "no-reply@id.example.test"},
-		Senders: 2, Timeout: 30 * time.Second, TenantServerGuard: loopback,
+		MailServer: MailServer{Host: host, Port: number},
+		From:       mail.Address{Name: "Service", Address: "no-reply@id.example.test"},
+		Senders:    2, Timeout: 30 * time.Second, TenantServerGuard: loopback,
 	}
 }
 
@@ -110,7 +111,8 @@ func (o *office) service(change ...func(*Config)) *Service {
 	for _, c := range change {
 		c(&cfg)
 	}
-	return New(store.New(o.db, o.now), Peers{Directory: directoryOf{o: o}, Application: applicationOf{o: o}}, o.ring, "https://id.example.test:8443/v1", o.now, cfg)
+	return New(store.New(o.db, o.now), Peers{Directory: directoryOf{o: o}, Application: applicationOf{o: o}}, o.ring,
+		"https://id.example.test:8443/v1", o.now, cfg)
 }
 
 // run lets a replica send until the test ends, or until stop.
@@ -163,14 +165,16 @@ func (a applicationOf) Application(_ context.Context, in directoryapi.Ref) (appl
 	return question(in)
 }
 
-func (a applicationOf) ApplicationData(_ context.Context, in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
+func (a applicationOf) ApplicationData(_ context.Context,
+	in applicationapi.CustomDataRequest) (applicationapi.CustomDataValues, error) {
 	return a.o.data(in)
 }
 
 // registration is an event as it comes from the directory service.
 func (o *office) registration() (events.Envelope, events.AccountRegistered) {
 	account := id.New(clock)
-	event := events.AccountRegistered{Tenant: o.tenant, Account: account, Application: o.application, Token: o.ring.Seal(token, events.MailTokenPurpose(account))}
+	event := events.AccountRegistered{Tenant: o.tenant, Account: account, Application: o.application,
+		Token: o.ring.Seal(token, events.MailTokenPurpose(account))}
 	return events.Envelope{ID: id.New(clock), Tenant: o.tenant, Subject: account, At: clock, RequestID: "request-1"}, event
 }
 
@@ -208,8 +212,8 @@ func (o *office) rows() []row {
 }
 
 func (o *office) read() ([]row, error) {
-	return pg.All[row](o.t.Context(), o.db, `SELECT id, workflow, state, failures, last_error, next_try_at, leased_until IS NOT NULL AS leased,
-		token_sealed IS NOT NULL AS has_token, finished_at FROM deliveries ORDER BY id`)
+	return pg.All[row](o.t.Context(), o.db, `SELECT id, workflow, state, failures, last_error, next_try_at, leased_until IS
+		NOT NULL AS leased, token_sealed IS NOT NULL AS has_token, finished_at FROM deliveries ORDER BY id`)
 }
 
 // await waits until the deliveries are as the test wants them. A connection that
@@ -263,7 +267,8 @@ func (o *office) lease(s *Service) (store.Delivery, error) { return o.leaseAfter
 func (o *office) leaseAfter(s *Service, tenant id.ID) (store.Delivery, error) {
 	var d store.Delivery
 	err := s.store.Tx(o.t.Context(), func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, tenant, id.New(o.now()), o.now(), o.now().Add(leaseTime), store.Skip{Tenants: []id.ID{}})
+		d, err = tx.LeaseDelivery(o.t.Context(), store.Mail, tenant, id.New(o.now()), o.now(), o.now().Add(leaseTime),
+			store.Skip{Tenants: []id.ID{}})
 		return err
 	})
 	return d, err

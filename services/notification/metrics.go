@@ -26,7 +26,8 @@ func newInstruments() instruments {
 			"attempts to send a mail, by workflow and result: sent, unwanted, postponed or failed"),
 		sms: counter("doorward_notification_texts_total",
 			"attempts to send a text message, by result: sent, lost, unwanted, postponed, failed or broken"),
-		circuitsOpened: counter("doorward_notification_smtp_circuits_opened_total", "mail servers of tenants whose circuit breaker opened"),
+		circuitsOpened: counter("doorward_notification_smtp_circuits_opened_total",
+			"mail servers of tenants whose circuit breaker opened"),
 	}
 }
 
@@ -40,7 +41,8 @@ func (s *Service) registerGauges() {
 	age, err2 := meter.Float64ObservableGauge("doorward_notification_oldest_delivery_seconds", metric.WithUnit("s"),
 		metric.WithDescription("age of the oldest delivery that waits for its first attempt or a retry, 0 for none"))
 	circuits, err3 := meter.Int64ObservableGauge("doorward_notification_smtp_circuit_open",
-		metric.WithDescription("mail servers of tenants whose circuit breaker is open: their mails go through the deployment's"))
+		metric.WithDescription("mail servers of tenants whose circuit breaker is open: their mails go through the "+
+			"deployment's"))
 	if err := errors.Join(err, err2, err3); err != nil {
 		otel.Handle(err)
 		return

@@ -40,11 +40,12 @@ func TestAScrapeOfTheMetrics(t *testing.T) {
 			}
 		}
 	}
-	want("without a delivery", scrape(), "doorward_notification_deliveries_waiting 0", "doorward_notification_oldest_delivery_seconds 0")
+	want("without a delivery", scrape(), "doorward_notification_deliveries_waiting 0",
+		"doorward_notification_oldest_delivery_seconds 0")
 	o.order(s, 2)
 	o.turn(90 * time.Second)
-	want("with two deliveries", scrape(), "doorward_notification_deliveries_waiting 2", "doorward_notification_oldest_delivery_seconds 90",
-		"doorward_notification_smtp_circuit_open 0")
+	want("with two deliveries", scrape(), "doorward_notification_deliveries_waiting 2",
+		"doorward_notification_oldest_delivery_seconds 90", "doorward_notification_smtp_circuit_open 0")
 
 	t.Run("while the deliveries are locked", func(t *testing.T) {
 		err := o.db.InTx(t.Context(), func(tx *pg.Tx) error {

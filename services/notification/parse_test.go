@@ -62,7 +62,8 @@ func TestTheStandardLibraryReadsTheMail(t *testing.T) {
 			l := verification()
 			l.Account.GivenName, l.Account.Surname = text("Jö"), text("& <b>")
 			l.Template.Subject, l.Template.FromName, l.Template.MimeType = subject, text(name), kind
-			l.Template.TextBody, l.Template.HTMLBody = "Grüße, $!{account.givenName}\n", "<p>Grüße, $!{account.givenName} $!{account.surname}</p>"
+			l.Template.TextBody, l.Template.HTMLBody = "Grüße, $!{account.givenName}\n",
+				"<p>Grüße, $!{account.givenName} $!{account.surname}</p>"
 			composed, err := writer().compose(l, writer().deploymentFrom(l), clock)
 			if err != nil {
 				t.Fatal(err)
@@ -76,14 +77,17 @@ func TestTheStandardLibraryReadsTheMail(t *testing.T) {
 				t.Fatal(err)
 			}
 			decoder := &mime.WordDecoder{}
-			if got, err := decoder.DecodeHeader(m.Header.Get("Subject")); err != nil || got != strings.ReplaceAll(subject, "\r\n", "  ") {
+			if got, err := decoder.DecodeHeader(m.Header.Get("Subject")); err != nil ||
+				got != strings.ReplaceAll(subject, "\r\n", "  ") {
 				t.Errorf("the subject is %q, %v", got, err)
 			}
 			from, err := m.Header.AddressList("From")
-			if err != nil || len(from) != 1 || from[0].Name != strings.ReplaceAll(name, "\r\n", "  ") || from[0].Address != "no-reply@id.example.test" {
+			if err != nil || len(from) != 1 || from[0].Name != strings.ReplaceAll(name, "\r\n", "  ") ||
+				from[0].Address != "no-reply@id.example.test" {
 				t.Errorf("the mail is from %v, %v", from, err)
 			}
-			if to, err := m.Header.AddressList("To"); err != nil || len(to) != 1 || to[0].Address != "jo@example.test" || m.Header.Get("Bcc") != "" {
+			if to, err := m.Header.AddressList("To"); err != nil || len(to) != 1 || to[0].Address != "jo@example.test" ||
+				m.Header.Get("Bcc") != "" {
 				t.Errorf("the mail is to %v and %q, %v", to, m.Header.Get("Bcc"), err)
 			}
 			bodies := parts(t, m)

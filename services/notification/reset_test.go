@@ -17,7 +17,8 @@ import (
 // token, once, however often the event comes.
 func TestRequestsOfUsersAreMailed(t *testing.T) {
 	t.Parallel()
-	jwt, err := secure.SignJWT(map[string]any{"tid": "T1", "stt": "assertion"}, secure.Claims{"exp": 1, "jti": "J1"}, "a key")
+	jwt, err := secure.SignJWT(map[string]any{"tid": "T1", "stt": "assertion"}, secure.Claims{"exp": 1, "jti": "J1"},
+		"a key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,17 +27,22 @@ func TestRequestsOfUsersAreMailed(t *testing.T) {
 		link     string
 		take     func(*office, *Service, events.Envelope, id.ID) error
 	}{
-		{directoryapi.Reset, "https://id.example.test:8443/passwordReset?sptoken=" + jwt, func(o *office, s *Service, e events.Envelope, account id.ID) error {
-			sealed := o.ring.Seal(secure.Secret(jwt), events.MailTokenPurpose(account))
-			return s.passwordResetRequested(t.Context(), e, events.PasswordResetRequested{Tenant: o.tenant, Account: account, Application: o.application, Token: sealed})
-		}},
+		{directoryapi.Reset, "https://id.example.test:8443/passwordReset?sptoken=" + jwt,
+			func(o *office, s *Service, e events.Envelope, account id.ID) error {
+				sealed := o.ring.Seal(secure.Secret(jwt), events.MailTokenPurpose(account))
+				return s.passwordResetRequested(t.Context(), e,
+					events.PasswordResetRequested{Tenant: o.tenant, Account: account, Application: o.application, Token: sealed})
+			}},
 		{directoryapi.ResetSuccess, "", func(o *office, s *Service, e events.Envelope, account id.ID) error {
-			return s.passwordReset(t.Context(), e, events.PasswordReset{Tenant: o.tenant, Account: account, Application: o.application})
+			return s.passwordReset(t.Context(), e,
+				events.PasswordReset{Tenant: o.tenant, Account: account, Application: o.application})
 		}},
-		{directoryapi.Verification, "https://id.example.test:8443/emailVerificationTokens?sptoken=" + token.Reveal(), func(o *office, s *Service, e events.Envelope, account id.ID) error {
-			sealed := o.ring.Seal(token, events.MailTokenPurpose(account))
-			return s.verificationRequested(t.Context(), e, events.VerificationRequested{Tenant: o.tenant, Account: account, Application: o.application, Token: sealed})
-		}},
+		{directoryapi.Verification, "https://id.example.test:8443/emailVerificationTokens?sptoken=" + token.Reveal(),
+			func(o *office, s *Service, e events.Envelope, account id.ID) error {
+				sealed := o.ring.Seal(token, events.MailTokenPurpose(account))
+				return s.verificationRequested(t.Context(), e,
+					events.VerificationRequested{Tenant: o.tenant, Account: account, Application: o.application, Token: sealed})
+			}},
 	} {
 		t.Run(string(c.workflow), func(t *testing.T) {
 			o := newOffice(t, mailtest.Behaviour{})
@@ -78,8 +84,11 @@ func TestAResetMailIsNotSentOnceItsWorkflowIsOff(t *testing.T) {
 	o.answers(func(directoryapi.MailOf) (directoryapi.Mail, error) { return directoryapi.Mail{}, errNotFound })
 	s := o.service()
 	account := id.New(clock)
-	event := events.PasswordResetRequested{Tenant: o.tenant, Account: account, Token: o.ring.Seal(token, events.MailTokenPurpose(account))}
-	if err := s.passwordResetRequested(t.Context(), events.Envelope{ID: id.New(clock), Tenant: o.tenant, Subject: account, At: clock.Add(time.Second)}, event); err != nil {
+	event := events.PasswordResetRequested{Tenant: o.tenant, Account: account,
+		Token: o.ring.Seal(token, events.MailTokenPurpose(account))}
+	if err := s.passwordResetRequested(t.Context(),
+		events.Envelope{ID: id.New(clock), Tenant: o.tenant, Subject: account, At: clock.Add(time.Second)},
+		event); err != nil {
 		t.Fatal(err)
 	}
 	o.run(s)

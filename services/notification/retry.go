@@ -79,7 +79,8 @@ func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Deliver
 		if err == nil {
 			break
 		}
-		slog.WarnContext(ctx, "recording a delivery failed, retrying", "delivery", d.ID.String(), "result", result, "error", err.Error())
+		slog.WarnContext(ctx, "recording a delivery failed, retrying", "delivery", d.ID.String(), "result", result, "error",
+			err.Error())
 		if sleep(ctx, min(100*time.Millisecond<<min(failures, 10), 5*time.Second)) != nil {
 			break
 		}

@@ -57,7 +57,8 @@ func TestUserNamesAreKeptUnlessTheyAreLinks(t *testing.T) {
 }
 
 func FuzzName(f *testing.F) {
-	for _, seed := range []string{"Jo", "http://a.b", "hhttp://ttp://a", "a.b.c", "www.www.", "a\r\nb", "a:b:c", "\xff\xfe"} {
+	for _, seed := range []string{"Jo", "http://a.b", "hhttp://ttp://a", "a.b.c", "www.www.", "a\r\nb", "a:b:c",
+		"\xff\xfe"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -65,7 +66,8 @@ func FuzzName(f *testing.F) {
 		if strings.ContainsFunc(got, unicode.IsControl) || linkPattern.MatchString(got) || innerDot.MatchString(got) {
 			t.Fatalf("%q became %q", text, got)
 		}
-		if typed := sanitizeUsername(text, ""); strings.ContainsFunc(typed, unicode.IsControl) || linkPattern.MatchString(typed) {
+		if typed := sanitizeUsername(text, ""); strings.ContainsFunc(typed, unicode.IsControl) ||
+			linkPattern.MatchString(typed) {
 			t.Fatalf("the user name %q became %q", text, typed)
 		}
 		if again := sanitizeName(got); again != got {

@@ -134,7 +134,8 @@ func smsReported(d store.Delivery, status events.SMSStatus) events.TextReported 
 // to the request that they are about: the first receipt with a final state counts. It returns
 // apierr.Forbidden for a receipt that the provider has not signed.
 func (s *Service) RecordSMSReceipt(ctx context.Context, at id.Ref, r SMSReceipt) error {
-	if !s.cfg.SMSProvider.Receipts || !r.isSigned(s.cfg.SMSProvider.Token, s.receiptURL(store.Delivery{TenantID: at.Tenant, ID: at.ID})) {
+	if !s.cfg.SMSProvider.Receipts ||
+		!r.isSigned(s.cfg.SMSProvider.Token, s.receiptURL(store.Delivery{TenantID: at.Tenant, ID: at.ID})) {
 		return apierr.Forbidden.Because("the receipt is not signed by the provider")
 	}
 	state, reason := r.finalState()

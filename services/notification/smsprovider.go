@@ -21,15 +21,17 @@ import (
 // same Messages API. Without an Address there is no provider, and each text message ends as
 // DEPLOYMENT_ERROR. Its configuration is in app/sms.go, its delivery receipts are in smsreceipt.go.
 type SMSProvider struct {
-	Address  string // https://api.twilio.com
-	Account  string // the account SID
-	Token    secure.Secret
-	From     string // the sender: a number, a name, or the SID of a messaging service
-	Receipts bool   // the provider reports deliveries by receipts; without them, a message that it accepts counts as delivered
+	Address string // https://api.twilio.com
+	Account string // the account SID
+	Token   secure.Secret
+	From    string // the sender: a number, a name, or the SID of a messaging service
+	// the provider reports deliveries by receipts; without them, a message that it accepts counts as delivered
+	Receipts bool
 }
 
 // errSMSProviderAddress does not repeat the address, which may hold a password.
-var errSMSProviderAddress = errors.New("not of the form https://host[:port] (http:// for this machine and for the mailbox)")
+var errSMSProviderAddress = errors.New("not of the form https://host[:port] (http:// for this machine and for the " +
+	"mailbox)")
 
 // ParseSMSProviderAddress validates the address of an SMS provider. The address comes from
 // the configuration alone, so that no client can make the service call another host (SSRF).
@@ -63,7 +65,8 @@ func newSMSProviderClient(p SMSProvider) *smsProviderClient {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	return &smsProviderClient{p, &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: dialTimeout,
+			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:   dialTimeout,
 			ResponseHeaderTimeout: requestTimeout, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -67,7 +67,8 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 
 // newSMTPClient makes a client of a mail server, which connects by the dialer when it sends its
 // first mail and greets the server with the name helo. The timeout bounds each step of the protocol.
-func newSMTPClient(server MailServer, dialer *net.Dialer, guard outbound.Guard, timeout time.Duration, helo string) (*smtpClient, error) {
+func newSMTPClient(server MailServer, dialer *net.Dialer, guard outbound.Guard, timeout time.Duration,
+	helo string) (*smtpClient, error) {
 	client, err := gomail.NewClient(server.Host, gomail.WithPort(server.Port), gomail.WithTimeout(timeout),
 		gomail.WithoutNoop(), gomail.WithoutRset())
 	if err != nil {
@@ -147,7 +148,8 @@ func classify(err error) error {
 	code, status := failure.ErrorCode(), failure.EnhancedStatusCode()
 	answer := fmt.Errorf("%s: %w", failure.Reason, errConnectionBroken)
 	if code != 0 {
-		answer = fmt.Errorf("%s: the mail server answered %s", failure.Reason, strings.TrimSpace(fmt.Sprint(code, " ", status)))
+		answer = fmt.Errorf("%s: the mail server answered %s", failure.Reason,
+			strings.TrimSpace(fmt.Sprint(code, " ", status)))
 	}
 	switch failure.Reason {
 	case gomail.ErrConnCheck, gomail.ErrSMTPMailFrom:

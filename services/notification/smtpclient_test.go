@@ -63,11 +63,14 @@ func TestAMailServerThatRefusesTheLoginIsNoFailureOfAMail(t *testing.T) {
 		reason    string
 	}{
 		{"a wrong password", "", mailtest.Behaviour{User: user, Password: "another", TLS: trusted}, known, "it answered 535"},
-		{"no password", "", mailtest.Behaviour{User: user, Password: password, TLS: trusted}, func(*Config) {}, "the mail server answered 502 5.7.0"},
+		{"no password", "", mailtest.Behaviour{User: user, Password: password, TLS: trusted}, func(*Config) {},
+			"the mail server answered 502 5.7.0"},
 		{"a server that does not ask", "", mailtest.Behaviour{TLS: trusted}, known, "no way to log in"},
-		{"a password that would be shown to the network", "127.0.0.2:0", mailtest.Behaviour{User: user, Password: password}, known, "unencrypted connection"},
+		{"a password that would be shown to the network", "127.0.0.2:0", mailtest.Behaviour{User: user, Password: password},
+			known, "unencrypted connection"},
 		{"a certificate of another host", "127.0.0.2:0", mailtest.Behaviour{TLS: trusted}, func(*Config) {}, "certificate"},
-		{"a server that speaks no TLS", "", mailtest.Behaviour{}, func(c *Config) { c.MailServer.Encryption = ImplicitTLS }, "tls: "},
+		{"a server that speaks no TLS", "", mailtest.Behaviour{}, func(c *Config) { c.MailServer.Encryption = ImplicitTLS },
+			"tls: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOffice(t, mailtest.Behaviour{})
@@ -108,7 +111,8 @@ func TestAnEndlessAnswerOfAMailServerIsNotRead(t *testing.T) {
 	if err := errors.Join(m.From("shop@example.test"), m.To("jo@example.test")); err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[string]error{"": errServerOutputTooLong, "EHLO": errServerOutputTooLong, "MAIL": errUnavailable, "DATA": errConnectionBroken} {
+	for at, want := range map[string]error{"": errServerOutputTooLong, "EHLO": errServerOutputTooLong,
+		"MAIL": errUnavailable, "DATA": errConnectionBroken} {
 		t.Run("to "+at, func(t *testing.T) {
 			said := make(chan int, 1)
 			c, err := newSMTPClient(babble(t, at, said), &net.Dialer{}, outbound.Guard{}, 30*time.Second, "localhost")

@@ -56,7 +56,8 @@ func (s *Service) SMTPServer(ctx context.Context, at id.Ref) (store.SMTPServer, 
 // SMTPServers returns a page of the servers of a tenant, of which there is at most
 // one. A caller's own tenant is the only one that exists to it: any other is
 // apierr.NotFound.
-func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SMTPServer], error) {
+func (s *Service) SMTPServers(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[store.SMTPServer], error) {
 	return list.PageOf(ctx, s.peers.Directory.Tenant, s.store.ListSMTPServers, tenant, query)
 }
 
@@ -132,8 +133,8 @@ func (s *Service) testChange(ctx context.Context, v store.SMTPServer, in SMTPSer
 
 // writeTested writes a change whose connection data was tested. It writes nothing and returns
 // done as false if the change now results in other data than was tested (optimistic locking).
-func (s *Service) writeTested(ctx context.Context, at id.Ref, in SMTPServerBody, tested MailServer) (v store.SMTPServer, done bool,
-	err error) {
+func (s *Service) writeTested(ctx context.Context, at id.Ref, in SMTPServerBody, tested MailServer) (v store.SMTPServer,
+	done bool, err error) {
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if v, err = tx.LockSMTPServer(ctx, at.Tenant, at.ID); err != nil {
 			return err
@@ -207,7 +208,8 @@ func readHost(in field.Text) (string, error) {
 		return host, nil
 	}
 	if !hostName.MatchString(asciiHost(host)) {
-		return "", apierr.Format.Because("host is %q, which is neither the name nor the address of a host, such as smtp.example.com", host)
+		return "", apierr.Format.Because("host is %q, which is neither the name nor the address of a host, such as "+
+			"smtp.example.com", host)
 	}
 	return host, nil
 }
@@ -255,8 +257,10 @@ func (s *Service) testConnection(ctx context.Context, server MailServer) error {
 		return apierr.SMTPCredentials.Because("%s:%d did not accept the username and the password, "+
 			"or offers no login by PLAIN, LOGIN, CRAM-MD5 or SCRAM-SHA-256", server.Host, server.Port)
 	case errors.Is(err, errTLS):
-		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the "+
-			"server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the host; "+
+		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls "+
+			"where the "+
+			"server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for "+
+			"the host; "+
 			"without encryption no password is sent", server.Host, server.Port)
 	}
 	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one",

@@ -22,7 +22,8 @@ func TestHosts(t *testing.T) {
 }
 
 func FuzzHost(f *testing.F) {
-	for _, seed := range []string{"mail.test", "::1", "fe80::1%lo", "bücher.test", "a..b", "a:25", "[::1]", "mail.test\r\n", "１２７.0.0.1"} {
+	for _, seed := range []string{"mail.test", "::1", "fe80::1%lo", "bücher.test", "a..b", "a:25", "[::1]",
+		"mail.test\r\n", "１２７.0.0.1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

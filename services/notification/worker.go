@@ -53,12 +53,15 @@ type channel struct {
 	skipped    func() store.Skip // returns the deliveries that must not be leased now
 	lastTenant atomic.Value      // id.ID of the tenant of the last delivery: the tenants take turns
 
-	newSender  func() (sender, error)                                 // makes the sender of one worker
-	backoff    func(failures int) time.Duration                       // returns the delay after the n-th failure of a delivery
-	workflow   func(store.Delivery) string                            // returns the workflow of a delivery, for logs and metrics
-	attempts   metric.Int64Counter                                    // counts attempts by workflow and result
-	finalState func(error) (state, result string)                     // of an outcome; "" for a retry
-	onFinish   func(context.Context, *store.Tx, store.Delivery) error // runs in the transaction that finishes a delivery; may be nil
+	newSender func() (sender, error) // makes the sender of one worker
+	// returns the delay after the n-th failure of a delivery
+	backoff func(failures int) time.Duration
+	// returns the workflow of a delivery, for logs and metrics
+	workflow   func(store.Delivery) string
+	attempts   metric.Int64Counter                // counts attempts by workflow and result
+	finalState func(error) (state, result string) // of an outcome; "" for a retry
+	// runs in the transaction that finishes a delivery; may be nil
+	onFinish func(context.Context, *store.Tx, store.Delivery) error
 }
 
 // sender sends deliveries, one after the other. It belongs to one worker.
@@ -168,7 +171,8 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	if outcome != nil && result != "unwanted" {
 		span.SetStatus(codes.Error, outcome.Error())
 	}
-	c.attempts.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.workflow(d)), attribute.String("result", result)))
+	c.attempts.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.workflow(d)),
+		attribute.String("result", result)))
 	if isUnavailable(outcome) {
 		return true, outcome
 	}
@@ -195,7 +199,8 @@ func (s *Service) keepLease(ctx context.Context, d store.Delivery) (release func
 		for sleep(ctx, s.cfg.LeaseTime/3) == nil {
 			err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RenewLease(ctx, d, s.now().Add(s.cfg.LeaseTime)) })
 			if err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "renewal of a delivery's lease failed, retrying", "delivery", d.ID.String(), "error", err.Error())
+				slog.WarnContext(ctx, "renewal of a delivery's lease failed, retrying", "delivery", d.ID.String(), "error",
+					err.Error())
 			}
 		}
 	}()

@@ -215,8 +215,10 @@ func TestTheMailServersAnswerDecides(t *testing.T) {
 		failures int
 		reason   string
 	}{
-		{name: "an unknown recipient is final", rcpt: mailtest.Answer(550, [3]int{5, 1, 1}, "no such user"), state: store.Failed, reason: "550 5.1.1"},
-		{name: "refused content is final", data: mailtest.Answer(554, [3]int{5, 6, 0}, "no"), state: store.Failed, reason: "554 5.6.0"},
+		{name: "an unknown recipient is final", rcpt: mailtest.Answer(550, [3]int{5, 1, 1}, "no such user"),
+			state: store.Failed, reason: "550 5.1.1"},
+		{name: "refused content is final", data: mailtest.Answer(554, [3]int{5, 6, 0}, "no"), state: store.Failed,
+			reason: "554 5.6.0"},
 		{name: "a rule of the server may be fixed", rcpt: mailtest.Answer(554, [3]int{5, 7, 1}, "relay access denied"),
 			state: store.Pending, failures: 1, reason: "554 5.7.1"},
 		{name: "a full mailbox may empty", rcpt: mailtest.Answer(452, [3]int{4, 2, 2}, "full"),
@@ -259,7 +261,10 @@ func repeating(refusal error, m mailtest.Message) error {
 
 func TestAFailedDeliveryIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(450, [3]int{4, 7, 1}, "greylisted") }})
+	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error {
+		return mailtest.Answer(450, [3]int{4, 7, 1},
+			"greylisted")
+	}})
 	s := o.service()
 	o.run(s)
 	o.order(s, 1)
@@ -278,7 +283,10 @@ func TestAFailedDeliveryIsTriedAgain(t *testing.T) {
 
 func TestADeliveryIsGivenUpAfterThreeDays(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error { return mailtest.Answer(450, [3]int{4, 2, 0}, "later") }})
+	o := newOffice(t, mailtest.Behaviour{Rcpt: func(string) error {
+		return mailtest.Answer(450, [3]int{4, 2, 0},
+			"later")
+	}})
 	s := o.service()
 	o.run(s)
 	o.order(s, 1)
@@ -455,7 +463,8 @@ func TestTheLeaseOfADeadWorkerExpires(t *testing.T) {
 		t.Errorf("a leased delivery is given again: %v", err)
 	}
 	o.turn(leaseTime - time.Second)
-	if err := s.store.Tx(t.Context(), func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now().Add(leaseTime)) }); err != nil {
+	if err := s.store.Tx(t.Context(),
+		func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now().Add(leaseTime)) }); err != nil {
 		t.Fatal(err)
 	}
 	o.turn(leaseTime - time.Second)
@@ -469,7 +478,8 @@ func TestTheLeaseOfADeadWorkerExpires(t *testing.T) {
 	}
 
 	t.Run("the former holder cannot renew its lease", func(t *testing.T) {
-		if err := s.store.Tx(t.Context(), func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now()) }); err != nil {
+		if err := s.store.Tx(t.Context(),
+			func(tx *store.Tx) error { return tx.RenewLease(t.Context(), dead, o.now()) }); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := o.lease(s); !errors.Is(err, apierr.NotFound) {

@@ -55,7 +55,8 @@ type process struct {
 func start(t *testing.T) *process {
 	t.Helper()
 	directories := directorytest.New(t, pgtest.Open(t, directorytest.Config), applicationtest.Base, time.Now)
-	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: directories.NewTenant().Tenant.ID, directories: directories}
+	p := &process{T: t, signer: caller.NewSigner(secret, time.Now), tenant: directories.NewTenant().Tenant.ID,
+		directories: directories}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,8 @@ func start(t *testing.T) *process {
 	p.address = free(t)
 	environment := source(t, map[string]string{
 		"DATABASE_URL": url, "KAFKA_BROKERS": strings.Join(p.cfg.Brokers, ","), "DOORWARD_LISTEN": p.address,
-		"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_MASTER_KEY": secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL": "http://" + p.directoryService(),
+		"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(),
+		"DOORWARD_MASTER_KEY": secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL": "http://" + p.directoryService(),
 		"DOORWARD_OPS_LISTEN": "127.0.0.1:0",
 	})
 	process := begin(t, environment)
@@ -143,7 +145,8 @@ func (p *process) directoryService() string {
 // directoryOutbox relays what the directory service tells.
 func (p *process) directoryOutbox(url string) *outbox.Outbox {
 	p.Helper()
-	db, err := pg.Open(p.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
+	db, err := pg.Open(p.Context(),
+		pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -172,7 +175,8 @@ func (p *process) send(method, path string, body map[string]any) (status int, an
 	if err != nil {
 		p.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(p.Context(), method, "http://"+p.address+strings.TrimPrefix(path, applicationtest.Base.Host()), bytes.NewReader(encoded))
+	request, err := http.NewRequestWithContext(p.Context(), method, "http://"+p.address+
+		strings.TrimPrefix(path, applicationtest.Base.Host()), bytes.NewReader(encoded))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -222,7 +226,8 @@ func TestTheProcess(t *testing.T) {
 	}
 
 	t.Run("learns that a group is gone", func(t *testing.T) {
-		group := directoryapi.CreateGroup{Tenant: p.tenant, ID: id.New(time.Now()), Directory: ref.ID, Group: directoryapi.NewGroup{Name: field.Some("Staff")}}
+		group := directoryapi.CreateGroup{Tenant: p.tenant, ID: id.New(time.Now()), Directory: ref.ID,
+			Group: directoryapi.NewGroup{Name: field.Some("Staff")}}
 		if _, err := p.directories.CreateGroup(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +250,8 @@ func TestTheProcess(t *testing.T) {
 	})
 	t.Run("counts logins by their result", func(t *testing.T) {
 		account := directoryapi.CreateAccount{Tenant: p.tenant, ID: id.New(time.Now()), Directory: ref.ID,
-			Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"), Password: field.Some(applicationtest.Password)}}
+			Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"),
+				Password: field.Some(applicationtest.Password)}}
 		if _, err := p.directories.CreateAccount(t.Context(), account); err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +262,8 @@ func TestTheProcess(t *testing.T) {
 		}{{applicationtest.Password, 200, 2}, {"Wrong1234", 400, 20}, {"Wrong1234", 429, 3}} {
 			for range c.tries {
 				value := base64.StdEncoding.EncodeToString([]byte("jo@example.test:" + c.password))
-				if status, a := p.send("POST", shop+"/loginAttempts", map[string]any{"type": "basic", "value": value}); status != c.status {
+				if status, a := p.send("POST", shop+"/loginAttempts",
+					map[string]any{"type": "basic", "value": value}); status != c.status {
 					t.Fatalf("it answers %d %v", status, a)
 				}
 			}
@@ -264,7 +271,8 @@ func TestTheProcess(t *testing.T) {
 		answer := httptest.NewRecorder()
 		p.metrics.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		for result, n := range map[string]int{"success": 2, "failure": 20, "pair_limit": 3} {
-			if metric := fmt.Sprintf(`doorward_application_logins_total{result=%q} %d`, result, n); !strings.Contains(answer.Body.String(), metric+"\n") {
+			if metric := fmt.Sprintf(`doorward_application_logins_total{result=%q} %d`, result, n); !strings.Contains(
+				answer.Body.String(), metric+"\n") {
 				t.Errorf("the metrics lack %s", metric)
 			}
 		}
@@ -283,10 +291,11 @@ func TestTheProcess(t *testing.T) {
 	})
 	t.Run("tells that an application is gone", func(t *testing.T) {
 		received := make(chan events.ApplicationDeleted, 8)
-		p.work(p.outbox.Consume(p.cfg, []string{"application"}, events.On(func(_ context.Context, _ events.Envelope, event events.ApplicationDeleted) error {
-			received <- event
-			return nil
-		})))
+		p.work(p.outbox.Consume(p.cfg, []string{"application"},
+			events.On(func(_ context.Context, _ events.Envelope, event events.ApplicationDeleted) error {
+				received <- event
+				return nil
+			})))
 		if status, _ := p.send("DELETE", shop, nil); status != http.StatusNoContent {
 			t.Fatalf("it answers %d", status)
 		}
@@ -306,18 +315,21 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 	s := env.New(nil)
 	env.Load[app.Config](s)
 	err := s.Err()
-	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY"} {
+	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET",
+		"DOORWARD_MASTER_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is missing") {
 			t.Errorf("it does not ask for %s: %v", name, err)
 		}
 	}
 	for what, c := range map[string]struct{ variable, value string }{
-		"without the address of a peer": {"DOORWARD_DIRECTORY_URL", ""}, "with an address of no form": {"DOORWARD_DIRECTORY_URL", "directory:8080"},
+		"without the address of a peer":  {"DOORWARD_DIRECTORY_URL", ""},
+		"with an address of no form":     {"DOORWARD_DIRECTORY_URL", "directory:8080"},
 		"with a master key that is none": {"DOORWARD_MASTER_KEY", "k1:short"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			values := map[string]string{
-				"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(), "DOORWARD_OPS_LISTEN": "127.0.0.1:0",
+				"DOORWARD_BASE_URL": string(applicationtest.Base), "DOORWARD_INTERNAL_SECRET": secret.Reveal(),
+				"DOORWARD_OPS_LISTEN": "127.0.0.1:0",
 				"DOORWARD_MASTER_KEY": secure.NewMasterKey("k1").Reveal(), "DOORWARD_DIRECTORY_URL": "http://127.0.0.1:1",
 			}
 			values[c.variable] = c.value
@@ -326,7 +338,8 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 				environ = append(environ, name+"="+value)
 			}
 			environment := env.New(environ)
-			if err := service.Run(t.Context(), begin(t, environment), env.Load[app.Config](environment), app.Open); err == nil || !strings.Contains(err.Error(), c.variable) {
+			if err := service.Run(t.Context(), begin(t, environment), env.Load[app.Config](environment), app.Open); err == nil ||
+				!strings.Contains(err.Error(), c.variable) {
 				t.Errorf("the error is %v", err)
 			}
 		})

@@ -104,7 +104,8 @@ func (d *Deployment) NewID() id.ID {
 func (d *Deployment) Directory(t testing.TB, tenant id.ID, name string) id.ID {
 	t.Helper()
 	v := d.NewID()
-	if _, err := d.Directories.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: tenant, ID: v, Name: name}); err != nil {
+	if _, err := d.Directories.CreateDirectory(t.Context(),
+		directoryapi.CreateDirectory{Tenant: tenant, ID: v, Name: name}); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -114,7 +115,8 @@ func (d *Deployment) Directory(t testing.TB, tenant id.ID, name string) id.ID {
 func (d *Deployment) Group(t testing.TB, tenant, directory id.ID, name string) id.ID {
 	t.Helper()
 	v := d.NewID()
-	in := directoryapi.CreateGroup{Tenant: tenant, ID: v, Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)}}
+	in := directoryapi.CreateGroup{Tenant: tenant, ID: v, Directory: directory,
+		Group: directoryapi.NewGroup{Name: field.Some(name)}}
 	if _, err := d.Directories.CreateGroup(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func New(t testing.TB, db *pg.DB, directories directoryapi.Contract, base href.B
 	}
 	s := &Service{DB: db, t: t, directories: directories, base: base, now: now}
 	s.Rules = application.New(store.New(db, now), directories, ring, base, now, Config)
-	s.Contract = fault.Inject(&s.Injector, "application", applicationapi.Client, applicationapi.Serve, applicationapi.Contract(s.Rules))
+	s.Contract = fault.Inject(&s.Injector, "application", applicationapi.Client, applicationapi.Serve,
+		applicationapi.Contract(s.Rules))
 	return s
 }
 
@@ -71,8 +72,9 @@ func check(t testing.TB, err error) {
 func (s *Service) NewTenant(tenant, administrators id.ID) applicationapi.SignedUp {
 	s.t.Helper()
 	out, err := s.Rules.SignUp(context.Background(), applicationapi.SignUp{
-		Tenant: tenant, Console: id.New(s.now()), ConsoleName: "Service", Administrators: administrators, ConsoleMapping: id.New(s.now()),
-		Application: id.New(s.now()), ApplicationMapping: id.New(s.now()), Directory: id.New(s.now()),
+		Tenant: tenant, Console: id.New(s.now()), ConsoleName: "Service", Administrators: administrators,
+		ConsoleMapping: id.New(s.now()),
+		Application:    id.New(s.now()), ApplicationMapping: id.New(s.now()), Directory: id.New(s.now()),
 	})
 	return must(s.t, out, err)
 }
@@ -81,7 +83,8 @@ func (s *Service) NewTenant(tenant, administrators id.ID) applicationapi.SignedU
 func (s *Service) NewApplication(tenant id.ID, directories ...id.ID) id.ID {
 	s.t.Helper()
 	name := field.Some("Shop " + id.New(s.now()).String())
-	a, err := s.Rules.CreateApplication(context.Background(), tenant, application.NewApplication{Name: name}, application.DirectoryToCreate{})
+	a, err := s.Rules.CreateApplication(context.Background(), tenant, application.NewApplication{Name: name},
+		application.DirectoryToCreate{})
 	check(s.t, err)
 	for _, directory := range directories {
 		s.AddStore(id.Ref{Tenant: tenant, ID: a.ID}, directory)
@@ -100,7 +103,8 @@ func (s *Service) NewOrganization(tenant, to id.ID, nameKey string, directories 
 		found, err := s.directories.Directory(context.Background(), id.Ref{Tenant: tenant, ID: directory})
 		check(s.t, err)
 		_, err = s.Rules.CreateOrganizationMapping(context.Background(), tenant, application.NewOrganizationMapping{
-			Organization: field.Some(s.base.Link("organizations", o.ID)), AccountStore: field.Some(s.base.Link("directories", directory)),
+			Organization:  field.Some(s.base.Link("organizations", o.ID)),
+			AccountStore:  field.Some(s.base.Link("directories", directory)),
 			MappingChange: application.MappingChange{IsDefaultAccountStore: field.Some(i == 0 && !found.Mirror())},
 		})
 		check(s.t, err)
@@ -119,14 +123,15 @@ func (s *Service) Change(at id.Ref, in application.NewApplication) {
 // SetCreatedBy sets the API key that has made an application.
 func (s *Service) SetCreatedBy(at id.Ref, key string) {
 	s.t.Helper()
-	check(s.t, pg.MustChange(context.Background(), s.DB, `UPDATE applications SET created_by = $3 WHERE tenant_id = $1 AND id = $2`,
-		at.Tenant, at.ID, key))
+	check(s.t, pg.MustChange(context.Background(), s.DB, `UPDATE applications SET created_by = $3
+		WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID, key))
 }
 
 // SetLabel sets the DNS label of an application.
 func (s *Service) SetLabel(at id.Ref, label string) {
 	s.t.Helper()
-	_, err := s.Rules.SetDNSLabel(context.Background(), applicationapi.SetDNSLabel{Tenant: at.Tenant, Application: at.ID, Label: label})
+	_, err := s.Rules.SetDNSLabel(context.Background(),
+		applicationapi.SetDNSLabel{Tenant: at.Tenant, Application: at.ID, Label: label})
 	check(s.t, err)
 }
 
@@ -197,7 +202,8 @@ func (s *Service) FollowLinks(at id.Ref, directory id.ID) {
 func (s *Service) add(at id.Ref, kind string, account id.ID, in application.MappingChange) {
 	s.t.Helper()
 	_, err := s.Rules.CreateMapping(context.Background(), at.Tenant, application.NewMapping{
-		Application: field.Some(s.base.Link("applications", at.ID)), AccountStore: field.Some(s.base.Link(kind, account)), MappingChange: in,
+		Application: field.Some(s.base.Link("applications", at.ID)), AccountStore: field.Some(s.base.Link(kind, account)),
+		MappingChange: in,
 	})
 	check(s.t, err)
 }

@@ -13,7 +13,8 @@ func administrators(t *testing.T, s subject) {
 	staff, closed, unmapped := n.directory(t, "Staff"), n.directory(t, "Closed"), n.directory(t, "Unmapped")
 	s.Map(t, n.id, n.signUp.Console, staff)
 	s.Map(t, n.id, n.signUp.Console, closed)
-	jo, idle := n.account(t, staff, "jo@example.test", directoryapi.Enabled), n.account(t, staff, "idle@example.test", directoryapi.Disabled)
+	jo, idle := n.account(t, staff, "jo@example.test", directoryapi.Enabled),
+		n.account(t, staff, "idle@example.test", directoryapi.Disabled)
 	shut, user := n.account(t, closed, "shut@example.test", directoryapi.Enabled),
 		n.account(t, unmapped, "ann@example.test", directoryapi.Enabled)
 	s.DisableDirectory(t, n.ref(closed))

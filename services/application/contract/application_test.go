@@ -32,7 +32,8 @@ func applications(t *testing.T, s subject) {
 			return applicationapi.CustomDataRequest{Ref: at, Keys: keys}
 		}
 		at := n.ref(s.NewApplication(t, n.id))
-		equal(t, "the number of values of one without data", len(must(s.API.ApplicationData(t.Context(), of(at, "plan")))(t).Values), 0)
+		equal(t, "the number of values of one without data",
+			len(must(s.API.ApplicationData(t.Context(), of(at, "plan")))(t).Values), 0)
 		s.SetData(t, at, `{"plan":"gold","seats":12,"limits":{"a":1}}`)
 		got := must(s.API.ApplicationData(t.Context(), of(at, "plan", "seats", "limits", "absent")))(t).Values
 		if !maps.Equal(got, map[string]string{"plan": "gold", "seats": "12"}) {

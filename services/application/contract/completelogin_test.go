@@ -36,7 +36,8 @@ func completedLogins(t *testing.T, s subject) {
 		{"a named store that is not mapped", shop, jo, in(unmapped), apierr.NotMapped},
 		{"a named store that never was", shop, jo, in(newID()), apierr.Reference},
 		{"a named store of another tenant", shop, jo, in(other.administrators), apierr.Reference},
-		{"an organization that never was", shop, jo, func(in *applicationapi.CompleteLogin) { in.NameKey = "nobody" }, apierr.Reference},
+		{"an organization that never was", shop, jo, func(in *applicationapi.CompleteLogin) { in.NameKey = "nobody" },
+			apierr.Reference},
 		{"a disabled account", shop, idle, nil, apierr.TokenAccountDisabled},
 		{"an account that never was", shop, newID(), nil, apierr.TokenAccountDisabled},
 		{"an account of another tenant", shop, other.owner, nil, apierr.TokenAccountDisabled},
@@ -59,7 +60,8 @@ func completedLogins(t *testing.T, s subject) {
 				}
 				refuse(s.API.CompleteLogin(t.Context(), request))(t, c.want)
 			} else {
-				request.FreshAccount = &directoryapi.Account{TenantID: n.id, ID: jo, DirectoryID: first, Status: directoryapi.Enabled} // another one
+				request.FreshAccount = &directoryapi.Account{TenantID: n.id, ID: jo, DirectoryID: first,
+					Status: directoryapi.Enabled} // another one
 				refuse(s.API.CompleteLogin(t.Context(), request))(t, c.want)
 			}
 			if c.want == nil {
@@ -81,7 +83,8 @@ func links(t *testing.T, s subject) {
 	jo, resident := n.account(t, away, "jo@example.test", directoryapi.Enabled),
 		n.account(t, home, "resident@example.test", directoryapi.Enabled)
 	s.Link(t, n.ref(jo), n.ref(resident))
-	sam, idle := n.account(t, away, "sam@example.test", directoryapi.Enabled), n.account(t, home, "idle@example.test", directoryapi.Disabled)
+	sam, idle := n.account(t, away, "sam@example.test", directoryapi.Enabled),
+		n.account(t, home, "idle@example.test", directoryapi.Disabled)
 	s.Link(t, n.ref(sam), n.ref(idle))
 
 	t.Run("are followed to the default account store", func(t *testing.T) {
@@ -90,7 +93,8 @@ func links(t *testing.T, s subject) {
 		equal(t, "who is admitted", must(s.API.CompleteLogin(t.Context(), admit))(t).Account.ID, resident)
 	})
 	t.Run("are not followed from it", func(t *testing.T) {
-		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(shop, "resident@example.test")))(t).Account.ID, resident)
+		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(shop, "resident@example.test")))(t).Account.ID,
+			resident)
 	})
 	t.Run("are not followed where the policy is off", func(t *testing.T) {
 		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(plain, "jo@example.test")))(t).Account.ID, jo)

@@ -140,7 +140,8 @@ func (n tenant) account(t *testing.T, directory id.ID, email, status string) id.
 	t.Helper()
 	return must(n.Directories.CreateAccount(t.Context(), directoryapi.CreateAccount{
 		Tenant: n.id, ID: newID(), Directory: directory, Workflow: true,
-		Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(directorytest.Password), Status: field.Some(status)},
+		Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(directorytest.Password),
+			Status: field.Some(status)},
 	}))(t).ID
 }
 

@@ -31,7 +31,8 @@ func hostedLogins(t *testing.T, s subject) {
 	})
 	t.Run("the stores of a login are in its order", func(t *testing.T) {
 		found := must(s.API.LoginDirectories(t.Context(), where))(t)
-		if !slices.Equal(found.Directories, []id.ID{second, first}) || found.Default != first || found.Status != directoryapi.Enabled {
+		if !slices.Equal(found.Directories, []id.ID{second, first}) || found.Default != first ||
+			found.Status != directoryapi.Enabled {
 			t.Errorf("the stores are %+v", found)
 		}
 		empty := must(s.API.LoginDirectories(t.Context(), applicationapi.LoginTarget{Tenant: n.id, Application: bare}))(t)
@@ -47,7 +48,8 @@ func hostedLogins(t *testing.T, s subject) {
 		named := where
 		named.NameKey = "nobody"
 		refuse(s.API.LoginDirectories(t.Context(), named))(t, apierr.Reference)
-		refuse(s.API.LoginDirectories(t.Context(), applicationapi.LoginTarget{Tenant: other.id, Application: shop}))(t, apierr.NotFound)
+		refuse(s.API.LoginDirectories(t.Context(), applicationapi.LoginTarget{Tenant: other.id, Application: shop}))(t,
+			apierr.NotFound)
 	})
 	t.Run("a registration is in the default store", func(t *testing.T) {
 		in := applicationapi.Register{LoginTarget: where, Account: directoryapi.NewAccount{
@@ -88,7 +90,8 @@ func hostedLogins(t *testing.T, s subject) {
 		}
 		in := directoryapi.RequestReset{
 			Tenant: n.id, Application: shop, Login: "new@example.test", Anonymous: true,
-			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: second}, {Kind: directoryapi.Directories, ID: first}},
+			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: second},
+				{Kind: directoryapi.Directories, ID: first}},
 		}
 		equal(t, "the token of one more mail", must(s.Directories.RequestReset(t.Context(), in))(t).Token, "")
 	})
@@ -146,7 +149,8 @@ func resets(t *testing.T, s subject) {
 	unknown := token
 	unknown.Token = "x"
 	refuse(s.API.CheckReset(t.Context(), unknown))(t, apierr.NotFound)
-	refuse(s.API.ResetPassword(t.Context(), applicationapi.ResetPassword{ResetToken: token, Password: "short"}))(t, apierr.TooShort)
+	refuse(s.API.ResetPassword(t.Context(), applicationapi.ResetPassword{ResetToken: token, Password: "short"}))(t,
+		apierr.TooShort)
 	must(s.API.ResetPassword(t.Context(), applicationapi.ResetPassword{ResetToken: token, Password: "Different1!"}))(t)
 	refuse(s.API.CheckReset(t.Context(), token))(t, apierr.NotFound)
 	login := n.login(shop, "jo@example.test")

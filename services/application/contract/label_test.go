@@ -15,7 +15,8 @@ func dnsLabels(t *testing.T, s subject) {
 	shop, theirs := s.NewApplication(t, n.id), s.NewApplication(t, other.id)
 	made := must(s.API.Application(t.Context(), n.ref(shop)))(t)
 	set := func(n tenant, application id.ID, label string) (applicationapi.Application, error) {
-		return s.API.SetDNSLabel(t.Context(), applicationapi.SetDNSLabel{Tenant: n.id, Application: application, Label: label})
+		return s.API.SetDNSLabel(t.Context(),
+			applicationapi.SetDNSLabel{Tenant: n.id, Application: application, Label: label})
 	}
 	label := "l" + strings.ToLower(n.id.String())
 
@@ -25,7 +26,8 @@ func dnsLabels(t *testing.T, s subject) {
 			t.Errorf("the labels are %q and %q", made.DNSLabel, their.DNSLabel)
 		}
 		equal(t, "the domain", made.DomainName("apps.example"), made.DNSLabel+".apps.example")
-		if len(made.AuthorizedOriginURIs) != 1 || !strings.HasPrefix(made.AuthorizedOriginURIs[0], "https://"+made.DNSLabel+".") {
+		if len(made.AuthorizedOriginURIs) != 1 ||
+			!strings.HasPrefix(made.AuthorizedOriginURIs[0], "https://"+made.DNSLabel+".") {
 			t.Errorf("it lets in %v", made.AuthorizedOriginURIs)
 		}
 	})

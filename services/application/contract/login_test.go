@@ -22,7 +22,8 @@ func (n tenant) login(application id.ID, login string) applicationapi.Login {
 
 func logins(t *testing.T, s subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
-	first, second, unmapped, closed := n.directory(t, "First"), n.directory(t, "Second"), n.directory(t, "Unmapped"), n.directory(t, "Closed")
+	first, second, unmapped, closed := n.directory(t, "First"), n.directory(t, "Second"), n.directory(t, "Unmapped"),
+		n.directory(t, "Closed")
 	shop := s.NewApplication(t, n.id)
 	for _, directory := range []id.ID{first, second, closed} {
 		s.Map(t, n.id, shop, directory)
@@ -54,16 +55,19 @@ func logins(t *testing.T, s subject) {
 		{"the first store that has the login decides", shop, "jo@example.test", nil, jo, nil},
 		{"a later store is asked for a login that the first has not", shop, "SAM@example.test", nil, sam, nil},
 		{"a named store is the only one", shop, "jo@example.test", in("directories", second), secondJo, nil},
-		{"a named store without the login", shop, "sam@example.test", in("directories", first), id.ID{}, apierr.NoSuchAccount},
-		{"a named store that is not mapped", shop, "ann@example.test", in("directories", unmapped), id.ID{}, apierr.NotMapped},
+		{"a named store without the login", shop, "sam@example.test", in("directories", first), id.ID{},
+			apierr.NoSuchAccount},
+		{"a named store that is not mapped", shop, "ann@example.test", in("directories", unmapped), id.ID{},
+			apierr.NotMapped},
 		{"a named store that never was", shop, "jo@example.test", in("directories", newID()), id.ID{}, apierr.Reference},
-		{"a named store of another tenant", shop, "owner@example.test", in("directories", other.administrators), id.ID{}, apierr.Reference},
+		{"a named store of another tenant", shop, "owner@example.test", in("directories", other.administrators), id.ID{},
+			apierr.Reference},
 		{"a named store of another kind", shop, "jo@example.test", in("accounts", jo), id.ID{}, apierr.Reference},
 		{"a named store of another deployment", shop, "jo@example.test", func(in *applicationapi.Login) {
 			in.AccountStore = href.Base("https://elsewhere.example/v1").Link("directories", first)
 		}, id.ID{}, apierr.Reference},
-		{"an organization that never was", shop, "jo@example.test", func(in *applicationapi.Login) { in.NameKey = "nobody" }, id.ID{},
-			apierr.Reference},
+		{"an organization that never was", shop, "jo@example.test", func(in *applicationapi.Login) { in.NameKey = "nobody" },
+			id.ID{}, apierr.Reference},
 		{"a store that is not mapped", shop, "ann@example.test", nil, id.ID{}, apierr.NoSuchAccount},
 		{"an unknown login", shop, "nobody@example.test", nil, id.ID{}, apierr.NoSuchAccount},
 		{"a wrong password", shop, "jo@example.test", password, id.ID{}, apierr.WrongPassword},
@@ -73,7 +77,8 @@ func logins(t *testing.T, s subject) {
 		{"an application without stores", bare, "jo@example.test", nil, id.ID{}, apierr.NoStores},
 		{"a named store, where there are none", bare, "jo@example.test", in("directories", first), id.ID{}, apierr.NotMapped},
 		{"a disabled application", disabled, "jo@example.test", nil, id.ID{}, apierr.NoSuchAccount},
-		{"a disabled application, with a wrong password", disabled, "jo@example.test", password, id.ID{}, apierr.NoSuchAccount},
+		{"a disabled application, with a wrong password", disabled, "jo@example.test", password, id.ID{},
+			apierr.NoSuchAccount},
 		{"a disabled application, whatever store is named", disabled, "jo@example.test", in("directories", newID()), id.ID{},
 			apierr.NoSuchAccount},
 		{"an application that never was", newID(), "jo@example.test", nil, id.ID{}, apierr.NotFound},

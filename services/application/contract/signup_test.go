@@ -20,7 +20,8 @@ func signUps(t *testing.T, s subject) {
 		equal(t, "builtin", console.Builtin, true)
 		equal(t, "the default account store", console.DefaultAccountStore, n.signUp.ConsoleMapping)
 		equal(t, "the default group store", console.DefaultGroupStore, n.signUp.ConsoleMapping)
-		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(console.ID, "owner@example.test")))(t).Account.ID, n.owner)
+		equal(t, "who logs in", must(s.API.Login(t.Context(), n.login(console.ID, "owner@example.test")))(t).Account.ID,
+			n.owner)
 	})
 	t.Run("My Application has a directory of its own", func(t *testing.T) {
 		first := n.made.Application
@@ -48,7 +49,8 @@ func signUps(t *testing.T, s subject) {
 		for range 4 {
 			all.Go(func() {
 				made, err := s.API.SignUp(t.Context(), in)
-				if err != nil || made.Application.ID != in.Application || made.Application.DefaultAccountStore != in.ApplicationMapping {
+				if err != nil || made.Application.ID != in.Application ||
+					made.Application.DefaultAccountStore != in.ApplicationMapping {
 					t.Errorf("one of the calls returned the application %v, %v", made.Application.ID, err)
 				}
 			})

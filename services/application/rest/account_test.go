@@ -13,7 +13,8 @@ func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
 	c := open(t)
 	shop := c.application(t, "Shop")
 	first, second := c.directory(t, "First"), c.directory(t, "Second")
-	body := object{"email": "jo@example.test", "password": applicationtest.Password, "customData": object{}, "directory": link(second)}
+	body := object{"email": "jo@example.test", "password": applicationtest.Password, "customData": object{},
+		"directory": link(second)}
 
 	t.Run("not without one", func(t *testing.T) { c.refused(t, 400, 5100, "POST", shop+"/accounts", body) })
 	c.mapping(t, shop, second, nil)
@@ -38,7 +39,8 @@ func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
 			"a short password": {"", object{"email": "sam@example.test", "password": "Short1"}, 400, 2007},
 			"two workflows at a time": {"?registrationWorkflowEnabled=false&registrationWorkflowEnabled=true",
 				object{"email": "sam@example.test", "password": applicationtest.Password}, 400, 2102},
-			"a bad workflow": {"?registrationWorkflowEnabled=maybe", object{"email": "sam@example.test", "password": applicationtest.Password}, 400, 2103},
+			"a bad workflow": {"?registrationWorkflowEnabled=maybe",
+				object{"email": "sam@example.test", "password": applicationtest.Password}, 400, 2103},
 		} {
 			t.Run(what, func(t *testing.T) {
 				c.refused(t, scenario.status, scenario.code, "POST", shop+"/accounts"+scenario.path, scenario.body)
@@ -51,20 +53,24 @@ func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
 		if waiting["status"] != "UNVERIFIED" || waiting["emailVerificationToken"] == nil {
 			t.Errorf("it is %v", waiting)
 		}
-		quiet := c.create(t, shop+"/accounts?registrationWorkflowEnabled=false", object{"email": "quiet@example.test", "password": applicationtest.Password})
+		quiet := c.create(t, shop+"/accounts?registrationWorkflowEnabled=false",
+			object{"email": "quiet@example.test", "password": applicationtest.Password})
 		if quiet["status"] != "ENABLED" || quiet["emailVerificationToken"] != nil {
 			t.Errorf("it is %v", quiet)
 		}
 	})
 	t.Run("not in a disabled one", func(t *testing.T) {
 		c.Directories.Disable(t, directoryapi.Ref{Tenant: c.tenant, ID: idOf(t, first)})
-		c.refused(t, 400, 5101, "POST", shop+"/accounts", object{"email": "sam@example.test", "password": applicationtest.Password})
+		c.refused(t, 400, 5101, "POST", shop+"/accounts",
+			object{"email": "sam@example.test", "password": applicationtest.Password})
 	})
 	t.Run("not in one that is gone, before its event is here", func(t *testing.T) {
-		if _, err := c.Directories.DeleteDirectory(t.Context(), directoryapi.Ref{Tenant: c.tenant, ID: idOf(t, first)}); err != nil {
+		if _, err := c.Directories.DeleteDirectory(t.Context(),
+			directoryapi.Ref{Tenant: c.tenant, ID: idOf(t, first)}); err != nil {
 			t.Fatal(err)
 		}
-		c.refused(t, 400, 5100, "POST", shop+"/accounts", object{"email": "sam@example.test", "password": applicationtest.Password})
+		c.refused(t, 400, 5100, "POST", shop+"/accounts",
+			object{"email": "sam@example.test", "password": applicationtest.Password})
 	})
 	t.Run("not through an application that never was", func(t *testing.T) {
 		c.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", c.NewID())+"/accounts", body)
@@ -113,7 +119,8 @@ func TestAccountsOfAllStoresAreListed(t *testing.T) {
 		"?q=jo2":                             "1 [jo2@example.test]",
 		"?status=enabled&orderBy=email+desc": "4 [jo3@example.test jo2@example.test jo1@example.test jo0@example.test]",
 		"?createdAt=[,2001]":                 "0 []",
-		"?orderBy=emailVerificationStatus,fullName,username+desc": "4 [jo3@example.test jo2@example.test jo1@example.test jo0@example.test]",
+		"?orderBy=emailVerificationStatus,fullName,username+desc": "4 [jo3@example.test jo2@example.test jo1@example.test " +
+			"jo0@example.test]",
 	} {
 		t.Run(query, func(t *testing.T) {
 			page := c.get(t, shop+"/accounts"+query)
@@ -125,7 +132,8 @@ func TestAccountsOfAllStoresAreListed(t *testing.T) {
 	if page := c.get(t, bare+"/accounts"); page["size"] != 0.0 {
 		t.Errorf("an application without stores has the accounts %v", page)
 	}
-	for query, code := range map[string]int{"?customData.colour=red": 2105, "?fullName=Jo": 2105, "?emailVerificationStatus=VERIFIED": 2105, "?orderBy=directory": 2106, "?passwordModifiedAt=x": 2103} {
+	for query, code := range map[string]int{"?customData.colour=red": 2105, "?fullName=Jo": 2105,
+		"?emailVerificationStatus=VERIFIED": 2105, "?orderBy=directory": 2106, "?passwordModifiedAt=x": 2103} {
 		c.refused(t, 400, code, "GET", shop+"/accounts"+query, nil)
 	}
 }

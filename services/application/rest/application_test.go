@@ -35,14 +35,19 @@ func TestApplicationsThatAreRefused(t *testing.T) {
 		{"an unknown status", object{"name": "New", "status": "asleep"}, 400, 2003},
 		{"an empty status", object{"name": "New", "status": ""}, 400, 2000},
 		{"an unknown property", object{"name": "New", "colour": "red"}, 400, 2015},
-		{"callbacks that are no list", object{"name": "New", "authorizedCallbackUris": "https://app.localhost/cb"}, 400, 2004},
+		{"callbacks that are no list", object{"name": "New", "authorizedCallbackUris": "https://app.localhost/cb"}, 400,
+			2004},
 		{"a callback that is no URI", object{"name": "New", "authorizedCallbackUris": []string{"app.localhost"}}, 400, 2006},
-		{"callbacks that are too long", object{"name": "New", "authorizedCallbackUris": []string{"https://app.localhost/" + long(4000)}}, 400, 2008},
-		{"an origin with a path", object{"name": "New", "authorizedOriginUris": []string{"https://app.localhost/cb"}}, 400, 2006},
+		{"callbacks that are too long",
+			object{"name": "New", "authorizedCallbackUris": []string{"https://app.localhost/" + long(4000)}}, 400, 2008},
+		{"an origin with a path", object{"name": "New", "authorizedOriginUris": []string{"https://app.localhost/cb"}}, 400,
+			2006},
 		{"a home that is no address", object{"name": "New", "homeUrl": "app.localhost"}, 400, 2006},
-		{"a home that is neither of https nor of the loopback", object{"name": "New", "homeUrl": "http://app.example.test/"}, 400, 2006},
+		{"a home that is neither of https nor of the loopback", object{"name": "New", "homeUrl": "http://app.example.test/"},
+			400, 2006},
 		{"a home that runs a script", object{"name": "New", "homeUrl": "javascript:alert(1)"}, 400, 2006},
-		{"a home that is too long", object{"name": "New", "homeUrl": "https://app.localhost/" + strings.Repeat("x", 2000)}, 400, 2008},
+		{"a home that is too long", object{"name": "New", "homeUrl": "https://app.localhost/" + strings.Repeat("x", 2000)},
+			400, 2008},
 		{"no object", `[]`, 400, 2006},
 		{"no JSON", `{`, 400, 2006},
 		{"no UTF-8", "{\"name\":\"\xff\"}", 400, 2005},
@@ -50,7 +55,8 @@ func TestApplicationsThatAreRefused(t *testing.T) {
 		t.Run("created with "+scenario.what, func(t *testing.T) {
 			c.refused(t, scenario.status, scenario.code, "POST", "/applications", scenario.body)
 		})
-		t.Run("updated with "+scenario.what, func(t *testing.T) { c.refused(t, scenario.status, scenario.code, "POST", shop, scenario.body) })
+		t.Run("updated with "+scenario.what,
+			func(t *testing.T) { c.refused(t, scenario.status, scenario.code, "POST", shop, scenario.body) })
 	}
 	t.Run("created without a name", func(t *testing.T) {
 		c.refused(t, 400, 2000, "POST", "/applications", object{"description": "nameless"})
@@ -113,7 +119,8 @@ func TestCreateDirectory(t *testing.T) {
 				return
 			}
 			mapping := c.get(t, linked(t, made, "defaultAccountStoreMapping"))
-			if !slices.Equal(added, []string{scenario.directory}) || mapping["isDefaultGroupStore"] != true || mapping["listIndex"] != 0.0 {
+			if !slices.Equal(added, []string{scenario.directory}) || mapping["isDefaultGroupStore"] != true ||
+				mapping["listIndex"] != 0.0 {
 				t.Errorf("it has the directories %q, mapped by %v", added, mapping)
 			}
 		})
@@ -123,7 +130,9 @@ func TestCreateDirectory(t *testing.T) {
 func TestAnApplicationIsUpdated(t *testing.T) {
 	t.Parallel()
 	c := open(t)
-	shop := text(c.create(t, "/applications?createDirectory=true", object{"name": "Shop", "description": "Sells", "authorizedCallbackUris": []string{"https://app.localhost/cb"}})["href"])
+	shop := text(c.create(t, "/applications?createDirectory=true",
+		object{"name": "Shop", "description": "Sells",
+			"authorizedCallbackUris": []string{"https://app.localhost/cb"}})["href"])
 	c.Clock.Tick()
 	before := c.get(t, shop)
 
@@ -132,7 +141,8 @@ func TestAnApplicationIsUpdated(t *testing.T) {
 		if after["status"] != "DISABLED" || after["name"] != "Shop" || after["description"] != "Sells" {
 			t.Errorf("it is %v", after)
 		}
-		if fmt.Sprint(after["authorizedCallbackUris"], after["defaultAccountStoreMapping"]) != fmt.Sprint(before["authorizedCallbackUris"], before["defaultAccountStoreMapping"]) {
+		if fmt.Sprint(after["authorizedCallbackUris"], after["defaultAccountStoreMapping"]) != fmt.Sprint(
+			before["authorizedCallbackUris"], before["defaultAccountStoreMapping"]) {
 			t.Errorf("it is %v", after)
 		}
 		if after["modifiedAt"] == before["modifiedAt"] || after["createdAt"] != before["createdAt"] {
@@ -189,7 +199,8 @@ func TestADeletedApplicationIsGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(sent) != 1 || !strings.Contains(string(sent[0].Envelope), `"ApplicationDeleted"`) || !strings.Contains(string(sent[0].Envelope), idOf(t, href).String()) {
+		if len(sent) != 1 || !strings.Contains(string(sent[0].Envelope), `"ApplicationDeleted"`) ||
+			!strings.Contains(string(sent[0].Envelope), idOf(t, href).String()) {
 			t.Errorf("the outbox holds %q", sent)
 		}
 	})
@@ -199,8 +210,9 @@ func TestTheConsoleCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	in := applicationapi.SignUp{
-		Tenant: c.tenant, Console: c.NewID(), ConsoleName: "Service", Administrators: c.administrators, ConsoleMapping: c.NewID(),
-		Application: c.NewID(), ApplicationMapping: c.NewID(), Directory: c.NewID(),
+		Tenant: c.tenant, Console: c.NewID(), ConsoleName: "Service", Administrators: c.administrators,
+		ConsoleMapping: c.NewID(),
+		Application:    c.NewID(), ApplicationMapping: c.NewID(), Directory: c.NewID(),
 	}
 	if _, err := c.Service.SignUp(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -218,7 +230,8 @@ func TestApplicationsAreListed(t *testing.T) {
 	c := open(t)
 	for i := range 30 {
 		c.Clock.Tick()
-		c.create(t, "/applications", object{"name": fmt.Sprintf("App %02d", i), "description": strings.Repeat("odd", i%2), "status": []string{"ENABLED", "DISABLED"}[i/29]})
+		c.create(t, "/applications", object{"name": fmt.Sprintf("App %02d", i), "description": strings.Repeat("odd", i%2),
+			"status": []string{"ENABLED", "DISABLED"}[i/29]})
 	}
 	all := applicationtest.Base.To("tenants", c.tenant, "applications")
 	for _, scenario := range []struct {
@@ -259,8 +272,10 @@ func TestApplicationsAreListed(t *testing.T) {
 		})
 	}
 	for query, code := range map[string]int{
-		"?limit=0": 2103, "?limit=x": 2103, "?offset=-1": 2103, "?colour=red": 2105, "?status=asleep": 2105, "?orderBy=tenant": 2106,
-		"?orderBy=name%20up": 2104, "?name": 2101, "?name=a&name=b": 2102, "?createdAt=yesterday": 2103, "?createdAt=[2016,2015]": 2108,
+		"?limit=0": 2103, "?limit=x": 2103, "?offset=-1": 2103, "?colour=red": 2105, "?status=asleep": 2105,
+		"?orderBy=tenant":    2106,
+		"?orderBy=name%20up": 2104, "?name": 2101, "?name=a&name=b": 2102, "?createdAt=yesterday": 2103,
+		"?createdAt=[2016,2015]":    2108,
 		"?authorizedCallbackUris=x": 2105, "?orderBy=authorizedCallbackUris": 2106, "?name=%ff": 2100,
 	} {
 		t.Run("refuses "+query, func(t *testing.T) { c.refused(t, 400, code, "GET", all+query, nil) })
@@ -271,9 +286,11 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	shop := c.application(t, "Shop")
-	for _, v := range []string{"x", "0000000000000000000000", "zzzzzzzzzzzzzzzzzzzzzz", c.NewID().String(), "%00", "%2e%2e"} {
+	for _, v := range []string{"x", "0000000000000000000000", "zzzzzzzzzzzzzzzzzzzzzz", c.NewID().String(), "%00",
+		"%2e%2e"} {
 		for method, paths := range map[string][]string{
-			"GET": {"/applications/%s", "/applications/%s/accounts", "/applications/%s/accountStoreMappings", "/accountStoreMappings/%s",
+			"GET": {"/applications/%s", "/applications/%s/accounts", "/applications/%s/accountStoreMappings",
+				"/accountStoreMappings/%s",
 				"/tenants/%s/applications", "/directories/%s/applications", "/directories/%s/applicationMappings"},
 			"POST":   {"/applications/%s", "/accountStoreMappings/%s"},
 			"DELETE": {"/applications/%s", "/accountStoreMappings/%s"},

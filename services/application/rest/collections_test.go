@@ -53,7 +53,8 @@ func TestCollectionsFromEverySide(t *testing.T) {
 	}
 	t.Run("accounts", func(t *testing.T) {
 		check(t, "email", map[string]string{
-			shop + "/accounts?orderBy=email": "6 [in1@example.test in2@example.test in3@example.test in4@example.test out1@example.test out3@example.test]",
+			shop + "/accounts?orderBy=email": "6 [in1@example.test in2@example.test in3@example.test in4@example.test " +
+				"out1@example.test out3@example.test]",
 			shop + "/accounts?email=in*":     "4 [in1@example.test in2@example.test in3@example.test in4@example.test]",
 			bank + "/accounts?orderBy=email": "4 [in1@example.test in3@example.test in4@example.test out3@example.test]",
 			bank + "/accounts?q=out":         "1 [out3@example.test]",
@@ -77,21 +78,25 @@ func TestCollectionsFromEverySide(t *testing.T) {
 	})
 	t.Run("applications and organizations", func(t *testing.T) {
 		check(t, "name", map[string]string{
-			d[1] + "/applications": "1 [Shop]", d[2] + "/applications": "0 []", g[2] + "/applications": "1 [Shop]", g[1] + "/applications": "1 [Beside]",
+			d[1] + "/applications": "1 [Shop]", d[2] + "/applications": "0 []", g[2] + "/applications": "1 [Shop]", g[1] +
+				"/applications": "1 [Beside]",
 			d[3] + "/organizations": "1 [bank]", d[1] + "/organizations": "0 []",
 			account["in1"] + "/applications": "2 [Shop Beside]", account["out1"] + "/applications": "1 [Shop]",
 			account["in2"] + "/applications": "1 [Shop]", account["out2"] + "/applications": "0 []",
 			account["in3"] + "/applications": "1 [Shop]", account["out3"] + "/applications": "1 [Shop]",
 			account["in4"] + "/applications": "1 [Shop]", account["out4"] + "/applications": "0 []",
-			account["in1"] + "/applications?name=b*": "1 [Beside]", account["in1"] + "/applications?orderBy=name&limit=1": "2 [Beside]",
+			account["in1"] + "/applications?name=b*": "1 [Beside]", account["in1"] +
+				"/applications?orderBy=name&limit=1": "2 [Beside]",
 		})
 	})
 	t.Run("mappings", func(t *testing.T) {
 		for path, want := range map[string]string{
 			shop + "/accountStoreMappings?orderBy=listIndex": "[" + bank + " " + d[1] + " " + g[2] + "]",
 			bank + "/accountStoreMappings?orderBy=listIndex": "[" + g[1] + " " + d[3] + " " + g[4] + "]",
-			d[3] + "/organizationMappings":                   "[" + d[3] + "]", d[3] + "/applicationMappings": "[]", d[1] + "/organizationMappings": "[]",
-			g[1] + "/accountStoreMappings": "[" + g[1] + "]", g[4] + "/accountStoreMappings": "[]", g[2] + "/accountStoreMappings": "[" + g[2] + "]",
+			d[3] + "/organizationMappings":                   "[" + d[3] + "]", d[3] + "/applicationMappings": "[]", d[1] +
+				"/organizationMappings": "[]",
+			g[1] + "/accountStoreMappings": "[" + g[1] + "]", g[4] + "/accountStoreMappings": "[]", g[2] +
+				"/accountStoreMappings": "[" + g[2] + "]",
 		} {
 			got := []string{}
 			for _, item := range c.get(t, path)["items"].([]any) {
@@ -103,8 +108,10 @@ func TestCollectionsFromEverySide(t *testing.T) {
 		}
 	})
 	t.Run("of what never was", func(t *testing.T) {
-		for _, path := range []string{"/organizations/%s/accounts", "/organizations/%s/groups", "/organizations/%s/accountStoreMappings", "/applications/%s/groups", "/groups/%s/applications",
-			"/groups/%s/accountStoreMappings", "/accounts/%s/applications", "/directories/%s/organizations", "/directories/%s/organizationMappings", "/accountLinkingPolicies/%s"} {
+		for _, path := range []string{"/organizations/%s/accounts", "/organizations/%s/groups",
+			"/organizations/%s/accountStoreMappings", "/applications/%s/groups", "/groups/%s/applications",
+			"/groups/%s/accountStoreMappings", "/accounts/%s/applications", "/directories/%s/organizations",
+			"/directories/%s/organizationMappings", "/accountLinkingPolicies/%s"} {
 			c.refused(t, 404, 404, "GET", fmt.Sprintf(path, c.NewID()), nil)
 			c.refused(t, 404, 404, "GET", fmt.Sprintf(path, "x"), nil)
 		}
@@ -113,10 +120,12 @@ func TestCollectionsFromEverySide(t *testing.T) {
 		if _, err := c.Directories.DeleteDirectory(t.Context(), c.ref(t, d[1])); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Service.DirectoryDeleted(t.Context(), events.Envelope{ID: c.NewID(), Tenant: c.tenant}, events.DirectoryDeleted{Tenant: c.tenant, Directory: idOf(t, d[1])}); err != nil {
+		if err := c.Service.DirectoryDeleted(t.Context(), events.Envelope{ID: c.NewID(), Tenant: c.tenant},
+			events.DirectoryDeleted{Tenant: c.tenant, Directory: idOf(t, d[1])}); err != nil {
 			t.Fatal(err)
 		}
-		for path, want := range map[string]string{shop: "[" + bank + "0 " + g[2] + "1]", bank: "[" + d[3] + "0 " + g[4] + "1]", beside: "[]"} {
+		for path, want := range map[string]string{shop: "[" + bank + "0 " + g[2] + "1]", bank: "[" + d[3] + "0 " + g[4] +
+			"1]", beside: "[]"} {
 			got := []string{}
 			for _, item := range c.get(t, path+"/accountStoreMappings?orderBy=listIndex")["items"].([]any) {
 				m := item.(map[string]any)

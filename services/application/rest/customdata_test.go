@@ -19,16 +19,19 @@ func TestCustomDataAnswers(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	bare := c.application(t, "Bare")
-	shop := text(c.create(t, "/applications?createDirectory=true", `{"name":"Shop","customData":{"plan":"gold","seats":{"most":12}}}`)["href"])
+	shop := text(c.create(t, "/applications?createDirectory=true",
+		`{"name":"Shop","customData":{"plan":"gold","seats":{"most":12}}}`)["href"])
 	for _, scenario := range []struct {
 		name, method, path string
 		body               any
 	}{
 		{"customdata-empty", "GET", bare + "/customData", nil},
 		{"customdata-of-creation", "GET", shop + "/customData", nil},
-		{"customdata-merged", "POST", shop + "/customData", `{"seats":{"least":1},"big":123456789012345678901234567890.10,"huge":1e100000,"none":null,"text":"\u0000 é \ud83d\ude00 <&>"}`},
+		{"customdata-merged", "POST", shop + "/customData",
+			`{"seats":{"least":1},"big":123456789012345678901234567890.10,"huge":1e100000,"none":null,"text":"\u0000 é \ud83d\ude00 <&>"}`},
 		{"customdata", "GET", shop + "/customData", nil},
-		{"customdata-read-only", "POST", shop + "/customData", `{"href":"https://elsewhere.test/","createdAt":"2001-01-01T00:00:00.000Z","modifiedAt":"","plan":"silver"}`},
+		{"customdata-read-only", "POST", shop + "/customData",
+			`{"href":"https://elsewhere.test/","createdAt":"2001-01-01T00:00:00.000Z","modifiedAt":"","plan":"silver"}`},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
 			c.Clock.Tick()
@@ -37,12 +40,14 @@ func TestCustomDataAnswers(t *testing.T) {
 			if scenario.method == "POST" && a.header.Get("Location") != scenario.path {
 				t.Errorf("the Location is %q", a.header.Get("Location"))
 			}
-			if kind := a.header.Get("Content-Type"); kind != "application/json;charset=UTF-8" || a.header.Get("Cache-Control") != "no-cache" {
+			if kind := a.header.Get("Content-Type"); kind != "application/json;charset=UTF-8" ||
+				a.header.Get("Cache-Control") != "no-cache" {
 				t.Errorf("the headers are %v", a.header)
 			}
 		})
 	}
-	for _, path := range []string{shop + "/customData/plan", shop + "/customData/pl%61n", shop + "/customData/big", shop + "/customData/absent", shop + "/customData/href", shop + "/customData/%C3%A9"} {
+	for _, path := range []string{shop + "/customData/plan", shop + "/customData/pl%61n", shop + "/customData/big", shop +
+		"/customData/absent", shop + "/customData/href", shop + "/customData/%C3%A9"} {
 		c.Clock.Tick()
 		if a := c.want(t, 204, "DELETE", path, nil); len(a.body) > 0 {
 			t.Errorf("DELETE %s answers %q", path, a.body)
@@ -85,14 +90,16 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 			c.refused(t, 400, scenario.code, "POST", shop+"/customData", scenario.data)
 			c.refused(t, 400, scenario.code, "POST", shop, `{"name":"Changed","customData":`+scenario.data+`}`)
 			if scenario.what != "too much with what is there" {
-				c.refused(t, 400, scenario.code, "POST", "/applications?createDirectory=true", `{"name":"New","customData":`+scenario.data+`}`)
+				c.refused(t, 400, scenario.code, "POST", "/applications?createDirectory=true", `{"name":"New","customData":`+
+					scenario.data+`}`)
 			}
 		})
 	}
 	c.refused(t, 400, 2006, "POST", shop+"/customData", "")
 	c.refused(t, 400, 2006, "POST", shop+"/customData", "null")
 	for kind, code := range map[string]int{"text/plain": 1101, "": 1101, "application/json;charset=latin1": 2005} {
-		request := httptest.NewRequest("POST", strings.TrimPrefix(shop, "https://doorward.test")+"/customData", strings.NewReader(`{"b":2}`))
+		request := httptest.NewRequest("POST", strings.TrimPrefix(shop, "https://doorward.test")+"/customData",
+			strings.NewReader(`{"b":2}`))
 		request.Header.Set(caller.Header, c.signer.Sign(caller.Caller{Tenant: c.tenant}))
 		if kind != "" {
 			request.Header.Set("Content-Type", kind)
@@ -109,7 +116,8 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 	if now := c.want(t, 200, "GET", shop+"/customData", nil).body; string(now) != string(kept) {
 		t.Errorf("it was %s and is %s", kept, now)
 	}
-	if page := c.get(t, applicationtest.Base.To("tenants", c.tenant, "applications")); page["size"] != 1.0 || c.get(t, shop)["name"] != "Shop" {
+	if page := c.get(t, applicationtest.Base.To("tenants", c.tenant, "applications")); page["size"] != 1.0 ||
+		c.get(t, shop)["name"] != "Shop" {
 		t.Errorf("something was made or changed: %v", page)
 	}
 	if names := c.Directories.Names(t, c.tenant); len(names) != 1 {
@@ -161,13 +169,15 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 		if after := c.get(t, shop); fmt.Sprint(after) != fmt.Sprint(before) {
 			t.Errorf("the owner was %v and is %v", before, after)
 		}
-		if d := data(); d["a"] != 1.0 || d["b"] != 2.0 || d["modifiedAt"] == d["createdAt"] || d["createdAt"] != before["createdAt"] {
+		if d := data(); d["a"] != 1.0 || d["b"] != 2.0 || d["modifiedAt"] == d["createdAt"] ||
+			d["createdAt"] != before["createdAt"] {
 			t.Errorf("it is %v", d)
 		}
 	})
 	t.Run("its owner's change is not its own", func(t *testing.T) {
 		former := data()
-		for _, body := range []string{`{"name":"Shop 2"}`, `{"name":"Shop 3","customData":{"href":"` + shop + `/customData"}}`, `{"name":"Shop 4","customData":null}`, `{"name":"Shop","customData":{}}`} {
+		for _, body := range []string{`{"name":"Shop 2"}`, `{"name":"Shop 3","customData":{"href":"` + shop +
+			`/customData"}}`, `{"name":"Shop 4","customData":null}`, `{"name":"Shop","customData":{}}`} {
 			c.Clock.Tick()
 			c.update(t, shop, body)
 		}

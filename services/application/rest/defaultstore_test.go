@@ -24,7 +24,8 @@ type mapped struct {
 func kindsOf(c *client) []mapped {
 	return []mapped{
 		{"application", "/accountStoreMappings", c.application, 5104, 5200, 5106, 5108, 5110, 5112, 5100, 5101, 5102, 5103},
-		{"organization", "/organizationAccountStoreMappings", c.organization, 4604, 4700, 4606, 4608, 4610, 4612, 4600, 4601, 4602, 4603},
+		{"organization", "/organizationAccountStoreMappings", c.organization, 4604, 4700, 4606, 4608, 4610, 4612, 4600, 4601,
+			4602, 4603},
 	}
 }
 
@@ -60,7 +61,8 @@ func TestStoresThatCannotBeDefaults(t *testing.T) {
 			})
 		}
 		t.Run("a group of an "+kind.name+" takes accounts", func(t *testing.T) {
-			made := c.create(t, kind.path, object{kind.name: link(owner), "accountStore": link(staff), "isDefaultAccountStore": true})
+			made := c.create(t, kind.path,
+				object{kind.name: link(owner), "accountStore": link(staff), "isDefaultAccountStore": true})
 			if made["isDefaultAccountStore"] != true || linked(t, made, "accountStore") != staff {
 				t.Errorf("it is %v", made)
 			}
@@ -85,7 +87,8 @@ func TestOneDirectoryOfEachSocialProvider(t *testing.T) {
 			c.refused(t, 409, kind.social, "POST", kind.path, body(of("google")))
 			c.refused(t, 409, kind.social, "POST", kind.path, body(of("Google")))
 			c.refused(t, 409, kind.twice, "POST", kind.path, body(google))
-			for _, store := range []string{of("facebook"), of("forge"), of("ldap"), of("ldap"), of("saml"), of("saml"), of("ad")} {
+			for _, store := range []string{of("facebook"), of("forge"), of("ldap"), of("ldap"), of("saml"), of("saml"),
+				of("ad")} {
 				c.create(t, kind.path, body(store))
 			}
 			c.want(t, 204, "DELETE", first, nil)
@@ -118,21 +121,27 @@ func TestOrganizationsAsStores(t *testing.T) {
 	c := open(t)
 	bank, other, shop := c.organization(t, "bank"), c.organization(t, "other"), c.application(t, "Shop")
 	gone := applicationtest.Base.To("organizations", c.NewID())
-	inside := c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(other)})
+	inside := c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings",
+		object{"organization": link(bank), "accountStore": link(other)})
 	if literal := "An Organization cannot be mapped as an Account Store for another Organization."; inside["developerMessage"] != literal {
 		t.Errorf("it says %q, and clients compare %q", inside["developerMessage"], literal)
 	}
-	c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(bank)})
+	c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings",
+		object{"organization": link(bank), "accountStore": link(bank)})
 	c.refused(t, 400, 2014, "POST", "/accountStoreMappings", object{"application": link(shop), "accountStore": link(gone)})
-	c.refused(t, 400, 2014, "POST", "/organizationAccountStoreMappings", object{"organization": link(gone), "accountStore": link(c.directory(t, "D"))})
-	c.refused(t, 400, 2014, "POST", "/organizationAccountStoreMappings", object{"organization": link(shop), "accountStore": link(c.directory(t, "E"))})
+	c.refused(t, 400, 2014, "POST", "/organizationAccountStoreMappings",
+		object{"organization": link(gone), "accountStore": link(c.directory(t, "D"))})
+	c.refused(t, 400, 2014, "POST", "/organizationAccountStoreMappings",
+		object{"organization": link(shop), "accountStore": link(c.directory(t, "E"))})
 	c.refused(t, 400, 2000, "POST", "/organizationAccountStoreMappings", object{"accountStore": link(c.directory(t, "F"))})
-	c.refused(t, 400, 2015, "POST", "/organizationAccountStoreMappings", object{"application": link(shop), "accountStore": link(c.directory(t, "G"))})
+	c.refused(t, 400, 2015, "POST", "/organizationAccountStoreMappings",
+		object{"application": link(shop), "accountStore": link(c.directory(t, "G"))})
 	mapping := c.mapping(t, shop, bank, object{"isDefaultAccountStore": true, "isDefaultGroupStore": true})
 	c.refused(t, 409, 5104, "POST", "/accountStoreMappings", object{"application": link(shop), "accountStore": link(bank)})
 	t.Run("a mapping is one of its own kind", func(t *testing.T) {
 		own := c.organizationMapping(t, bank, c.directory(t, "H"), nil)
-		for _, path := range []string{"/organizationAccountStoreMappings/" + idOf(t, mapping).String(), "/accountStoreMappings/" + idOf(t, own).String()} {
+		for _, path := range []string{"/organizationAccountStoreMappings/" + idOf(t, mapping).String(),
+			"/accountStoreMappings/" + idOf(t, own).String()} {
 			c.refused(t, 404, 404, "GET", path, nil)
 			c.refused(t, 404, 404, "POST", path, object{"listIndex": 0})
 			c.want(t, 204, "DELETE", path, nil)
@@ -195,7 +204,8 @@ func TestCreationThroughDefaultStores(t *testing.T) {
 			c.update(t, members, object{"isDefaultAccountStore": true})
 			joined := c.create(t, owner+"/accounts", account())
 			stores, err := c.Directories.StoresOf(t.Context(), c.ref(t, text(joined["href"])))
-			if err != nil || len(stores.Stores) != 2 || stores.Stores[1].ID != idOf(t, staff) || linked(t, joined, "directory") != people {
+			if err != nil || len(stores.Stores) != 2 || stores.Stores[1].ID != idOf(t, staff) ||
+				linked(t, joined, "directory") != people {
 				t.Errorf("the account %v is in %v, %v", joined, stores, err)
 			}
 			t.Run("one that is gone, before its event is here", func(t *testing.T) {
@@ -206,7 +216,8 @@ func TestCreationThroughDefaultStores(t *testing.T) {
 				c.refused(t, 400, kind.noAccounts, "POST", owner+"/accounts", account())
 				c.refused(t, 404, 404, "POST", m, object{"isDefaultAccountStore": true})
 				c.refused(t, 404, 404, "GET", m, nil)
-				if err := c.Service.GroupDeleted(t.Context(), events.Envelope{ID: c.NewID(), Tenant: c.tenant}, events.GroupDeleted{Tenant: c.tenant, Group: idOf(t, fleeting)}); err != nil {
+				if err := c.Service.GroupDeleted(t.Context(), events.Envelope{ID: c.NewID(), Tenant: c.tenant},
+					events.GroupDeleted{Tenant: c.tenant, Group: idOf(t, fleeting)}); err != nil {
 					t.Fatal(err)
 				}
 				c.refused(t, 404, 404, "GET", m, nil)

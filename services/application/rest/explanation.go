@@ -63,16 +63,19 @@ func (v views) explanation(e application.Explanation) explanationView {
 	for i, store := range e.Stores {
 		view.AccountStores[i] = v.consultedStore(store)
 	}
-	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, Refusal: refusal(e.Refusal), AfterPassword: refusal(e.AfterPassword)}
+	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, Refusal: refusal(e.Refusal),
+		AfterPassword: refusal(e.AfterPassword)}
 	if e.Found != nil {
 		view.Decision.AccountStore = v.accountStore(e.Found.Store)
 		view.Decision.Account = v.Base.OptionalLink("accounts", e.Found.Account.ID)
 	}
 	policy := e.Linking.Policy
 	view.Linking = linkingView{
-		Policy: v.Base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status, Provisioning: policy.AutomaticProvisioning,
-		Matching: policy.MatchingProperty,
-		Default:  v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome, Refusal: refusal(e.Linking.Refusal), Reason: e.Linking.Reason,
+		Policy: v.Base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status,
+		Provisioning: policy.AutomaticProvisioning,
+		Matching:     policy.MatchingProperty,
+		Default:      v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome, Refusal: refusal(e.Linking.Refusal),
+		Reason: e.Linking.Reason,
 	}
 	if e.Linking.Account != nil {
 		view.Linking.Account = v.Base.OptionalLink("accounts", e.Linking.Account.ID)

@@ -48,7 +48,8 @@ func TestAnExplainedLogin(t *testing.T) {
 	if _, err := e.Directories.DeleteDirectory(t.Context(), e.ref(t, gone)); err != nil {
 		t.Fatal(err)
 	}
-	jo, teller, shut := e.person(t, e.away, "jo@example.test"), e.person(t, staff, "teller@example.test"), e.person(t, vault, "shut@example.test")
+	jo, teller, shut := e.person(t, e.away, "jo@example.test"), e.person(t, staff, "teller@example.test"),
+		e.person(t, vault, "shut@example.test")
 	e.join(t, idOf(t, teller), tellers)
 	idle := e.person(t, e.away, "idle@example.test")
 	e.Directories.Change(t, e.ref(t, idle), directoryapi.NewAccount{Status: field.Some(directoryapi.Disabled)})
@@ -80,8 +81,10 @@ func TestAnExplainedLogin(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			got := e.explained(t, c.login, c.store).object(t)
-			if member(got, "decision", "refusal", "code") != c.code || member(got, "decision", "refusalAfterPassword", "code") != c.afterPassword ||
-				member(got, "decision", "account", "href") != c.account || member(got, "decision", "passwordCompared") != (c.code == nil) {
+			if member(got, "decision", "refusal", "code") != c.code ||
+				member(got, "decision", "refusalAfterPassword", "code") != c.afterPassword ||
+				member(got, "decision", "account", "href") != c.account ||
+				member(got, "decision", "passwordCompared") != (c.code == nil) {
 				t.Errorf("the decision is %v", got["decision"])
 			}
 			attempt := e.attempt(c.login, c.store)
@@ -131,7 +134,8 @@ func TestExplainedLinks(t *testing.T) {
 	want := func(t *testing.T, email, outcome string, account, code any) {
 		t.Helper()
 		got := explain(t, email)
-		if got["outcome"] != outcome || member(got, "account", "href") != account || member(got, "refusal", "code") != code || got["reason"] == "" {
+		if got["outcome"] != outcome || member(got, "account", "href") != account || member(got, "refusal", "code") != code ||
+			got["reason"] == "" {
 			t.Errorf("it is %v, want %s, %v, %v", got, outcome, account, code)
 		}
 	}
@@ -162,7 +166,8 @@ func TestExplainedLinks(t *testing.T) {
 		e.set(t, e.policy, true, true, true)
 		made := e.login(t, copied, nil)
 		got := e.explained(t, copied, link(e.home)).object(t)
-		if member(got, "decision", "account", "href") != made || member(got, "decision", "refusalAfterPassword", "code") != 7100.0 {
+		if member(got, "decision", "account", "href") != made ||
+			member(got, "decision", "refusalAfterPassword", "code") != 7100.0 {
 			t.Errorf("the decision is %v", got["decision"])
 		}
 		want(t, copied, "FOLLOWED", made, nil)
@@ -188,7 +193,8 @@ func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
 		"no object":               `7`,
 	} {
 		t.Run(what, func(t *testing.T) {
-			attempt, explain := e.send(t, "POST", e.shop+"/loginAttempts", body), e.send(t, "POST", e.shop+"/loginAttempts?explain=true", body)
+			attempt, explain := e.send(t, "POST", e.shop+"/loginAttempts", body),
+				e.send(t, "POST", e.shop+"/loginAttempts?explain=true", body)
 			if attempt.status != 400 || explain.status != 400 || attempt.object(t)["code"] != explain.object(t)["code"] {
 				t.Errorf("the attempt returned %s, the explanation %s", attempt.body, explain.body)
 			}
@@ -205,7 +211,8 @@ func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
 		}
 	})
 	t.Run("an application that never was", func(t *testing.T) {
-		e.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", e.NewID())+"/loginAttempts?explain=true", right)
+		e.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", e.NewID())+"/loginAttempts?explain=true",
+			right)
 	})
 	t.Run("no password is checked", func(t *testing.T) {
 		e.Directories.Break("Authenticate", fault.Before, func() error { return errors.New("a password is compared") })

@@ -24,14 +24,18 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	victim.organizationMapping(t, bank, directory, object{"isDefaultAccountStore": true, "isDefaultGroupStore": true})
 	victim.mapping(t, application, bank, nil)
 	victim.update(t, bank+"/customData", object{"plan": "gold"})
-	policy, account := linked(t, victim.get(t, bank), "accountLinkingPolicy"), items(t, victim.get(t, application+"/accounts"), "href")[0]
+	policy, account := linked(t, victim.get(t, bank), "accountLinkingPolicy"),
+		items(t, victim.get(t, application+"/accounts"), "href")[0]
 	tenant := applicationtest.Base.To("tenants", victim.tenant)
 	seen := func() [][]byte {
 		var all [][]byte
-		for _, path := range []string{tenant + "/applications", application, application + "/accounts", application + "/accountStoreMappings", application + "/customData",
+		for _, path := range []string{tenant + "/applications", application, application + "/accounts", application +
+			"/accountStoreMappings", application + "/customData",
 			mapping, directory + "/applications", spare + "/applicationMappings", application + "/groups",
-			tenant + "/organizations", bank, bank + "/accounts", bank + "/groups", bank + "/accountStoreMappings", bank + "/customData", own, policy,
-			directory + "/organizations", directory + "/organizationMappings", group + "/applications", group + "/accountStoreMappings", account + "/applications"} {
+			tenant + "/organizations", bank, bank + "/accounts", bank + "/groups", bank + "/accountStoreMappings", bank +
+				"/customData", own, policy,
+			directory + "/organizations", directory + "/organizationMappings", group + "/applications", group +
+				"/accountStoreMappings", account + "/applications"} {
 			all = append(all, victim.want(t, 200, "GET", path, nil).body)
 		}
 		return all
@@ -39,7 +43,8 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	before := seen()
 
 	intruder := victim.another(t)
-	made := intruder.create(t, "/applications?createDirectory=true", object{"name": "Shop"}) // the name is free in this tenant
+	// the name is free in this tenant
+	made := intruder.create(t, "/applications?createDirectory=true", object{"name": "Shop"})
 	ownApplication, ownMapping := text(made["href"]), linked(t, made, "defaultAccountStoreMapping")
 	ownOrganization := intruder.organization(t, "bank") // and so is the key
 	intruder.mapping(t, ownApplication, ownOrganization, nil)
@@ -56,7 +61,8 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		{"POST", application, object{"name": "Stolen", "status": "DISABLED"}, 404, 404},
 		{"DELETE", application, nil, 204, 0},
 		{"GET", application + "/accounts", nil, 404, 404},
-		{"POST", application + "/accounts", object{"email": "sam@example.test", "password": applicationtest.Password}, 404, 404},
+		{"POST", application + "/accounts", object{"email": "sam@example.test", "password": applicationtest.Password}, 404,
+			404},
 		{"GET", application + "/accountStoreMappings", nil, 404, 404},
 		{"POST", application + "/loginAttempts", basic, 404, 404},
 		{"GET", application + "/customData", nil, 404, 404},
@@ -94,18 +100,29 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		{"GET", group + "/accountStoreMappings", nil, 404, 404},
 		{"GET", account + "/applications", nil, 404, 404},
 		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(bank)}, 400, 2014},
-		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(group)}, 400, 2014},
-		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(ownOrganization)}, 400, 2014},
-		{"POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(ownDirectory)}, 400, 2014},
-		{"POST", "/organizationAccountStoreMappings", object{"organization": link(ownOrganization), "accountStore": link(spare)}, 400, 2014},
-		{"POST", "/organizationAccountStoreMappings", object{"organization": link(ownOrganization), "accountStore": link(group)}, 400, 2014},
-		{"POST", ownApplication + "/loginAttempts", object{"type": "basic", "value": basic["value"], "accountStore": link(bank)}, 400, 2014},
-		{"POST", ownApplication + "/loginAttempts", object{"type": "basic", "value": basic["value"], "accountStore": link(group)}, 400, 2014},
-		{"POST", ownApplication + "/loginAttempts", object{"type": "basic", "value": basic["value"], "accountStore": object{"nameKey": "bank"}}, 400, 4605},
-		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(ownDirectory)}, 400, 2014},
+		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(group)}, 400,
+			2014},
+		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(ownOrganization)},
+			400, 2014},
+		{"POST", "/organizationAccountStoreMappings", object{"organization": link(bank), "accountStore": link(ownDirectory)},
+			400, 2014},
+		{"POST", "/organizationAccountStoreMappings",
+			object{"organization": link(ownOrganization), "accountStore": link(spare)}, 400, 2014},
+		{"POST", "/organizationAccountStoreMappings",
+			object{"organization": link(ownOrganization), "accountStore": link(group)}, 400, 2014},
+		{"POST", ownApplication + "/loginAttempts",
+			object{"type": "basic", "value": basic["value"], "accountStore": link(bank)}, 400, 2014},
+		{"POST", ownApplication + "/loginAttempts",
+			object{"type": "basic", "value": basic["value"], "accountStore": link(group)}, 400, 2014},
+		{"POST", ownApplication + "/loginAttempts",
+			object{"type": "basic", "value": basic["value"], "accountStore": object{"nameKey": "bank"}}, 400, 4605},
+		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(ownDirectory)}, 400,
+			2014},
 		{"POST", "/accountStoreMappings", object{"application": link(application), "accountStore": link(spare)}, 400, 2014},
-		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(spare)}, 400, 2014},
-		{"POST", ownApplication + "/loginAttempts", object{"type": "basic", "value": basic["value"], "accountStore": link(directory)}, 400, 2014},
+		{"POST", "/accountStoreMappings", object{"application": link(ownApplication), "accountStore": link(spare)}, 400,
+			2014},
+		{"POST", ownApplication + "/loginAttempts",
+			object{"type": "basic", "value": basic["value"], "accountStore": link(directory)}, 400, 2014},
 		{"POST", ownApplication + "/loginAttempts", basic, 400, 7104},
 	} {
 		t.Run(scenario.method+" "+scenario.path, func(t *testing.T) {
@@ -117,7 +134,8 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		})
 	}
 	t.Run("read-only links in a body lead nowhere", func(t *testing.T) {
-		changed := intruder.update(t, ownApplication, object{"href": application, "tenant": link(tenant), "defaultAccountStoreMapping": link(mapping)})
+		changed := intruder.update(t, ownApplication,
+			object{"href": application, "tenant": link(tenant), "defaultAccountStoreMapping": link(mapping)})
 		if text(changed["href"]) != ownApplication || linked(t, changed, "defaultAccountStoreMapping") != ownMapping {
 			t.Errorf("it is %v", changed)
 		}

@@ -22,7 +22,8 @@ type entry struct {
 func newEntry(t *testing.T, c *client) *entry {
 	t.Helper()
 	n := c.count(t, "applications")
-	e := &entry{client: c, shop: c.application(t, fmt.Sprint("Shop ", n)), away: c.directory(t, fmt.Sprint("Away ", n)), home: c.directory(t, fmt.Sprint("Home ", n))}
+	e := &entry{client: c, shop: c.application(t, fmt.Sprint("Shop ", n)), away: c.directory(t, fmt.Sprint("Away ", n)),
+		home: c.directory(t, fmt.Sprint("Home ", n))}
 	e.policy = linked(t, c.get(t, e.shop), "accountLinkingPolicy")
 	c.mapping(t, e.shop, e.away, nil)
 	c.mapping(t, e.shop, e.home, object{"isDefaultAccountStore": true})
@@ -49,7 +50,8 @@ func (e *entry) set(t *testing.T, policy string, isOn, provision, byEmail bool) 
 	t.Helper()
 	status := map[bool]string{true: "ENABLED", false: "DISABLED"}
 	property := map[bool]any{true: "email", false: nil}
-	e.update(t, policy, object{"status": status[isOn], "automaticProvisioning": status[provision], "matchingProperty": property[byEmail]})
+	e.update(t, policy, object{"status": status[isOn], "automaticProvisioning": status[provision],
+		"matchingProperty": property[byEmail]})
 }
 
 // login returns the href of the account that logs in, in a named store.
@@ -99,45 +101,46 @@ func TestOutcomesAtLogin(t *testing.T) {
 		{true, true, false, copied},
 		{true, true, true, resident},
 	} {
-		t.Run(fmt.Sprintf("provisioning %v, by email %v, same email %v", c.provision, c.byEmail, c.sameEmail), func(t *testing.T) {
-			email := e.email()
-			from, to := e.person(t, e.away, email), ""
-			if c.sameEmail {
-				to = e.person(t, e.home, email)
-			}
-			e.set(t, e.policy, false, c.provision, c.byEmail)
-			if got := e.login(t, email, nil); got != from {
-				t.Errorf("under a disabled policy %s logged in, want %s", got, from)
-			}
-			e.set(t, e.policy, true, c.provision, c.byEmail)
-			got := e.login(t, email, nil)
-			switch c.want {
-			case itself:
-				if got != from {
-					t.Errorf("%s logged in, want %s", got, from)
+		t.Run(fmt.Sprintf("provisioning %v, by email %v, same email %v", c.provision, c.byEmail, c.sameEmail),
+			func(t *testing.T) {
+				email := e.email()
+				from, to := e.person(t, e.away, email), ""
+				if c.sameEmail {
+					to = e.person(t, e.home, email)
 				}
-			case resident:
-				if got != to {
-					t.Errorf("%s logged in, want %s", got, to)
+				e.set(t, e.policy, false, c.provision, c.byEmail)
+				if got := e.login(t, email, nil); got != from {
+					t.Errorf("under a disabled policy %s logged in, want %s", got, from)
 				}
-			case copied:
-				made, err := e.Directories.Account(t.Context(), e.ref(t, got))
-				if err != nil || got == from || made.DirectoryID != idOf(t, e.home) || made.Email != email {
-					t.Errorf("%+v logged in, want a copy: %v", made, err)
+				e.set(t, e.policy, true, c.provision, c.byEmail)
+				got := e.login(t, email, nil)
+				switch c.want {
+				case itself:
+					if got != from {
+						t.Errorf("%s logged in, want %s", got, from)
+					}
+				case resident:
+					if got != to {
+						t.Errorf("%s logged in, want %s", got, to)
+					}
+				case copied:
+					made, err := e.Directories.Account(t.Context(), e.ref(t, got))
+					if err != nil || got == from || made.DirectoryID != idOf(t, e.home) || made.Email != email {
+						t.Errorf("%+v logged in, want a copy: %v", made, err)
+					}
 				}
-			}
-			if again := e.login(t, email, nil); again != got {
-				t.Errorf("at the next login it was %s, want %s", again, got)
-			}
-			e.set(t, e.policy, true, false, false)
-			if again := e.login(t, email, nil); again != got {
-				t.Errorf("where links are only followed it was %s, want %s", again, got)
-			}
-			e.set(t, e.policy, false, true, true)
-			if again := e.login(t, email, nil); again != from {
-				t.Errorf("under a disabled policy again %s logged in, want %s", again, from)
-			}
-		})
+				if again := e.login(t, email, nil); again != got {
+					t.Errorf("at the next login it was %s, want %s", again, got)
+				}
+				e.set(t, e.policy, true, false, false)
+				if again := e.login(t, email, nil); again != got {
+					t.Errorf("where links are only followed it was %s, want %s", again, got)
+				}
+				e.set(t, e.policy, false, true, true)
+				if again := e.login(t, email, nil); again != from {
+					t.Errorf("under a disabled policy again %s logged in, want %s", again, from)
+				}
+			})
 	}
 }
 
@@ -150,12 +153,14 @@ func TestLinksAtLogin(t *testing.T) {
 		email := e.email()
 		from, to := e.person(t, e.away, email), e.person(t, e.home, e.email())
 		e.link(t, to, from)
-		for what, got := range map[string]string{"an attempt": e.login(t, email, nil), "an attempt in a named store": e.login(t, email, link(e.away))} {
+		for what, got := range map[string]string{"an attempt": e.login(t, email, nil),
+			"an attempt in a named store": e.login(t, email, link(e.away))} {
 			if got != to {
 				t.Errorf("%s: %s logged in, want %s", what, got, to)
 			}
 		}
-		ask := applicationapi.Login{Tenant: e.tenant, Application: idOf(t, e.shop), Login: email, Password: applicationtest.Password}
+		ask := applicationapi.Login{Tenant: e.tenant, Application: idOf(t, e.shop), Login: email,
+			Password: applicationtest.Password}
 		if in, err := e.Service.Login(t.Context(), ask); err != nil || in.Account.ID != idOf(t, to) {
 			t.Errorf("a peer's login: %s logged in, %v", in.Account.ID, err)
 		}
@@ -200,7 +205,8 @@ func TestLinksAtLogin(t *testing.T) {
 	t.Run("without a default account store nobody is linked", func(t *testing.T) {
 		bare := newEntry(t, e.client)
 		bare.set(t, bare.policy, true, true, true)
-		bare.update(t, linked(t, bare.get(t, bare.shop), "defaultAccountStoreMapping"), object{"isDefaultAccountStore": false})
+		bare.update(t, linked(t, bare.get(t, bare.shop), "defaultAccountStoreMapping"),
+			object{"isDefaultAccountStore": false})
 		email := bare.email()
 		from := bare.person(t, bare.away, email)
 		bare.person(t, bare.home, email)
@@ -265,8 +271,10 @@ func TestTheLinkingPolicyOfAnOrganization(t *testing.T) {
 					t.Errorf("%s logged in to the organization, want %s", got, want)
 				}
 			}
-			admit := applicationapi.CompleteLogin{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, itself), NameKey: "bank"}
-			if in, err := e.Service.CompleteLogin(t.Context(), admit); err != nil || in.Account.ID != idOf(t, want) || in.Organization != idOf(t, bank) {
+			admit := applicationapi.CompleteLogin{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, itself),
+				NameKey: "bank"}
+			if in, err := e.Service.CompleteLogin(t.Context(), admit); err != nil || in.Account.ID != idOf(t, want) ||
+				in.Organization != idOf(t, bank) {
 				t.Errorf("%s was admitted to %s, %v", in.Account.ID, in.Organization, err)
 			}
 			if got, want := e.login(t, email, nil), map[bool]string{false: itself, true: ofShop}[c.shop]; got != want {
@@ -337,5 +345,6 @@ func TestLinksStayInTheirTenant(t *testing.T) {
 	}
 	intruder.refused(t, 404, 404, "POST", victim.policy, object{"status": "ENABLED"})
 	intruder.refused(t, 404, 404, "POST", victim.shop+"/loginAttempts?explain=true", intruder.attempt(email, nil))
-	intruder.refused(t, 400, 2014, "POST", intruder.shop+"/loginAttempts?explain=true", intruder.attempt(email, link(victim.home)))
+	intruder.refused(t, 400, 2014, "POST", intruder.shop+"/loginAttempts?explain=true",
+		intruder.attempt(email, link(victim.home)))
 }

@@ -10,7 +10,8 @@ func TestLinkingPolicies(t *testing.T) {
 		t.Run("of an "+member, func(t *testing.T) {
 			policy := linked(t, c.get(t, owner), "accountLinkingPolicy")
 			begun := c.get(t, policy)
-			if begun["status"] != "DISABLED" || begun["automaticProvisioning"] != "DISABLED" || begun["matchingProperty"] != nil || linked(t, begun, member) != owner {
+			if begun["status"] != "DISABLED" || begun["automaticProvisioning"] != "DISABLED" ||
+				begun["matchingProperty"] != nil || linked(t, begun, member) != owner {
 				t.Errorf("it begins as %v", begun)
 			}
 			for _, scenario := range []struct {
@@ -26,14 +27,17 @@ func TestLinkingPolicies(t *testing.T) {
 				{"an empty property", object{"matchingProperty": ""}, 2003},
 				{"an unknown member", object{"name": "x"}, 2015},
 			} {
-				t.Run("refuses "+scenario.what, func(t *testing.T) { c.refused(t, 400, scenario.code, "POST", policy, scenario.body) })
+				t.Run("refuses "+scenario.what,
+					func(t *testing.T) { c.refused(t, 400, scenario.code, "POST", policy, scenario.body) })
 			}
 			c.Clock.Tick()
 			changed := c.update(t, policy, object{"status": "enabled", "matchingProperty": "Email", "tenant": nil})
-			if changed["status"] != "ENABLED" || changed["matchingProperty"] != "email" || changed["automaticProvisioning"] != "DISABLED" || changed["modifiedAt"] == begun["modifiedAt"] {
+			if changed["status"] != "ENABLED" || changed["matchingProperty"] != "email" ||
+				changed["automaticProvisioning"] != "DISABLED" || changed["modifiedAt"] == begun["modifiedAt"] {
 				t.Errorf("it is %v", changed)
 			}
-			if cleared := c.update(t, policy, object{"matchingProperty": nil}); cleared["matchingProperty"] != nil || cleared["status"] != "ENABLED" {
+			if cleared := c.update(t, policy, object{"matchingProperty": nil}); cleared["matchingProperty"] != nil ||
+				cleared["status"] != "ENABLED" {
 				t.Errorf("it is %v", cleared)
 			}
 			c.refused(t, 405, 1100, "DELETE", policy, nil)

@@ -15,9 +15,11 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	shop, bare := c.application(t, "Shop"), c.application(t, "Bare")
-	front, vault, staff, shared := c.directory(t, "Front"), c.directory(t, "Vault"), c.directory(t, "Staff"), c.directory(t, "Shared")
+	front, vault, staff, shared := c.directory(t, "Front"), c.directory(t, "Vault"), c.directory(t, "Staff"),
+		c.directory(t, "Shared")
 	tellers, idle, admins := c.group(t, staff, "Tellers"), c.group(t, staff, "Idle"), c.group(t, shared, "Admins")
-	bank, closed, empty, elsewhere := c.organization(t, "bank"), c.organization(t, "closed"), c.organization(t, "empty"), c.organization(t, "elsewhere")
+	bank, closed, empty, elsewhere := c.organization(t, "bank"), c.organization(t, "closed"), c.organization(t, "empty"),
+		c.organization(t, "elsewhere")
 	c.mapping(t, shop, front, nil)
 	c.mapping(t, shop, bank, nil)
 	c.mapping(t, shop, closed, nil)
@@ -92,11 +94,13 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 		{"a key of no form", at(key("\x00"), "jo"), "", 2014, false},
 		{"an empty key", at(key(""), "jo"), "", 2004, false},
 		{"a group that never was", at(link(applicationtest.Base.To("groups", c.NewID())), "jo"), "", 2014, false},
-		{"an organization that never was", at(link(applicationtest.Base.To("organizations", c.NewID())), "jo"), "", 2014, false},
+		{"an organization that never was", at(link(applicationtest.Base.To("organizations", c.NewID())), "jo"), "", 2014,
+			false},
 	} {
 		t.Run(scenario.what, func(t *testing.T) {
 			if scenario.who != "" {
-				if got := linked(t, c.want(t, 200, "POST", shop+"/loginAttempts", scenario.body).object(t), "account"); got != account[scenario.who] {
+				if got := linked(t, c.want(t, 200, "POST", shop+"/loginAttempts", scenario.body).object(t),
+					"account"); got != account[scenario.who] {
 					t.Errorf("%s logged in, want %s", got, account[scenario.who])
 				}
 				return
@@ -108,7 +112,8 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 		})
 	}
 	t.Run("a wrong password shows nothing of the organization", func(t *testing.T) {
-		c.refused(t, 400, 7100, "POST", shop+"/loginAttempts", object{"type": "basic", "value": value("kim@example.test", "Wrong1234")})
+		c.refused(t, 400, 7100, "POST", shop+"/loginAttempts",
+			object{"type": "basic", "value": value("kim@example.test", "Wrong1234")})
 	})
 	t.Run("an organization without stores is not an application without stores", func(t *testing.T) {
 		c.refused(t, 400, 5105, "POST", bare+"/loginAttempts", at(nil, "jo"))
@@ -118,18 +123,22 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 	t.Run("tokens stand and fall with the way to the account", func(t *testing.T) {
 		for who, want := range map[string]*apierr.Error{
 			"front jo": nil, "teller sam": nil, "vault ann": nil, "shared lee": nil,
-			"staff bob": apierr.TokenAccountUnreachable, "idle eve": apierr.TokenStoreDisabled, "shared kim": apierr.TokenStoreDisabled,
+			"staff bob": apierr.TokenAccountUnreachable, "idle eve": apierr.TokenStoreDisabled,
+			"shared kim": apierr.TokenStoreDisabled,
 		} {
-			_, err := c.Service.CheckAccess(t.Context(), applicationapi.CheckAccess{Tenant: c.tenant, Application: idOf(t, shop), Account: idOf(t, account[who])})
+			_, err := c.Service.CheckAccess(t.Context(),
+				applicationapi.CheckAccess{Tenant: c.tenant, Application: idOf(t, shop), Account: idOf(t, account[who])})
 			if got := apierr.From(err); got != want && (got == nil || want == nil || got.Code != want.Code) {
 				t.Errorf("%s: the error is %v, want %v", who, err, want)
 			}
 		}
 	})
 	t.Run("a peer names an organization by its key", func(t *testing.T) {
-		in := applicationapi.Login{Tenant: c.tenant, Application: idOf(t, shop), Login: "jo@example.test", Password: applicationtest.Password, NameKey: "Bank"}
+		in := applicationapi.Login{Tenant: c.tenant, Application: idOf(t, shop), Login: "jo@example.test",
+			Password: applicationtest.Password, NameKey: "Bank"}
 		logged, err := c.Service.Login(t.Context(), in)
-		if err != nil || applicationtest.Base.To("accounts", logged.Account.ID) != account["teller jo"] || logged.Organization != idOf(t, bank) {
+		if err != nil || applicationtest.Base.To("accounts", logged.Account.ID) != account["teller jo"] ||
+			logged.Organization != idOf(t, bank) {
 			t.Errorf("%v logged in to %v, %v", logged.Account.Email, logged.Organization, err)
 		}
 		in.NameKey = "closed"
@@ -145,7 +154,8 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 			}
 			return body
 		}
-		if got := linked(t, c.want(t, 200, "POST", shop+"/passwordResetTokens", reset(key("bank"), "jo")).object(t), "account"); got != account["teller jo"] {
+		if got := linked(t, c.want(t, 200, "POST", shop+"/passwordResetTokens", reset(key("bank"), "jo")).object(t),
+			"account"); got != account["teller jo"] {
 			t.Errorf("the reset is for %s", got)
 		}
 		for what, scenario := range map[string]struct {
@@ -171,7 +181,8 @@ func TestLoginsThroughOrganizationsAndGroups(t *testing.T) {
 		}
 		own := items(t, c.get(t, bank+"/accountStoreMappings?orderBy=listIndex"), "href")
 		c.want(t, 204, "DELETE", own[0], nil)
-		if got := linked(t, c.want(t, 200, "POST", shop+"/loginAttempts", at(nil, "sam")).object(t), "account"); got != account["vault sam"] {
+		if got := linked(t, c.want(t, 200, "POST", shop+"/loginAttempts", at(nil, "sam")).object(t),
+			"account"); got != account["vault sam"] {
 			t.Errorf("%s logged in", got)
 		}
 		c.want(t, 204, "DELETE", bank, nil)

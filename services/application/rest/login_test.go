@@ -19,12 +19,14 @@ func TestLoginAttempts(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	shop, bare := c.application(t, "Shop"), c.application(t, "Bare")
-	first, second, unmapped, closed := c.directory(t, "First"), c.directory(t, "Second"), c.directory(t, "Unmapped"), c.directory(t, "Closed")
+	first, second, unmapped, closed := c.directory(t, "First"), c.directory(t, "Second"), c.directory(t, "Unmapped"),
+		c.directory(t, "Closed")
 	for _, directory := range []string{first, second, closed} {
 		c.mapping(t, shop, directory, nil)
 	}
 	account := func(directory, email, status string) string {
-		made := c.create(t, shopless(c, t, directory)+"/accounts", object{"email": email, "password": applicationtest.Password, "status": status})
+		made := c.create(t, shopless(c, t, directory)+"/accounts",
+			object{"email": email, "password": applicationtest.Password, "status": status})
 		return text(made["href"])
 	}
 	jo := account(first, "jo@example.test", "ENABLED")
@@ -46,13 +48,15 @@ func TestLoginAttempts(t *testing.T) {
 		body    any
 		account string
 	}{
-		"by email":                          {basic("jo@example.test", password), jo},
-		"in any case":                       {object{"type": "BASIC", "value": value("JO@example.test", password)}, jo},
-		"in URL-safe Base64":                {object{"type": "basic", "value": strings.TrimRight(base64.URLEncoding.EncodeToString([]byte("jo@example.test:"+password)), "=")}, jo},
-		"in a later store":                  {basic("sam@example.test", password), sam},
-		"in a named store":                  {at(link(second), "jo@example.test"), secondJo},
-		"in a named store, with its fields": {at(object{"href": second, "name": "Second", "nameKey": "x"}, "jo@example.test"), secondJo},
-		"in a null store":                   {at(nil, "jo@example.test"), jo},
+		"by email":    {basic("jo@example.test", password), jo},
+		"in any case": {object{"type": "BASIC", "value": value("JO@example.test", password)}, jo},
+		"in URL-safe Base64": {object{"type": "basic",
+			"value": strings.TrimRight(base64.URLEncoding.EncodeToString([]byte("jo@example.test:"+password)), "=")}, jo},
+		"in a later store": {basic("sam@example.test", password), sam},
+		"in a named store": {at(link(second), "jo@example.test"), secondJo},
+		"in a named store, with its fields": {at(object{"href": second, "name": "Second", "nameKey": "x"}, "jo@example.test"),
+			secondJo},
+		"in a null store": {at(nil, "jo@example.test"), jo},
 	} {
 		t.Run(what, func(t *testing.T) {
 			a := c.want(t, 200, "POST", shop+"/loginAttempts", scenario.body)
@@ -82,15 +86,18 @@ func TestLoginAttempts(t *testing.T) {
 		{"an application without stores", bare, basic("jo@example.test", password), 5105, true},
 		{"a store that is not mapped", shop, at(link(unmapped), "jo@example.test"), 5114, true},
 		{"a store that is not mapped, where there are none", bare, at(link(first), "jo@example.test"), 5114, true},
-		{"a store that never was", shop, at(link(applicationtest.Base.To("directories", c.NewID())), "jo@example.test"), 2014, false},
+		{"a store that never was", shop, at(link(applicationtest.Base.To("directories", c.NewID())), "jo@example.test"), 2014,
+			false},
 		{"a store of another kind", shop, at(link(shop), "jo@example.test"), 2014, false},
-		{"a store of another deployment", shop, at(link("https://elsewhere.example/v1/directories/x"), "jo@example.test"), 2014, false},
+		{"a store of another deployment", shop, at(link("https://elsewhere.example/v1/directories/x"), "jo@example.test"),
+			2014, false},
 		{"an unknown key", shop, at(object{"nameKey": "nobody"}, "jo@example.test"), 2014, false},
 		{"a store without name", shop, at(object{}, "jo@example.test"), 2004, false},
 		{"a store that is text", shop, at(first, "jo@example.test"), 2004, false},
 		{"no Base64", shop, object{"type": "basic", "value": "%%%"}, 2006, false},
 		{"no colon", shop, object{"type": "basic", "value": "am8="}, 2006, false},
-		{"no UTF-8", shop, object{"type": "basic", "value": base64.StdEncoding.EncodeToString([]byte("jo:\xff"))}, 2005, false},
+		{"no UTF-8", shop, object{"type": "basic", "value": base64.StdEncoding.EncodeToString([]byte("jo:\xff"))}, 2005,
+			false},
 		{"a login with NUL", shop, basic("jo\x00", password), 2006, false},
 		{"another type", shop, object{"type": "digest", "value": value("jo@example.test", password)}, 2003, false},
 		{"no type", shop, object{"value": value("jo@example.test", password)}, 2000, false},
@@ -98,11 +105,13 @@ func TestLoginAttempts(t *testing.T) {
 		{"no value", shop, object{"type": "basic"}, 2000, false},
 		{"an empty value", shop, object{"type": "basic", "value": ""}, 2000, false},
 		{"a value of another type", shop, object{"type": "basic", "value": 7}, 2004, false},
-		{"an unknown property", shop, object{"type": "basic", "value": value("jo@example.test", password), "remember": true}, 2015, false},
+		{"an unknown property", shop, object{"type": "basic", "value": value("jo@example.test", password), "remember": true},
+			2015, false},
 		{"no object", shop, `7`, 2006, false},
 	} {
 		t.Run("refused: "+scenario.what, func(t *testing.T) {
-			message := text(c.refused(t, 400, scenario.code, "POST", scenario.application+"/loginAttempts", scenario.body)["message"])
+			message := text(c.refused(t, 400, scenario.code, "POST", scenario.application+"/loginAttempts",
+				scenario.body)["message"])
 			if !scenario.generic {
 				return
 			}
@@ -116,7 +125,8 @@ func TestLoginAttempts(t *testing.T) {
 	}
 	t.Run("refused with the literal that clients compare: a store that is not mapped", func(t *testing.T) {
 		const literal = "The specified Account Store is not one of the Application's assigned Account Stores."
-		for _, store := range []object{link(unmapped), {"nameKey": text(c.get(t, c.organization(t, "elsewhere"))["nameKey"])}} {
+		for _, store := range []object{link(unmapped),
+			{"nameKey": text(c.get(t, c.organization(t, "elsewhere"))["nameKey"])}} {
 			refusal := c.refused(t, 400, 5114, "POST", shop+"/loginAttempts", at(store, "jo@example.test"))
 			if !strings.Contains(text(refusal["developerMessage"]), literal) {
 				t.Errorf("it says %q", refusal["developerMessage"])
@@ -124,12 +134,14 @@ func TestLoginAttempts(t *testing.T) {
 		}
 	})
 	t.Run("refused: an application that never was", func(t *testing.T) {
-		c.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", c.NewID())+"/loginAttempts", basic("jo@example.test", password))
+		c.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", c.NewID())+"/loginAttempts",
+			basic("jo@example.test", password))
 	})
 	t.Run("refused: a disabled application, like an unknown login", func(t *testing.T) {
 		c.update(t, shop, object{"status": "DISABLED"})
 		unknown := c.refused(t, 400, 7104, "POST", shop+"/loginAttempts", basic("nobody@example.test", password))
-		for _, body := range []object{basic("jo@example.test", password), basic("jo@example.test", "Wrong1234"), at(link(unmapped), "jo@example.test"), at(object{"nameKey": "x"}, "jo@example.test")} {
+		for _, body := range []object{basic("jo@example.test", password), basic("jo@example.test", "Wrong1234"),
+			at(link(unmapped), "jo@example.test"), at(object{"nameKey": "x"}, "jo@example.test")} {
 			refusal := c.refused(t, 400, 7104, "POST", shop+"/loginAttempts", body)
 			if refusal["developerMessage"] != unknown["developerMessage"] {
 				t.Errorf("it can be told from an unknown login: %v", refusal)
@@ -154,7 +166,8 @@ func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
 	shop, people, mirror := c.application(t, "Shop"), c.directory(t, "People"), c.directory(t, "Mirror")
 	for _, directory := range []string{people, mirror} {
 		c.mapping(t, shop, directory, nil)
-		c.create(t, shopless(c, t, directory)+"/accounts", object{"email": "in-" + idOf(t, directory).String() + "@example.test", "password": applicationtest.Password})
+		c.create(t, shopless(c, t, directory)+"/accounts",
+			object{"email": "in-" + idOf(t, directory).String() + "@example.test", "password": applicationtest.Password})
 	}
 	c.Directories.Mirror(t, directoryapi.Ref{Tenant: c.tenant, ID: idOf(t, mirror)}, "ldap")
 	through := shopless(c, t, people)
@@ -184,9 +197,11 @@ func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
 			refused = a
 		}
 		if a.status != 429 || a.object(t)["code"] != 429.0 || a.header.Get("Retry-After") != "900" {
-			t.Errorf("%s is refused with %d %s, to be tried again after %q s", login, a.status, a.body, a.header.Get("Retry-After"))
+			t.Errorf("%s is refused with %d %s, to be tried again after %q s", login, a.status, a.body,
+				a.header.Get("Retry-After"))
 		}
-		right := c.send(t, "POST", shop+"/loginAttempts", object{"type": "basic", "value": value(login, applicationtest.Password)})
+		right := c.send(t, "POST", shop+"/loginAttempts",
+			object{"type": "basic", "value": value(login, applicationtest.Password)})
 		for _, other := range []answer{a, right} {
 			if !bytes.Equal(other.body, refused.body) || other.header.Get("Retry-After") != refused.header.Get("Retry-After") {
 				t.Errorf("%s is refused with %s, an unknown login with %s", login, other.body, refused.body)

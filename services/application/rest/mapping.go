@@ -33,8 +33,8 @@ func (v views) mapping(m store.Mapping) mappingView {
 }
 
 func (v views) organizationMapping(m store.Mapping) organizationMappingView {
-	return organizationMappingView{v.mappingHead("organizationAccountStoreMappings", m), v.Base.Link(string(m.OwnerKind), m.OwnerID),
-		v.Base.Link(m.StoreKind, m.StoreID)}
+	return organizationMappingView{v.mappingHead("organizationAccountStoreMappings", m),
+		v.Base.Link(string(m.OwnerKind), m.OwnerID), v.Base.Link(m.StoreKind, m.StoreID)}
 }
 
 func (v views) mappingHead(collection string, m store.Mapping) mappingHead {

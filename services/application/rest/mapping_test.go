@@ -40,16 +40,21 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		{"a store that is no store", body(link(shop), link(nowhere("accounts"))), 400, 2014},
 		{"a directory as application", body(link(directory), link(directory)), 400, 2014},
 		{"an application as store", body(link(shop), link(shop)), 400, 2014},
-		{"a store of another deployment", body(link(shop), link(strings.Replace(directory, "doorward.test", "elsewhere.example", 1))), 400, 2014},
+		{"a store of another deployment",
+			body(link(shop), link(strings.Replace(directory, "doorward.test", "elsewhere.example", 1))), 400, 2014},
 		{"what is below a store", body(link(shop), link(directory+"/accounts")), 400, 2014},
 		{"a store that is no address", body(link(shop), link("directory")), 400, 2002},
 		{"a store that is an address without a host", body(link(shop), link("directories:1")), 400, 2002},
 		{"a store that is no address, of no application", object{"accountStore": link("directory")}, 400, 2000},
-		{"a store whose id has another form", body(link(shop), link(string(applicationtest.Base)+"/directories/x")), 400, 2014},
-		{"the id of nothing", body(link(shop), link(string(applicationtest.Base)+"/directories/0000000000000000000000")), 400, 2014},
-		{"an index of another type", object{"application": link(shop), "accountStore": link(directory), "listIndex": "first"}, 400, 2004},
+		{"a store whose id has another form", body(link(shop), link(string(applicationtest.Base)+"/directories/x")), 400,
+			2014},
+		{"the id of nothing", body(link(shop), link(string(applicationtest.Base)+"/directories/0000000000000000000000")), 400,
+			2014},
+		{"an index of another type", object{"application": link(shop), "accountStore": link(directory), "listIndex": "first"},
+			400, 2004},
 		{"a broken index", object{"application": link(shop), "accountStore": link(directory), "listIndex": 1.5}, 400, 2004},
-		{"a flag of another type", object{"application": link(shop), "accountStore": link(directory), "isDefaultAccountStore": "yes"}, 400, 2004},
+		{"a flag of another type", object{"application": link(shop), "accountStore": link(directory),
+			"isDefaultAccountStore": "yes"}, 400, 2004},
 		{"an unknown property", object{"application": link(shop), "accountStore": link(directory), "priority": 1}, 400, 2015},
 	} {
 		t.Run("created with "+scenario.what, func(t *testing.T) {
@@ -196,7 +201,8 @@ func TestMappingsAreListed(t *testing.T) {
 		})
 	}
 	for path, want := range map[string]string{
-		shared + "/applications": "[First Second]", own + "/applications": "[First]", shared + "/applications?name=S*": "[Second]", shared + "/applications?orderBy=name%20desc&limit=1": "[Second]",
+		shared + "/applications": "[First Second]", own + "/applications": "[First]", shared +
+			"/applications?name=S*": "[Second]", shared + "/applications?orderBy=name%20desc&limit=1": "[Second]",
 	} {
 		t.Run(path, func(t *testing.T) {
 			if got := fmt.Sprint(items(t, c.get(t, path), "name")); got != want {
@@ -204,7 +210,8 @@ func TestMappingsAreListed(t *testing.T) {
 			}
 		})
 	}
-	for query, code := range map[string]int{"?listIndex=x": 2103, "?listIndex=1.5": 2103, "?isDefaultAccountStore=true": 2105, "?orderBy=application": 2106, "?limit=0": 2103} {
+	for query, code := range map[string]int{"?listIndex=x": 2103, "?listIndex=1.5": 2103,
+		"?isDefaultAccountStore=true": 2105, "?orderBy=application": 2106, "?limit=0": 2103} {
 		c.refused(t, 400, code, "GET", first+"/accountStoreMappings"+query, nil)
 		c.refused(t, 400, code, "GET", shared+"/applicationMappings"+query, nil)
 	}

@@ -30,7 +30,9 @@ func (v views) organization(o store.Organization) organizationView {
 		Tenant:                     v.Base.Link("tenants", o.TenantID),
 		DefaultAccountStoreMapping: v.Base.OptionalLink("organizationAccountStoreMappings", o.DefaultAccountStore),
 		DefaultGroupStoreMapping:   v.Base.OptionalLink("organizationAccountStoreMappings", o.DefaultGroupStore),
-		Accounts:                   link("accounts"), Groups: link("groups"), AccountStoreMappings: link("accountStoreMappings"),
-		CustomData: link("customData"), AccountLinkingPolicy: v.Base.Link("accountLinkingPolicies", o.AccountLinkingPolicyID),
+		Accounts:                   link("accounts"), Groups: link("groups"),
+		AccountStoreMappings: link("accountStoreMappings"),
+		CustomData:           link("customData"),
+		AccountLinkingPolicy: v.Base.Link("accountLinkingPolicies", o.AccountLinkingPolicyID),
 	}
 }

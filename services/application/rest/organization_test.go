@@ -25,17 +25,24 @@ func TestOrganizationAnswers(t *testing.T) {
 		status             int
 	}{
 		{"organization", "GET", bank, nil, 200},
-		{"organization-created", "POST", "/organizations?createDirectory=true", object{"name": "Café", "nameKey": "CAFE", "description": "Coffee", "status": "disabled", "customData": object{"plan": "gold"}}, 201},
-		{"organization-updated", "POST", bank, object{"name": "Bank", "nameKey": "bank", "description": nil, "href": "x", "tenant": nil, "accounts": object{}}, 200},
-		{"organizations", "GET", applicationtest.Base.To("tenants", c.tenant) + "/organizations?nameKey=ba*&limit=1", nil, 200},
+		{"organization-created", "POST", "/organizations?createDirectory=true",
+			object{"name": "Café", "nameKey": "CAFE", "description": "Coffee", "status": "disabled",
+				"customData": object{"plan": "gold"}}, 201},
+		{"organization-updated", "POST", bank,
+			object{"name": "Bank", "nameKey": "bank", "description": nil, "href": "x", "tenant": nil, "accounts": object{}},
+			200},
+		{"organizations", "GET", applicationtest.Base.To("tenants", c.tenant) + "/organizations?nameKey=ba*&limit=1", nil,
+			200},
 		{"organization-mapping", "GET", mapping, nil, 200},
 		{"organization-mapping-updated", "POST", mapping, object{"isDefaultGroupStore": "true"}, 200},
 		{"organization-mappings", "GET", bank + "/accountStoreMappings", nil, 200},
 		{"directory-organizations", "GET", people + "/organizations", nil, 200},
 		{"directory-organization-mappings", "GET", people + "/organizationMappings", nil, 200},
 		{"linking-policy", "GET", policy, nil, 200},
-		{"linking-policy-updated", "POST", policy, object{"status": "enabled", "automaticProvisioning": "ENABLED", "matchingProperty": "EMAIL"}, 200},
-		{"organization-account-created", "POST", bank + "/accounts", object{"email": "jo@example.test", "password": applicationtest.Password}, 201},
+		{"linking-policy-updated", "POST", policy,
+			object{"status": "enabled", "automaticProvisioning": "ENABLED", "matchingProperty": "EMAIL"}, 200},
+		{"organization-account-created", "POST", bank + "/accounts",
+			object{"email": "jo@example.test", "password": applicationtest.Password}, 201},
 		{"organization-group-created", "POST", bank + "/groups", object{"name": "Tellers", "description": "They count"}, 201},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
@@ -93,7 +100,8 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 		})
 	}
 	for what, body := range map[string]object{
-		"without a name": {"nameKey": "new"}, "without a key": {"name": "New"}, "a long name without a key": {"name": strings.Repeat("a", 4001)},
+		"without a name": {"nameKey": "new"}, "without a key": {"name": "New"},
+		"a long name without a key": {"name": strings.Repeat("a", 4001)},
 	} {
 		t.Run(what, func(t *testing.T) { c.refused(t, 400, 2000, "POST", "/organizations", body) })
 	}
@@ -105,7 +113,8 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 		}
 	})
 	t.Run("with the name of a directory that is taken", func(t *testing.T) {
-		c.refused(t, 409, 4520, "POST", "/organizations?createDirectory=service%20ADMINISTRATORS", object{"name": "New", "nameKey": "new"})
+		c.refused(t, 409, 4520, "POST", "/organizations?createDirectory=service%20ADMINISTRATORS",
+			object{"name": "New", "nameKey": "new"})
 	})
 	t.Run("nothing was made or changed", func(t *testing.T) {
 		page := c.get(t, applicationtest.Base.To("tenants", c.tenant)+"/organizations")
@@ -138,7 +147,8 @@ func TestOrganizationsAtTheirLimits(t *testing.T) {
 		}
 	}
 	made := c.create(t, "/organizations", object{"name": " Trimmed ", "nameKey": " Upper-CASE "})
-	if made["name"] != "Trimmed" || made["nameKey"] != "upper-case" || made["status"] != "ENABLED" || made["defaultAccountStoreMapping"] != nil {
+	if made["name"] != "Trimmed" || made["nameKey"] != "upper-case" || made["status"] != "ENABLED" ||
+		made["defaultAccountStoreMapping"] != nil {
 		t.Errorf("it is %v", made)
 	}
 	t.Run("a key that is given up is free", func(t *testing.T) {
@@ -155,7 +165,8 @@ func TestAnOrganizationBeginsWithADirectory(t *testing.T) {
 	c := open(t)
 	made := c.create(t, "/organizations?createDirectory=true", object{"name": "Bank", "nameKey": "bank"})
 	mapping := linked(t, made, "defaultAccountStoreMapping")
-	if linked(t, made, "defaultGroupStoreMapping") != mapping || linked(t, c.get(t, mapping), "organization") != text(made["href"]) {
+	if linked(t, made, "defaultGroupStoreMapping") != mapping ||
+		linked(t, c.get(t, mapping), "organization") != text(made["href"]) {
 		t.Errorf("it is %v", made)
 	}
 	c.create(t, "/organizations?createDirectory=Customers", object{"name": "Second", "nameKey": "second"})
@@ -175,7 +186,8 @@ func TestOfParallelOrganizationsOfOneKeyOneIsMade(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			a := c.send(t, "POST", "/organizations?createDirectory=true", object{"name": fmt.Sprintf("Bank %d", i), "nameKey": []string{"bank", "BANK"}[i%2]})
+			a := c.send(t, "POST", "/organizations?createDirectory=true",
+				object{"name": fmt.Sprintf("Bank %d", i), "nameKey": []string{"bank", "BANK"}[i%2]})
 			switch a.status {
 			case 201:
 				made.Add(1)
@@ -200,7 +212,9 @@ func TestOrganizationsAreListed(t *testing.T) {
 	c := open(t)
 	tenant := applicationtest.Base.To("tenants", c.tenant)
 	for _, key := range []string{"beta", "alpha", "gamma"} {
-		c.update(t, c.organization(t, key), object{"name": strings.ToUpper(key), "description": "The " + key + " bank", "status": map[bool]string{true: "DISABLED", false: "ENABLED"}[key == "gamma"]})
+		c.update(t, c.organization(t, key),
+			object{"name": strings.ToUpper(key), "description": "The " + key + " bank",
+				"status": map[bool]string{true: "DISABLED", false: "ENABLED"}[key == "gamma"]})
 	}
 	for query, want := range map[string]string{
 		"":                              "3 [beta alpha gamma]",
@@ -232,13 +246,15 @@ func TestOrganizationsAreListed(t *testing.T) {
 func TestCustomDataOfAnOrganization(t *testing.T) {
 	t.Parallel()
 	c := open(t)
-	bank := text(c.create(t, "/organizations", object{"name": "Bank", "nameKey": "bank", "customData": object{"plan": "gold"}})["href"])
+	bank := text(c.create(t, "/organizations",
+		object{"name": "Bank", "nameKey": "bank", "customData": object{"plan": "gold"}})["href"])
 	modified := c.get(t, bank)["modifiedAt"]
 	c.Clock.Tick()
 	if after := c.update(t, bank, object{"customData": object{"seats": 3}}); after["modifiedAt"] != modified {
 		t.Errorf("customData alone changed the organization at %v", after["modifiedAt"])
 	}
-	if data := c.get(t, bank+"/customData"); data["plan"] != "gold" || data["seats"] != 3.0 || data["href"] != bank+"/customData" {
+	if data := c.get(t, bank+"/customData"); data["plan"] != "gold" || data["seats"] != 3.0 || data["href"] != bank+
+		"/customData" {
 		t.Errorf("it is %v", data)
 	}
 	c.want(t, 200, "POST", bank+"/customData", object{"plan": "silver"})
@@ -271,7 +287,8 @@ func TestWhatGoesWithAnOrganization(t *testing.T) {
 	}
 
 	c.want(t, 204, "DELETE", bank, nil)
-	for _, gone := range []string{bank, own, first, policy, bank + "/accounts", bank + "/groups", bank + "/accountStoreMappings", bank + "/customData"} {
+	for _, gone := range []string{bank, own, first, policy, bank + "/accounts", bank + "/groups", bank +
+		"/accountStoreMappings", bank + "/customData"} {
 		c.refused(t, 404, 404, "GET", gone, nil)
 	}
 	c.want(t, 204, "DELETE", bank, nil)

@@ -21,7 +21,8 @@ type resets struct {
 func openResets(t *testing.T) resets {
 	t.Helper()
 	c := open(t)
-	r := resets{client: c, shop: c.application(t, "Shop"), bare: c.application(t, "Bare"), closed: c.application(t, "Closed")}
+	r := resets{client: c, shop: c.application(t, "Shop"), bare: c.application(t, "Bare"),
+		closed: c.application(t, "Closed")}
 	r.first, r.second, r.unmapped = c.directory(t, "First"), c.directory(t, "Second"), c.directory(t, "Unmapped")
 	for _, directory := range []string{r.first, r.second} {
 		c.mapping(t, r.shop, directory, nil)
@@ -50,7 +51,8 @@ func (r resets) refusals(t *testing.T, below, name string) {
 		{"a login of a store that is not mapped", r.shop, object{name: "sam@example.test"}, 2016},
 		{"an application without stores", r.bare, object{name: "jo@example.test"}, 2016},
 		{"a disabled application", r.closed, object{name: "jo@example.test"}, 2016},
-		{"a disabled application and a store that never was", r.closed, at(link(applicationtest.Base.To("directories", r.NewID()))), 2016},
+		{"a disabled application and a store that never was", r.closed,
+			at(link(applicationtest.Base.To("directories", r.NewID()))), 2016},
 		{"no login", r.shop, object{}, 2000},
 		{"a null login", r.shop, object{name: nil}, 2000},
 		{"a blank login", r.shop, object{name: " "}, 2000},
@@ -77,7 +79,8 @@ func (r resets) refusals(t *testing.T, below, name string) {
 		})
 	}
 	t.Run("refused: an application that never was", func(t *testing.T) {
-		r.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", r.NewID())+below, object{name: "jo@example.test"})
+		r.refused(t, 404, 404, "POST", applicationtest.Base.To("applications", r.NewID())+below,
+			object{name: "jo@example.test"})
 		r.refused(t, 404, 404, "POST", "/applications/nothing"+below, object{name: "jo@example.test"})
 	})
 	t.Run("refused: another tenant's application and store", func(t *testing.T) {
@@ -97,7 +100,8 @@ func TestPasswordResetTokens(t *testing.T) {
 		t.Helper()
 		a := r.want(t, 200, "POST", r.shop+"/passwordResetTokens", body)
 		made := a.object(t)
-		if location := a.header.Get("Location"); location != made["href"] || len(made) != 3 || made["email"] != "jo@example.test" {
+		if location := a.header.Get("Location"); location != made["href"] || len(made) != 3 ||
+			made["email"] != "jo@example.test" {
 			t.Errorf("at %q the answer is %s", location, a.body)
 		}
 		return made
@@ -173,7 +177,8 @@ func TestPasswordResetTokens(t *testing.T) {
 		var won, lost atomic.Int32
 		for range 100 {
 			all.Go(func() {
-				switch a := r.send(t, "POST", r.shop+"/passwordResetTokens/"+strings.ReplaceAll(token, ".", "%2E"), object{"password": "Different1!"}); a.status {
+				switch a := r.send(t, "POST", r.shop+"/passwordResetTokens/"+strings.ReplaceAll(token, ".", "%2E"),
+					object{"password": "Different1!"}); a.status {
 				case 200:
 					won.Add(1)
 					if a.header.Get("Location") != href || a.object(t)["href"] != href {
@@ -191,8 +196,10 @@ func TestPasswordResetTokens(t *testing.T) {
 			t.Errorf("%d succeeded and %d did not", won.Load(), lost.Load())
 		}
 		r.refused(t, 404, 404, "GET", href, nil)
-		r.refused(t, 400, 7100, "POST", r.shop+"/loginAttempts", object{"type": "basic", "value": value("jo@example.test", applicationtest.Password)})
-		r.want(t, 200, "POST", r.shop+"/loginAttempts", object{"type": "basic", "value": value("jo@example.test", "Different1!")})
+		r.refused(t, 400, 7100, "POST", r.shop+"/loginAttempts",
+			object{"type": "basic", "value": value("jo@example.test", applicationtest.Password)})
+		r.want(t, 200, "POST", r.shop+"/loginAttempts",
+			object{"type": "basic", "value": value("jo@example.test", "Different1!")})
 	})
 	answers["refused"] = r.want(t, 404, "GET", href, nil)
 	for name, a := range answers {
@@ -212,12 +219,15 @@ func TestVerificationEmails(t *testing.T) {
 		}
 	})
 	t.Run("refused: a directory whose workflow is off", func(t *testing.T) {
-		r.refused(t, 400, 6101, "POST", r.shop+"/verificationEmails", object{"login": "jo@example.test", "accountStore": link(r.second)})
-		r.refused(t, 400, 6101, "POST", r.shop+"/verificationEmails", object{"login": "jo@example.test", "account_store": r.second})
+		r.refused(t, 400, 6101, "POST", r.shop+"/verificationEmails",
+			object{"login": "jo@example.test", "accountStore": link(r.second)})
+		r.refused(t, 400, 6101, "POST", r.shop+"/verificationEmails",
+			object{"login": "jo@example.test", "account_store": r.second})
 	})
 	t.Run("answered without a body", func(t *testing.T) {
 		for _, body := range []object{
-			{"login": "jo@example.test"}, {"login": "JO@example.test", "accountStore": nil}, {"login": "jo@example.test", "accountStore": link(r.first)},
+			{"login": "jo@example.test"}, {"login": "JO@example.test", "accountStore": nil},
+			{"login": "jo@example.test", "accountStore": link(r.first)},
 			{"login": "jo@example.test", "account_store": r.first},
 		} {
 			former := r.token(t, r.jo)

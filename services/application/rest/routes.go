@@ -27,15 +27,17 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))
 	v1.Get("/tenants/:id/organizations", rest.List(store.Organizations, svc.ListOrganizations, v.organization))
 
-	v1.Get("/tenants/:id/registeredSamlServiceProviders", rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProviders,
-		v.serviceProvider))
+	v1.Get("/tenants/:id/registeredSamlServiceProviders",
+		rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProviders,
+			v.serviceProvider))
 
 	v1.Post("/applications", createWithDirectory(svc.CreateApplication, v.application))
 	v1.Get("/applications/:id", rest.Get(svc.Application, v.application))
 	v1.Post("/applications/:id", rest.Update(svc.UpdateApplication, v.application))
 	v1.Delete("/applications/:id", rest.Delete(svc.DeleteApplication))
 	v1.Get("/applications/:id/accounts", rest.List(accountAttributes, svc.AccountLister(store.ApplicationKind), v.Account))
-	v1.Post("/applications/:id/accounts", v.CreateAccount(svc.AccountCreator(store.ApplicationKind), svc.CreateProviderAccount))
+	v1.Post("/applications/:id/accounts",
+		v.CreateAccount(svc.AccountCreator(store.ApplicationKind), svc.CreateProviderAccount))
 	v1.Get("/applications/:id/groups", rest.List(groupAttributes, svc.GroupLister(store.ApplicationKind), v.Group))
 	v1.Post("/applications/:id/groups", rest.Create(svc.GroupCreator(store.ApplicationKind), v.Group))
 	v1.Get("/applications/:id/accountStoreMappings", rest.List(store.Mappings, svc.ListApplicationMappings, v.mapping))
@@ -55,16 +57,21 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/organizations/:id", rest.Get(svc.Organization, v.organization))
 	v1.Post("/organizations/:id", rest.Update(svc.UpdateOrganization, v.organization))
 	v1.Delete("/organizations/:id", rest.Delete(svc.DeleteOrganization))
-	v1.Get("/organizations/:id/accounts", rest.List(accountAttributes, svc.AccountLister(store.OrganizationKind), v.Account))
-	v1.Post("/organizations/:id/accounts", v.CreateAccount(svc.AccountCreator(store.OrganizationKind), svc.RefuseOrganizationProviderAccount))
+	v1.Get("/organizations/:id/accounts",
+		rest.List(accountAttributes, svc.AccountLister(store.OrganizationKind), v.Account))
+	v1.Post("/organizations/:id/accounts",
+		v.CreateAccount(svc.AccountCreator(store.OrganizationKind), svc.RefuseOrganizationProviderAccount))
 	v1.Get("/organizations/:id/groups", rest.List(groupAttributes, svc.GroupLister(store.OrganizationKind), v.Group))
 	v1.Post("/organizations/:id/groups", rest.Create(svc.GroupCreator(store.OrganizationKind), v.Group))
-	v1.Get("/organizations/:id/accountStoreMappings", rest.List(store.Mappings, svc.ListOrganizationMappings, v.organizationMapping))
+	v1.Get("/organizations/:id/accountStoreMappings",
+		rest.List(store.Mappings, svc.ListOrganizationMappings, v.organizationMapping))
 	rest.CustomData(v1, "organizations", svc.CustomData(store.OrganizationKind))
 
 	v1.Post("/organizationAccountStoreMappings", rest.CreateOwn(svc.CreateOrganizationMapping, v.organizationMapping))
-	v1.Get("/organizationAccountStoreMappings/:id", rest.Get(svc.MappingReader(store.OrganizationKind), v.organizationMapping))
-	v1.Post("/organizationAccountStoreMappings/:id", rest.Update(svc.MappingUpdater(store.OrganizationKind), v.organizationMapping))
+	v1.Get("/organizationAccountStoreMappings/:id",
+		rest.Get(svc.MappingReader(store.OrganizationKind), v.organizationMapping))
+	v1.Post("/organizationAccountStoreMappings/:id",
+		rest.Update(svc.MappingUpdater(store.OrganizationKind), v.organizationMapping))
 	v1.Delete("/organizationAccountStoreMappings/:id", rest.Delete(svc.MappingDeleter(store.OrganizationKind)))
 
 	v1.Get("/accountLinkingPolicies/:id", rest.Get(svc.LinkingPolicy, v.linkingPolicy))
@@ -84,23 +91,28 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 		rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProvidersOfIdentityProvider, v.serviceProvider))
 	v1.Get("/samlIdentityProviders/:id/samlServiceProviderRegistrations",
 		rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
-	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations", rest.Create(svc.CreateSAMLRegistration, v.registration))
+	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations",
+		rest.Create(svc.CreateSAMLRegistration, v.registration))
 	v1.Post("/samlIdentityProviders/:id/authnVerifications", verifyAuthnRequest(svc, v))
 	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(svc))
 	v1.Get("/samlServiceProviderRegistrations/:id", rest.Get(svc.SAMLRegistration, v.registration))
 	v1.Post("/samlServiceProviderRegistrations/:id", rest.Update(svc.UpdateSAMLRegistration, v.registration))
 	v1.Delete("/samlServiceProviderRegistrations/:id", rest.Delete(svc.DeleteSAMLRegistration))
-	v1.Get("/samlIdentityProviderMetadatas/:id", rest.SAMLMetadata(svc.SAMLIdentityProvider, v.identityMetadata, v.identityDescriptor))
+	v1.Get("/samlIdentityProviderMetadatas/:id",
+		rest.SAMLMetadata(svc.SAMLIdentityProvider, v.identityMetadata, v.identityDescriptor))
 	v1.Get("/x509certificates/:id", rest.Certificate(svc.SAMLCertificate))
 	rules := rest.MappingRules(base)
 	v1.Get("/attributeStatementMappingRules/:id", rest.Get(svc.SAMLRules, rules))
 	v1.Post("/attributeStatementMappingRules/:id", rest.Update(svc.UpdateSAMLRules, rules))
 
 	v1.Get("/directories/:id/applications", rest.List(store.Applications, svc.ListDirectoryApplications, v.application))
-	v1.Get("/directories/:id/applicationMappings", rest.List(store.Mappings, svc.DirectoryMappingLister(store.ApplicationKind), v.mapping))
-	v1.Get("/directories/:id/organizations", rest.List(store.Organizations, svc.ListDirectoryOrganizations, v.organization))
-	v1.Get("/directories/:id/organizationMappings", rest.List(store.Mappings, svc.DirectoryMappingLister(store.OrganizationKind),
-		v.organizationMapping))
+	v1.Get("/directories/:id/applicationMappings",
+		rest.List(store.Mappings, svc.DirectoryMappingLister(store.ApplicationKind), v.mapping))
+	v1.Get("/directories/:id/organizations",
+		rest.List(store.Organizations, svc.ListDirectoryOrganizations, v.organization))
+	v1.Get("/directories/:id/organizationMappings",
+		rest.List(store.Mappings, svc.DirectoryMappingLister(store.OrganizationKind),
+			v.organizationMapping))
 	v1.Get("/groups/:id/applications", rest.List(store.Applications, svc.ListGroupApplications, v.application))
 	v1.Get("/groups/:id/accountStoreMappings", rest.List(store.Mappings, svc.ListGroupMappings, v.mapping))
 	v1.Get("/accounts/:id/applications", rest.List(store.Applications, svc.ListAccountApplications, v.application))

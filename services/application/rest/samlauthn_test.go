@@ -37,7 +37,8 @@ func (c *client) authnRequest(t *testing.T, issuer, more string) string {
 func authnRequestOf(t *testing.T, at time.Time, issuer, more string) string {
 	t.Helper()
 	text := fmt.Sprintf(`<p:AuthnRequest xmlns:p="urn:oasis:names:tc:SAML:2.0:protocol" ID="_a1" Version="2.0" IssueInstant="%s" %s>`+
-		`<Issuer xmlns="urn:oasis:names:tc:SAML:2.0:assertion">%s</Issuer></p:AuthnRequest>`, at.UTC().Format(time.RFC3339), more, issuer)
+		`<Issuer xmlns="urn:oasis:names:tc:SAML:2.0:assertion">%s</Issuer></p:AuthnRequest>`, at.UTC().Format(time.RFC3339),
+		more, issuer)
 	var deflated bytes.Buffer
 	w, err := flate.NewWriter(&deflated, flate.BestSpeed)
 	if err != nil {
@@ -67,25 +68,30 @@ func TestAuthnVerifications(t *testing.T) {
 	c.serviceProvider(t, "urn:unregistered")
 	registrations := identity + "/samlServiceProviderRegistrations"
 	c.create(t, registrations, object{"serviceProvider": link(wiki)})
-	registration := text(c.create(t, registrations, object{"serviceProvider": link(chat), "defaultRelayState": "home"})["href"])
+	registration := text(c.create(t, registrations,
+		object{"serviceProvider": link(chat), "defaultRelayState": "home"})["href"])
 
 	valid := c.authnRequest(t, "urn:wiki", "")
 	c.refused(t, 400, 2006, "POST", path, object{"samlRequest": valid, "relayState": "x", "queryString": nil})
 	c.update(t, wiki, object{"requestsMustBeSigned": false})
 	got := c.want(t, 200, "POST", path, object{"samlRequest": valid, "relayState": "x", "queryString": nil}).object(t)
-	if len(got) != 4 || got["relayState"] != "x" || linked(t, got, "serviceProvider") != wiki || got["requestId"] != "_a1" ||
+	if len(got) != 4 || got["relayState"] != "x" || linked(t, got, "serviceProvider") != wiki ||
+		got["requestId"] != "_a1" ||
 		got["authnIssueInstant"] != c.Clock.Now().UTC().Truncate(time.Second).Format("2006-01-02T15:04:05.000Z") {
 		t.Errorf("it is %v", got)
 	}
 	if got := c.want(t, 200, "POST", path, object{"samlRequest": valid}).object(t); got["relayState"] != nil {
 		t.Errorf("without a relay state it is %v", got)
 	}
-	if got := c.want(t, 200, "POST", path, object{"samlRequest": c.authnRequest(t, "urn:chat", "")}).object(t); got["relayState"] != "home" {
+	if got := c.want(t, 200, "POST", path, object{"samlRequest": c.authnRequest(t, "urn:chat", "")}).object(
+		t); got["relayState"] != "home" {
 		t.Errorf("with that of the registration it is %v", got)
 	}
-	c.want(t, 200, "POST", path, object{"samlRequest": c.authnRequest(t, "urn:wiki", `AssertionConsumerServiceURL="`+consumer+`"`)})
+	c.want(t, 200, "POST", path, object{"samlRequest": c.authnRequest(t, "urn:wiki", `AssertionConsumerServiceURL="`+
+		consumer+`"`)})
 
-	query := "SAMLRequest=" + url.QueryEscape(valid) + "&RelayState=x&SigAlg=" + url.QueryEscape(dsig.RSASHA256SignatureMethod)
+	query := "SAMLRequest=" + url.QueryEscape(valid) + "&RelayState=x&SigAlg=" +
+		url.QueryEscape(dsig.RSASHA256SignatureMethod)
 	sum := sha256.Sum256([]byte(query))
 	octets, err := rsa.SignPKCS1v15(rand.Reader, pair.Key, crypto.SHA256, sum[:])
 	if err != nil {
@@ -98,7 +104,8 @@ func TestAuthnVerifications(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.want(t, 200, "POST", path, object{"samlRequest": valid, "relayState": "x", "queryString": decoded})
-	if got := c.update(t, wiki, object{"requestsMustBeSigned": nil}); got["requestsMustBeSigned"] != true || got["certificateStatus"] != "VALID" {
+	if got := c.update(t, wiki, object{"requestsMustBeSigned": nil}); got["requestsMustBeSigned"] != true ||
+		got["certificateStatus"] != "VALID" {
 		t.Errorf("a service provider with a certificate is %v", got)
 	}
 	c.want(t, 200, "POST", path, object{"samlRequest": valid, "relayState": "x", "queryString": query})
@@ -112,16 +119,25 @@ func TestAuthnVerifications(t *testing.T) {
 		{"a request that is none", object{"samlRequest": "x"}, 2006},
 		{"a number", object{"samlRequest": 1}, 2004},
 		{"an unknown member", object{"samlRequest": valid, "x": 1}, 2015},
-		{"a request from the future", object{"samlRequest": authnRequestOf(t, c.Clock.Now().Add(time.Hour), "urn:wiki", "")}, 2006},
-		{"a request of more than 10 minutes ago", object{"samlRequest": authnRequestOf(t, c.Clock.Now().Add(-11*time.Minute), "urn:chat", "")}, 2006},
-		{"no signature, although the service provider has a certificate", object{"samlRequest": valid, "relayState": "x"}, 2006},
-		{"a decoded query of another relay state", object{"samlRequest": valid, "relayState": "y", "queryString": decoded}, 2006},
-		{"a decoded query with a wrong signature", object{"samlRequest": valid, "relayState": "x", "queryString": strings.Replace(decoded, "Signature=", "Signature=AA", 1)}, 2006},
-		{"another consumer", object{"samlRequest": c.authnRequest(t, "urn:wiki", `AssertionConsumerServiceURL="https://evil.test/"`)}, 2006},
+		{"a request from the future", object{"samlRequest": authnRequestOf(t, c.Clock.Now().Add(time.Hour), "urn:wiki", "")},
+			2006},
+		{"a request of more than 10 minutes ago",
+			object{"samlRequest": authnRequestOf(t, c.Clock.Now().Add(-11*time.Minute), "urn:chat", "")}, 2006},
+		{"no signature, although the service provider has a certificate", object{"samlRequest": valid, "relayState": "x"},
+			2006},
+		{"a decoded query of another relay state", object{"samlRequest": valid, "relayState": "y", "queryString": decoded},
+			2006},
+		{"a decoded query with a wrong signature",
+			object{"samlRequest": valid, "relayState": "x",
+				"queryString": strings.Replace(decoded, "Signature=", "Signature=AA", 1)}, 2006},
+		{"another consumer", object{"samlRequest": c.authnRequest(t, "urn:wiki",
+			`AssertionConsumerServiceURL="https://evil.test/"`)}, 2006},
 		{"a signature of another relay state", object{"samlRequest": valid, "relayState": "y", "queryString": query}, 2006},
-		{"a wrong signature", object{"samlRequest": valid, "relayState": "x", "queryString": strings.Replace(query, "Signature=", "Signature=AA", 1)}, 2006},
+		{"a wrong signature", object{"samlRequest": valid, "relayState": "x",
+			"queryString": strings.Replace(query, "Signature=", "Signature=AA", 1)}, 2006},
 		{"half a signature", object{"samlRequest": valid, "queryString": "Signature=AA"}, 2006},
-		{"a signature that cannot be verified", object{"samlRequest": c.authnRequest(t, "urn:chat", ""), "relayState": "x", "queryString": query}, 2006},
+		{"a signature that cannot be verified",
+			object{"samlRequest": c.authnRequest(t, "urn:chat", ""), "relayState": "x", "queryString": query}, 2006},
 		{"an unknown service provider", object{"samlRequest": c.authnRequest(t, "urn:unknown", "")}, 2014},
 		{"an entity id in another case", object{"samlRequest": c.authnRequest(t, "urn:Wiki", "")}, 2014},
 		{"a service provider that is not registered", object{"samlRequest": c.authnRequest(t, "urn:unregistered", "")}, 2021},
@@ -141,7 +157,8 @@ func TestAuthnVerifications(t *testing.T) {
 func (c *client) samlResponse(t *testing.T, identity, account, provider string) *etree.Element {
 	t.Helper()
 	got := c.want(t, 200, "POST", identity+"/samlResponses", object{
-		"account": link(account), "serviceProvider": link(provider), "requestId": "_a1", "authnIssueInstant": "2026-11-20T20:25:00.000Z"}).object(t)
+		"account": link(account), "serviceProvider": link(provider), "requestId": "_a1",
+		"authnIssueInstant": "2026-11-20T20:25:00.000Z"}).object(t)
 	written, err := base64.StdEncoding.DecodeString(text(got["value"]))
 	if err != nil || len(got) != 1 {
 		t.Fatalf("it is %v, %v", got, err)
@@ -156,7 +173,8 @@ func (c *client) samlResponse(t *testing.T, identity, account, provider string) 
 	if err := document.ReadFromBytes(written); err != nil {
 		t.Fatal(err)
 	}
-	validator := dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{Roots: []*x509.Certificate{certificate}})
+	validator := dsig.NewDefaultValidationContext(
+		&dsig.MemoryX509CertificateStore{Roots: []*x509.Certificate{certificate}})
 	validator.Clock = dsig.NewFakeClockAt(c.Clock.Now())
 	for _, signed := range []*etree.Element{document.Root(), document.Root().SelectElement("Assertion")} {
 		if _, err := validator.Validate(signed); err != nil {
@@ -185,7 +203,8 @@ func TestARelayStateThatIsNoTextIsRefused(t *testing.T) {
 	wiki := c.serviceProvider(t, "urn:wiki")
 	c.create(t, identity+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)})
 	ref, _ := applicationtest.Base.Parse(shop)
-	in := applicationapi.VerifySAMLRequest{Tenant: c.tenant, Application: ref.ID, Request: c.authnRequest(t, "urn:wiki", "")}
+	in := applicationapi.VerifySAMLRequest{Tenant: c.tenant, Application: ref.ID,
+		Request: c.authnRequest(t, "urn:wiki", "")}
 	for relayState, want := range map[string]error{"home": nil, "": nil, "a\x00b": apierr.Format, "\xff": apierr.Format} {
 		in.RelayState = relayState
 		if _, err := c.Service.VerifySAMLRequest(t.Context(), in); !errors.Is(err, want) {
@@ -210,7 +229,8 @@ func TestTheDestinationOfARequestIsAnAddressOfItsApplication(t *testing.T) {
 			"": nil, byDomain: nil, byPath: map[bool]error{false: apierr.Format}[arrived == byPath],
 			"https://localhost:8443/client/other/saml/sso": apierr.Format,
 			"https://evil.test/client/shop/saml/sso":       apierr.Format,
-			byPath + "/":                                   apierr.Format, "/client/shop/saml/sso": apierr.Format, identity: apierr.Format,
+			byPath + "/":                                   apierr.Format, "/client/shop/saml/sso": apierr.Format,
+			identity: apierr.Format,
 		} {
 			more := `Destination="` + destination + `"`
 			if destination == "" {
@@ -291,10 +311,12 @@ func TestSAMLResponses(t *testing.T) {
 	c.mapping(t, shop, staff, nil)
 	jo := applicationtest.Base.To("accounts", c.Account(t, c.tenant, idOf(t, staff), "jo@example.test"))
 	stranger := applicationtest.Base.To("accounts", c.Account(t, c.tenant, idOf(t, strangers), "x@example.test"))
-	c.Directories.SetCustomData(t, id.Ref{Tenant: c.tenant, ID: idOf(t, jo)}, `{"plan":"gold","level":12,"tags":["a","b",{"c":1}],"deep":{"yes":true},"none":null}`)
+	c.Directories.SetCustomData(t, id.Ref{Tenant: c.tenant, ID: idOf(t, jo)},
+		`{"plan":"gold","level":12,"tags":["a","b",{"c":1}],"deep":{"yes":true},"none":null}`)
 	wiki := c.serviceProvider(t, "urn:wiki")
 	unregistered := c.serviceProvider(t, "urn:unregistered")
-	registration := text(c.create(t, identity+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)})["href"])
+	registration := text(c.create(t, identity+"/samlServiceProviderRegistrations",
+		object{"serviceProvider": link(wiki)})["href"])
 	find := func(root *etree.Element, path, attribute string) string {
 		element := root.FindElement(path)
 		if element == nil {
@@ -310,7 +332,8 @@ func TestSAMLResponses(t *testing.T) {
 	root := c.samlResponse(t, identity, jo, wiki)
 	entity := text(c.metadata(t, identity)["entityId"])
 	for _, want := range []struct{ path, attribute, value string }{
-		{".", "InResponseTo", "_a1"}, {".", "Destination", consumer}, {"./Issuer", "", entity}, {"./Assertion/Issuer", "", entity},
+		{".", "InResponseTo", "_a1"}, {".", "Destination", consumer}, {"./Issuer", "", entity},
+		{"./Assertion/Issuer", "", entity},
 		{"./Status/StatusCode", "Value", "urn:oasis:names:tc:SAML:2.0:status:Success"},
 		{"./Assertion/Subject/NameID", "", "jo@example.test"}, {"./Assertion/Subject/NameID", "Format", saml.EmailNameID},
 		{"./Assertion/Subject/SubjectConfirmation", "Method", "urn:oasis:names:tc:SAML:2.0:cm:bearer"},
@@ -335,7 +358,8 @@ func TestSAMLResponses(t *testing.T) {
 			{"name": "mail", "nameFormat": "urn:format", "accountAttributes": []string{"email", "customData.plan"}},
 			{"nameFormat": "urn:other", "accountAttributes": []string{"username", "customData.tags"}},
 			{"name": "level", "accountAttributes": []string{"customData.level", "customData.deep.yes"}},
-			{"name": "nothing", "accountAttributes": []string{"surname", "customData.none", "customData.deep", "customData.plan.x", "customData.absent"}},
+			{"name": "nothing", "accountAttributes": []string{"surname", "customData.none", "customData.deep",
+				"customData.plan.x", "customData.absent"}},
 		}})
 		var stated []string
 		for _, a := range c.samlResponse(t, identity, jo, wiki).FindElements("./Assertion/AttributeStatement/Attribute") {
@@ -343,9 +367,11 @@ func TestSAMLResponses(t *testing.T) {
 			for _, value := range a.SelectElements("AttributeValue") {
 				values = append(values, value.Text())
 			}
-			stated = append(stated, a.SelectAttrValue("Name", "")+" "+a.SelectAttrValue("NameFormat", "")+" "+strings.Join(values, ","))
+			stated = append(stated, a.SelectAttrValue("Name", "")+" "+a.SelectAttrValue("NameFormat", "")+" "+
+				strings.Join(values, ","))
 		}
-		want := "mail urn:format jo@example.test,gold|username urn:other jo@example.test|customData.tags urn:other a,b|level  12,true"
+		want := "mail urn:format jo@example.test,gold|username urn:other jo@example.test|customData.tags urn:other " +
+			"a,b|level  12,true"
 		if got := strings.Join(stated, "|"); got != want {
 			t.Errorf("they are %q, want %q", got, want)
 		}
@@ -362,7 +388,8 @@ func TestSAMLResponses(t *testing.T) {
 		first, format := name(wiki)
 		again, _ := name(wiki)
 		other, _ := name(chat)
-		if first != again || first == other || format != saml.PersistentNameID || strings.Contains(first, "jo@") || first == "" {
+		if first != again || first == other || format != saml.PersistentNameID || strings.Contains(first, "jo@") ||
+			first == "" {
 			t.Errorf("persistent ones are %s, %s, %s %s", first, again, other, format)
 		}
 		c.update(t, wiki, object{"nameIdFormat": "TRANSIENT"})
@@ -375,14 +402,16 @@ func TestSAMLResponses(t *testing.T) {
 	t.Run("another algorithm", func(t *testing.T) {
 		c.update(t, identity, object{"signatureAlgorithm": "RSA-SHA1"})
 		root := c.samlResponse(t, identity, jo, wiki)
-		if got := root.FindElement("./Signature/SignedInfo/SignatureMethod").SelectAttrValue("Algorithm", ""); got != dsig.RSASHA1SignatureMethod {
+		if got := root.FindElement("./Signature/SignedInfo/SignatureMethod").SelectAttrValue("Algorithm",
+			""); got != dsig.RSASHA1SignatureMethod {
 			t.Errorf("it is signed with %s", got)
 		}
 	})
 
 	path := identity + "/samlResponses"
 	body := func(change object) object {
-		b := object{"account": link(jo), "serviceProvider": link(wiki), "requestId": "_a1", "authnIssueInstant": "2026-11-20T20:25:00+01:00"}
+		b := object{"account": link(jo), "serviceProvider": link(wiki), "requestId": "_a1",
+			"authnIssueInstant": "2026-11-20T20:25:00+01:00"}
 		for name, value := range change {
 			b[name] = value
 		}
@@ -411,7 +440,9 @@ func TestSAMLResponses(t *testing.T) {
 		{"an account of another kind", body(object{"account": link(wiki)}), 2014},
 		{"an unknown account", body(object{"account": link(nobody)}), 2014},
 		{"a service provider of another kind", body(object{"serviceProvider": link(jo)}), 2014},
-		{"an unknown service provider", body(object{"serviceProvider": link(strings.Replace(nobody, "accounts", "registeredSamlServiceProviders", 1))}), 2014},
+		{"an unknown service provider",
+			body(object{"serviceProvider": link(strings.Replace(nobody, "accounts", "registeredSamlServiceProviders", 1))}),
+			2014},
 		{"an unknown member", body(object{"x": 1}), 2015},
 	} {
 		t.Run(scenario.what, func(t *testing.T) { c.refused(t, 400, scenario.code, "POST", path, scenario.body) })
@@ -442,7 +473,8 @@ func TestAChangeOfTheSignatureAlgorithmMakesAKey(t *testing.T) {
 	was := c.get(t, path)
 	former := linked(t, was, "x509SigningCert")
 	_, _, descriptor := c.accept(t, linked(t, was, "metadata"), "")
-	if same := c.update(t, path, object{"signatureAlgorithm": "RSA-SHA256"}); linked(t, same, "x509SigningCert") != former {
+	if same := c.update(t, path, object{"signatureAlgorithm": "RSA-SHA256"}); linked(t, same,
+		"x509SigningCert") != former {
 		t.Errorf("the same algorithm makes a key: %v", same)
 	}
 	now := c.update(t, path, object{"signatureAlgorithm": "RSA-SHA1"})
@@ -456,7 +488,8 @@ func TestAChangeOfTheSignatureAlgorithmMakesAKey(t *testing.T) {
 	c.refused(t, 404, 404, "GET", former, nil)
 	_, _, changed := c.accept(t, linked(t, now, "metadata"), "")
 	metadata := c.metadata(t, path)
-	if bytes.Equal(descriptor, changed) || linked(t, metadata, "x509SigningCert") != current || linked(t, metadata, "identityProvider") != path {
+	if bytes.Equal(descriptor, changed) || linked(t, metadata, "x509SigningCert") != current ||
+		linked(t, metadata, "identityProvider") != path {
 		t.Errorf("the metadata is %v, %s", metadata, changed)
 	}
 	if again := c.get(t, path); again["shaFingerprint"] != now["shaFingerprint"] {

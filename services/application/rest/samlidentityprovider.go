@@ -37,8 +37,9 @@ func (v views) identityProvider(p application.SAMLIdentityProvider) identityProv
 	return identityProviderView{
 		Head:   v.identityHead("samlIdentityProviders", p),
 		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: p.SignatureAlgorithm,
-		SHAFingerprint:  saml.Fingerprint(p.Certificate),
-		X509SigningCert: v.Base.Link("x509certificates", p.CertificateID), Metadata: v.Base.Link("samlIdentityProviderMetadatas", p.ID),
+		SHAFingerprint:                   saml.Fingerprint(p.Certificate),
+		X509SigningCert:                  v.Base.Link("x509certificates", p.CertificateID),
+		Metadata:                         v.Base.Link("samlIdentityProviderMetadatas", p.ID),
 		AttributeStatementMappingRules:   v.Base.Link(string(mappingrule.AttributeStatement), p.ID),
 		RegisteredSAMLServiceProviders:   v.Base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),
 		SAMLServiceProviderRegistrations: v.Base.Link("samlIdentityProviders", p.ID, "samlServiceProviderRegistrations"),
@@ -49,7 +50,8 @@ func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMeta
 	return identityMetadataView{
 		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
 		EntityID: application.SAMLEntityID(v.Alias, p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
-		X509SigningCert: v.Base.Link("x509certificates", p.CertificateID), IdentityProvider: v.Base.Link("samlIdentityProviders", p.ID),
+		X509SigningCert:  v.Base.Link("x509certificates", p.CertificateID),
+		IdentityProvider: v.Base.Link("samlIdentityProviders", p.ID),
 	}
 }
 

@@ -34,15 +34,19 @@ func TestIdentityProviderAnswers(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	_, _, provider := c.saml(t, c.application(t, "Shop"))
-	rules, metadata := linked(t, c.get(t, provider), "attributeStatementMappingRules"), linked(t, c.get(t, provider), "metadata")
+	rules, metadata := linked(t, c.get(t, provider), "attributeStatementMappingRules"),
+		linked(t, c.get(t, provider), "metadata")
 	for _, scenario := range []struct {
 		name, method, path string
 		body               any
 	}{
 		{"identity-provider", "GET", provider, nil},
-		{"identity-provider-updated", "POST", provider, object{"status": "disabled", "shaFingerprint": "x", "metadata": object{"href": "x"}, "href": "x"}},
+		{"identity-provider-updated", "POST", provider,
+			object{"status": "disabled", "shaFingerprint": "x", "metadata": object{"href": "x"}, "href": "x"}},
 		{"identity-rules-empty", "GET", rules, nil},
-		{"identity-rules-updated", "POST", rules, object{"items": []object{{"name": "mail", "accountAttributes": []string{"email"}}, {"nameFormat": "urn:x", "accountAttributes": []string{"customData.plan"}}}}},
+		{"identity-rules-updated", "POST", rules,
+			object{"items": []object{{"name": "mail", "accountAttributes": []string{"email"}},
+				{"nameFormat": "urn:x", "accountAttributes": []string{"customData.plan"}}}}},
 		{"identity-rules", "GET", rules, nil},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
@@ -87,8 +91,10 @@ func TestIdentityProvidersAndRulesThatAreRefused(t *testing.T) {
 		{"no object", provider, "1", 2006},
 		{"a rule without a name", rules, object{"items": []object{{"accountAttributes": []string{"email"}}}}, 2000},
 		{"a rule without targets", rules, object{"items": []object{{"name": "mail", "accountAttributes": []string{}}}}, 2000},
-		{"a rule of a secret", rules, object{"items": []object{{"name": "mail", "accountAttributes": []string{"password"}}}}, 2002},
-		{"a rule with more", rules, object{"items": []object{{"name": "mail", "accountAttributes": []string{"email"}, "x": 1}}}, 2015},
+		{"a rule of a secret", rules, object{"items": []object{{"name": "mail", "accountAttributes": []string{"password"}}}},
+			2002},
+		{"a rule with more", rules, object{"items": []object{{"name": "mail", "accountAttributes": []string{"email"},
+			"x": 1}}}, 2015},
 		{"rules that are none", rules, object{"items": "x"}, 2004},
 		{"an unknown member of rules", rules, object{"rules": []any{}}, 2015},
 	} {
@@ -135,7 +141,8 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 	t.Run("belongs to the key that is kept", func(t *testing.T) {
 		var sealed []byte
 		at := idOf(t, path)
-		if err := c.DB.QueryRow(t.Context(), "SELECT private_key_sealed FROM saml_identity_providers WHERE id = $1", at).Scan(&sealed); err != nil {
+		if err := c.DB.QueryRow(t.Context(), "SELECT private_key_sealed FROM saml_identity_providers WHERE id = $1", at).Scan(
+			&sealed); err != nil {
 			t.Fatal(err)
 		}
 		opened, err := c.Ring.Open(sealed, "application.saml/"+at.String())
@@ -173,20 +180,24 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 			t.Fatalf("it is %s", document)
 		}
 		role := descriptor.Role[0]
-		if role.Protocols != "urn:oasis:names:tc:SAML:2.0:protocol" || len(role.NameIDFormats) != 3 || role.NameIDFormats[0] != "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" {
+		if role.Protocols != "urn:oasis:names:tc:SAML:2.0:protocol" || len(role.NameIDFormats) != 3 ||
+			role.NameIDFormats[0] != "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" {
 			t.Errorf("it is %s", document)
 		}
 		if role.Key[0].Use != "signing" || role.Key[0].Certificate != base64.StdEncoding.EncodeToString(block.Bytes) {
 			t.Errorf("it has another certificate: %s", document)
 		}
-		if role.SignOn[0].Binding != "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" || role.SignOn[0].Location != linked(t, provider, "ssoLoginEndpoint") {
+		if role.SignOn[0].Binding != "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" ||
+			role.SignOn[0].Location != linked(t, provider, "ssoLoginEndpoint") {
 			t.Errorf("it leads to %s", role.SignOn[0].Location)
 		}
-		if inJSON := c.want(t, 200, "GET", metadata, nil); len(inJSON.body) == 0 || !strings.HasPrefix(descriptor.EntityID, "urn:service:application:") {
+		if inJSON := c.want(t, 200, "GET", metadata, nil); len(inJSON.body) == 0 ||
+			!strings.HasPrefix(descriptor.EntityID, "urn:service:application:") {
 			t.Errorf("the entity is %s", descriptor.EntityID)
 		}
 		for accept, want := range map[string]string{
-			"": "application/samlmetadata+xml", "*/*": "application/samlmetadata+xml", "text/plain": "application/samlmetadata+xml",
+			"": "application/samlmetadata+xml", "*/*": "application/samlmetadata+xml",
+			"text/plain":      "application/samlmetadata+xml",
 			"application/xml": "application/xml", "application/json": "application/json;charset=UTF-8",
 		} {
 			if status, kind, _ := c.accept(t, metadata, accept); status != 200 || kind != want {
@@ -232,10 +243,12 @@ func TestWhereServiceProvidersSendBrowsers(t *testing.T) {
 	c := open(t)
 	shop := c.application(t, "Shop")
 	_, _, provider := c.saml(t, shop)
-	if _, err := c.Service.SetDNSLabel(t.Context(), applicationapi.SetDNSLabel{Tenant: c.tenant, Application: idOf(t, shop), Label: "brave-fox"}); err != nil {
+	if _, err := c.Service.SetDNSLabel(t.Context(),
+		applicationapi.SetDNSLabel{Tenant: c.tenant, Application: idOf(t, shop), Label: "brave-fox"}); err != nil {
 		t.Fatal(err)
 	}
-	if at := linked(t, c.get(t, provider), "ssoLoginEndpoint"); at != "https://brave-fox."+applicationtest.Suffix+"/saml/sso" {
+	if at := linked(t, c.get(t, provider), "ssoLoginEndpoint"); at != "https://brave-fox."+applicationtest.Suffix+
+		"/saml/sso" {
 		t.Errorf("it is %s", at)
 	}
 }
@@ -244,8 +257,9 @@ func TestTheConsoleIsNoIdentityProvider(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	signedUp, err := c.Service.SignUp(t.Context(), applicationapi.SignUp{
-		Tenant: c.tenant, Console: c.NewID(), ConsoleName: "Service", Administrators: c.administrators, ConsoleMapping: c.NewID(),
-		Application: c.NewID(), ApplicationMapping: c.NewID(), Directory: c.NewID(),
+		Tenant: c.tenant, Console: c.NewID(), ConsoleName: "Service", Administrators: c.administrators,
+		ConsoleMapping: c.NewID(),
+		Application:    c.NewID(), ApplicationMapping: c.NewID(), Directory: c.NewID(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +271,8 @@ func TestTheConsoleIsNoIdentityProvider(t *testing.T) {
 	}
 	c.refused(t, 400, 400, "POST", provider, object{"status": "ENABLED"})
 	c.update(t, provider, was)
-	if _, _, document := c.accept(t, linked(t, was, "metadata"), ""); !bytes.Contains(document, []byte("IDPSSODescriptor")) || bytes.Contains(document, []byte("SingleSignOnService")) {
+	if _, _, document := c.accept(t, linked(t, was, "metadata"), ""); !bytes.Contains(document,
+		[]byte("IDPSSODescriptor")) || bytes.Contains(document, []byte("SingleSignOnService")) {
 		t.Errorf("its metadata is %s", document)
 	}
 	_, _, own := c.saml(t, applicationtest.Base.To("applications", signedUp.Application.ID))

@@ -28,7 +28,8 @@ func TestSAMLPolicyAnswers(t *testing.T) {
 	c.Clock.Tick()
 	c.want(t, 200, "GET", policy, nil).Golden("saml-policy")
 	c.want(t, 200, "GET", serviceProvider, nil).Golden("saml-service-provider")
-	if initiation := linked(t, c.get(t, serviceProvider), "ssoInitiationEndpoint"); initiation != shop+"/saml/sso/idpRedirect" {
+	if initiation := linked(t, c.get(t, serviceProvider), "ssoInitiationEndpoint"); initiation != shop+
+		"/saml/sso/idpRedirect" {
 		t.Errorf("logins begin at %s", initiation)
 	}
 	for _, path := range []string{policy, serviceProvider} {
@@ -42,22 +43,25 @@ func TestSAMLPolicyAnswers(t *testing.T) {
 
 // relayState asks for a default relay state and reads it with the key that the
 // service keeps for the tenant.
-func (c *client) relayState(t *testing.T, serviceProvider string, body any) (header map[string]any, claims secure.Claims) {
+func (c *client) relayState(t *testing.T, serviceProvider string,
+	body any) (header map[string]any, claims secure.Claims) {
 	t.Helper()
 	answer := c.want(t, 200, "POST", serviceProvider+"/defaultRelayStates", body).object(t)
 	if len(answer) != 1 {
 		t.Errorf("the answer is %v", answer)
 	}
-	header, claims, err := secure.ParseJWT(text(answer["defaultRelayState"]), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		if header["tid"] != c.tenant.String() {
-			return "", errors.New("it is another tenant's")
-		}
-		var sealed []byte
-		if err := c.DB.QueryRow(t.Context(), "SELECT key_sealed FROM saml_relay_keys WHERE tenant_id = $1", c.tenant).Scan(&sealed); err != nil {
-			return "", err
-		}
-		return c.Ring.Open(sealed, "application.relay/"+c.tenant.String())
-	})
+	header, claims, err := secure.ParseJWT(text(answer["defaultRelayState"]),
+		func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+			if header["tid"] != c.tenant.String() {
+				return "", errors.New("it is another tenant's")
+			}
+			var sealed []byte
+			if err := c.DB.QueryRow(t.Context(), "SELECT key_sealed FROM saml_relay_keys WHERE tenant_id = $1", c.tenant).Scan(
+				&sealed); err != nil {
+				return "", err
+			}
+			return c.Ring.Open(sealed, "application.relay/"+c.tenant.String())
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,23 +75,29 @@ func TestADefaultRelayState(t *testing.T) {
 	_, serviceProvider, _ := c.saml(t, shop)
 	bank := c.organization(t, "bank")
 	c.mapping(t, shop, bank, nil)
-	c.update(t, shop, object{"authorizedCallbackUris": []string{"https://*.shop.example.test/cb", "https://app.localhost/cb"}})
+	c.update(t, shop, object{"authorizedCallbackUris": []string{"https://*.shop.example.test/cb",
+		"https://app.localhost/cb"}})
 
 	t.Run("says little where little is asked for", func(t *testing.T) {
 		for _, body := range []any{nil, "", "{}", object{"callbackUri": nil, "organization": nil, "state": nil}} {
 			header, claims := c.relayState(t, serviceProvider, body)
-			if len(header) != 3 || header["tid"] != c.tenant.String() || header["stt"] != "assertion" || header["alg"] != "HS256" {
+			if len(header) != 3 || header["tid"] != c.tenant.String() || header["stt"] != "assertion" ||
+				header["alg"] != "HS256" {
 				t.Errorf("its header is %v", header)
 			}
-			if jti, _ := claims["jti"].(string); len(claims) != 2 || claims["spUid"] != idOf(t, serviceProvider).String() || len(jti) != 22 {
+			if jti, _ := claims["jti"].(string); len(claims) != 2 || claims["spUid"] != idOf(t, serviceProvider).String() ||
+				len(jti) != 22 {
 				t.Errorf("its claims are %v", claims)
 			}
 		}
 	})
 	t.Run("says what is asked for", func(t *testing.T) {
-		for _, organization := range []object{link(bank), {"nameKey": "bank"}, {"nameKey": "BANK"}, {"href": bank, "nameKey": "other", "name": "Bank"}} {
-			_, claims := c.relayState(t, serviceProvider, object{"callbackUri": "https://eu.shop.example.test/cb?x=1", "organization": organization, "state": "s1"})
-			if len(claims) != 5 || claims["cb_uri"] != "https://eu.shop.example.test/cb?x=1" || claims["ash"] != bank || claims["state"] != "s1" {
+		for _, organization := range []object{link(bank), {"nameKey": "bank"}, {"nameKey": "BANK"},
+			{"href": bank, "nameKey": "other", "name": "Bank"}} {
+			_, claims := c.relayState(t, serviceProvider,
+				object{"callbackUri": "https://eu.shop.example.test/cb?x=1", "organization": organization, "state": "s1"})
+			if len(claims) != 5 || claims["cb_uri"] != "https://eu.shop.example.test/cb?x=1" || claims["ash"] != bank ||
+				claims["state"] != "s1" {
 				t.Errorf("its claims are %v", claims)
 			}
 		}
@@ -200,9 +210,11 @@ func TestSAMLOfATenantIsItsAlone(t *testing.T) {
 	provider := c.get(t, identityProvider)
 	estate := map[string]string{
 		"samlPolicies": policy, "samlServiceProviders": serviceProvider, "samlIdentityProviders": identityProvider,
-		"samlIdentityProviderMetadatas": linked(t, provider, "metadata"), "x509certificates": linked(t, provider, "x509SigningCert"),
-		"attributeStatementMappingRules": linked(t, provider, "attributeStatementMappingRules"), "samlServiceProviderRegistrations": registration,
-		"registeredSamlServiceProviders": wiki,
+		"samlIdentityProviderMetadatas":    linked(t, provider, "metadata"),
+		"x509certificates":                 linked(t, provider, "x509SigningCert"),
+		"attributeStatementMappingRules":   linked(t, provider, "attributeStatementMappingRules"),
+		"samlServiceProviderRegistrations": registration,
+		"registeredSamlServiceProviders":   wiki,
 	}
 	read := func() map[string]string {
 		seen := map[string]string{registrations: string(c.want(t, 200, "GET", registrations, nil).body)}
@@ -242,8 +254,10 @@ func TestSAMLOfATenantIsItsAlone(t *testing.T) {
 		t.Errorf("tried was only %v", tried)
 	}
 	_, _, theirs := stranger.saml(t, stranger.application(t, "Shop"))
-	stranger.refused(t, 400, 2014, "POST", theirs+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)})
-	stranger.refused(t, 400, 2014, "POST", theirs+"/samlServiceProviderRegistrations", object{"serviceProvider": link(own), "identityProvider": link(identityProvider)})
+	stranger.refused(t, 400, 2014, "POST", theirs+"/samlServiceProviderRegistrations",
+		object{"serviceProvider": link(wiki)})
+	stranger.refused(t, 400, 2014, "POST", theirs+"/samlServiceProviderRegistrations",
+		object{"serviceProvider": link(own), "identityProvider": link(identityProvider)})
 	if after := read(); !maps.Equal(before, after) {
 		t.Errorf("it changed from %s to %s", before, after)
 	}

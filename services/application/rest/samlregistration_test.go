@@ -26,8 +26,10 @@ func TestRegistrationAnswers(t *testing.T) {
 	}{
 		{"registration", "GET", registration, nil, 200},
 		{"registration-created", "POST", registrations, object{
-			"serviceProvider": link(wiki), "identityProvider": link(provider), "status": "disabled", "defaultRelayState": "https://wiki.example.test/home"}, 201},
-		{"registration-updated", "POST", registration, object{"status": "DISABLED", "defaultRelayState": "x", "serviceProvider": link(wiki), "identityProvider": nil}, 200},
+			"serviceProvider": link(wiki), "identityProvider": link(provider), "status": "disabled",
+			"defaultRelayState": "https://wiki.example.test/home"}, 201},
+		{"registration-updated", "POST", registration,
+			object{"status": "DISABLED", "defaultRelayState": "x", "serviceProvider": link(wiki), "identityProvider": nil}, 200},
 		{"registrations", "GET", registrations + "?orderBy=defaultRelayState", nil, 200},
 		{"registered-with", "GET", provider + "/registeredSamlServiceProviders?entityId=*CHAT", nil, 200},
 	} {
@@ -36,7 +38,8 @@ func TestRegistrationAnswers(t *testing.T) {
 			c.want(t, scenario.status, scenario.method, scenario.path, scenario.body).Golden(scenario.name)
 		})
 	}
-	for query, want := range map[string]float64{"": 2, "?status=disabled": 2, "?status=ENABLED": 0, "?defaultRelayState=https*": 1, "?q=home": 1, "?createdAt=2000": 0, "?limit=1": 2} {
+	for query, want := range map[string]float64{"": 2, "?status=disabled": 2, "?status=ENABLED": 0,
+		"?defaultRelayState=https*": 1, "?q=home": 1, "?createdAt=2000": 0, "?limit=1": 2} {
 		if size := c.get(t, registrations+query)["size"]; size != want {
 			t.Errorf("%s finds %v, want %v", query, size, want)
 		}
@@ -53,7 +56,8 @@ func TestRegistrationAnswers(t *testing.T) {
 		if now := c.update(t, registration, was); linked(t, now, "serviceProvider") != chat {
 			t.Errorf("it is %v", now)
 		}
-		if now := c.update(t, registration, object{"defaultRelayState": nil}); now["defaultRelayState"] != nil || now["status"] != "DISABLED" {
+		if now := c.update(t, registration, object{"defaultRelayState": nil}); now["defaultRelayState"] != nil ||
+			now["status"] != "DISABLED" {
 			t.Errorf("it is %v", now)
 		}
 	})
@@ -89,9 +93,11 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 		{"a null service provider", registrations, object{"serviceProvider": nil}, 2002},
 		{"a service provider that is no link", registrations, object{"serviceProvider": wiki}, 2004},
 		{"a link to nowhere", registrations, with(object{"serviceProvider": link("x")}), 2014},
-		{"a service provider that never was", registrations, with(object{"serviceProvider": link(applicationtest.Base.To("registeredSamlServiceProviders", c.NewID()))}), 2014},
+		{"a service provider that never was", registrations,
+			with(object{"serviceProvider": link(applicationtest.Base.To("registeredSamlServiceProviders", c.NewID()))}), 2014},
 		{"an identity provider for a service provider", registrations, with(object{"serviceProvider": link(provider)}), 2014},
-		{"the application's own service provider", registrations, with(object{"serviceProvider": link(strings.Replace(provider, "Identity", "Service", 1))}), 2014},
+		{"the application's own service provider", registrations,
+			with(object{"serviceProvider": link(strings.Replace(provider, "Identity", "Service", 1))}), 2014},
 		{"another identity provider", registrations, with(object{"identityProvider": link(other)}), 2014},
 		{"an identity provider that is none", registrations, with(object{"identityProvider": link("x")}), 2014},
 		{"a registration that is there", registrations, object{"serviceProvider": link(chat)}, 10111},
@@ -102,7 +108,8 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 		{"an unknown member", registrations, with(object{"name": "x"}), 2015},
 		{"an unknown status of one that is there", registration, object{"status": "ON"}, 2003},
 		{"a null status of one that is there", registration, object{"status": nil}, 2000},
-		{"a long relay state of one that is there", registration, object{"defaultRelayState": strings.Repeat("é", 4001)}, 2008},
+		{"a long relay state of one that is there", registration, object{"defaultRelayState": strings.Repeat("é", 4001)},
+			2008},
 		{"an unknown member of one that is there", registration, object{"name": "x"}, 2015},
 	} {
 		t.Run(scenario.what, func(t *testing.T) {
@@ -130,7 +137,8 @@ func TestAServiceProviderIsRegisteredOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
-			switch a := c.send(t, "POST", provider+"/samlServiceProviderRegistrations", object{"serviceProvider": link(wiki)}); a.status {
+			switch a := c.send(t, "POST", provider+"/samlServiceProviderRegistrations",
+				object{"serviceProvider": link(wiki)}); a.status {
 			case 201:
 				made.Add(1)
 			case 400:
@@ -163,7 +171,8 @@ func TestRegistrationsGoWithWhatTheyJoin(t *testing.T) {
 	c.get(t, ofChat)
 	links := c.get(t, provider)
 	c.want(t, 204, "DELETE", shop, nil)
-	for _, path := range []string{ofChat, provider, linked(t, links, "metadata"), linked(t, links, "x509SigningCert"), linked(t, links, "attributeStatementMappingRules"),
+	for _, path := range []string{ofChat, provider, linked(t, links, "metadata"), linked(t, links, "x509SigningCert"),
+		linked(t, links, "attributeStatementMappingRules"),
 		linked(t, links, "samlServiceProviderRegistrations"), linked(t, links, "registeredSamlServiceProviders")} {
 		c.refused(t, 404, 404, "GET", path, nil)
 	}

@@ -24,9 +24,11 @@ type serviceProviderView struct {
 func (v views) serviceProvider(p store.SAMLServiceProvider) serviceProviderView {
 	view := serviceProviderView{
 		Head: rest.NewHead(v.Base.To("registeredSamlServiceProviders", p.ID), p.CreatedAt, p.ModifiedAt),
-		Name: p.Name, Description: p.Description, AssertionConsumerServiceURL: p.AssertionConsumerServiceURL, EntityID: p.EntityID,
-		NameIDFormat: p.NameIDFormat, EncodedX509Certificate: p.EncodedX509Certificate, RequestsMustBeSigned: p.MustSignRequests(),
-		Tenant: v.Base.Link("tenants", p.TenantID),
+		Name: p.Name, Description: p.Description, AssertionConsumerServiceURL: p.AssertionConsumerServiceURL,
+		EntityID:     p.EntityID,
+		NameIDFormat: p.NameIDFormat, EncodedX509Certificate: p.EncodedX509Certificate,
+		RequestsMustBeSigned: p.MustSignRequests(),
+		Tenant:               v.Base.Link("tenants", p.TenantID),
 	}
 	if status := v.svc.CertificateStatus(p); status != "" {
 		view.CertificateStatus = &status

@@ -16,7 +16,8 @@ const consumer = "https://sp.example.test/acs"
 
 func (c *client) serviceProvider(t *testing.T, entity string) string {
 	t.Helper()
-	return text(c.create(t, "/registeredSamlServiceProviders", object{"assertionConsumerServiceUrl": consumer, "entityId": entity})["href"])
+	return text(c.create(t, "/registeredSamlServiceProviders",
+		object{"assertionConsumerServiceUrl": consumer, "entityId": entity})["href"])
 }
 
 func TestServiceProviderAnswers(t *testing.T) {
@@ -31,8 +32,11 @@ func TestServiceProviderAnswers(t *testing.T) {
 	}{
 		{"service-provider", "GET", wiki, nil, 200},
 		{"service-provider-created", "POST", "/registeredSamlServiceProviders", object{
-			"name": "Chat", "description": "Talks", "assertionConsumerServiceURL": consumer, "entityId": "https://Chat.example.test", "nameIdFormat": "persistent"}, 201},
-		{"service-provider-updated", "POST", wiki, object{"name": "Wiki", "nameIdFormat": "urn:oasis:names:tc:SAML:2.0:nameid-format:transient", "href": "x", "tenant": nil}, 200},
+			"name": "Chat", "description": "Talks", "assertionConsumerServiceURL": consumer,
+			"entityId": "https://Chat.example.test", "nameIdFormat": "persistent"}, 201},
+		{"service-provider-updated", "POST", wiki,
+			object{"name": "Wiki", "nameIdFormat": "urn:oasis:names:tc:SAML:2.0:nameid-format:transient", "href": "x",
+				"tenant": nil}, 200},
 		{"service-providers", "GET", tenant + "/registeredSamlServiceProviders?entityId=URN:*&orderBy=name%20desc", nil, 200},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
@@ -62,7 +66,8 @@ func TestServiceProvidersThatAreRefused(t *testing.T) {
 		{"an address that is none", object{"assertionConsumerServiceUrl": "sp.example.test/acs"}, 2006},
 		{"an address that runs code", object{"assertionConsumerServiceUrl": "javascript:alert(1)"}, 2006},
 		{"an address with a password", object{"assertionConsumerServiceUrl": "https://jo:x@sp.example.test"}, 2006},
-		{"a long address", object{"assertionConsumerServiceUrl": "https://sp.example.test/" + strings.Repeat("x", 2000)}, 2008},
+		{"a long address", object{"assertionConsumerServiceUrl": "https://sp.example.test/" + strings.Repeat("x", 2000)},
+			2008},
 		{"an http address", object{"assertionConsumerServiceUrl": "http://sp.internal/acs"}, 0},
 		{"no entity", object{"entityId": nil}, 2000},
 		{"a long entity", object{"entityId": strings.Repeat("x", 1025)}, 2008},
@@ -73,7 +78,8 @@ func TestServiceProvidersThatAreRefused(t *testing.T) {
 		{"a null format", object{"nameIdFormat": nil}, 2002},
 		{"an unknown format", object{"nameIdFormat": "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName"}, 2002},
 		{"the URN of a format", object{"nameIdFormat": "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress"}, 0},
-		{"a certificate that is none", object{"encodedX509Certificate": "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"}, 2006},
+		{"a certificate that is none",
+			object{"encodedX509Certificate": "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"}, 2006},
 		{"a certificate", object{"encodedX509Certificate": certificate}, 0},
 		{"two certificates", object{"encodedX509Certificate": certificate + certificate}, 2006},
 		{"no certificate", object{"encodedX509Certificate": nil}, 0},
@@ -98,7 +104,8 @@ func TestServiceProvidersThatAreRefused(t *testing.T) {
 		})
 	}
 	c.refused(t, 400, 2000, "POST", "/registeredSamlServiceProviders", object{"entityId": "urn:new"})
-	c.refused(t, 400, 2002, "POST", wiki, object{"name": "", "assertionConsumerServiceUrl": "no address", "nameIdFormat": "LOST"})
+	c.refused(t, 400, 2002, "POST", wiki,
+		object{"name": "", "assertionConsumerServiceUrl": "no address", "nameIdFormat": "LOST"})
 	c.refused(t, 400, 2000, "POST", "/registeredSamlServiceProviders", object{"assertionConsumerServiceUrl": consumer})
 }
 
@@ -109,7 +116,8 @@ func TestAnEntityIsRegisteredOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			a := c.send(t, "POST", "/registeredSamlServiceProviders", object{"assertionConsumerServiceUrl": consumer, "entityId": "urn:wiki"})
+			a := c.send(t, "POST", "/registeredSamlServiceProviders",
+				object{"assertionConsumerServiceUrl": consumer, "entityId": "urn:wiki"})
 			switch a.status {
 			case 201:
 				made.Add(1)
@@ -135,7 +143,9 @@ func TestServiceProvidersAreTheirTenantsAlone(t *testing.T) {
 	stranger.refused(t, 404, 404, "POST", wiki, object{"name": "Stolen"})
 	stranger.want(t, 204, "DELETE", wiki, nil)
 	stranger.refused(t, 404, 404, "GET", tenant+"/registeredSamlServiceProviders", nil)
-	for query, want := range map[string]int{"": 1, "?q=wiki": 1, "?q=sp.example": 1, "?nameIdFormat=email": 1, "?nameIdFormat=EM*": 1, "?nameIdFormat=*ail": 1, "?nameIdFormat=PERS*": 0, "?nameIdFormat=x": 0, "?assertionConsumerServiceUrl=*ACS": 1, "?entityId=urn:other": 0, "?createdAt=2000": 0} {
+	for query, want := range map[string]int{"": 1, "?q=wiki": 1, "?q=sp.example": 1, "?nameIdFormat=email": 1,
+		"?nameIdFormat=EM*": 1, "?nameIdFormat=*ail": 1, "?nameIdFormat=PERS*": 0, "?nameIdFormat=x": 0,
+		"?assertionConsumerServiceUrl=*ACS": 1, "?entityId=urn:other": 0, "?createdAt=2000": 0} {
 		if size := c.get(t, tenant+"/registeredSamlServiceProviders"+query)["size"]; fmt.Sprint(size) != fmt.Sprint(want) {
 			t.Errorf("%s finds %v, want %d", query, size, want)
 		}

@@ -13,15 +13,17 @@ func TestAnswers(t *testing.T) {
 	c := open(t)
 	shop := text(c.create(t, "/applications?createDirectory=true", object{
 		"name": "Shop", "description": "Sells things", "status": "enabled",
-		"authorizedCallbackUris": []string{"https://app.localhost/cb"}, "authorizedOriginUris": []string{"https://app.localhost"},
-		"homeUrl": "https://app.localhost/start",
+		"authorizedCallbackUris": []string{"https://app.localhost/cb"},
+		"authorizedOriginUris":   []string{"https://app.localhost"},
+		"homeUrl":                "https://app.localhost/start",
 	})["href"])
 	second := c.directory(t, "Second")
 	c.mapping(t, shop, second, nil)
 	bare := c.application(t, "Bare")
 	mapping := linked(t, c.get(t, shop), "defaultAccountStoreMapping")
 	directory := linked(t, c.get(t, mapping), "accountStore")
-	account := object{"email": "jo@example.test", "password": applicationtest.Password, "givenName": "Jo", "surname": "Doe"}
+	account := object{"email": "jo@example.test", "password": applicationtest.Password, "givenName": "Jo",
+		"surname": "Doe"}
 	value := base64.StdEncoding.EncodeToString([]byte("jo@example.test:" + applicationtest.Password))
 	tenant := applicationtest.Base.To("tenants", c.tenant)
 
@@ -40,7 +42,9 @@ func TestAnswers(t *testing.T) {
 		{"login-attempt", "POST", shop + "/loginAttempts", object{"type": "basic", "value": value}, 200},
 		{"login-attempt-refused", "POST", shop + "/loginAttempts", object{"type": "basic", "value": "am86"}, 400},
 		{"mapping", "GET", mapping, nil, 200},
-		{"mapping-created", "POST", "/accountStoreMappings", object{"application": link(bare), "accountStore": link(second), "listIndex": "3", "isDefaultAccountStore": "true"}, 201},
+		{"mapping-created", "POST", "/accountStoreMappings",
+			object{"application": link(bare), "accountStore": link(second), "listIndex": "3", "isDefaultAccountStore": "true"},
+			201},
 		{"mappings", "GET", shop + "/accountStoreMappings?orderBy=listIndex%20desc", nil, 200},
 		{"directory-applications", "GET", directory + "/applications", nil, 200},
 		{"directory-mappings", "GET", directory + "/applicationMappings", nil, 200},

@@ -55,18 +55,20 @@ func (s *Store) ApplicationOfSAMLPolicy(ctx context.Context, tenant, policy id.I
 }
 
 // ListApplications returns a page of the tenant's applications.
-func (s *Store) ListApplications(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[applicationapi.Application], error) {
+func (s *Store) ListApplications(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[applicationapi.Application], error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1`, "a.id", tenant.Tenant)
 }
 
 // ListStoreApplications returns a page of the applications that a store is mapped
 // to.
-func (s *Store) ListStoreApplications(ctx context.Context, store id.Ref, query list.Query) (list.Page[applicationapi.Application],
-	error) {
+func (s *Store) ListStoreApplications(ctx context.Context, store id.Ref,
+	query list.Query) (list.Page[applicationapi.Application], error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
-			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", store.Tenant, store.ID)
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", store.Tenant,
+		store.ID)
 }
 
 // ListReachingApplications returns a page of the applications that one of the account stores is
@@ -91,8 +93,8 @@ func (s *Store) Homes(ctx context.Context, tenant id.ID, limit int) ([]applicati
 
 // NameTaken reports whether the tenant has an application of that name.
 func (s *Store) NameTaken(ctx context.Context, tenant id.ID, name string) (bool, error) {
-	return pg.Value[bool](ctx, s.db, `SELECT EXISTS (SELECT 1 FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant,
-		field.Fold(name))
+	return pg.Value[bool](ctx, s.db,
+		`SELECT EXISTS (SELECT 1 FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant, field.Fold(name))
 }
 
 // LockApplication reads and locks an application that the transaction will change. Until the
@@ -111,7 +113,8 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 	if err != nil {
 		return err
 	}
-	return tx.insertOwnerResources(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, a.AccountLinkingPolicyID, data, a.CreatedAt)
+	return tx.insertOwnerResources(ctx, ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, a.AccountLinkingPolicyID,
+		data, a.CreatedAt)
 }
 
 // UpdateApplication writes the members that can change.

@@ -19,8 +19,8 @@ import (
 // ClaimDNSLabel takes a label for an application, and reports whether the label was free. It
 // waits for a concurrent transaction that claims or releases the label.
 func (tx *Tx) ClaimDNSLabel(ctx context.Context, a applicationapi.Application, label string) (bool, error) {
-	n, err := pg.Exec(ctx, tx, `INSERT INTO dns_label_routes (label, tenant_id, application_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		label, a.TenantID, a.ID)
+	n, err := pg.Exec(ctx, tx, `INSERT INTO dns_label_routes (label, tenant_id, application_id) VALUES ($1, $2, $3)
+		ON CONFLICT DO NOTHING`, label, a.TenantID, a.ID)
 	return n == 1, err
 }
 
@@ -39,7 +39,8 @@ func (tx *Tx) ChangeDNSLabel(ctx context.Context, a applicationapi.Application, 
 
 // releaseDNSLabel makes the label of an application free for others.
 func (tx *Tx) releaseDNSLabel(a applicationapi.Application) {
-	tx.Queue(`DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID, a.DNSLabel)
+	tx.Queue(`DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID,
+		a.DNSLabel)
 }
 
 const (
@@ -51,7 +52,8 @@ const (
 // ApplicationByDNSLabel compares it with the application, whose cache is invalidated by
 // notifications.
 func newLabelCache(now func() time.Time) *cache.Cache[string, id.Ref] {
-	return cache.New(cache.Config[string, id.Ref]{Name: "application.labels", Size: labelCacheSize, MaxAge: labelCacheMaxAge, Now: now})
+	return cache.New(cache.Config[string, id.Ref]{Name: "application.labels", Size: labelCacheSize,
+		MaxAge: labelCacheMaxAge, Now: now})
 }
 
 // ApplicationByDNSLabel returns the application with a DNS label, of any tenant, or

@@ -24,8 +24,10 @@ type LinkingPolicy struct {
 }
 
 const (
-	linkingPolicyColumns = `tenant_id, id, owner_kind, owner_id, status, automatic_provisioning, matching_property, created_at, modified_at`
-	linkingPolicyQuery   = `SELECT ` + linkingPolicyColumns + ` FROM account_linking_policies WHERE tenant_id = $1 AND id = $2`
+	linkingPolicyColumns = `tenant_id, id, owner_kind, owner_id, status, automatic_provisioning, matching_property,
+		created_at, modified_at`
+	linkingPolicyQuery = `SELECT ` + linkingPolicyColumns + ` FROM account_linking_policies
+		WHERE tenant_id = $1 AND id = $2`
 )
 
 // LinkingPolicy returns a policy, or apierr.NotFound.
@@ -45,7 +47,8 @@ func (tx *Tx) LockLinkingPolicy(ctx context.Context, tenant, policy id.ID) (Link
 }
 
 // insertLinkingPolicy inserts the policy of a new owner, which is disabled.
-func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, now time.Time) error {
+func (tx *Tx) insertLinkingPolicy(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID,
+	now time.Time) error {
 	_, err := pg.Exec(ctx, tx, pg.Insert("account_linking_policies", linkingPolicyColumns), pg.Named(LinkingPolicy{
 		TenantID: owner.Tenant, ID: policy, OwnerKind: kind, OwnerID: owner.ID, Status: directoryapi.Disabled,
 		AutomaticProvisioning: directoryapi.Disabled, CreatedAt: now, ModifiedAt: now,
@@ -58,5 +61,6 @@ func (tx *Tx) UpdateLinkingPolicy(ctx context.Context, p LinkingPolicy) error {
 	tx.invalidateLoginOrders(p.TenantID, p.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_linking_policies
 		SET status = $3, automatic_provisioning = $4, matching_property = $5, modified_at = $6
-		WHERE tenant_id = $1 AND id = $2`, p.TenantID, p.ID, p.Status, p.AutomaticProvisioning, p.MatchingProperty, p.ModifiedAt)
+		WHERE tenant_id = $1 AND id = $2`, p.TenantID, p.ID, p.Status, p.AutomaticProvisioning, p.MatchingProperty,
+		p.ModifiedAt)
 }

@@ -44,14 +44,16 @@ func (s *Store) LoginCounters(ctx context.Context, tenant id.ID, of LoginCounter
 // deadlocks, the counters must be in this order: of a login name at an address, of the login
 // name, of the address.
 func (tx *Tx) AddFailures(ctx context.Context, tenant id.ID, now time.Time, in []LoginCounter) ([]LoginCounter, error) {
-	logins, addresses, limits, ends := make([]string, len(in)), make([]string, len(in)), make([]int, len(in)), make([]time.Time, len(in))
+	logins, addresses, limits, ends := make([]string, len(in)), make([]string, len(in)), make([]int, len(in)),
+		make([]time.Time, len(in))
 	for i, c := range in {
 		logins[i], addresses[i], limits[i], ends[i] = c.Login, c.Address, c.FailureLimit, c.EndsAt
 	}
 	return pg.All[LoginCounter](ctx, tx, `INSERT INTO login_counters AS c
 		(tenant_id, login, address, failures, failure_limit, ends_at, expires_at)
 		SELECT $1, login, address, 1, failure_limit, ends_at, ends_at
-		FROM unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[]) AS added (login, address, failure_limit, ends_at)
+		FROM unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[]) AS added (login, address, failure_limit,
+		ends_at)
 		ON CONFLICT (tenant_id, login, address) DO UPDATE SET
 			failures = CASE WHEN c.ends_at <= $2 THEN 1 ELSE c.failures + 1 END,
 			failure_limit = CASE WHEN c.ends_at <= $2 THEN excluded.failure_limit ELSE c.failure_limit END,
@@ -64,7 +66,8 @@ func (tx *Tx) AddFailures(ctx context.Context, tenant id.ID, now time.Time, in [
 // failures there.
 func (tx *Tx) AddSuccess(ctx context.Context, tenant id.ID, of LoginCounterKey, now, expires time.Time) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO login_counters AS c
-		(tenant_id, login, address, failures, failure_limit, ends_at, succeeded_at, expires_at) VALUES ($1, $2, $3, 0, 1, $4, $4, $5)
+		(tenant_id, login, address, failures, failure_limit, ends_at, succeeded_at, expires_at)
+		VALUES ($1, $2, $3, 0, 1, $4, $4, $5)
 		ON CONFLICT (tenant_id, login, address) DO UPDATE SET failures = 0, ends_at = excluded.ends_at,
 			succeeded_at = excluded.succeeded_at, expires_at = greatest(c.expires_at, excluded.expires_at)`,
 		tenant, of.Login, of.Address, now, expires)
@@ -73,7 +76,8 @@ func (tx *Tx) AddSuccess(ctx context.Context, tenant id.ID, of LoginCounterKey, 
 
 // CountSucceeded returns how many login names have succeeded at an address since a time, but at
 // most limit.
-func (tx *Tx) CountSucceeded(ctx context.Context, tenant id.ID, address string, since time.Time, limit int) (int, error) {
+func (tx *Tx) CountSucceeded(ctx context.Context, tenant id.ID, address string, since time.Time,
+	limit int) (int, error) {
 	return pg.Value[int](ctx, tx, `SELECT count(*) FROM (
 			SELECT 1 FROM login_counters WHERE tenant_id = $1 AND address = $2 AND succeeded_at > $3 LIMIT $4
 		) AS succeeded`, tenant, address, since, limit)
@@ -81,8 +85,8 @@ func (tx *Tx) CountSucceeded(ctx context.Context, tenant id.ID, address string, 
 
 // SetFailureLimit sets the limit of a counter's window.
 func (tx *Tx) SetFailureLimit(ctx context.Context, tenant id.ID, of LoginCounterKey, limit int) error {
-	return pg.MustChange(ctx, tx, `UPDATE login_counters SET failure_limit = $4 WHERE tenant_id = $1 AND login = $2 AND address = $3`,
-		tenant, of.Login, of.Address, limit)
+	return pg.MustChange(ctx, tx, `UPDATE login_counters SET failure_limit = $4
+		WHERE tenant_id = $1 AND login = $2 AND address = $3`, tenant, of.Login, of.Address, limit)
 }
 
 // ExpiringCounters are the counters of all tenants, for the purge.

@@ -74,7 +74,8 @@ func (r LoginOrder) EnabledStores() []directoryapi.Store { return r.stores(Mappe
 
 // hasEnabledStore reports whether EnabledStores has a store.
 func (r LoginOrder) hasEnabledStore(store directoryapi.Store) bool {
-	return !store.ID.IsZero() && slices.ContainsFunc(r.Mapped, func(m MappedStore) bool { return m.Store() == store && m.isEnabled() })
+	return !store.ID.IsZero() && slices.ContainsFunc(r.Mapped,
+		func(m MappedStore) bool { return m.Store() == store && m.isEnabled() })
 }
 
 func (r LoginOrder) stores(keep func(MappedStore) bool) []directoryapi.Store {
@@ -154,11 +155,12 @@ const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 	CASE WHEN o.id IS NULL THEN m.store_id ELSE n.store_id END AS store_id,
 	coalesce(CASE WHEN o.id IS NULL THEN m.social_provider ELSE n.social_provider END, '') AS social_provider,
 	o.id AS organization_id, coalesce(o.name_key, '') AS name_key, coalesce(o.status, '') AS organization_status,
-	coalesce(m.is_default_account_store, false) AS is_default, coalesce(n.is_default_account_store, false) AS is_default_of_organization,
+	coalesce(m.is_default_account_store, false) AS is_default, coalesce(n.is_default_account_store, false)
+	AS is_default_of_organization,
 	coalesce(l.status = 'ENABLED', false) AS linking, l.matching_property IS NOT NULL AS by_email,
 	coalesce(l.automatic_provisioning = 'ENABLED', false) AS provision,
-	coalesce(ol.status = 'ENABLED', false) AS organization_linking, ol.matching_property IS NOT NULL AS organization_by_email,
-	coalesce(ol.automatic_provisioning = 'ENABLED', false) AS organization_provision
+	coalesce(ol.status = 'ENABLED', false) AS organization_linking, ol.matching_property IS NOT NULL
+	AS organization_by_email, coalesce(ol.automatic_provisioning = 'ENABLED', false) AS organization_provision
 	FROM applications a
 	LEFT JOIN account_linking_policies l ON l.tenant_id = a.tenant_id AND l.owner_id = a.id
 	LEFT JOIN account_store_mappings m ON m.tenant_id = a.tenant_id AND m.owner_id = a.id
@@ -171,8 +173,10 @@ const loginOrderColumns = `SELECT a.tenant_id, a.id AS application_id, a.status,
 const loginOrderChannel = "application.loginOrders"
 
 const (
-	loginOrderQuery        = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.id = $2 ORDER BY m.list_index, n.list_index`
-	builtinLoginOrderQuery = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.builtin ORDER BY m.list_index, n.list_index`
+	loginOrderQuery = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.id = $2
+		ORDER BY m.list_index, n.list_index`
+	builtinLoginOrderQuery = loginOrderColumns + ` WHERE a.tenant_id = $1 AND a.builtin
+		ORDER BY m.list_index, n.list_index`
 )
 
 // LoginOrder reads the login order of an application from the database, in one query, and

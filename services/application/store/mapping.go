@@ -47,8 +47,8 @@ const (
 	ForGroups   DefaultFlag = "is_default_group_store"
 )
 
-const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id, m.social_provider,
-	m.list_index, m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
+const mappingColumns = `m.tenant_id, m.id, m.owner_kind, m.owner_id, m.store_kind, m.store_id, m.directory_id,
+	m.social_provider, m.list_index, m.is_default_account_store, m.is_default_group_store, m.created_at, m.modified_at`
 
 // Mappings has the attributes by which mappings are searched and sorted.
 var Mappings = list.Spec{
@@ -89,28 +89,32 @@ func (s *Store) OwnerMappings(ctx context.Context, owner id.Ref, query list.Quer
 
 // StoreMappings returns a page of the mappings of an account store to applications, or to
 // organizations.
-func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref, query list.Query) (list.Page[Mapping], error) {
+func (s *Store) StoreMappings(ctx context.Context, kind OwnerKind, store id.Ref,
+	query list.Query) (list.Page[Mapping], error) {
 	return listsql.Select[Mapping](ctx, s.db, Mappings, orderByListIndex(query), mappingColumns,
-		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id", store.Tenant, kind, store.ID)
+		`FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.owner_kind = $2 AND m.store_id = $3`, "m.id",
+		store.Tenant, kind, store.ID)
 }
 
 // The transaction must have the lock on the mapping's owner for all methods below.
 
 // Mapping reads a mapping under the lock, or returns apierr.NotFound.
 func (tx *Tx) Mapping(ctx context.Context, tenant, mapping id.ID) (Mapping, error) {
-	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.id = $2`, tenant,
-		mapping)
+	return pg.One[Mapping](ctx, tx, `SELECT `+mappingColumns+` FROM account_store_mappings m
+		WHERE m.tenant_id = $1 AND m.id = $2`, tenant, mapping)
 }
 
 // CountMappings returns the number of an owner's mappings.
 func (tx *Tx) CountMappings(ctx context.Context, owner id.Ref) (int, error) {
-	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant, owner.ID)
+	return pg.Value[int](ctx, tx, `SELECT count(*) FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`,
+		owner.Tenant, owner.ID)
 }
 
 // HasSocialMapping reports whether the owner of m has another directory of its social provider.
 func (tx *Tx) HasSocialMapping(ctx context.Context, m Mapping) (bool, error) {
 	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT 1 FROM account_store_mappings
-		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID, m.SocialProvider, m.StoreID)
+		WHERE tenant_id = $1 AND owner_id = $2 AND social_provider = $3 AND store_id <> $4)`, m.TenantID, m.OwnerID,
+		m.SocialProvider, m.StoreID)
 }
 
 // InsertMapping inserts a mapping at its ListIndex, which no other mapping may have. A store
@@ -142,17 +146,18 @@ func (tx *Tx) MoveMapping(ctx context.Context, m Mapping, to int) error {
 // ClearOtherDefaults clears the default flags that m has in the other mappings of its owner.
 func (tx *Tx) ClearOtherDefaults(ctx context.Context, m Mapping) error {
 	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
-	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = is_default_account_store AND NOT $4,
-		is_default_group_store = is_default_group_store AND NOT $5, modified_at = $6
-		WHERE tenant_id = $1 AND owner_id = $2 AND id <> $3 AND (is_default_account_store AND $4 OR is_default_group_store AND $5)`,
-		m.TenantID, m.OwnerID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = is_default_account_store
+		AND NOT $4, is_default_group_store = is_default_group_store AND NOT $5, modified_at = $6
+		WHERE tenant_id = $1 AND owner_id = $2 AND id <> $3 AND (is_default_account_store AND $4 OR is_default_group_store
+		AND $5)`, m.TenantID, m.OwnerID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
 	return err
 }
 
 // DeleteMapping deletes a mapping; the mappings after it move up by one.
 func (tx *Tx) DeleteMapping(ctx context.Context, m Mapping) error {
 	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
-	if err := pg.MustChange(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID); err != nil {
+	if err := pg.MustChange(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND id = $2`, m.TenantID,
+		m.ID); err != nil {
 		return err
 	}
 	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET list_index = list_index - 1
@@ -165,12 +170,14 @@ func (tx *Tx) DeleteMapping(ctx context.Context, m Mapping) error {
 func (tx *Tx) DeleteStoreMappings(ctx context.Context, tenant, store id.ID, owners ...id.ID) error {
 	tx.invalidateLoginOrders(tenant, owners...)
 	_, err := pg.Exec(ctx, tx, `WITH deleted AS (
-			DELETE FROM account_store_mappings WHERE tenant_id = $1 AND (store_id = $2 OR directory_id = $2) AND owner_id = ANY ($3)
+			DELETE FROM account_store_mappings WHERE tenant_id = $1 AND (store_id = $2 OR directory_id = $2)
+			AND owner_id = ANY ($3)
 			RETURNING id, owner_id, list_index)
 		UPDATE account_store_mappings m
 		SET list_index = m.list_index -
 			(SELECT count(*) FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)
 		WHERE m.tenant_id = $1 AND m.id NOT IN (SELECT id FROM deleted)
-			AND EXISTS (SELECT 1 FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)`, tenant, store, owners)
+			AND EXISTS (SELECT 1 FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)`, tenant, store,
+		owners)
 	return err
 }

@@ -56,29 +56,32 @@ var Organizations = list.Spec{
 
 // Organization returns an organization, or apierr.NotFound.
 func (s *Store) Organization(ctx context.Context, tenant, organization id.ID) (Organization, error) {
-	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.id = $2`,
-		tenant, organization)
+	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o
+		WHERE o.tenant_id = $1 AND o.id = $2`, tenant, organization)
 }
 
 // OrganizationByNameKey returns the organization with a nameKey, in lower case, or
 // apierr.NotFound.
 func (s *Store) OrganizationByNameKey(ctx context.Context, tenant id.ID, key string) (Organization, error) {
-	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o WHERE o.tenant_id = $1 AND o.name_key = $2`,
-		tenant, key)
+	return pg.One[Organization](ctx, s.db, `SELECT `+organizationColumns+` FROM organizations o
+		WHERE o.tenant_id = $1 AND o.name_key = $2`, tenant, key)
 }
 
 // ListOrganizations returns a page of the tenant's organizations.
-func (s *Store) ListOrganizations(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[Organization], error) {
+func (s *Store) ListOrganizations(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[Organization], error) {
 	return listsql.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1`, "o.id", tenant.Tenant)
 }
 
 // ListStoreOrganizations returns a page of the organizations that a store is mapped
 // to.
-func (s *Store) ListStoreOrganizations(ctx context.Context, store id.Ref, query list.Query) (list.Page[Organization], error) {
+func (s *Store) ListStoreOrganizations(ctx context.Context, store id.Ref,
+	query list.Query) (list.Page[Organization], error) {
 	return listsql.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1 AND o.id IN (
-			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", store.Tenant, store.ID)
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", store.Tenant,
+		store.ID)
 }
 
 // OrganizationTaken reports whether the tenant has an organization with the name or the nameKey
@@ -99,7 +102,8 @@ func (tx *Tx) LockOrganization(ctx context.Context, tenant, organization id.ID) 
 // ShareLockOrganization locks an organization against its deletion until the transaction ends
 // (FOR KEY SHARE). An unknown organization is apierr.NotFound.
 func (tx *Tx) ShareLockOrganization(ctx context.Context, tenant, organization id.ID) error {
-	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM organizations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`, tenant, organization)
+	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM organizations WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`,
+		tenant, organization)
 	return err
 }
 
@@ -117,8 +121,8 @@ func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data custo
 // UpdateOrganization writes the members that a client can change.
 func (tx *Tx) UpdateOrganization(ctx context.Context, o Organization) error {
 	tx.invalidateLoginOrders(o.TenantID, o.ID)
-	return pg.MustChange(ctx, tx, `UPDATE organizations SET `+pg.Set(`name, name_folded, name_key, description, description_folded,
-		status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, o.args())
+	return pg.MustChange(ctx, tx, `UPDATE organizations SET `+pg.Set(`name, name_folded, name_key, description,
+		description_folded, status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, o.args())
 }
 
 // args are the values of the columns by their names.

@@ -35,8 +35,8 @@ const (
 		private_key_sealed, created_at, modified_at`
 	fromIdentityProviders = `SELECT ` + identityProviderColumns + ` FROM saml_identity_providers`
 	identityProviderQuery = fromIdentityProviders + ` WHERE tenant_id = $1 AND id = $2`
-	samlRulesQuery        = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) + `' AS kind, mapping_rules AS items,
-		created_at, rules_modified_at AS modified_at
+	samlRulesQuery        = `SELECT tenant_id, id, '` + string(mappingrule.AttributeStatement) +
+		`' AS kind, mapping_rules AS items, created_at, rules_modified_at AS modified_at
 		FROM saml_identity_providers WHERE tenant_id = $1 AND id = $2`
 )
 
@@ -49,7 +49,8 @@ func (s *Store) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdenti
 // SAMLIdentityProviderOfCertificate returns the identity provider that signs with the key of
 // a certificate, or apierr.NotFound.
 func (s *Store) SAMLIdentityProviderOfCertificate(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
-	return pg.One[SAMLIdentityProvider](ctx, s.db, fromIdentityProviders+` WHERE tenant_id = $1 AND certificate_id = $2`, at.Tenant, at.ID)
+	return pg.One[SAMLIdentityProvider](ctx, s.db, fromIdentityProviders+` WHERE tenant_id = $1 AND certificate_id = $2`,
+		at.Tenant, at.ID)
 }
 
 // SAMLRules returns the attribute statement mapping rules of an identity provider.
@@ -77,7 +78,8 @@ func (tx *Tx) LockSAMLRules(ctx context.Context, at id.Ref) (mappingrule.Rules, 
 
 // UpdateSAMLIdentityProvider writes the members that a client can change, and the key pair.
 func (tx *Tx) UpdateSAMLIdentityProvider(ctx context.Context, p SAMLIdentityProvider) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET `+pg.Set(`status, signature_algorithm, certificate_id,
+	return pg.MustChange(ctx, tx, `UPDATE saml_identity_providers SET `+pg.Set(`status, signature_algorithm,
+		certificate_id,
 		certificate, private_key_sealed, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(p))
 }
 

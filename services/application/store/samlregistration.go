@@ -25,14 +25,15 @@ type SAMLRegistration struct {
 }
 
 const (
-	registrationColumns = `r.tenant_id, r.id, r.identity_provider_id, r.service_provider_id, r.status, r.default_relay_state, r.created_at,
-		r.modified_at`
+	registrationColumns = `r.tenant_id, r.id, r.identity_provider_id, r.service_provider_id, r.status,
+		r.default_relay_state, r.created_at, r.modified_at`
 	registrationQuery = `SELECT ` + registrationColumns + ` FROM saml_registrations r WHERE r.tenant_id = $1 AND r.id = $2`
 )
 
 // SAMLRegistrations has the attributes by which registrations are searched and sorted.
 var SAMLRegistrations = list.Spec{
-	"status":            {Column: "r.status", Kind: list.Enum, Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
+	"status": {Column: "r.status", Kind: list.Enum,
+		Values: []string{directoryapi.Enabled, directoryapi.Disabled}},
 	"defaultRelayState": {Column: "r.default_relay_state"},
 	"createdAt":         {Column: "r.created_at", Kind: list.Time},
 	"modifiedAt":        {Column: "r.modified_at", Kind: list.Time},
@@ -47,14 +48,17 @@ func (s *Store) SAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistrati
 // provider, or apierr.NotFound.
 func (s *Store) SAMLRegistrationOf(ctx context.Context, identity id.Ref, service id.ID) (SAMLRegistration, error) {
 	return pg.One[SAMLRegistration](ctx, s.db, `SELECT `+registrationColumns+` FROM saml_registrations r
-		WHERE r.tenant_id = $1 AND r.identity_provider_id = $2 AND r.service_provider_id = $3`, identity.Tenant, identity.ID, service)
+		WHERE r.tenant_id = $1 AND r.identity_provider_id = $2 AND r.service_provider_id = $3`, identity.Tenant, identity.ID,
+		service)
 }
 
 // ListSAMLRegistrations returns a page of the registrations with an identity
 // provider.
-func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref, query list.Query) (list.Page[SAMLRegistration], error) {
+func (s *Store) ListSAMLRegistrations(ctx context.Context, provider id.Ref,
+	query list.Query) (list.Page[SAMLRegistration], error) {
 	return listsql.Select[SAMLRegistration](ctx, s.db, SAMLRegistrations, query, registrationColumns,
-		`FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2`, "r.id", provider.Tenant, provider.ID)
+		`FROM saml_registrations r WHERE r.tenant_id = $1 AND r.identity_provider_id = $2`, "r.id", provider.Tenant,
+		provider.ID)
 }
 
 // ListSAMLServiceProvidersOfIdentityProvider returns a page of the service providers that are

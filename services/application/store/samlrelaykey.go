@@ -16,7 +16,7 @@ func (s *Store) SAMLRelayKey(ctx context.Context, tenant id.ID) ([]byte, error) 
 
 // InsertSAMLRelayKeyIfAbsent stores the encrypted key of a tenant, unless the tenant has a key.
 func (tx *Tx) InsertSAMLRelayKeyIfAbsent(ctx context.Context, tenant id.ID, sealed []byte, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_relay_keys (tenant_id, key_sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		tenant, sealed, now)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO saml_relay_keys (tenant_id, key_sealed, created_at) VALUES ($1, $2, $3)
+		ON CONFLICT DO NOTHING`, tenant, sealed, now)
 	return err
 }

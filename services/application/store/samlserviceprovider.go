@@ -65,13 +65,15 @@ func (s *Store) SAMLServiceProvider(ctx context.Context, tenant, provider id.ID)
 
 // SAMLServiceProviderOfEntity returns the service provider with an entity id, which is compared
 // byte for byte, or apierr.NotFound.
-func (s *Store) SAMLServiceProviderOfEntity(ctx context.Context, tenant id.ID, entity string) (SAMLServiceProvider, error) {
+func (s *Store) SAMLServiceProviderOfEntity(ctx context.Context, tenant id.ID,
+	entity string) (SAMLServiceProvider, error) {
 	return pg.One[SAMLServiceProvider](ctx, s.db, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
 		WHERE p.tenant_id = $1 AND p.entity_id = $2`, tenant, entity)
 }
 
 // ListSAMLServiceProviders returns a page of the tenant's service providers.
-func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[SAMLServiceProvider], error) {
+func (s *Store) ListSAMLServiceProviders(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[SAMLServiceProvider], error) {
 	return listsql.Select[SAMLServiceProvider](ctx, s.db, SAMLServiceProviders, query, serviceProviderColumns,
 		`FROM saml_service_providers p WHERE p.tenant_id = $1`, "p.id", tenant.Tenant)
 }
@@ -85,21 +87,24 @@ func (tx *Tx) LockSAMLServiceProvider(ctx context.Context, tenant, provider id.I
 // InsertSAMLServiceProvider inserts a service provider. An entity id that is taken is
 // apierr.Exists.
 func (tx *Tx) InsertSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
-	_, err := pg.Exec(ctx, tx, pg.Insert("saml_service_providers", serviceProviderColumns+", name_folded, description_folded"), p.args())
+	_, err := pg.Exec(ctx, tx, pg.Insert("saml_service_providers", serviceProviderColumns+
+		", name_folded, description_folded"), p.args())
 	return err
 }
 
 // UpdateSAMLServiceProvider writes the members that a client can change. An entity id that is
 // taken is apierr.Exists.
 func (tx *Tx) UpdateSAMLServiceProvider(ctx context.Context, p SAMLServiceProvider) error {
-	return pg.MustChange(ctx, tx, `UPDATE saml_service_providers SET `+pg.Set(`name, name_folded, description, description_folded,
+	return pg.MustChange(ctx, tx, `UPDATE saml_service_providers SET `+pg.Set(`name, name_folded, description,
+		description_folded,
 		assertion_consumer_service_url, entity_id, name_id_format, encoded_x509_certificate, requests_must_be_signed,
 		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, p.args())
 }
 
 // args are the values of the columns by their names.
 func (p SAMLServiceProvider) args() pg.NamedArgs {
-	return pg.Named(p, pg.Args{"name_folded": field.FoldOptional(p.Name), "description_folded": field.FoldOptional(p.Description)})
+	return pg.Named(p, pg.Args{"name_folded": field.FoldOptional(p.Name),
+		"description_folded": field.FoldOptional(p.Description)})
 }
 
 // DeleteSAMLServiceProvider deletes a service provider with its registrations, or returns
@@ -110,7 +115,8 @@ func (tx *Tx) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
 
 // SAMLCertificates returns the certificates of at most limit service providers of all tenants, in the order
 // of tenants and ids, after that of another one.
-func (s *Store) SAMLCertificates(ctx context.Context, after SAMLServiceProvider, limit int) ([]SAMLServiceProvider, error) {
+func (s *Store) SAMLCertificates(ctx context.Context, after SAMLServiceProvider,
+	limit int) ([]SAMLServiceProvider, error) {
 	return pg.All[SAMLServiceProvider](ctx, s.db, `SELECT `+serviceProviderColumns+` FROM saml_service_providers p
 		WHERE ($1::uuid IS NULL OR (tenant_id, id) > ($1, $2)) AND p.encoded_x509_certificate IS NOT NULL
 		ORDER BY tenant_id, id LIMIT $3`, after.TenantID, after.ID, limit)

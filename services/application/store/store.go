@@ -51,13 +51,14 @@ const loginOrderCacheSize = 50_000
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "application", now),
-		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.loginOrders", loginOrderChannel, loginOrderQuery,
-			loginOrderRow.dependsOn),
+		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.loginOrders", loginOrderChannel,
+			loginOrderQuery, loginOrderRow.dependsOn),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
 		// An application has the ids of its default mappings, so that its cache entry is
 		// invalidated with its login order.
-		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel, applicationQuery, nil),
-		labels:       newLabelCache(now),
+		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel,
+			applicationQuery, nil),
+		labels: newLabelCache(now),
 	}
 }
 

@@ -23,7 +23,8 @@ const (
 // LockOwner locks an owner until the transaction ends. Every transaction that changes mappings
 // takes the lock of their owner first. An unknown owner is apierr.NotFound.
 func (tx *Tx) LockOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error {
-	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, owner.Tenant, owner.ID)
+	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
+		owner.Tenant, owner.ID)
 	return err
 }
 
@@ -45,8 +46,8 @@ func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID
 }
 
 // insertOwnerResources inserts the linking policy and the customData of a new owner.
-func (tx *Tx) insertOwnerResources(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID, data customdata.Document,
-	now time.Time) error {
+func (tx *Tx) insertOwnerResources(ctx context.Context, kind OwnerKind, owner id.Ref, policy id.ID,
+	data customdata.Document, now time.Time) error {
 	tx.invalidateLoginOrders(owner.Tenant, owner.ID)
 	if err := tx.insertLinkingPolicy(ctx, kind, owner, policy, now); err != nil {
 		return err
@@ -58,15 +59,16 @@ func (tx *Tx) insertOwnerResources(ctx context.Context, kind OwnerKind, owner id
 // transaction must have the lock on the owner.
 func (tx *Tx) deleteOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error {
 	tx.invalidateLoginOrders(owner.Tenant, owner.ID)
-	if err := pg.MustChange(ctx, tx, `DELETE FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2`, owner.Tenant, owner.ID); err != nil {
-		return err
-	}
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant,
+	if err := pg.MustChange(ctx, tx, `DELETE FROM `+string(kind)+` WHERE tenant_id = $1 AND id = $2`, owner.Tenant,
 		owner.ID); err != nil {
 		return err
 	}
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, owner.Tenant,
-		owner.ID); err != nil {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_store_mappings WHERE tenant_id = $1 AND owner_id = $2`,
+		owner.Tenant, owner.ID); err != nil {
+		return err
+	}
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`,
+		owner.Tenant, owner.ID); err != nil {
 		return err
 	}
 	return customdatastore.Remove(ctx, tx, owner.Tenant, owner.ID)

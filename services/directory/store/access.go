@@ -26,7 +26,8 @@ const accessChannel = "directory.access"
 // accessCacheSize is twice the number of accounts that the cache holds, some 400 bytes each.
 const accessCacheSize = 1 << 16
 
-const accessQuery = `SELECT a.tenant_id, a.directory_id, a.status, d.status AS directory_status, a.password_modified_at, a.created_at
+const accessQuery = `SELECT a.tenant_id, a.directory_id, a.status, d.status AS directory_status, a.password_modified_at,
+	a.created_at
 	FROM ` + accountsWithDirectory + ` WHERE a.tenant_id = $1 AND a.id = $2`
 
 // directory is the directory whose changes invalidate the cached access, too.

@@ -14,7 +14,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname, a.locale, a.status,
+const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname,
+	a.locale, a.status,
 	a.email_verification_status, a.email_assumed, a.verification_sealed, a.absent_since, a.password_modified_at, a.owner,
 	a.created_at, a.modified_at`
 
@@ -24,7 +25,8 @@ const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, 
 const accountsWithDirectory = `accounts a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id`
 
 // AccountStatuses are the values of an account's status.
-var AccountStatuses = []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified, directoryapi.Locked}
+var AccountStatuses = []string{directoryapi.Enabled, directoryapi.Disabled, directoryapi.Unverified,
+	directoryapi.Locked}
 
 // Accounts are searched and sorted by these attributes.
 var Accounts = list.Spec{
@@ -72,12 +74,14 @@ func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryap
 // directory, or apierr.NotFound.
 func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+accountsWithDirectory+`
-		WHERE a.tenant_id = $1 AND a.owner AND a.directory_id IN (SELECT id FROM directories WHERE tenant_id = $1 AND builtin)`, tenant)
+		WHERE a.tenant_id = $1 AND a.owner AND a.directory_id IN (SELECT id FROM directories
+		WHERE tenant_id = $1 AND builtin)`, tenant)
 }
 
 // AccountWithDirectory returns an account with the status of its directory, or apierr.NotFound.
 func (s *Store) AccountWithDirectory(ctx context.Context, tenant, account id.ID) (AccountWithDirectory, error) {
-	return pg.One[AccountWithDirectory](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+accountsWithDirectory+`
+	return pg.One[AccountWithDirectory](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+
+		accountsWithDirectory+`
 		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
@@ -111,7 +115,8 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
 			Each: "(SELECT " + accounts.Last() + "::uuid AS id) AS part",
 			Where: "a.tenant_id = $1 AND a.directory_id = part.id AND " +
 				"EXISTS (SELECT 1 FROM directories d WHERE d.tenant_id = $1 AND d.id = part.id)",
-			Size: "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = " + accounts.Last(),
+			Size: "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = " +
+				accounts.Last(),
 		})
 	}
 	if len(groups) > 0 {
@@ -126,7 +131,8 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
 }
 
 // TenantAccounts returns a page of all accounts of a tenant.
-func (s *Store) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Store) TenantAccounts(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[directoryapi.Account], error) {
 	return listsql.SelectParts[directoryapi.Account](ctx, s.db, listsql.Parts{
 		Spec: DirectoryAccounts, Columns: accountColumns, Table: "accounts a", Key: "a.id", Tenant: "a.tenant_id = $1",
 		Args: []any{tenant.Tenant},
@@ -159,7 +165,8 @@ func (tx *Tx) LockAccountShared(ctx context.Context, tenant, account id.ID) (dir
 // It does not lock the directory, as all registrations of a directory would wait for that lock. An
 // account that is inserted while its directory is deleted is deleted after that
 // (directoryremoval.go).
-func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string, v *EmailVerification) error {
+func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordHash string,
+	v *EmailVerification) error {
 	tx.noteMixedScripts(a)
 	tx.QueueChange(`WITH directory AS (
 			SELECT 1 FROM directories WHERE tenant_id = @tenant_id AND id = @directory_id
@@ -173,15 +180,16 @@ func (tx *Tx) InsertAccount(_ context.Context, a directoryapi.Account, passwordH
 			FROM directory, unnest(ARRAY[@username_folded::text, @email_folded::text]) AS name
 			ORDER BY name
 		)
-		INSERT INTO accounts (`+accountRowColumns+`) SELECT `+pg.Names(accountRowColumns)+` FROM directory`, accountRow(a, passwordHash, v))
+		INSERT INTO accounts (`+accountRowColumns+`) SELECT `+pg.Names(accountRowColumns)+` FROM directory`,
+		accountRow(a, passwordHash, v))
 	return nil
 }
 
 // accountRowColumns are the columns of a new account.
-const accountRowColumns = `tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name, given_name_folded, ` +
-	`middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search, email_verification_status, ` +
-	`email_assumed, verification_digest, verification_sealed, verification_expires_at, password_hash, ` +
-	`password_modified_at, owner, created_at, modified_at, locale, verification_application_id`
+const accountRowColumns = `tenant_id, id, directory_id, username, username_folded, email, email_folded, given_name,
+	given_name_folded, middle_name, middle_name_folded, surname, surname_folded, full_name_folded, status, search,
+	email_verification_status, email_assumed, verification_digest, verification_sealed, verification_expires_at,
+	password_hash, password_modified_at, owner, created_at, modified_at, locale, verification_application_id`
 
 // accountRow returns the values of accountRowColumns.
 func accountRow(a directoryapi.Account, passwordHash string, v *EmailVerification) pg.NamedArgs {
@@ -215,7 +223,8 @@ func normalizedText(a directoryapi.Account) normalizedAccount {
 	}
 	fullName := []rune(field.Fold(a.FullName()))
 	f.FullNameFolded = string(fullName[:min(len(fullName), maxSorted)])
-	f.Search = searchText(f.UsernameFolded, f.EmailFolded, a.Username, a.Email, orEmpty(a.GivenName), orEmpty(a.MiddleName), orEmpty(a.Surname))
+	f.Search = searchText(f.UsernameFolded, f.EmailFolded, a.Username, a.Email, orEmpty(a.GivenName),
+		orEmpty(a.MiddleName), orEmpty(a.Surname))
 	return f
 }
 
@@ -251,9 +260,9 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 		username, email = &s.UsernameFolded, &s.EmailFolded
 		tx.replaceLoginNames(before, a)
 	}
-	err := pg.MustChange(ctx, tx, `UPDATE accounts SET `+pg.Set(`username, email, given_name, given_name_folded, middle_name,
-		middle_name_folded, surname, surname_folded, full_name_folded, search, status, email_verification_status, email_assumed,
-		password_modified_at, modified_at, locale`)+`,
+	err := pg.MustChange(ctx, tx, `UPDATE accounts SET `+pg.Set(`username, email, given_name, given_name_folded,
+		middle_name, middle_name_folded, surname, surname_folded, full_name_folded, search, status, email_verification_status,
+		email_assumed, password_modified_at, modified_at, locale`)+`,
 		username_folded = coalesce(@username_folded, username_folded), email_folded = coalesce(@email_folded, email_folded),
 		verification_digest = CASE WHEN email_folded = coalesce(@email_folded, email_folded) THEN verification_digest END,
 		verification_sealed = CASE WHEN @ended THEN NULL ELSE verification_sealed END,
@@ -273,7 +282,8 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 // status stands for no account.
 func (tx *Tx) moveCount(ctx context.Context, a directoryapi.Account, from, to string) error {
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
-		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step (status, n)
+		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, (VALUES ($3::text, -1), ($4, 1)) AS step
+			(status, n)
 		WHERE d.tenant_id = $1 AND d.id = $2 AND step.status <> '' ORDER BY step.status
 		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`,
 		a.TenantID, a.DirectoryID, from, to)

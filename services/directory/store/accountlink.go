@@ -24,9 +24,11 @@ const accountLinkColumns = `l.tenant_id, l.id, l.left_account_id, l.right_accoun
 
 // liveLinks are the links between accounts of existing directories.
 const liveLinks = `account_links l
-	JOIN accounts le ON le.tenant_id = l.tenant_id AND le.id = l.left_account_id JOIN directories ld ON ld.tenant_id = l.tenant_id AND
+	JOIN accounts le ON le.tenant_id = l.tenant_id AND le.id = l.left_account_id
+	JOIN directories ld ON ld.tenant_id = l.tenant_id AND
 		ld.id = le.directory_id
-	JOIN accounts ri ON ri.tenant_id = l.tenant_id AND ri.id = l.right_account_id JOIN directories rd ON rd.tenant_id = l.tenant_id
+	JOIN accounts ri ON ri.tenant_id = l.tenant_id AND ri.id = l.right_account_id
+	JOIN directories rd ON rd.tenant_id = l.tenant_id
 		AND rd.id = ri.directory_id`
 
 // AccountLinks are searched and sorted by these attributes.
@@ -37,19 +39,21 @@ var AccountLinks = list.Spec{
 
 // AccountLink returns a link, or apierr.NotFound.
 func (s *Store) AccountLink(ctx context.Context, tenant, link id.ID) (AccountLink, error) {
-	return pg.One[AccountLink](ctx, s.db, `SELECT `+accountLinkColumns+` FROM `+liveLinks+` WHERE l.tenant_id = $1 AND l.id = $2`,
-		tenant, link)
+	return pg.One[AccountLink](ctx, s.db, `SELECT `+accountLinkColumns+` FROM `+liveLinks+` WHERE l.tenant_id = $1
+		AND l.id = $2`, tenant, link)
 }
 
 // AccountLinks returns a page of the links that have the account at one end.
 func (s *Store) AccountLinks(ctx context.Context, account id.Ref, query list.Query) (list.Page[AccountLink], error) {
 	return listsql.Select[AccountLink](ctx, s.db, AccountLinks, query, accountLinkColumns,
-		`FROM `+liveLinks+` WHERE l.tenant_id = $1 AND (l.left_account_id = $2 OR l.right_account_id = $2)`, "l.id", account.Tenant, account.ID)
+		`FROM `+liveLinks+` WHERE l.tenant_id = $1 AND (l.left_account_id = $2 OR l.right_account_id = $2)`, "l.id",
+		account.Tenant, account.ID)
 }
 
 // LinkedAccounts returns a page of the accounts at the other ends of an account's
 // links.
-func (s *Store) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Store) LinkedAccounts(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[directoryapi.Account], error) {
 	return listsql.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns,
 		`FROM `+accountsWithDirectory+` WHERE a.tenant_id = $1 AND a.id IN (
 		SELECT l.right_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
@@ -77,7 +81,8 @@ func (tx *Tx) LinksOf(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]D
 }
 
 func linksOf(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) ([]DirectedLink, error) {
-	return pg.All[DirectedLink](ctx, q, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id FROM (
+	return pg.All[DirectedLink](ctx, q, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id
+		FROM (
 		SELECT l.id AS link_id, l.left_account_id AS account_id, l.right_account_id AS other_id
 		FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = ANY ($2)
 		UNION ALL SELECT l.id, l.right_account_id, l.left_account_id
@@ -103,7 +108,7 @@ func (tx *Tx) DeleteAccountLink(ctx context.Context, tenant, link id.ID) error {
 // (provisioning), if there is one: both have the same creation time, to the microsecond. Other
 // links are created later.
 func (tx *Tx) DeleteProvisionedLinks(ctx context.Context, a directoryapi.Account) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND right_account_id = $2 AND created_at = $3`,
-		a.TenantID, a.ID, a.CreatedAt)
+	_, err := pg.Exec(ctx, tx, `DELETE FROM account_links WHERE tenant_id = $1 AND right_account_id = $2
+		AND created_at = $3`, a.TenantID, a.ID, a.CreatedAt)
 	return err
 }

@@ -48,18 +48,19 @@ func (a Agent) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a
 // AgentConfig says where the directory server is and how an agent reads it. Its JSON is that of
 // the HTTP interface.
 type AgentConfig struct {
-	DirectoryHost        string             `json:"directoryHost"`
-	DirectoryPort        int                `json:"directoryPort"`
-	SSLRequired          bool               `json:"sslRequired"`
-	AgentUserDN          string             `json:"agentUserDn"`
-	BaseDN               string             `json:"baseDn"`
-	PollInterval         int                `json:"pollInterval"`                   // minutes
-	ReferralMode         *string            `json:"referralMode,omitempty"`         // Active Directory only
-	IgnoreReferralIssues *bool              `json:"ignoreReferralIssues,omitempty"` // Active Directory only
-	AbsentRetention      string             `json:"absentRetention"`                // ISO 8601 duration; zero deletes at once
-	MaxAbsent            Share              `json:"maxAbsent"`
-	AccountConfig        AgentAccountConfig `json:"accountConfig"`
-	GroupConfig          AgentGroupConfig   `json:"groupConfig"`
+	DirectoryHost        string  `json:"directoryHost"`
+	DirectoryPort        int     `json:"directoryPort"`
+	SSLRequired          bool    `json:"sslRequired"`
+	AgentUserDN          string  `json:"agentUserDn"`
+	BaseDN               string  `json:"baseDn"`
+	PollInterval         int     `json:"pollInterval"`                   // minutes
+	ReferralMode         *string `json:"referralMode,omitempty"`         // Active Directory only
+	IgnoreReferralIssues *bool   `json:"ignoreReferralIssues,omitempty"` // Active Directory only
+	// ISO 8601 duration; zero deletes at once
+	AbsentRetention string             `json:"absentRetention"`
+	MaxAbsent       Share              `json:"maxAbsent"`
+	AccountConfig   AgentAccountConfig `json:"accountConfig"`
+	GroupConfig     AgentGroupConfig   `json:"groupConfig"`
 }
 
 // Share is a number of accounts, or a percentage of those of a directory such as "10%". In JSON a
@@ -137,8 +138,8 @@ var Agents = list.Spec{
 // The agents of tenant $1, of which those that have not called since $2 are
 // offline.
 const (
-	agentColumns = `tenant_id, id, directory_id, provider_id, status, config, password_sealed, last_sync, absence_confirmed_until,
-		vanished, created_at, modified_at`
+	agentColumns = `tenant_id, id, directory_id, provider_id, status, config, password_sealed, last_sync,
+		absence_confirmed_until, vanished, created_at, modified_at`
 	fromAgents = ` FROM (SELECT a.tenant_id, a.id, a.directory_id, d.provider_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $2 THEN 'OFFLINE' ELSE a.status END AS status,
 		a.config, a.password_sealed, ` + lastSync + `, a.absence_confirmed_until, a.vanished, a.created_at, a.modified_at
@@ -153,7 +154,8 @@ func (s *Store) Agent(ctx context.Context, tenant, agent id.ID, onlineSince time
 
 // ListAgents returns a page of the tenant's agents. Those that have not called
 // since onlineSince are offline.
-func (s *Store) ListAgents(ctx context.Context, tenant id.ID, onlineSince time.Time, query list.Query) (list.Page[Agent], error) {
+func (s *Store) ListAgents(ctx context.Context, tenant id.ID, onlineSince time.Time,
+	query list.Query) (list.Page[Agent], error) {
 	return listsql.Select[Agent](ctx, s.db, Agents, query, agentColumns, fromAgents, "id", tenant, onlineSince)
 }
 
@@ -165,15 +167,17 @@ func (tx *Tx) LockAgent(ctx context.Context, tenant, agent id.ID, onlineSince ti
 
 // InsertAgent adds the agent of a new directory, which has not called yet.
 func (tx *Tx) InsertAgent(ctx context.Context, a Agent) error {
-	_, err := pg.Exec(ctx, tx, pg.Insert("agents", `tenant_id, id, directory_id, status, config, password_sealed, created_at,
-		modified_at`), pg.Named(a))
+	_, err := pg.Exec(ctx, tx, pg.Insert("agents", `tenant_id, id, directory_id, status, config, password_sealed,
+		created_at, modified_at`), pg.Named(a))
 	return err
 }
 
 // UpdateAgent writes what a client can change.
 func (tx *Tx) UpdateAgent(ctx context.Context, a Agent) error {
-	return pg.MustChange(ctx, tx, `UPDATE agents SET config = $3, password_sealed = $4, absence_confirmed_until = $5, modified_at = $6
-		WHERE tenant_id = $1 AND id = $2`, a.TenantID, a.ID, a.Config, a.PasswordSealed, a.AbsenceConfirmedUntil, a.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE agents SET config = $3, password_sealed = $4, absence_confirmed_until = $5,
+		modified_at = $6
+		WHERE tenant_id = $1 AND id = $2`, a.TenantID, a.ID, a.Config, a.PasswordSealed, a.AbsenceConfirmedUntil,
+		a.ModifiedAt)
 }
 
 // RecordAgentCall records that an agent called now. An agent that was offline becomes online only
@@ -185,5 +189,6 @@ func (tx *Tx) RecordAgentCall(_ context.Context, tenant, agent id.ID, now time.T
 
 // SetAgentStatus records the status of an agent, and that it called now.
 func (tx *Tx) SetAgentStatus(ctx context.Context, tenant, agent id.ID, status string, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE agents SET status = $3, called_at = $4 WHERE tenant_id = $1 AND id = $2`, tenant, agent, status, now)
+	return pg.MustChange(ctx, tx, `UPDATE agents SET status = $3, called_at = $4 WHERE tenant_id = $1 AND id = $2`, tenant,
+		agent, status, now)
 }

@@ -43,7 +43,8 @@ type CheckingAgent struct {
 
 // CheckingAgent returns the agent of a mirrored account, or apierr.NotFound. An agent that has not
 // called since onlineSince is offline.
-func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id.ID, onlineSince time.Time) (CheckingAgent, error) {
+func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id.ID,
+	onlineSince time.Time) (CheckingAgent, error) {
 	return pg.One[CheckingAgent](ctx, s.db, `SELECT a.id AS agent_id, m.external_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $4 THEN 'OFFLINE' ELSE a.status END AS status
 		FROM agents a JOIN mirrored_accounts m ON m.tenant_id = $1 AND m.directory_id = $2 AND m.account_id = $3
@@ -52,8 +53,8 @@ func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id
 
 // InsertCheck inserts a check and notifies the replicas at which its agent may wait.
 func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
-	tx.Queue(pg.Insert("agent_checks", `tenant_id, agent_id, id, external_id, username, password, trace, created_at, taken_until`),
-		pg.Named(c, pg.Args{"taken_until": c.CreatedAt}))
+	tx.Queue(pg.Insert("agent_checks", `tenant_id, agent_id, id, external_id, username, password, trace, created_at,
+		taken_until`), pg.Named(c, pg.Args{"taken_until": c.CreatedAt}))
 	tx.Queue(`SELECT pg_notify($1, $2)`, ChecksChannel, c.AgentID.String())
 	return nil
 }
@@ -75,7 +76,8 @@ func (tx *Tx) RecordUnanswered(tenant, agent id.ID, now time.Time) {
 
 // FirstUnanswered returns the position of the first of the account stores whose agent did not answer
 // a check after since: 1 for the first store, 0 for none.
-func (s *Store) FirstUnanswered(ctx context.Context, tenant id.ID, stores []directoryapi.Store, since time.Time) (int, error) {
+func (s *Store) FirstUnanswered(ctx context.Context, tenant id.ID, stores []directoryapi.Store,
+	since time.Time) (int, error) {
 	kinds, ids := storeColumns(stores)
 	return pg.Value[int](ctx, s.db, `SELECT coalesce(min(s.position), 0)::integer
 		FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS s (kind, id, position)
@@ -87,22 +89,27 @@ func (s *Store) FirstUnanswered(ctx context.Context, tenant id.ID, stores []dire
 // LeaseChecks returns checks of an agent that are not older than since, at most limit, the oldest
 // first. No other call gets them before until, by which they should be answered: they are leased
 // until then (column taken_until).
-func (tx *Tx) LeaseChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time, limit int) ([]AgentCheck, error) {
+func (tx *Tx) LeaseChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time,
+	limit int) ([]AgentCheck, error) {
 	return pg.All[AgentCheck](ctx, tx, `UPDATE agent_checks SET taken_until = $5
 		WHERE tenant_id = $1 AND id IN (
-			SELECT id FROM agent_checks WHERE tenant_id = $1 AND agent_id = $2 AND result IS NULL AND created_at >= $3 AND taken_until <= $4
+			SELECT id FROM agent_checks WHERE tenant_id = $1 AND agent_id = $2 AND result IS NULL AND created_at >= $3
+			AND taken_until <= $4
 			ORDER BY created_at LIMIT $6 FOR UPDATE SKIP LOCKED)
-		RETURNING tenant_id, agent_id, id, external_id, username, password, trace, created_at`, tenant, agent, since, now, until, limit)
+		RETURNING tenant_id, agent_id, id, external_id, username, password, trace, created_at`, tenant, agent, since, now,
+		until, limit)
 }
 
 // AnswerCheck stores the result of a check, notifies the replica in which its login waits, and
 // deletes its password. A check that is answered or deleted is apierr.NotFound.
 func (tx *Tx) AnswerCheck(ctx context.Context, tenant, agent, check id.ID, result int) error {
 	_, err := pg.Value[string](ctx, tx, `WITH answered AS (
-			UPDATE agent_checks SET result = $4, password = NULL WHERE tenant_id = $1 AND agent_id = $2 AND id = $3 AND result IS NULL
+			UPDATE agent_checks SET result = $4, password = NULL WHERE tenant_id = $1 AND agent_id = $2 AND id = $3
+			AND result IS NULL
 			RETURNING id
 		)
-		SELECT pg_notify($5, $6 || ' ' || $4::integer)::text FROM answered`, tenant, agent, check, result, ResultsChannel, check.String())
+		SELECT pg_notify($5, $6 || ' ' || $4::integer)::text FROM answered`, tenant, agent, check, result, ResultsChannel,
+		check.String())
 	return err
 }
 

@@ -31,7 +31,8 @@ var AgentKeys = list.Spec{
 
 // AgentKey returns a key, or apierr.NotFound.
 func (s *Store) AgentKey(ctx context.Context, tenant id.ID, key string) (AgentKey, error) {
-	return pg.One[AgentKey](ctx, s.db, `SELECT `+agentKeyColumns+` FROM agent_keys WHERE tenant_id = $1 AND id = $2`, tenant, key)
+	return pg.One[AgentKey](ctx, s.db, `SELECT `+agentKeyColumns+` FROM agent_keys WHERE tenant_id = $1 AND id = $2`,
+		tenant, key)
 }
 
 // ListAgentKeys returns a page of the keys of an agent.
@@ -49,5 +50,6 @@ func (tx *Tx) InsertAgentKey(ctx context.Context, k AgentKey) error {
 
 // DeleteAgentKey removes a key of an agent, or returns apierr.NotFound.
 func (tx *Tx) DeleteAgentKey(ctx context.Context, tenant, agent id.ID, key string) error {
-	return pg.MustChange(ctx, tx, `DELETE FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND id = $3`, tenant, agent, key)
+	return pg.MustChange(ctx, tx, `DELETE FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND id = $3`, tenant,
+		agent, key)
 }

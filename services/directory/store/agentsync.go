@@ -54,8 +54,10 @@ const keptSyncs = 20
 
 // lastSync selects the sync of agent a that completed last, or, without one, the running sync.
 const lastSync = `(SELECT to_jsonb(last) FROM (
-	SELECT started_at AS "startedAt", completed_at AS "completedAt", accounts, groups, refused, absent, held FROM agent_syncs y
-	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) last) AS last_sync`
+	SELECT started_at AS "startedAt", completed_at AS "completedAt", accounts, groups, refused, absent, held
+	FROM agent_syncs y
+	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) last)
+	AS last_sync`
 
 // BegunSync is a sync whose page is about to be written.
 type BegunSync struct {
@@ -67,8 +69,8 @@ type BegunSync struct {
 // BeginSync returns a sync of an agent, and inserts the sync with its first page. Pages without a
 // sync id get the number of the newest sync. mirror.go writes the accounts and groups of a page.
 func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Time) (BegunSync, error) {
-	newest, err := pg.Value[int64](ctx, tx, `SELECT coalesce(max(number), 0) FROM agent_syncs WHERE tenant_id = $1 AND agent_id = $2`,
-		a.TenantID, a.ID)
+	newest, err := pg.Value[int64](ctx, tx, `SELECT coalesce(max(number), 0) FROM agent_syncs
+		WHERE tenant_id = $1 AND agent_id = $2`, a.TenantID, a.ID)
 	if err != nil {
 		return BegunSync{}, err
 	}
@@ -76,9 +78,10 @@ func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Ti
 	if syncID == "" {
 		number = 0
 	}
-	tx.Queue(`DELETE FROM agent_syncs WHERE tenant_id = $1 AND agent_id = $2 AND number <= $3 AND number > 0 AND NOT ended`,
-		a.TenantID, a.ID, newest-keptSyncs)
-	begun, err := pg.One[BegunSync](ctx, tx, `INSERT INTO agent_syncs AS s (tenant_id, agent_id, sync_id, directory_id, number, started_at)
+	tx.Queue(`DELETE FROM agent_syncs
+		WHERE tenant_id = $1 AND agent_id = $2 AND number <= $3 AND number > 0 AND NOT ended`, a.TenantID, a.ID, newest-keptSyncs)
+	begun, err := pg.One[BegunSync](ctx, tx, `INSERT INTO agent_syncs AS s (tenant_id, agent_id, sync_id, directory_id,
+		number, started_at)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant_id, agent_id, sync_id) DO UPDATE SET
 			started_at = CASE WHEN s.number = 0 THEN excluded.started_at ELSE s.started_at END,
@@ -111,8 +114,8 @@ const syncCounts = `accounts = (SELECT count(*) FROM mirrored_accounts WHERE ten
 
 // MarkSyncReceived records that all pages of a sync have arrived.
 func (tx *Tx) MarkSyncReceived(ctx context.Context, a Agent, syncID string) error {
-	return pg.MustChange(ctx, tx, `UPDATE agent_syncs SET ended = true WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`,
-		a.TenantID, a.ID, syncID)
+	return pg.MustChange(ctx, tx, `UPDATE agent_syncs SET ended = true
+		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, a.TenantID, a.ID, syncID)
 }
 
 // ReceivedSync is a sync whose pages have all arrived, and which FinishSync has not finished.
@@ -133,7 +136,8 @@ func (s *Store) ReceivedSyncs(ctx context.Context, now time.Time, limit int) ([]
 // FinishSync records that a sync is complete, with its counts, and deletes refusals of earlier
 // syncs.
 func (tx *Tx) FinishSync(ctx context.Context, e ReceivedSync, now time.Time) error {
-	tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND seen < $3`, e.TenantID, e.AgentID, e.Number)
+	tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND seen < $3`, e.TenantID, e.AgentID,
+		e.Number)
 	_, err := pg.Exec(ctx, tx, `UPDATE agent_syncs SET ended = false, completed_at = $5,
 		held = CASE WHEN number = 0 THEN held ELSE 0 END, `+syncCounts+`
 		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, e.TenantID, e.AgentID, e.SyncID, e.DirectoryID, now)
@@ -160,7 +164,8 @@ func (tx *Tx) DeleteRefusals(_ context.Context, a Agent, kind string, externalID
 
 // RefusalsAfter returns entries of a kind that the syncs from a number on refused and that can be
 // retried, in the order of their external ids, at most limit after one.
-func (s *Store) RefusalsAfter(ctx context.Context, a Agent, kind, after string, number int64, limit int) ([]Refusal, error) {
+func (s *Store) RefusalsAfter(ctx context.Context, a Agent, kind, after string, number int64,
+	limit int) ([]Refusal, error) {
 	return pg.All[Refusal](ctx, s.db, `SELECT `+refusalColumns+` FROM agent_refusals
 		WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3 AND external_id > $4 AND seen >= $5 AND entry <> 'null'
 		ORDER BY external_id LIMIT $6`, a.TenantID, a.ID, kind, after, number, limit)

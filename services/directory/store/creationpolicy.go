@@ -27,12 +27,14 @@ type CreationPolicy struct {
 
 // SendsMails reports whether a registration, or a verification, sends any mail.
 func (p CreationPolicy) SendsMails() bool {
-	return slices.Contains([]string{p.VerificationEmailStatus, p.VerificationSuccessEmailStatus, p.WelcomeEmailStatus}, directoryapi.Enabled)
+	return slices.Contains([]string{p.VerificationEmailStatus, p.VerificationSuccessEmailStatus, p.WelcomeEmailStatus},
+		directoryapi.Enabled)
 }
 
 const creationPolicy = `SELECT p.tenant_id, p.directory_id,
 	CASE d.provider_id WHEN 'native' THEN p.verification_email_status ELSE 'DISABLED' END AS verification_email_status,
-	CASE d.provider_id WHEN 'native' THEN p.verification_success_email_status ELSE 'DISABLED' END AS verification_success_email_status,
+	CASE d.provider_id WHEN 'native' THEN p.verification_success_email_status ELSE 'DISABLED' END
+	AS verification_success_email_status,
 	CASE d.provider_id WHEN 'native' THEN p.welcome_email_status ELSE 'DISABLED' END AS welcome_email_status,
 	p.email_domain_whitelist, p.email_domain_blacklist, p.registration_custom_data, p.created_at, p.modified_at
 	FROM account_creation_policies p JOIN directories d ON d.tenant_id = p.tenant_id AND d.id = p.directory_id
@@ -56,6 +58,6 @@ func (tx *Tx) UpdateCreationPolicy(ctx context.Context, p CreationPolicy) error 
 }
 
 func insertCreationPolicy(batch *pg.Batch, d directoryapi.Directory) {
-	batch.Queue(`INSERT INTO account_creation_policies (tenant_id, directory_id, created_at, modified_at) VALUES ($1, $2, $3, $3)`,
-		d.TenantID, d.ID, d.CreatedAt)
+	batch.Queue(`INSERT INTO account_creation_policies (tenant_id, directory_id, created_at, modified_at)
+		VALUES ($1, $2, $3, $3)`, d.TenantID, d.ID, d.CreatedAt)
 }

@@ -23,7 +23,8 @@ func (s *Store) CustomData(now func() time.Time) CustomData {
 		Tenants:     customdatastore.Store{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"},
 		Directories: customdatastore.Store{DB: s.db, Now: now, Table: "directories", ID: "id"},
 		Groups:      customdatastore.Store{DB: s.db, Now: now, Table: "live_groups", ID: "id", Changed: groupValues.replace},
-		Accounts:    customdatastore.Store{DB: s.db, Now: now, Table: "live_accounts", ID: "id", Changed: accountValues.replace},
+		Accounts: customdatastore.Store{DB: s.db, Now: now, Table: "live_accounts", ID: "id",
+			Changed: accountValues.replace},
 	}
 }
 
@@ -39,17 +40,20 @@ func (tx *Tx) MergeCustomData(ctx context.Context, tenant, owner id.ID, in custo
 
 // MergeAccountCustomData adds members to the customData of an account, and updates its searchable
 // values.
-func (tx *Tx) MergeAccountCustomData(ctx context.Context, tenant, account id.ID, in customdata.Document, now time.Time) error {
+func (tx *Tx) MergeAccountCustomData(ctx context.Context, tenant, account id.ID, in customdata.Document,
+	now time.Time) error {
 	return tx.mergeSearchable(ctx, accountValues, tenant, account, in, now)
 }
 
 // MergeGroupCustomData adds members to the customData of a group, and updates its searchable
 // values.
-func (tx *Tx) MergeGroupCustomData(ctx context.Context, tenant, group id.ID, in customdata.Document, now time.Time) error {
+func (tx *Tx) MergeGroupCustomData(ctx context.Context, tenant, group id.ID, in customdata.Document,
+	now time.Time) error {
 	return tx.mergeSearchable(ctx, groupValues, tenant, group, in, now)
 }
 
-func (tx *Tx) mergeSearchable(ctx context.Context, values valueTable, tenant, owner id.ID, in customdata.Document, now time.Time) error {
+func (tx *Tx) mergeSearchable(ctx context.Context, values valueTable, tenant, owner id.ID, in customdata.Document,
+	now time.Time) error {
 	if in.IsEmpty() {
 		return nil
 	}
@@ -87,7 +91,8 @@ func (t valueTable) attribute(id string) list.Attribute {
 
 // replace writes the searchable values of a document in place of the former ones.
 func (t valueTable) replace(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document) error {
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM `+t.name+` WHERE tenant_id = $1 AND `+t.owner+` = $2`, owner.Tenant, owner.ID); err != nil {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM `+t.name+` WHERE tenant_id = $1 AND `+t.owner+` = $2`, owner.Tenant,
+		owner.ID); err != nil {
 		return err
 	}
 	leaves := document.Leaves()
@@ -104,11 +109,14 @@ func (t valueTable) replace(ctx context.Context, tx pg.Querier, owner id.Ref, do
 	for i, leaf := range leaves {
 		paths[i], elements[i], texts[i], numbers[i], moments[i] = leaf.Path, leaf.Element, leaf.Text, leaf.Number, leaf.Start
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO `+t.name+` (tenant_id, `+t.owner+`, place, directory_id, path, element, text, number, moment)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO `+t.name+` (tenant_id, `+t.owner+`, place, directory_id, path, element, text,
+		number, moment)
 		SELECT o.tenant_id, o.id, v.place, o.directory_id, v.path, v.element, v.text, v.number::numeric, v.moment
-		FROM `+t.owners+` o, unnest(@paths::text[], @elements::boolean[], @texts::text[], @numbers::text[], @moments::timestamptz[])
+		FROM `+t.owners+` o, unnest(@paths::text[], @elements::boolean[], @texts::text[], @numbers::text[],
+			@moments::timestamptz[])
 			WITH ORDINALITY AS v (path, element, text, number, moment, place)
 		WHERE o.tenant_id = @tenant AND o.id = @id`,
-		pg.Named(pg.Args{"paths": paths, "elements": elements, "texts": texts, "numbers": numbers, "moments": moments}, owner))
+		pg.Named(pg.Args{"paths": paths, "elements": elements, "texts": texts, "numbers": numbers, "moments": moments},
+			owner))
 	return err
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const directoryColumns = `tenant_id, id, name, description, status, builtin, provider_id, schema_id, created_at, modified_at`
+const directoryColumns = `tenant_id, id, name, description, status, builtin, provider_id, schema_id, created_at,
+	modified_at`
 
 // Directories are searched and sorted by these attributes.
 var Directories = list.Spec{
@@ -24,26 +25,29 @@ var Directories = list.Spec{
 
 // Directory returns a directory, or apierr.NotFound.
 func (s *Store) Directory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
-	return pg.One[directoryapi.Directory](ctx, s.db, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2`,
-		tenant, directory)
+	return pg.One[directoryapi.Directory](ctx, s.db, `SELECT `+directoryColumns+` FROM directories
+		WHERE tenant_id = $1 AND id = $2`, tenant, directory)
 }
 
 // ListDirectories returns a page of the tenant's directories.
-func (s *Store) ListDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
+func (s *Store) ListDirectories(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[directoryapi.Directory], error) {
 	return listsql.Select[directoryapi.Directory](ctx, s.db, Directories, query, directoryColumns,
 		`FROM directories WHERE tenant_id = $1`, "id", tenant.Tenant)
 }
 
 // LockDirectory reads a directory and locks it for a change.
 func (tx *Tx) LockDirectory(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
-	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR
+	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories
+		WHERE tenant_id = $1 AND id = $2 FOR
 		UPDATE`, tenant, directory)
 }
 
 // LockDirectoryShared reads a directory and locks it against deletion (FOR KEY SHARE) until the
 // transaction ends.
 func (tx *Tx) LockDirectoryShared(ctx context.Context, tenant, directory id.ID) (directoryapi.Directory, error) {
-	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories WHERE tenant_id = $1 AND id = $2 FOR
+	return pg.One[directoryapi.Directory](ctx, tx, `SELECT `+directoryColumns+` FROM directories
+		WHERE tenant_id = $1 AND id = $2 FOR
 		KEY SHARE`, tenant, directory)
 }
 
@@ -56,8 +60,8 @@ func (tx *Tx) InsertDirectory(ctx context.Context, d directoryapi.Directory) err
 
 // InsertDirectoryDefaults inserts what every directory has: its policies with their default
 // values, its email templates, and the fields of its account schema.
-func (tx *Tx) InsertDirectoryDefaults(ctx context.Context, d directoryapi.Directory, templates []directoryapi.EmailTemplate,
-	fields []Field) error {
+func (tx *Tx) InsertDirectoryDefaults(ctx context.Context, d directoryapi.Directory,
+	templates []directoryapi.EmailTemplate, fields []Field) error {
 	var batch pg.Batch
 	insertCreationPolicy(&batch, d)
 	insertPasswordPolicy(&batch, d)
@@ -75,7 +79,8 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, before, d directoryapi.Direct
 	if before.Status != d.Status {
 		tx.invalidateAccess(d.TenantID, d.ID)
 	}
-	return pg.MustChange(ctx, tx, `UPDATE directories SET `+pg.Set(`name, name_folded, description, description_folded, search, status,
+	return pg.MustChange(ctx, tx, `UPDATE directories SET `+pg.Set(`name, name_folded, description, description_folded,
+		search, status,
 		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(d, describe(d.Name, d.Description)))
 }
 
@@ -83,10 +88,11 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, before, d directoryapi.Direct
 // then on, and deleted in batches after that (directoryremoval.go).
 func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID, now time.Time) error {
 	tx.invalidateAccess(tenant, directory)
-	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory); err != nil {
+	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant,
+		directory); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO directory_removals (tenant_id, directory_id, created_at) VALUES ($1, $2, $3)`, tenant,
-		directory, now)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO directory_removals (tenant_id, directory_id, created_at) VALUES ($1, $2, $3)`,
+		tenant, directory, now)
 	return err
 }

@@ -58,6 +58,6 @@ func (tx *Tx) DeleteRemainingGroups(ctx context.Context, r DirectoryRemoval, lim
 // DeleteDirectoryRemoval deletes the record of a directory of which nothing remains, if the
 // directory was deleted before a time, and returns the number of deleted records.
 func (tx *Tx) DeleteDirectoryRemoval(ctx context.Context, r DirectoryRemoval, before time.Time) (int64, error) {
-	return pg.Exec(ctx, tx, `DELETE FROM directory_removals WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`,
-		r.TenantID, r.DirectoryID, before)
+	return pg.Exec(ctx, tx, `DELETE FROM directory_removals
+		WHERE tenant_id = $1 AND directory_id = $2 AND created_at < $3`, r.TenantID, r.DirectoryID, before)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const templateColumns = `tenant_id, id, directory_id, workflow, name, description, from_name, from_email_address, subject,
-	mime_type, text_body, html_body, link_base_url, unchanged, created_at, modified_at`
+const templateColumns = `tenant_id, id, directory_id, workflow, name, description, from_name, from_email_address,
+	subject, mime_type, text_body, html_body, link_base_url, unchanged, created_at, modified_at`
 
 // Templates are searched and sorted by these attributes.
 var Templates = list.Spec{
@@ -28,7 +28,8 @@ var Templates = list.Spec{
 }
 
 // Template returns the template of a directory's workflow, or apierr.NotFound.
-func (s *Store) Template(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (directoryapi.EmailTemplate, error) {
+func (s *Store) Template(ctx context.Context, tenant, directory id.ID,
+	workflow directoryapi.Workflow) (directoryapi.EmailTemplate, error) {
 	return pg.One[directoryapi.EmailTemplate](ctx, s.db, `SELECT `+templateColumns+` FROM email_templates
 		WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, tenant, directory, workflow)
 }
@@ -44,7 +45,8 @@ func (s *Store) TemplateByID(ctx context.Context, tenant, template id.ID) (direc
 func (s *Store) ListTemplates(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow,
 	query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
 	return listsql.Select[directoryapi.EmailTemplate](ctx, s.db, Templates, query, templateColumns,
-		`FROM email_templates WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, "id", tenant, directory, workflow)
+		`FROM email_templates WHERE tenant_id = $1 AND directory_id = $2 AND workflow = $3`, "id", tenant, directory,
+		workflow)
 }
 
 // LockTemplate reads a template and locks it for a change.
@@ -55,8 +57,8 @@ func (tx *Tx) LockTemplate(ctx context.Context, tenant, template id.ID) (directo
 
 // UpdateTemplate updates what a client can change.
 func (tx *Tx) UpdateTemplate(ctx context.Context, t directoryapi.EmailTemplate) error {
-	return pg.MustChange(ctx, tx, `UPDATE email_templates SET `+pg.Set(`name, description, from_name, from_email_address, subject,
-		mime_type, text_body, html_body, link_base_url, modified_at, unchanged`)+`
+	return pg.MustChange(ctx, tx, `UPDATE email_templates SET `+pg.Set(`name, description, from_name, from_email_address,
+		subject, mime_type, text_body, html_body, link_base_url, modified_at, unchanged`)+`
 		WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(t))
 }
 

@@ -32,21 +32,24 @@ var DirectoryGroups = withCustomData(Groups, groupValues.attribute("g.id"))
 
 // Group returns a group, or apierr.NotFound.
 func (s *Store) Group(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
-	return pg.One[directoryapi.Group](ctx, s.db, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2`,
-		tenant, group)
+	return pg.One[directoryapi.Group](ctx, s.db, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1
+		AND g.id = $2`, tenant, group)
 }
 
 // TenantGroups returns a page of the tenant's groups.
-func (s *Store) TenantGroups(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
-	return s.listGroups(ctx, query, []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
-		Where: ofPart}}, tenant.Tenant)
+func (s *Store) TenantGroups(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[directoryapi.Group], error) {
+	return s.listGroups(ctx, query,
+		[]listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1) AS part",
+			Where: ofPart}}, tenant.Tenant)
 }
 
 // StoreGroups returns a page of the groups of the directories, together with the named groups,
 // each once.
 func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, groups []id.ID,
 	query list.Query) (list.Page[directoryapi.Group], error) {
-	parts := []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part", Where: ofPart}}
+	parts := []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part",
+		Where: ofPart}}
 	args := []any{tenant, directories}
 	if len(groups) > 0 {
 		args = append(args, groups)
@@ -69,15 +72,17 @@ func byName(query list.Query) list.Query {
 	return query
 }
 
-func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsql.Part, args ...any) (list.Page[directoryapi.Group],
-	error) {
+func (s *Store) listGroups(ctx context.Context, query list.Query, parts []listsql.Part,
+	args ...any) (list.Page[directoryapi.Group], error) {
 	return listsql.SelectParts[directoryapi.Group](ctx, s.db, listsql.Parts{
-		Spec: DirectoryGroups, Columns: groupColumns, Table: "groups g", Key: "g.id", Tenant: "g.tenant_id = $1", Parts: parts, Args: args,
+		Spec: DirectoryGroups, Columns: groupColumns, Table: "groups g", Key: "g.id", Tenant: "g.tenant_id = $1",
+		Parts: parts, Args: args,
 	}, byName(query))
 }
 
 // AccountGroups returns a page of the groups that an account is a member of.
-func (s *Store) AccountGroups(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Store) AccountGroups(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[directoryapi.Group], error) {
 	return listsql.Select[directoryapi.Group](ctx, s.db, Groups, byName(query), groupColumns,
 		`FROM group_memberships m JOIN groups g ON g.tenant_id = m.tenant_id AND g.id = m.group_id
 		WHERE m.tenant_id = $1 AND m.account_id = $2`, "g.id", account.Tenant, account.ID)
@@ -88,14 +93,16 @@ func (s *Store) GroupsOutside(ctx context.Context, tenant id.ID, groups, directo
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	return pg.Values[id.ID](ctx, s.db, `SELECT g.id FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = ANY ($2) AND g.directory_id
+	return pg.Values[id.ID](ctx, s.db, `SELECT g.id FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = ANY ($2)
+		AND g.directory_id
 		<> ALL ($3)`, tenant, groups, directories)
 }
 
 // StoresOf returns the directory and the groups of an account; none for an account that does not
 // exist.
 func (s *Store) StoresOf(ctx context.Context, tenant, account id.ID) ([]directoryapi.Store, error) {
-	return pg.All[directoryapi.Store](ctx, s.db, `SELECT 'directories' AS kind, a.directory_id AS id FROM `+accountsWithDirectory+` WHERE
+	return pg.All[directoryapi.Store](ctx, s.db, `SELECT 'directories' AS kind, a.directory_id AS id FROM `+
+		accountsWithDirectory+` WHERE
 		a.tenant_id = $1 AND a.id = $2
 		UNION ALL SELECT 'groups', m.group_id FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2
 		ORDER BY kind, id`, tenant, account)
@@ -103,14 +110,16 @@ func (s *Store) StoresOf(ctx context.Context, tenant, account id.ID) ([]director
 
 // LockGroup reads a group and locks it for a change.
 func (tx *Tx) LockGroup(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
-	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR
+	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1
+		AND g.id = $2 FOR
 		UPDATE OF g`, tenant, group)
 }
 
 // LockGroupShared reads a group and locks it against deletion (FOR KEY SHARE) until the
 // transaction ends.
 func (tx *Tx) LockGroupShared(ctx context.Context, tenant, group id.ID) (directoryapi.Group, error) {
-	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1 AND g.id = $2 FOR
+	return pg.One[directoryapi.Group](ctx, tx, `SELECT `+groupColumns+` FROM `+liveGroups+` WHERE g.tenant_id = $1
+		AND g.id = $2 FOR
 		KEY SHARE OF g`, tenant, group)
 }
 
@@ -122,8 +131,8 @@ func (tx *Tx) InsertGroup(ctx context.Context, g directoryapi.Group) error {
 
 // UpdateGroup updates what a client can change.
 func (tx *Tx) UpdateGroup(ctx context.Context, g directoryapi.Group) error {
-	return pg.MustChange(ctx, tx, `UPDATE groups SET `+pg.Set(`name, name_folded, description, description_folded, search, status,
-		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, groupArgs(g))
+	return pg.MustChange(ctx, tx, `UPDATE groups SET `+pg.Set(`name, name_folded, description, description_folded, search,
+		status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, groupArgs(g))
 }
 
 // groupRow are the columns of a new group, groupArgs their values.

@@ -35,17 +35,21 @@ func (a LinkCandidate) SameEmail(c Counterpart) bool { return field.SameMailbox(
 
 // LinkCandidate reads an account and its relation to a store, or returns apierr.NotFound for the
 // account.
-func (s *Store) LinkCandidate(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
+func (s *Store) LinkCandidate(ctx context.Context, tenant, account id.ID,
+	store directoryapi.Store) (LinkCandidate, error) {
 	return linkCandidate(ctx, s.db, tenant, account, store)
 }
 
 // LinkCandidate is Store.LinkCandidate within the transaction, under its locks.
-func (tx *Tx) LinkCandidate(ctx context.Context, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
+func (tx *Tx) LinkCandidate(ctx context.Context, tenant, account id.ID,
+	store directoryapi.Store) (LinkCandidate, error) {
 	return linkCandidate(ctx, tx, tenant, account, store)
 }
 
-func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, store directoryapi.Store) (LinkCandidate, error) {
-	a, err := pg.One[LinkCandidate](ctx, q, `SELECT `+accountColumns+`, target.id AS target_id, coalesce(target.status, '') AS target_status,
+func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, store directoryapi.Store) (LinkCandidate,
+	error) {
+	a, err := pg.One[LinkCandidate](ctx, q, `SELECT `+accountColumns+`, target.id AS target_id, coalesce(target.status, '')
+		AS target_status,
 		coalesce(target.provider_id, '') AS target_provider, coalesce(target.store_status, '') AS store_status,
 		coalesce(target.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS in_store
 		FROM `+accountsWithDirectory+`
@@ -60,12 +64,15 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 	if err != nil || a.TargetID.IsZero() || a.InStore {
 		return a, err
 	}
-	a.Counterparts, err = pg.All[Counterpart](ctx, q, `SELECT `+accountColumns+`, near.linked, $3 = 'directories' OR `+isMember+` AS in_store
+	a.Counterparts, err = pg.All[Counterpart](ctx, q, `SELECT `+accountColumns+`, near.linked, $3 = 'directories' OR `+
+		isMember+` AS in_store
 		FROM (
 			SELECT id, bool_or(linked) AS linked FROM (
-				SELECT l.right_account_id AS id, true AS linked FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
+				SELECT l.right_account_id AS id, true AS linked FROM account_links l
+				WHERE l.tenant_id = $1 AND l.left_account_id = $2
 				UNION ALL SELECT l.left_account_id, true FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2
-				UNION ALL SELECT n.account_id, false FROM login_names n WHERE n.tenant_id = $1 AND n.directory_id = $5 AND n.name = ANY ($6)
+				UNION ALL SELECT n.account_id, false FROM login_names n WHERE n.tenant_id = $1 AND n.directory_id = $5
+				AND n.name = ANY ($6)
 			) every GROUP BY id
 		) near JOIN accounts a ON a.tenant_id = $1 AND a.id = near.id
 		WHERE a.directory_id = $5 AND a.id <> $2 ORDER BY a.id`,
@@ -74,4 +81,5 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 }
 
 // isMember is the SQL condition of an account in the group whose id is the fourth argument.
-const isMember = `EXISTS (SELECT 1 FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $4 AND m.account_id = a.id)`
+const isMember = `EXISTS (SELECT 1 FROM group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $4
+	AND m.account_id = a.id)`

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -71,7 +70,8 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 	for _, a := range accounts {
 		statuses[a.Status]++
 		for place, leaf := range a.CustomData.Leaves() {
-			values = append(values, []any{tenant, a.ID, place + 1, directory, leaf.Path, leaf.Element, leaf.Text, leaf.Number, leaf.Start})
+			values = append(values, []any{tenant, a.ID, place + 1, directory, leaf.Path, leaf.Element, leaf.Text, leaf.Number,
+				leaf.Start})
 		}
 	}
 	const columns = "tenant_id, account_id, place, directory_id, path, element, text, number, moment"
@@ -91,7 +91,7 @@ func (tx *Tx) loadBatch(ctx context.Context, tenant, directory id.ID, accounts [
 
 func (tx *Tx) copy(ctx context.Context, table, columns string, rows int, row func(int) []any) error {
 	source := pgx.CopyFromSlice(rows, func(i int) ([]any, error) { return row(i), nil })
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, strings.Split(columns, ", "), source)
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, pg.Columns(columns), source)
 	return pg.Error(err)
 }
 
@@ -101,7 +101,8 @@ type index struct{ Name, Definition string }
 // withoutIndexes runs fn while the tables have only the indexes of their
 // constraints, and makes the others again.
 func (tx *Tx) withoutIndexes(ctx context.Context, fn func() error) error {
-	indexes, err := pg.All[index](ctx, tx, `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition
+	indexes, err := pg.All[index](ctx, tx, `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid)
+		AS definition
 		FROM pg_index i WHERE i.indrelid IN ('accounts'::regclass, 'account_values'::regclass)
 		AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.indexrelid) ORDER BY 1`)
 	if err != nil {

@@ -35,17 +35,20 @@ type loginCriteria struct {
 // In a directory a login name is unique (login_names). Accounts without a password are considered
 // last: the copy of an account that a login has created (LinkedAccount) must not keep the original
 // from logging in. It is one query for any number of stores.
-func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+func (s *Store) FindLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store,
+	login string) (Candidate, error) {
 	return s.findByLogin(ctx, tenant, stores, login, loginCriteria{passwordsFirst: true})
 }
 
 // FindAccountByLogin is FindLogin, but an account without a password counts like any other.
-func (s *Store) FindAccountByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+func (s *Store) FindAccountByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store,
+	login string) (Candidate, error) {
 	return s.findByLogin(ctx, tenant, stores, login, loginCriteria{})
 }
 
 // FindNativeAccountByLogin is FindAccountByLogin without the accounts of mirror directories.
-func (s *Store) FindNativeAccountByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store, login string) (Candidate, error) {
+func (s *Store) FindNativeAccountByLogin(ctx context.Context, tenant id.ID, stores []directoryapi.Store,
+	login string) (Candidate, error) {
 	return s.findByLogin(ctx, tenant, stores, login, loginCriteria{nativeOnly: true})
 }
 
@@ -91,7 +94,8 @@ func storeColumns(stores []directoryapi.Store) (kinds []string, ids []id.ID) {
 }
 
 // NamedStores returns those of the stores that exist, with their names.
-func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []directoryapi.Store) ([]directoryapi.NamedStore, error) {
+func (s *Store) NamedStores(ctx context.Context, tenant id.ID,
+	stores []directoryapi.Store) ([]directoryapi.NamedStore, error) {
 	kinds, ids := storeColumns(stores)
 	return pg.All[directoryapi.NamedStore](ctx, s.db, `WITH stores AS (
 			SELECT DISTINCT store.kind, store.id FROM unnest($2::text[], $3::uuid[]) AS store (kind, id)
@@ -100,6 +104,7 @@ func (s *Store) NamedStores(ctx context.Context, tenant id.ID, stores []director
 		FROM stores s JOIN directories d ON d.tenant_id = $1 AND d.id = s.id WHERE s.kind = 'directories'
 		UNION ALL
 		SELECT s.kind, s.id, g.name, g.status, d.id, d.provider_id, d.name
-		FROM stores s JOIN groups g ON g.tenant_id = $1 AND g.id = s.id JOIN directories d ON d.tenant_id = $1 AND d.id = g.directory_id
+		FROM stores s JOIN groups g ON g.tenant_id = $1 AND g.id = s.id
+		JOIN directories d ON d.tenant_id = $1 AND d.id = g.directory_id
 		WHERE s.kind = 'groups'`, tenant, kinds, ids)
 }

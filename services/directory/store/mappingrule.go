@@ -14,12 +14,14 @@ const mappingRulesQuery = `SELECT ` + mappingRuleColumns + ` FROM mapping_rules 
 	id = $2 AND kind = $3`
 
 // MappingRules returns the rules of that kind and id, or apierr.NotFound.
-func (s *Store) MappingRules(ctx context.Context, kind mappingrule.Kind, tenant, rules id.ID) (mappingrule.Rules, error) {
+func (s *Store) MappingRules(ctx context.Context, kind mappingrule.Kind, tenant,
+	rules id.ID) (mappingrule.Rules, error) {
 	return pg.One[mappingrule.Rules](ctx, s.db, mappingRulesQuery, tenant, rules, kind)
 }
 
 // LockMappingRules reads mapping rules and locks them for a change.
-func (tx *Tx) LockMappingRules(ctx context.Context, kind mappingrule.Kind, tenant, rules id.ID) (mappingrule.Rules, error) {
+func (tx *Tx) LockMappingRules(ctx context.Context, kind mappingrule.Kind, tenant,
+	rules id.ID) (mappingrule.Rules, error) {
 	return pg.One[mappingrule.Rules](ctx, tx, mappingRulesQuery+` FOR UPDATE`, tenant, rules, kind)
 }
 

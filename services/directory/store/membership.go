@@ -33,11 +33,13 @@ var Memberships = list.Spec{
 // Membership returns a membership, or apierr.NotFound.
 func (s *Store) Membership(ctx context.Context, tenant, membership id.ID) (Membership, error) {
 	return pg.One[Membership](ctx, s.db, `SELECT `+membershipColumns+` FROM group_memberships m
-		JOIN directories d ON d.tenant_id = m.tenant_id AND d.id = m.directory_id WHERE m.tenant_id = $1 AND m.id = $2`, tenant, membership)
+		JOIN directories d ON d.tenant_id = m.tenant_id AND d.id = m.directory_id WHERE m.tenant_id = $1 AND m.id = $2`,
+		tenant, membership)
 }
 
 // AccountMemberships returns a page of the memberships of an account.
-func (s *Store) AccountMemberships(ctx context.Context, account id.Ref, query list.Query) (list.Page[Membership], error) {
+func (s *Store) AccountMemberships(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[Membership], error) {
 	return listsql.Select[Membership](ctx, s.db, Memberships, query, membershipColumns,
 		`FROM group_memberships m WHERE m.tenant_id = $1 AND m.account_id = $2`, "m.id", account.Tenant, account.ID)
 }
@@ -52,8 +54,8 @@ func (s *Store) GroupMemberships(ctx context.Context, group id.Ref, query list.Q
 // apierr.Exists. Both must be in the membership's directory, and the transaction must have locked
 // both (LockAccountShared, LockGroupShared).
 func (tx *Tx) InsertMembership(_ context.Context, m Membership) error {
-	tx.Queue(`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		m.TenantID, m.ID, m.DirectoryID, m.GroupID, m.AccountID, m.CreatedAt)
+	tx.Queue(`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6)`, m.TenantID, m.ID, m.DirectoryID, m.GroupID, m.AccountID, m.CreatedAt)
 	return nil
 }
 
@@ -70,7 +72,8 @@ type MembershipCount struct {
 
 // CountMemberships counts of which groups an account is a member.
 func (s *Store) CountMemberships(ctx context.Context, tenant, account id.ID, groups []id.ID) (MembershipCount, error) {
-	return pg.One[MembershipCount](ctx, s.db, `SELECT count(*) AS groups, count(*) FILTER (WHERE g.status = 'ENABLED') AS enabled
+	return pg.One[MembershipCount](ctx, s.db, `SELECT count(*) AS groups, count(*) FILTER (WHERE g.status = 'ENABLED')
+		AS enabled
 		FROM group_memberships m JOIN groups g ON g.tenant_id = $1 AND g.id = m.group_id
 		WHERE m.tenant_id = $1 AND m.account_id = $2 AND m.group_id = ANY ($3)`, tenant, account, groups)
 }

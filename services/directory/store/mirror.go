@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,7 +52,8 @@ func (tx *Tx) LockMirror(ctx context.Context, directory id.ID) error {
 // This look-up and those below join their keys with LIMIT 1, which reads one index entry for each
 // key. With = ANY, PostgreSQL may read the whole directory for every page of a sync, as it has no
 // statistics yet of a directory that is being filled.
-func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]MirroredAccount, error) {
+func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID,
+	externalIDs []string) ([]MirroredAccount, error) {
 	return pg.All[MirroredAccount](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.assigned_status,
 			a.status, a.username_folded, a.email_folded, a.absent_since IS NOT NULL AS absent
 		FROM unnest($3::text[]) AS wanted (id)
@@ -70,7 +70,8 @@ func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []
 		FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name, account_id FROM login_names
 			WHERE tenant_id = $1 AND directory_id = $2 AND name = wanted.name LIMIT 1) n
-		CROSS JOIN LATERAL (SELECT absent_since FROM accounts WHERE tenant_id = $1 AND id = n.account_id LIMIT 1) a`, tenant, directory, folded)
+		CROSS JOIN LATERAL (SELECT absent_since FROM accounts WHERE tenant_id = $1 AND id = n.account_id LIMIT 1) a`, tenant,
+		directory, folded)
 }
 
 // GroupNames returns which of the group names are in use in the directory, and by which group.
@@ -89,7 +90,8 @@ type MirroredAccountWrite struct {
 }
 
 // InsertMirroredAccounts inserts accounts into a mirror directory.
-func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite, seen int64) error {
+func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite,
+	seen int64) error {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -125,13 +127,14 @@ func (tx *Tx) InsertMirroredAccounts(ctx context.Context, tenant, directory id.I
 }
 
 func (tx *Tx) copyRows(ctx context.Context, table, columns string, rows [][]any) error {
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, strings.Split(columns, ", "), pgx.CopyFromRows(rows))
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{table}, pg.Columns(columns), pgx.CopyFromRows(rows))
 	return pg.Error(err)
 }
 
 // addAwaitedMemberships makes new accounts members of the groups that named them as members before
 // they existed.
-func (tx *Tx) addAwaitedMemberships(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite) error {
+func (tx *Tx) addAwaitedMemberships(ctx context.Context, tenant, directory id.ID,
+	accounts []MirroredAccountWrite) error {
 	byExternal := map[string]id.ID{}
 	names := make([]string, len(accounts))
 	for i, a := range accounts {
@@ -153,9 +156,12 @@ func (tx *Tx) addAwaitedMemberships(ctx context.Context, tenant, directory id.ID
 	return tx.insertMemberships(ctx, tenant, directory, ids, groups, members, now)
 }
 
-func (tx *Tx) insertMemberships(ctx context.Context, tenant, directory id.ID, ids, groups, accounts []id.ID, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at)
-		SELECT $1, new.id, $2, new.group_id, new.account_id, $6 FROM unnest($3::uuid[], $4::uuid[], $5::uuid[]) AS new (id, group_id, account_id)
+func (tx *Tx) insertMemberships(ctx context.Context, tenant, directory id.ID, ids, groups, accounts []id.ID,
+	now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id,
+		created_at)
+		SELECT $1, new.id, $2, new.group_id, new.account_id, $6 FROM unnest($3::uuid[], $4::uuid[], $5::uuid[]) AS new (id,
+		group_id, account_id)
 		ON CONFLICT (tenant_id, group_id, account_id) DO NOTHING`, tenant, directory, ids, groups, accounts, now)
 	return err
 }
@@ -173,9 +179,11 @@ func (tx *Tx) addCounts(ctx context.Context, tenant, directory id.ID, statuses m
 		return nil
 	}
 	_, err := pg.Exec(ctx, tx, `INSERT INTO account_counts AS c (tenant_id, directory_id, status, shard, n)
-		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, unnest($3::text[], $4::bigint[]) AS step (status, n)
+		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, unnest($3::text[], $4::bigint[]) AS step
+			(status, n)
 		WHERE d.tenant_id = $1 AND d.id = $2 ORDER BY step.status
-		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`, tenant, directory, names, counts)
+		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`, tenant, directory, names,
+		counts)
 	return err
 }
 
@@ -186,7 +194,8 @@ func (tx *Tx) ReleaseAccountNames(ctx context.Context, tenant id.ID, accounts []
 	tx.Queue(`DELETE FROM login_names l
 		USING accounts a CROSS JOIN LATERAL (VALUES (a.username_folded), (a.email_folded)) AS former (name)
 		WHERE a.tenant_id = $1 AND a.id = ANY ($2)
-			AND l.tenant_id = $1 AND l.directory_id = a.directory_id AND l.name = former.name AND l.account_id = a.id`, tenant, accounts)
+			AND l.tenant_id = $1 AND l.directory_id = a.directory_id AND l.name = former.name AND l.account_id = a.id`, tenant,
+		accounts)
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET username_folded = id::text, email_folded = id::text
 		WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, accounts)
 	return err
@@ -218,7 +227,8 @@ func (c *mirroredColumns) add(a MirroredAccountWrite) {
 }
 
 // UpdateMirroredAccounts updates accounts with what their source has changed.
-func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite, seen int64) error {
+func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.ID, accounts []MirroredAccountWrite,
+	seen int64) error {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -235,14 +245,14 @@ func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.I
 	tx.replaceMirroredLoginNames(tenant, directory, columns.ID, columns.UsernameFolded, columns.EmailFolded)
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
 			email = n.email, email_folded = n.email_folded, given_name = n.given_name, given_name_folded = n.given_name_folded,
-			middle_name = n.middle_name, middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded = n.surname_folded,
-			full_name_folded = n.full_name_folded, search = n.search, status = n.status, absent_since = NULL,
+			middle_name = n.middle_name, middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded =
+			n.surname_folded, full_name_folded = n.full_name_folded, search = n.search, status = n.status, absent_since = NULL,
 			password_hash = n.password_hash, modified_at = @modified_at
 		FROM unnest(@id::uuid[], @username::text[], @username_folded::text[], @email::text[], @email_folded::text[],
 			@given_name::text[], @given_name_folded::text[], @middle_name::text[], @middle_name_folded::text[], @surname::text[],
 			@surname_folded::text[], @full_name_folded::text[], @search::text[], @status::text[], @password_hash::text[])
-			AS n (id, username, username_folded, email, email_folded, given_name, given_name_folded, middle_name, middle_name_folded,
-			surname, surname_folded, full_name_folded, search, status, password_hash)
+			AS n (id, username, username_folded, email, email_folded, given_name, given_name_folded, middle_name,
+			middle_name_folded, surname, surname_folded, full_name_folded, search, status, password_hash)
 		WHERE a.tenant_id = @tenant_id AND a.id = n.id`, args); err != nil {
 		return err
 	}
@@ -272,7 +282,8 @@ func (tx *Tx) SetMirroredStatuses(ctx context.Context, tenant, directory id.ID, 
 	tx.Queue(`UPDATE accounts a SET status = n.status, absent_since = NULL, modified_at = $4
 		FROM unnest($2::uuid[], $3::text[]) AS n (id, status)
 		WHERE a.tenant_id = $1 AND a.id = n.id`, tenant, ids, texts, accounts[0].ModifiedAt)
-	tx.Queue(`UPDATE mirrored_accounts m SET disabled = n.disabled, digest = '' FROM unnest($2::uuid[], $3::boolean[]) AS n (id, disabled)
+	tx.Queue(`UPDATE mirrored_accounts m SET disabled = n.disabled, digest = ''
+		FROM unnest($2::uuid[], $3::boolean[]) AS n (id, disabled)
 		WHERE m.tenant_id = $1 AND m.account_id = n.id`, tenant, ids, disabled)
 	return tx.addCounts(ctx, tenant, directory, statuses)
 }
@@ -290,7 +301,8 @@ func (tx *Tx) MarkAccountsSeen(ctx context.Context, tenant, directory id.ID, ext
 // returns whether the account stays disabled, because its source has disabled it or no longer has
 // it. For an account that no sync has created it does nothing.
 func (tx *Tx) SetAssignedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
-	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET assigned_status = $3 WHERE tenant_id = $1 AND account_id = $2
+	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET assigned_status = $3
+		WHERE tenant_id = $1 AND account_id = $2
 		RETURNING disabled OR EXISTS (SELECT 1 FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`,
 		tenant, account, status)
 	return len(found) > 0 && found[0], err
@@ -315,25 +327,27 @@ const vanishedAccounts = `mirrored_accounts m WHERE m.tenant_id = $1 AND m.direc
 func (tx *Tx) CountVanishing(ctx context.Context, of Vanished, kept []string) (int64, error) {
 	return pg.Value[int64](ctx, tx, `SELECT count(*) FROM `+vanishedAccounts+`
 		AND m.external_id NOT IN (SELECT unnest($5::text[]))
-		AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NOT NULL)`,
-		of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, kept)
+		AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.tenant_id = $1 AND a.id = m.account_id
+		AND a.absent_since IS NOT NULL)`, of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, kept)
 }
 
 // CountPresent returns how many accounts of a directory are not absent, and how many of these were
 // there before a time.
-func (tx *Tx) CountPresent(ctx context.Context, tenant, directory id.ID, before time.Time) (all, former int64, err error) {
+func (tx *Tx) CountPresent(ctx context.Context, tenant, directory id.ID,
+	before time.Time) (all, former int64, err error) {
 	count, err := pg.One[struct{ Present, Added int64 }](ctx, tx, `SELECT
 		(SELECT coalesce(sum(n), 0)::bigint FROM account_counts WHERE tenant_id = $1 AND directory_id = $2)
 			- (SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2 AND absent_since IS NOT NULL) AS present,
-		(SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2 AND created_at >= $3 AND absent_since IS NULL) AS added`,
-		tenant, directory, before)
+		(SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2 AND created_at >= $3
+		AND absent_since IS NULL) AS added`, tenant, directory, before)
 	return count.Present, count.Present - count.Added, err
 }
 
 // MakeAccountsAbsent makes at most limit of the accounts absent, unless they are. It returns how
 // many, and the ids of those that were enabled. Their next entry in a sync is written whatever its
 // digest, which makes them present again.
-func (tx *Tx) MakeAccountsAbsent(ctx context.Context, of Vanished, now time.Time, limit int) (n int64, enabled []id.ID, err error) {
+func (tx *Tx) MakeAccountsAbsent(ctx context.Context, of Vanished, now time.Time,
+	limit int) (n int64, enabled []id.ID, err error) {
 	ended, err := pg.All[endedAccount](ctx, tx, `WITH vanished AS (
 			SELECT a.id, a.status FROM accounts a WHERE a.tenant_id = $1 AND a.absent_since IS NULL
 				AND a.id IN (SELECT m.account_id FROM `+vanishedAccounts+`) LIMIT $6 FOR UPDATE OF a
@@ -369,7 +383,8 @@ func (tx *Tx) DeleteVanishedAccounts(ctx context.Context, of Vanished, limit int
 
 // DeleteAbsentAccounts is DeleteVanishedAccounts for the accounts of a directory that have been
 // absent since a time or longer.
-func (tx *Tx) DeleteAbsentAccounts(ctx context.Context, tenant, directory id.ID, since time.Time, limit int) ([]id.ID, error) {
+func (tx *Tx) DeleteAbsentAccounts(ctx context.Context, tenant, directory id.ID, since time.Time,
+	limit int) ([]id.ID, error) {
 	return tx.deleteMirrored(ctx, tenant, directory, `SELECT id FROM accounts
 		WHERE tenant_id = $1 AND directory_id = $2 AND absent_since <= $3 LIMIT $4`, tenant, directory, since, limit)
 }
@@ -403,7 +418,8 @@ type AbsentIn struct {
 // DirectoriesWithAbsent returns the mirror directories of all tenants that have absent accounts.
 func (s *Store) DirectoriesWithAbsent(ctx context.Context) ([]AbsentIn, error) {
 	return pg.All[AbsentIn](ctx, s.db, `SELECT tenant_id, directory_id, config FROM agents g WHERE EXISTS (
-		SELECT 1 FROM accounts a WHERE a.tenant_id = g.tenant_id AND a.directory_id = g.directory_id AND a.absent_since IS NOT NULL)`)
+		SELECT 1 FROM accounts a WHERE a.tenant_id = g.tenant_id AND a.directory_id = g.directory_id
+		AND a.absent_since IS NOT NULL)`)
 }
 
 // DeleteVanishedGroups is DeleteVanishedAccounts for groups.
@@ -422,21 +438,26 @@ func (tx *Tx) DeleteVanishedGroups(ctx context.Context, of Vanished, limit int) 
 // DeleteUnconfirmedMembers deletes the memberships that a sync has left out, of accounts that it held
 // in the end.
 func (tx *Tx) DeleteUnconfirmedMembers(of Vanished) {
-	tx.Queue(`DELETE FROM group_memberships m USING accounts a WHERE m.tenant_id = $1 AND m.directory_id = $2 AND m.unconfirmed <= $3
+	tx.Queue(`DELETE FROM group_memberships m USING accounts a WHERE m.tenant_id = $1 AND m.directory_id = $2
+		AND m.unconfirmed <= $3
 		AND a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NULL`, of.TenantID, of.DirectoryID, of.Before)
 }
 
 // MirroredGroups returns the groups of the external ids that exist.
-func (tx *Tx) MirroredGroups(ctx context.Context, tenant, directory id.ID, externalIDs []string) ([]MirroredGroup, error) {
-	return pg.All[MirroredGroup](ctx, tx, `SELECT m.external_id, m.group_id, m.digest, g.name_folded FROM unnest($3::text[]) AS wanted (id)
+func (tx *Tx) MirroredGroups(ctx context.Context, tenant, directory id.ID,
+	externalIDs []string) ([]MirroredGroup, error) {
+	return pg.All[MirroredGroup](ctx, tx, `SELECT m.external_id, m.group_id, m.digest, g.name_folded
+		FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id, group_id, digest FROM mirrored_groups
 			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m
-		CROSS JOIN LATERAL (SELECT name_folded FROM groups WHERE tenant_id = $1 AND id = m.group_id LIMIT 1) g`, tenant, directory, externalIDs)
+		CROSS JOIN LATERAL (SELECT name_folded FROM groups WHERE tenant_id = $1 AND id = m.group_id LIMIT 1) g`, tenant,
+		directory, externalIDs)
 }
 
 // ReleaseGroupNames is ReleaseAccountNames for groups.
 func (tx *Tx) ReleaseGroupNames(ctx context.Context, tenant id.ID, groups []id.ID) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE groups SET name_folded = id::text WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, groups)
+	_, err := pg.Exec(ctx, tx, `UPDATE groups SET name_folded = id::text WHERE tenant_id = $1 AND id = ANY ($2)`, tenant,
+		groups)
 	return err
 }
 
@@ -444,23 +465,25 @@ func (tx *Tx) ReleaseGroupNames(ctx context.Context, tenant id.ID, groups []id.I
 // its status.
 func (tx *Tx) UpsertMirroredGroup(_ context.Context, g directoryapi.Group, of MirroredGroup, seen int64) error {
 	tx.Queue(pg.Insert("groups", groupRow)+` ON CONFLICT (tenant_id, id) DO UPDATE SET name = excluded.name,
-			name_folded = excluded.name_folded, description = excluded.description, description_folded = excluded.description_folded,
-			search = excluded.search, modified_at = excluded.modified_at`, groupArgs(g))
+			name_folded = excluded.name_folded, description = excluded.description, description_folded =
+			excluded.description_folded, search = excluded.search, modified_at = excluded.modified_at`, groupArgs(g))
 	tx.Queue(`INSERT INTO mirrored_groups AS m (tenant_id, directory_id, external_id, group_id, digest, seen)
 		VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (tenant_id, directory_id, external_id) DO UPDATE SET digest = excluded.digest, seen = greatest(m.seen, excluded.seen)`,
+		ON CONFLICT (tenant_id, directory_id, external_id) DO UPDATE
+		SET digest = excluded.digest, seen = greatest(m.seen, excluded.seen)`,
 		g.TenantID, g.DirectoryID, of.ExternalID, g.ID, of.Digest, seen)
 	return nil
 }
 
 // MarkGroupSeen records that a sync contained the group.
 func (tx *Tx) MarkGroupSeen(_ context.Context, tenant, directory id.ID, externalID string, seen int64) {
-	tx.Queue(`UPDATE mirrored_groups SET seen = $4 WHERE tenant_id = $1 AND directory_id = $2 AND external_id = $3 AND seen < $4`,
-		tenant, directory, externalID, seen)
+	tx.Queue(`UPDATE mirrored_groups SET seen = $4 WHERE tenant_id = $1 AND directory_id = $2 AND external_id = $3
+		AND seen < $4`, tenant, directory, externalID, seen)
 }
 
 // AccountsByExternalID returns the ids of the accounts of the external ids that exist.
-func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID, externalIDs []string) (map[string]id.ID, error) {
+func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID,
+	externalIDs []string) (map[string]id.ID, error) {
 	found, err := pg.All[NameHolder](ctx, tx, `SELECT m.name, m.id, false AS absent FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id AS name, account_id AS id FROM mirrored_accounts
 			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m`, tenant, directory, externalIDs)
@@ -475,14 +498,18 @@ func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID,
 // external ids of members that do not exist yet; they become members when they are inserted. A member
 // that the sync has not held so far stays until it ends (DeleteUnconfirmedMembers): it may have
 // vanished, and keeps its memberships while it is absent.
-func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64, now time.Time) error {
-	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2 AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
-	const isUnseen = `EXISTS (SELECT 1 FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id AND x.seen < $4)`
+func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64,
+	now time.Time) error {
+	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2
+		AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
+	const isUnseen = `EXISTS (SELECT 1 FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id
+		AND x.seen < $4)`
 	tx.Queue(`DELETE FROM `+others+` AND NOT `+isUnseen, g.TenantID, g.ID, accounts, seen)
 	tx.Queue(`UPDATE group_memberships AS u SET unconfirmed = $4 FROM (SELECT m.id FROM `+others+`) AS left_out
 		WHERE u.tenant_id = $1 AND u.id = left_out.id`, g.TenantID, g.ID, accounts, seen)
 	tx.Queue(`UPDATE group_memberships SET unconfirmed = NULL
-		WHERE tenant_id = $1 AND group_id = $2 AND account_id = ANY ($3) AND unconfirmed IS NOT NULL`, g.TenantID, g.ID, accounts)
+		WHERE tenant_id = $1 AND group_id = $2 AND account_id = ANY ($3) AND unconfirmed IS NOT NULL`, g.TenantID, g.ID,
+		accounts)
 	tx.Queue(`DELETE FROM mirrored_members WHERE tenant_id = $1 AND group_id = $2`, g.TenantID, g.ID)
 	tx.Queue(`INSERT INTO mirrored_members (tenant_id, directory_id, external_id, group_id)
 		SELECT $1, $2, awaited.id, $3 FROM unnest($4::text[]) AS awaited (id) ON CONFLICT DO NOTHING`,

@@ -41,7 +41,8 @@ func (s *Store) PasswordHashes(ctx context.Context, tenant, account id.ID, count
 func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password NewPassword) error {
 	for _, sql := range []string{
 		`INSERT INTO password_history (tenant_id, account_id, position, password_hash)
-			SELECT tenant_id, id, 1 + COALESCE((SELECT max(position) FROM password_history WHERE tenant_id = $1 AND account_id = $2), 0),
+			SELECT tenant_id, id, 1 + COALESCE((SELECT max(position) FROM password_history
+			WHERE tenant_id = $1 AND account_id = $2), 0),
 				password_hash
 			FROM accounts WHERE tenant_id = $1 AND id = $2 AND password_hash <> '' AND $3 > 0`,
 		`DELETE FROM password_history WHERE tenant_id = $1 AND account_id = $2 AND position <=
@@ -51,7 +52,8 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password N
 			return err
 		}
 	}
-	changed, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $3 WHERE tenant_id = $1 AND id = $2 AND ($4 = 0 OR
+	changed, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $3
+		WHERE tenant_id = $1 AND id = $2 AND ($4 = 0 OR
 		password_hash = $5)`,
 		tenant, account, password.Hash, password.KeepFormer, password.Replaces)
 	if err == nil && changed == 0 {
@@ -63,7 +65,7 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password N
 // ReplaceHash stores another hash of the same password (rehashing), unless the password or its
 // hash was changed in between.
 func (tx *Tx) ReplaceHash(ctx context.Context, tenant, account id.ID, old, hash string) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4 WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`,
-		tenant, account, old, hash)
+	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET password_hash = $4
+		WHERE tenant_id = $1 AND id = $2 AND password_hash = $3`, tenant, account, old, hash)
 	return err
 }

@@ -50,7 +50,8 @@ func (tx *Tx) LockPasswordPolicy(ctx context.Context, tenant, directory id.ID) (
 // UpdatePasswordPolicy updates what a client can change, including the strength.
 func (tx *Tx) UpdatePasswordPolicy(ctx context.Context, p PasswordPolicy) error {
 	return pg.MustChange(ctx, tx, `UPDATE password_policies SET `+pg.Set(`reset_token_ttl, reset_email_status,
-		reset_success_email_status, min_length, max_length, min_lower_case, min_upper_case, min_numeric, min_symbol, min_diacritic,
+		reset_success_email_status, min_length, max_length, min_lower_case, min_upper_case, min_numeric, min_symbol,
+		min_diacritic,
 		prevent_reuse, modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`, pg.Named(p))
 }
 

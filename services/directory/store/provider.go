@@ -161,15 +161,15 @@ func (tx *Tx) LockProvider(ctx context.Context, tenant, directory id.ID) (Provid
 
 // InsertProvider adds the provider of a new mirror directory.
 func (tx *Tx) InsertProvider(ctx context.Context, p Provider) error {
-	_, err := pg.Exec(ctx, tx, pg.Insert("providers", `tenant_id, directory_id, provider_type, settings, client_secret_sealed,
-		metadata_due_at, created_at, modified_at`), pg.Named(p))
+	_, err := pg.Exec(ctx, tx, pg.Insert("providers", `tenant_id, directory_id, provider_type, settings,
+		client_secret_sealed, metadata_due_at, created_at, modified_at`), pg.Named(p))
 	return err
 }
 
 // UpdateProvider updates what a client can change.
 func (tx *Tx) UpdateProvider(ctx context.Context, p Provider) error {
-	return pg.MustChange(ctx, tx, `UPDATE providers SET `+pg.Set(`provider_type, settings, client_secret_sealed, metadata_due_at,
-		modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`, pg.Named(p))
+	return pg.MustChange(ctx, tx, `UPDATE providers SET `+pg.Set(`provider_type, settings, client_secret_sealed,
+		metadata_due_at, modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`, pg.Named(p))
 }
 
 // ProviderRef names the provider of a directory.
@@ -182,6 +182,7 @@ type ProviderRef struct {
 // sets when they are due next: no other worker takes them until then.
 func (tx *Tx) TakeDueMetadata(ctx context.Context, now, next time.Time, limit int) ([]ProviderRef, error) {
 	return pg.All[ProviderRef](ctx, tx, `UPDATE providers SET metadata_due_at = $2 WHERE (tenant_id, directory_id) IN (
-		SELECT tenant_id, directory_id FROM providers WHERE metadata_due_at <= $1 ORDER BY metadata_due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+		SELECT tenant_id, directory_id FROM providers WHERE metadata_due_at <= $1 ORDER BY metadata_due_at LIMIT $3
+		FOR UPDATE SKIP LOCKED)
 		RETURNING tenant_id, directory_id`, now, next, limit)
 }

@@ -26,7 +26,8 @@ type AccountOfUser struct {
 const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS directory_status,
 	coalesce(p.external_id, '') AS external_id, p.tokens_sealed,
 	coalesce(p.claims = $4, false) AS same_provider_data FROM ` + accountsWithDirectory + `
-	LEFT JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id WHERE a.tenant_id = $1 AND a.directory_id = $2 AND `
+	LEFT JOIN provider_data p ON p.tenant_id = a.tenant_id AND p.account_id = a.id
+	WHERE a.tenant_id = $1 AND a.directory_id = $2 AND `
 
 // LockAccountByExternalID reads the account with a provider's id of its user and locks it for a
 // change, or returns apierr.NotFound. It compares the provider data of the account with
@@ -34,8 +35,8 @@ const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS director
 func (tx *Tx) LockAccountByExternalID(ctx context.Context, tenant, directory id.ID, externalID string,
 	providerData map[string]json.RawMessage,
 ) (AccountOfUser, error) {
-	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`, tenant, directory,
-		externalID, providerData)
+	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`,
+		tenant, directory, externalID, providerData)
 }
 
 // QueueAccountByExternalID queues the look-up of the account with a provider's id of its user:
@@ -45,7 +46,8 @@ func (tx *Tx) QueueAccountByExternalID(
 	_ context.Context, tenant, directory id.ID, externalID string, providerData map[string]json.RawMessage,
 ) (found *[]AccountOfUser) {
 	found = new([]AccountOfUser)
-	pg.QueueReturning(tx, found, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory, externalID, providerData)
+	pg.QueueReturning(tx, found, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3`, tenant, directory,
+		externalID, providerData)
 	return found
 }
 
@@ -53,14 +55,16 @@ func (tx *Tx) QueueAccountByExternalID(
 // for a change, or returns apierr.NotFound.
 func (tx *Tx) LockAccountByLoginName(ctx context.Context, tenant, directory id.ID, name string) (AccountOfUser, error) {
 	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`a.id = (SELECT n.account_id FROM login_names n
-		WHERE n.tenant_id = $1 AND n.directory_id = $2 AND n.name = $3) FOR UPDATE OF a`, tenant, directory, field.LoginName(name), nil)
+		WHERE n.tenant_id = $1 AND n.directory_id = $2 AND n.name = $3) FOR UPDATE OF a`, tenant, directory,
+		field.LoginName(name), nil)
 }
 
 // UpsertProviderData stores the provider data of an account, and the provider's id of its user. An
 // id that another account has is apierr.Exists.
-func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, externalID string, providerData map[string]json.RawMessage,
-	tokensSealed []byte, now time.Time) error {
-	tx.Queue(`INSERT INTO provider_data AS p (tenant_id, account_id, directory_id, external_id, claims, tokens_sealed, created_at, modified_at)
+func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, externalID string,
+	providerData map[string]json.RawMessage, tokensSealed []byte, now time.Time) error {
+	tx.Queue(`INSERT INTO provider_data AS p (tenant_id, account_id, directory_id, external_id, claims, tokens_sealed,
+		created_at, modified_at)
 		VALUES (@tenant_id, @id, @directory_id, @external_id, @claims, @tokens_sealed, @now, @now)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET external_id = excluded.external_id, claims = excluded.claims,
 			tokens_sealed = coalesce(excluded.tokens_sealed, p.tokens_sealed), modified_at = excluded.modified_at`,

@@ -20,8 +20,10 @@ type RegistrationPolicy struct {
 
 const registrationPolicyQuery = `SELECT d.name, d.status, d.provider_id, p.tenant_id, p.directory_id,
 	p.verification_email_status, p.verification_success_email_status, p.welcome_email_status,
-	p.email_domain_whitelist, p.email_domain_blacklist, p.registration_custom_data, p.created_at, p.modified_at, ` + requiredColumns + `
-	FROM directories d JOIN account_creation_policies p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id` + requiredFields + `
+	p.email_domain_whitelist, p.email_domain_blacklist, p.registration_custom_data, p.created_at, p.modified_at, ` +
+	requiredColumns + `
+	FROM directories d JOIN account_creation_policies p ON p.tenant_id = d.tenant_id AND p.directory_id = d.id` +
+	requiredFields + `
 	WHERE d.tenant_id = $1 AND d.id = $2`
 
 // RegistrationPolicy returns what accounts of a directory are validated against, or

@@ -29,7 +29,8 @@ func (s *Store) ResetKey(ctx context.Context, tenant id.ID) ([]byte, error) {
 // EnsureResetKey stores the sealed key of a tenant's reset tokens unless there is one, and returns
 // the stored one: of concurrent calls the first decides.
 func (tx *Tx) EnsureResetKey(ctx context.Context, tenant id.ID, sealed []byte) ([]byte, error) {
-	return pg.Value[[]byte](ctx, tx, `UPDATE tenants SET reset_key_sealed = coalesce(reset_key_sealed, $2) WHERE tenant_id = $1
+	return pg.Value[[]byte](ctx, tx, `UPDATE tenants SET reset_key_sealed = coalesce(reset_key_sealed, $2)
+		WHERE tenant_id = $1
 		RETURNING reset_key_sealed`, tenant, sealed)
 }
 
@@ -50,7 +51,8 @@ func (s *Store) Reset(ctx context.Context, tenant id.ID, digest []byte) (MailedA
 
 // InsertReset inserts a pending reset, or returns apierr.NotFound for an account that was deleted.
 func (tx *Tx) InsertReset(ctx context.Context, r PasswordReset) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at, created_at, mailed)
+	return pg.MustChange(ctx, tx, `INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at,
+		created_at, mailed)
 		SELECT tenant_id, @digest, id, @application_id, @expires_at, @created_at, @mailed FROM accounts
 		WHERE tenant_id = @tenant_id AND id = @account_id FOR KEY SHARE`, pg.Named(r))
 }
@@ -66,8 +68,8 @@ func (tx *Tx) ConsumeReset(ctx context.Context, tenant id.ID, digest []byte, now
 // EndResets ends all resets of an account, which invalidates their tokens. The rows stay until they are purged, so
 // that the page of an old link can lead on.
 func (tx *Tx) EndResets(ctx context.Context, tenant, account id.ID, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE password_resets SET expires_at = $3 WHERE tenant_id = $1 AND account_id = $2 AND expires_at > $3`,
-		tenant, account, now)
+	_, err := pg.Exec(ctx, tx, `UPDATE password_resets SET expires_at = $3
+		WHERE tenant_id = $1 AND account_id = $2 AND expires_at > $3`, tenant, account, now)
 	return err
 }
 

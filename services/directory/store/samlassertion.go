@@ -16,9 +16,11 @@ type SAMLAssertion struct {
 
 // UseSAMLAssertion queues the record of the use of an assertion. After the next query or the
 // commit, used has one element, or none where the assertion was used before (replay).
-func (tx *Tx) UseSAMLAssertion(_ context.Context, tenant, directory id.ID, of SAMLAssertion, expiresAt time.Time) (used *[]SAMLAssertion) {
+func (tx *Tx) UseSAMLAssertion(_ context.Context, tenant, directory id.ID, of SAMLAssertion,
+	expiresAt time.Time) (used *[]SAMLAssertion) {
 	used = new([]SAMLAssertion)
-	pg.QueueReturning(tx, used, `INSERT INTO saml_assertions (tenant_id, directory_id, digest, expires_at) VALUES ($1, $2, $3, $4)
+	pg.QueueReturning(tx, used, `INSERT INTO saml_assertions (tenant_id, directory_id, digest, expires_at)
+		VALUES ($1, $2, $3, $4)
 		ON CONFLICT DO NOTHING RETURNING digest`, tenant, directory, of.Digest, expiresAt)
 	return used
 }

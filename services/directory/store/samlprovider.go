@@ -22,8 +22,10 @@ type SAMLServiceProvider struct {
 }
 
 const (
-	samlServiceProviderColumns = `tenant_id, id, directory_id, certificate_id, certificate, private_key_sealed, created_at, modified_at`
-	samlServiceProviderQuery   = `SELECT ` + samlServiceProviderColumns + ` FROM saml_service_providers WHERE tenant_id = $1 AND `
+	samlServiceProviderColumns = `tenant_id, id, directory_id, certificate_id, certificate, private_key_sealed, created_at,
+		modified_at`
+	samlServiceProviderQuery = `SELECT ` + samlServiceProviderColumns + ` FROM saml_service_providers
+		WHERE tenant_id = $1 AND `
 )
 
 // SAMLServiceProvider returns the service provider with a metadata id, or apierr.NotFound.
@@ -39,8 +41,8 @@ func (s *Store) SAMLTenant(ctx context.Context, directory id.ID) (id.ID, error) 
 
 // Certificate returns a certificate in PEM, or apierr.NotFound.
 func (s *Store) Certificate(ctx context.Context, tenant, certificate id.ID) (string, error) {
-	return pg.Value[string](ctx, s.db, `SELECT certificate FROM saml_service_providers WHERE tenant_id = $1 AND certificate_id = $2`,
-		tenant, certificate)
+	return pg.Value[string](ctx, s.db, `SELECT certificate FROM saml_service_providers
+		WHERE tenant_id = $1 AND certificate_id = $2`, tenant, certificate)
 }
 
 // InsertSAMLServiceProvider inserts the service provider of a new directory.

@@ -57,19 +57,21 @@ var Fields = list.Spec{
 // Schema returns an account schema, or apierr.NotFound.
 func (s *Store) Schema(ctx context.Context, tenant, schema id.ID) (Schema, error) {
 	return pg.One[Schema](ctx, s.db, `SELECT d.tenant_id, d.schema_id AS id, d.id AS directory_id, d.created_at,
-		(SELECT max(f.modified_at) FROM schema_fields f WHERE f.tenant_id = d.tenant_id AND f.directory_id = d.id) AS modified_at
+		(SELECT max(f.modified_at) FROM schema_fields f WHERE f.tenant_id = d.tenant_id
+		AND f.directory_id = d.id) AS modified_at
 		FROM directories d WHERE d.tenant_id = $1 AND d.schema_id = $2`, tenant, schema)
 }
 
 // ListFields returns a page of the fields of a schema.
 func (s *Store) ListFields(ctx context.Context, schema id.Ref, query list.Query) (list.Page[Field], error) {
-	return listsql.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1 AND d.schema_id = $2`,
-		"f.name", schema.Tenant, schema.ID)
+	return listsql.Select[Field](ctx, s.db, Fields, query, fieldColumns, fromFields+`WHERE d.tenant_id = $1
+		AND d.schema_id = $2`, "f.name", schema.Tenant, schema.ID)
 }
 
 // Field returns a field, or apierr.NotFound.
 func (s *Store) Field(ctx context.Context, tenant, field id.ID) (Field, error) {
-	return pg.One[Field](ctx, s.db, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2`, tenant, field)
+	return pg.One[Field](ctx, s.db, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2`, tenant,
+		field)
 }
 
 // RequiredNames says which names an account of a directory must have. A mirror directory requires
@@ -91,15 +93,17 @@ const requiredFields = `
 
 // LockField reads a field and locks it for a change.
 func (tx *Tx) LockField(ctx context.Context, tenant, field id.ID) (Field, error) {
-	return pg.One[Field](ctx, tx, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE OF f`, tenant, field)
+	return pg.One[Field](ctx, tx, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE OF f`,
+		tenant, field)
 }
 
 // UpdateField updates what a client can change.
 func (tx *Tx) UpdateField(ctx context.Context, f Field) error {
-	return pg.MustChange(ctx, tx, `UPDATE schema_fields SET required = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
-		f.TenantID, f.ID, f.Required, f.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE schema_fields SET required = $3, modified_at = $4
+		WHERE tenant_id = $1 AND id = $2`, f.TenantID, f.ID, f.Required, f.ModifiedAt)
 }
 
 func insertField(batch *pg.Batch, f Field) {
-	batch.Queue(pg.Insert("schema_fields", `tenant_id, id, directory_id, name, required, created_at, modified_at`), pg.Named(f))
+	batch.Queue(pg.Insert("schema_fields", `tenant_id, id, directory_id, name, required, created_at, modified_at`),
+		pg.Named(f))
 }

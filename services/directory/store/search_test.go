@@ -28,7 +28,8 @@ func open(t *testing.T) (*seeder, *store.Store, *pg.DB, id.ID) {
 	}
 	t.Cleanup(seeding.Close)
 	tenant := id.New(now)
-	if _, err := pg.Exec(t.Context(), db, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at) VALUES ($1, 'k', 'k', $2, $2)`, tenant, now); err != nil {
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at)
+		VALUES ($1, 'k', 'k', $2, $2)`, tenant, now); err != nil {
 		t.Fatal(err)
 	}
 	return seeding, store.New(db, func() time.Time { return now }), db, tenant
@@ -37,7 +38,8 @@ func open(t *testing.T) (*seeder, *store.Store, *pg.DB, id.ID) {
 func fill(t *testing.T, s *seeder, db *pg.DB, tenant id.ID, count int) (directory id.ID) {
 	t.Helper()
 	directory = id.New(now)
-	if _, err := pg.Exec(t.Context(), db, `INSERT INTO directories (tenant_id, id, name, name_folded, status, schema_id, created_at, modified_at)
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO directories (tenant_id, id, name, name_folded, status, schema_id,
+		created_at, modified_at)
 		VALUES ($1, $2, $3, $3, 'ENABLED', $2, $4, $4)`, tenant, directory, directory.String(), now); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,8 @@ func TestFilledDirectoriesHoldThePlantedAccounts(t *testing.T) {
 		} {
 			page, err := stored.ListAccounts(t.Context(), tenant, []id.ID{directory.id}, nil, query(t, raw))
 			if err != nil || page.Size != want || len(page.Items) != min(want, page.Limit) {
-				t.Errorf("of %d accounts %q finds %d on a page of %d, %v; want %d", directory.count, raw, page.Size, len(page.Items), err, want)
+				t.Errorf("of %d accounts %q finds %d on a page of %d, %v; want %d", directory.count, raw, page.Size,
+					len(page.Items), err, want)
 			}
 		}
 	}
@@ -93,7 +96,8 @@ func TestSearchesUseTheirIndex(t *testing.T) {
 	t.Parallel()
 	seeding, stored, db, tenant := open(t)
 	directory := fill(t, seeding, db, tenant, 5000)
-	if _, err := pg.Exec(t.Context(), db, `INSERT INTO account_values (tenant_id, account_id, place, directory_id, path, element, text, moment)
+	if _, err := pg.Exec(t.Context(), db, `INSERT INTO account_values (tenant_id, account_id, place, directory_id, path,
+		element, text, moment)
 		SELECT tenant_id, id, 9, directory_id, 'joined', false, created_at::text, created_at FROM accounts`); err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,8 @@ func account(tenant, directory id.ID, n, count int, now time.Time) store.Loaded 
 		Email:     strings.ToLower(given+"."+surname) + "." + strconv.Itoa(n) + "@" + pick(random, domains),
 		GivenName: &given, Surname: &surname,
 		Status: pick(random, statuses), EmailVerificationStatus: directoryapi.Verified,
-		CreatedAt: created, ModifiedAt: created.Add(time.Duration(random.Int64N(int64(now.Sub(created)) + 1))).Truncate(time.Millisecond),
+		CreatedAt: created, ModifiedAt: created.Add(time.Duration(random.Int64N(int64(now.Sub(created)) + 1))).Truncate(
+			time.Millisecond),
 	}
 	a.Username = a.Email
 	if random.IntN(4) == 0 {
@@ -119,13 +120,15 @@ func account(tenant, directory id.ID, n, count int, now time.Time) store.Loaded 
 		a.EmailVerificationStatus = directoryapi.Unverified
 	}
 	a.PasswordModifiedAt = &a.ModifiedAt
-	return store.Loaded{Account: a, CustomData: customdata.Document(fmt.Sprintf(`{"plan":%q,"score":%d,"city":%q,"ref":%q}`,
-		pick(random, plans), score, city, reference(n)))}
+	return store.Loaded{Account: a,
+		CustomData: customdata.Document(fmt.Sprintf(`{"plan":%q,"score":%d,"city":%q,"ref":%q}`,
+			pick(random, plans), score, city, reference(n)))}
 }
 
 var (
 	statuses = []string{directoryapi.Enabled, directoryapi.Enabled, directoryapi.Enabled, directoryapi.Enabled,
-		directoryapi.Enabled, directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Disabled, directoryapi.Unverified}
+		directoryapi.Enabled, directoryapi.Enabled, directoryapi.Enabled, directoryapi.Disabled, directoryapi.Disabled,
+		directoryapi.Unverified}
 	plans   = []string{"free", "starter", "team", "business", "enterprise"}
 	domains = []string{"example.test", "mail.example.test", "post.example", "letters.example", "inbox.test"}
 )

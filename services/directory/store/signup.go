@@ -28,7 +28,8 @@ type SignUp struct {
 // IsInvitation reports whether the row is an invitation of an administrator.
 func (s SignUp) IsInvitation() bool { return s.PasswordHash == nil }
 
-const signUpColumns = `tenant_id, account_id, digest, email, address_hash, given_name, surname, password_hash, created_at, expires_at`
+const signUpColumns = `tenant_id, account_id, digest, email, address_hash, given_name, surname, password_hash,
+	created_at, expires_at`
 
 // SignUpTenant returns the tenant of a pending sign-up or invitation, or apierr.NotFound: a mailed
 // link has the token alone.

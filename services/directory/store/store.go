@@ -28,7 +28,8 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // pg_trgm finds parts of texts, btree_gin restricts that to a directory.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "directory", Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), customdatastore.Migrations(), Migrations()},
+		URL: url, Schema: "directory",
+		Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), customdatastore.Migrations(), Migrations()},
 		Extensions: []string{"pg_trgm", "btree_gin"},
 	}
 }
@@ -46,7 +47,8 @@ type Store struct {
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "directory", now),
-		access:     pg.NewCacheWithin(db, pg.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery, Access.directory),
+		access: pg.NewCacheWithin(db, pg.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery,
+			Access.directory),
 		accessFeed: pg.NewFeed(db, accessChannel),
 	}
 }

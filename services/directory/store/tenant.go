@@ -22,17 +22,19 @@ func (s *Store) TenantByKey(ctx context.Context, key string) (directoryapi.Tenan
 
 // InsertTenant inserts a tenant. A key that is not unique is apierr.Exists.
 func (tx *Tx) InsertTenant(ctx context.Context, t directoryapi.Tenant) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at) VALUES ($1, $2, $3, $4, $5)`,
-		t.ID, t.Key, t.Name, t.CreatedAt, t.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO tenants (tenant_id, key, name, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5)`, t.ID, t.Key, t.Name, t.CreatedAt, t.ModifiedAt)
 	return err
 }
 
 // LockTenant reads a tenant and locks it for a change.
 func (tx *Tx) LockTenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
-	return pg.One[directoryapi.Tenant](ctx, tx, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1 FOR UPDATE`, tenant)
+	return pg.One[directoryapi.Tenant](ctx, tx, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1 FOR UPDATE`,
+		tenant)
 }
 
 // UpdateTenant updates what a client can change.
 func (tx *Tx) UpdateTenant(ctx context.Context, t directoryapi.Tenant) error {
-	return pg.MustChange(ctx, tx, `UPDATE tenants SET name = $2, modified_at = $3 WHERE tenant_id = $1`, t.ID, t.Name, t.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE tenants SET name = $2, modified_at = $3 WHERE tenant_id = $1`, t.ID, t.Name,
+		t.ModifiedAt)
 }

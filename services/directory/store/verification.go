@@ -20,8 +20,8 @@ type EmailVerification struct {
 
 // SetVerification replaces the verification token of an account.
 func (tx *Tx) SetVerification(ctx context.Context, tenant, account id.ID, v *EmailVerification) error {
-	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4, verification_expires_at = $5,
-		verification_application_id = $6
+	return pg.MustChange(ctx, tx, `UPDATE accounts SET verification_digest = $3, verification_sealed = $4,
+		verification_expires_at = $5, verification_application_id = $6
 		WHERE tenant_id = $1 AND id = $2`, tenant, account, v.Digest, v.Sealed, v.ExpiresAt, v.ApplicationID)
 }
 
@@ -51,7 +51,8 @@ const verificationQuery = `SELECT ` + accountColumns + `, a.verification_applica
 const pendingVerification = verificationQuery + ` AND a.verification_expires_at > $3`
 
 // PendingVerification returns the account of a verification token that has not ended, or apierr.NotFound.
-func (s *Store) PendingVerification(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (MailedAccount, error) {
+func (s *Store) PendingVerification(ctx context.Context, tenant id.ID, digest []byte,
+	now time.Time) (MailedAccount, error) {
 	return pg.One[MailedAccount](ctx, s.db, pendingVerification, tenant, digest, now)
 }
 
@@ -64,7 +65,8 @@ func (s *Store) Verification(ctx context.Context, tenant id.ID, digest []byte) (
 // ConsumeVerification consumes a verification token: it marks the email as verified and enables an
 // account with the status UNVERIFIED. Of concurrent attempts one succeeds, and the others return
 // apierr.NotFound.
-func (tx *Tx) ConsumeVerification(ctx context.Context, tenant id.ID, digest []byte, now time.Time) (directoryapi.Account, error) {
+func (tx *Tx) ConsumeVerification(ctx context.Context, tenant id.ID, digest []byte,
+	now time.Time) (directoryapi.Account, error) {
 	found, err := pg.One[MailedAccount](ctx, tx, pendingVerification+` FOR UPDATE OF a`, tenant, digest, now)
 	if err != nil {
 		return found.Account, err

@@ -26,8 +26,8 @@ func (f File) ETag() string {
 
 // File returns a file of a tenant's custom pages, or apierr.NotFound.
 func (s *Store) File(ctx context.Context, tenant id.ID, path string) (File, error) {
-	return pg.One[File](ctx, s.db, `SELECT tenant_id, path, content, fetched_at FROM site_files WHERE tenant_id = $1 AND path = $2`, tenant,
-		path)
+	return pg.One[File](ctx, s.db, `SELECT tenant_id, path, content, fetched_at FROM site_files
+		WHERE tenant_id = $1 AND path = $2`, tenant, path)
 }
 
 // maxBackoff bounds the doublings of the interval between the fetches of a repository that fail.
@@ -47,7 +47,8 @@ func (s *Store) DueRepositories(ctx context.Context, now time.Time, interval tim
 // reports whether this call has claimed it.
 func (tx *Tx) ClaimRepository(ctx context.Context, site Site, now time.Time) (bool, error) {
 	n, err := pg.Exec(ctx, tx, `UPDATE id_sites SET git_fetched_at = $3
-		WHERE tenant_id = $1 AND id = $2 AND git_fetched_at IS NOT DISTINCT FROM $4`, site.TenantID, site.ID, now, site.GitFetchedAt)
+		WHERE tenant_id = $1 AND id = $2 AND git_fetched_at IS NOT DISTINCT FROM $4`, site.TenantID, site.ID, now,
+		site.GitFetchedAt)
 	return n == 1, err
 }
 

@@ -41,21 +41,26 @@ type Flow struct {
 	FinishedAt         *time.Time
 	AssertionID        *string // jti of the assertion, until a session is created with it
 	FactorPassed       bool
-	FactorType         string                    // of the factor that was passed; "": none, or not known
-	SteppedUp          bool                      // the account has passed a factor of a type that the flow does not allow
-	SAMLRequest        *SAMLRequest              `db:"saml_request"` // of the SAML service provider that gets the answer; nil: none
-	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
-	Address            string                    // of the client that has begun the login without a key; "": the request was signed
-	AuthenticatedAt    *time.Time                // when the user proved who he is, perhaps in an earlier login; nil: at FinishedAt
-	SessionIndex       string                    // names the session of the user to SAML service providers; "": none
-	CreatedAt          time.Time
-	ExpiresAt          time.Time
+	FactorType         string // of the factor that was passed; "": none, or not known
+	SteppedUp          bool   // the account has passed a factor of a type that the flow does not allow
+	// of the SAML service provider that gets the answer; nil: none
+	SAMLRequest *SAMLRequest `db:"saml_request"`
+	// at the identity provider; nil: the user has logged in otherwise
+	SAMLSession *directoryapi.SAMLSession `db:"saml_session"`
+	// of the client that has begun the login without a key; "": the request was signed
+	Address         string
+	AuthenticatedAt *time.Time // when the user proved who he is, perhaps in an earlier login; nil: at FinishedAt
+	SessionIndex    string     // names the session of the user to SAML service providers; "": none
+	CreatedAt       time.Time
+	ExpiresAt       time.Time
 }
 
-const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store, show_organization,
-	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session, created_at,
-	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up, unverified_id, address,
-	authenticated_at, session_index`
+const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store,
+	show_organization,
+	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session,
+	created_at,
+	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up, unverified_id,
+	address, authenticated_at, session_index`
 
 // InsertFlow adds a flow, with the commit. It returns apierr.Exists where the request has begun a
 // flow already (replay).
@@ -92,9 +97,10 @@ func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site
 // RecordFirstStep records, with the commit, the account that has passed the first step of a flow. A
 // step-up of before does not count for it. It returns apierr.NotFound for a flow that has finished or expired.
 func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
-	tx.QueueChange(`UPDATE login_flows SET `+pg.Set("account_id, is_new, saml_session, password_modified_at, organization_id")+`,
-		stepped_up = false
-		WHERE tenant_id = @tenant_id AND id = @id AND finished_at IS NULL AND expires_at > @now`, pg.Named(f, pg.Args{"now": now}))
+	tx.QueueChange(`UPDATE login_flows SET `+
+		pg.Set("account_id, is_new, saml_session, password_modified_at, organization_id")+`, stepped_up = false
+		WHERE tenant_id = @tenant_id AND id = @id AND finished_at IS NULL AND expires_at > @now`,
+		pg.Named(f, pg.Args{"now": now}))
 	return nil
 }
 
@@ -143,7 +149,8 @@ func (tx *Tx) RecordSession(_ context.Context, f Flow, sessionIndex string) erro
 // ConsumeAssertion returns the flow that has ended with an assertion, once. It returns
 // apierr.NotFound for an assertion that was consumed, that is older than since, or that another
 // browser than the one that has begun the login sends.
-func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, assertion string, browsers [][]byte, since time.Time) (Flow, error) {
+func (tx *Tx) ConsumeAssertion(ctx context.Context, tenant id.ID, assertion string, browsers [][]byte,
+	since time.Time) (Flow, error) {
 	return pg.One[Flow](ctx, tx, `UPDATE login_flows SET assertion_id = NULL
 		WHERE tenant_id = $1 AND assertion_id = $2 AND browser = ANY($3) AND finished_at > $4
 			RETURNING `+flowColumns, tenant, assertion, browsers, since)

@@ -22,7 +22,8 @@ type SAMLRequest struct {
 // apierr.NotFound for a flow that is bound already or has ended.
 func (tx *Tx) BindBrowser(_ context.Context, f Flow, browser []byte, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET browser = $3
-		WHERE tenant_id = $1 AND id = $2 AND browser IS NULL AND finished_at IS NULL AND expires_at > $4`, f.TenantID, f.ID, browser, now)
+		WHERE tenant_id = $1 AND id = $2 AND browser IS NULL AND finished_at IS NULL AND expires_at > $4`, f.TenantID, f.ID,
+		browser, now)
 	return nil
 }
 

@@ -15,13 +15,14 @@ type Session struct {
 	TenantID           id.ID
 	ID                 []byte // SHA-256 of the value of the cookie
 	AccountID          id.ID
-	FactorPassed       bool                      // a second factor was passed in this session
-	FactorType         string                    // of the factor that was passed; "": none, or not known
-	PasswordModifiedAt *time.Time                // of the account when the session began; a new password ends the session
-	SAMLSession        *directoryapi.SAMLSession `db:"saml_session"` // at the identity provider; nil: the user has logged in otherwise
-	CreatedAt          time.Time
-	IdleExpiresAt      time.Time // idle timeout: the session ends then, unless it is used before
-	ExpiresAt          time.Time // absolute timeout
+	FactorPassed       bool       // a second factor was passed in this session
+	FactorType         string     // of the factor that was passed; "": none, or not known
+	PasswordModifiedAt *time.Time // of the account when the session began; a new password ends the session
+	// at the identity provider; nil: the user has logged in otherwise
+	SAMLSession   *directoryapi.SAMLSession `db:"saml_session"`
+	CreatedAt     time.Time
+	IdleExpiresAt time.Time // idle timeout: the session ends then, unless it is used before
+	ExpiresAt     time.Time // absolute timeout
 }
 
 // Satisfies reports whether the session is enough for a flow: it is not where the flow demands a
@@ -30,8 +31,8 @@ func (s Session) Satisfies(f Flow) bool {
 	return len(f.FactorTypes) == 0 || s.FactorPassed && f.AllowsFactor(s.FactorType)
 }
 
-const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at, idle_expires_at, expires_at,
-	factor_type`
+const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at,
+	idle_expires_at, expires_at, factor_type`
 
 // Session returns a session, or apierr.NotFound where there is none or it has reached its idle
 // timeout or its absolute timeout.
@@ -48,7 +49,8 @@ func (tx *Tx) InsertSession(_ context.Context, s Session) error {
 
 // ExtendSession sets a new idle timeout of a session, with the commit.
 func (tx *Tx) ExtendSession(_ context.Context, tenant id.ID, session []byte, idleExpiresAt time.Time) error {
-	tx.Queue(`UPDATE sso_sessions SET idle_expires_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session, idleExpiresAt)
+	tx.Queue(`UPDATE sso_sessions SET idle_expires_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session,
+		idleExpiresAt)
 	return nil
 }
 

@@ -59,7 +59,8 @@ func (s Site) IsDomainProved() bool { return s.ProvedDomain != nil && *s.ProvedD
 
 const siteColumns = `tenant_id, id, default_domain, domain_name, domain_claimed_at, proved_domain, tls_public_cert,
 	tls_private_key, tls_private_key_sealed, git_repo_url, git_credential_sealed, git_branch, git_status, git_message,
-	git_fetched_at, git_failures, authorized_origin_uris, authorized_redirect_uris, logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
+	git_fetched_at, git_failures, authorized_origin_uris, authorized_redirect_uris, logo_url, accent_color, session_tti,
+	session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
 
 // Sites are searched and sorted by these attributes.
 var Sites = list.Spec{
@@ -93,10 +94,10 @@ func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (
 
 // EnsureSite adds the site of a tenant with its default domain, unless the tenant has a site.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
-	tx.Queue(`INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower($1), $2, true) ON CONFLICT DO NOTHING`,
-		site.DomainName, site.TenantID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris, created_at,
-		modified_at)
+	tx.Queue(`INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower($1), $2, true)
+		ON CONFLICT DO NOTHING`, site.DomainName, site.TenantID)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris,
+		created_at, modified_at)
 		VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
 	return err
@@ -110,7 +111,8 @@ func (tx *Tx) MarkKeyMade(_ context.Context, tenant id.ID) error {
 
 // LockSite reads and locks a site, or returns apierr.NotFound.
 func (tx *Tx) LockSite(ctx context.Context, tenant, site id.ID) (Site, error) {
-	return pg.One[Site](ctx, tx, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, site)
+	return pg.One[Site](ctx, tx, `SELECT `+siteColumns+` FROM id_sites WHERE tenant_id = $1 AND id = $2 FOR UPDATE`,
+		tenant, site)
 }
 
 // LockTenantSite reads and locks the site of a tenant, or returns apierr.NotFound.
@@ -120,8 +122,9 @@ func (tx *Tx) LockTenantSite(ctx context.Context, tenant id.ID) (Site, error) {
 
 // UpdateSite writes the columns that a client can change.
 func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
-	return pg.MustChange(ctx, tx, `UPDATE id_sites SET `+pg.Set(`default_domain, domain_name, tls_public_cert, tls_private_key,
-		tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, authorized_origin_uris, authorized_redirect_uris,
+	return pg.MustChange(ctx, tx, `UPDATE id_sites SET `+pg.Set(`default_domain, domain_name, tls_public_cert,
+		tls_private_key, tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, authorized_origin_uris,
+		authorized_redirect_uris,
 		logo_url, accent_color, session_tti, session_ttl, session_cookie_persistent, modified_at, git_credential_sealed,
 		domain_claimed_at, proved_domain`)+` WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(s))
 }
@@ -151,7 +154,8 @@ const maxConflictingClaims = 20
 // of the domain itself first.
 func (s *Store) ConflictingClaims(ctx context.Context, tenant id.ID, domain string) ([]DomainClaim, error) {
 	return pg.All[DomainClaim](ctx, s.db, `SELECT domain, tenant_id FROM id_site_domains
-		WHERE NOT is_default AND `+conflicting+` ORDER BY domain <> $2, domain LIMIT $3`, tenant, domain, maxConflictingClaims)
+		WHERE NOT is_default AND `+conflicting+` ORDER BY domain <> $2, domain LIMIT $3`, tenant, domain,
+		maxConflictingClaims)
 }
 
 // ReleaseCustomDomain releases a custom domain of a tenant with the commit.
@@ -176,16 +180,18 @@ func (tx *Tx) SetCustomDomain(ctx context.Context, tenant id.ID, domain string) 
 // transactions end: the unique key of the table alone does not prevent two tenants from claiming,
 // at the same time, two domains of which one is a label below the other.
 func (tx *Tx) claimDomain(ctx context.Context, tenant id.ID, domain string) (taken string, err error) {
-	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended('claim of a domain of hosted pages', 0))`); err != nil {
+	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('claim of a domain of hosted pages', 0))`
+	if _, err := pg.Exec(ctx, tx, lock); err != nil {
 		return "", err
 	}
-	taken, err = pg.Value[string](ctx, tx, `SELECT domain FROM id_site_domains WHERE `+conflicting+` ORDER BY domain <> $2 LIMIT 1`,
-		tenant, domain)
+	taken, err = pg.Value[string](ctx, tx, `SELECT domain FROM id_site_domains WHERE `+conflicting+` ORDER BY domain <> $2
+		LIMIT 1`, tenant, domain)
 	if !errors.Is(err, apierr.NotFound) {
 		return taken, err
 	}
 	n, err := pg.Exec(ctx, tx, `INSERT INTO id_site_domains AS d (domain, tenant_id, is_default) VALUES ($1, $2, false)
-		ON CONFLICT (domain) DO UPDATE SET domain = excluded.domain WHERE d.tenant_id = excluded.tenant_id AND NOT d.is_default`, domain, tenant)
+		ON CONFLICT (domain) DO UPDATE SET domain = excluded.domain
+		WHERE d.tenant_id = excluded.tenant_id AND NOT d.is_default`, domain, tenant)
 	if err == nil && n == 0 {
 		taken = domain
 	}

@@ -48,7 +48,8 @@ func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 	env.Load[app.Config](source)
 	err := source.Err()
 	for _, name := range []string{
-		"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY", "DOORWARD_SMS_PER_NUMBER",
+		"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET", "DOORWARD_MASTER_KEY",
+		"DOORWARD_SMS_PER_NUMBER",
 	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not reported: %v", name, err)
@@ -64,7 +65,9 @@ func TestTheConfigurationTellsWhatIsMissing(t *testing.T) {
 // process begins a process of the test's own.
 func process(t *testing.T) *run.Process {
 	t.Helper()
-	p, err := run.New(t.Context(), "mfa", run.Config{OpsListen: "127.0.0.1:0", Stop: 20 * time.Second, Telemetry: telemetry.Config{LogLevel: "error"}}, io.Discard)
+	p, err := run.New(t.Context(), "mfa",
+		run.Config{OpsListen: "127.0.0.1:0", Stop: 20 * time.Second, Telemetry: telemetry.Config{LogLevel: "error"}},
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +77,10 @@ func process(t *testing.T) *run.Process {
 func TestStartRefusesABadConfiguration(t *testing.T) {
 	url := pgtest.New(t, nil)
 	for name, c := range map[string]struct{ from, to, reported string }{
-		"a master key":            {"DOORWARD_MASTER_KEY=k1:", "DOORWARD_MASTER_KEY=k1", "DOORWARD_MASTER_KEY"},
-		"a base URL":              {string(mfatest.Base), "http://id.example.test", "DOORWARD_BASE_URL"},
-		"no directory":            {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=", "DOORWARD_DIRECTORY_URL"},
+		"a master key": {"DOORWARD_MASTER_KEY=k1:", "DOORWARD_MASTER_KEY=k1", "DOORWARD_MASTER_KEY"},
+		"a base URL":   {string(mfatest.Base), "http://id.example.test", "DOORWARD_BASE_URL"},
+		"no directory": {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=",
+			"DOORWARD_DIRECTORY_URL"},
 		"a database that is away": {url, "postgres://127.0.0.1:1/x", "the database cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,9 +122,11 @@ func TestWiredService(t *testing.T) {
 	go func() { stopped <- p.Wait(ctx) }()
 
 	client := resttest.New(t, wired.HTTP, caller.NewSigner(secret, time.Now), caller.Caller{Tenant: world.Tenant})
-	factor := client.Post(mfatest.Of(world.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201).Href()
+	factor := client.Post(mfatest.Of(world.Jo)+"/factors?challenge=true",
+		`{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201).Href()
 
-	directory, err := pg.Open(ctx, pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
+	directory, err := pg.Open(ctx,
+		pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,14 +161,17 @@ func TestWiredService(t *testing.T) {
 	}
 
 	t.Run("it answers its peers", func(t *testing.T) {
-		remote := mfaapi.Client(rpc.Peer{Upstream: rpc.LocalUpstream("mfa", wired.HTTP.Handler()), Signer: caller.NewSigner(secret, time.Now)})
-		out, err := remote.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
+		remote := mfaapi.Client(rpc.Peer{Upstream: rpc.LocalUpstream("mfa", wired.HTTP.Handler()),
+			Signer: caller.NewSigner(secret, time.Now)})
+		out, err := remote.BeginSecondStep(t.Context(),
+			mfaapi.BeginSecondStep{Tenant: world.Tenant, Application: world.Tenant, Account: world.Jo.ID})
 		if err != nil || out.Action != mfaapi.Enroll || out.State == "" {
 			t.Errorf("the demand is %+v, %v", out, err)
 		}
 	})
 	t.Run("it refuses requests that do not come through the gateway", func(t *testing.T) {
-		response, err := wired.HTTP.Test(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/factors/x", nil), -1)
+		response, err := wired.HTTP.Test(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/factors/x", nil),
+			-1)
 		if err != nil {
 			t.Fatal(err)
 		}

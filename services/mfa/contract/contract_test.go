@@ -93,7 +93,8 @@ func subjectOf(d *mfatest.Deployment) subject {
 			if err != nil || len(page.Items) == 0 {
 				t.Fatal(len(page.Items), err)
 			}
-			c, err := d.Service.CreateChallenge(t.Context(), id.Ref{Tenant: tenant, ID: page.Items[len(page.Items)-1].ID}, mfa.NewChallenge{})
+			c, err := d.Service.CreateChallenge(t.Context(), id.Ref{Tenant: tenant, ID: page.Items[len(page.Items)-1].ID},
+				mfa.NewChallenge{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +116,8 @@ func enrolFactor(t *testing.T, d *mfatest.Deployment, account id.Ref, in mfa.New
 
 func answer(t *testing.T, d *mfatest.Deployment, tenant, challenge id.ID, code string) {
 	t.Helper()
-	c, err := d.Service.AnswerChallenge(t.Context(), id.Ref{Tenant: tenant, ID: challenge}, mfa.Answer{Code: field.Some(code)})
+	c, err := d.Service.AnswerChallenge(t.Context(), id.Ref{Tenant: tenant, ID: challenge},
+		mfa.Answer{Code: field.Some(code)})
 	if err != nil || c.Status != store.Success {
 		t.Fatalf("the challenge is %s, %v", c.Status, err)
 	}
@@ -168,7 +170,8 @@ func (l login) demand(t *testing.T, types ...string) mfaapi.SecondStep {
 }
 
 func (l login) redeem(t *testing.T, state secure.Secret, code string) (mfaapi.CompletedLogin, error) {
-	return l.API.VerifySecondStep(t.Context(), mfaapi.VerifySecondStep{Tenant: l.tenant, Application: l.application, State: state, Code: code})
+	return l.API.VerifySecondStep(t.Context(),
+		mfaapi.VerifySecondStep{Tenant: l.tenant, Application: l.application, State: state, Code: code})
 }
 
 // passes wants a code to complete the login.
@@ -194,11 +197,13 @@ func enroll(t *testing.T, l login) {
 		t.Errorf("the demand is %+v", out)
 	}
 	l.refused(t, out.State, "123456", apierr.Reference)
-	if out := l.demand(t, mfaapi.Authenticator); !reflect.DeepEqual(out.AllowedFactorTypes, []string{mfaapi.Authenticator}) {
+	if out := l.demand(t, mfaapi.Authenticator); !reflect.DeepEqual(out.AllowedFactorTypes,
+		[]string{mfaapi.Authenticator}) {
 		t.Errorf("the demand is %+v", out)
 	}
 	l.Phone(t, l.tenant, l.account, number)
-	if out := l.demand(t, mfaapi.Authenticator); out.Action != mfaapi.Challenge || len(out.Factors) != 1 || out.Factors[0].Type != mfaapi.SMS {
+	if out := l.demand(t, mfaapi.Authenticator); out.Action != mfaapi.Challenge || len(out.Factors) != 1 ||
+		out.Factors[0].Type != mfaapi.SMS {
 		t.Errorf("a phone where none is allowed is no step-up: %+v", out)
 	}
 	for _, in := range []mfaapi.BeginSecondStep{
@@ -209,8 +214,9 @@ func enroll(t *testing.T, l login) {
 			t.Errorf("a stranger's demand returns %+v, %v", out, err)
 		}
 	}
-	if out, err := l.API.BeginSecondStep(t.Context(), mfaapi.BeginSecondStep{Tenant: l.tenant, Application: l.application, Account: l.account,
-		Types: []string{"pigeon"}}); !errors.Is(err, apierr.Invalid) {
+	if out, err := l.API.BeginSecondStep(t.Context(),
+		mfaapi.BeginSecondStep{Tenant: l.tenant, Application: l.application, Account: l.account,
+			Types: []string{"pigeon"}}); !errors.Is(err, apierr.Invalid) {
 		t.Errorf("a type that does not exist returns %+v, %v", out, err)
 	}
 }
@@ -234,7 +240,8 @@ func phone(t *testing.T, l login) {
 func authenticator(t *testing.T, l login) {
 	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
 	out := l.demand(t)
-	if out.Action != mfaapi.Challenge || !reflect.DeepEqual(out.Factors, []mfaapi.Factor{{Type: mfaapi.Authenticator, Hint: "Shop"}}) {
+	if out.Action != mfaapi.Challenge ||
+		!reflect.DeepEqual(out.Factors, []mfaapi.Factor{{Type: mfaapi.Authenticator, Hint: "Shop"}}) {
 		t.Errorf("the demand is %+v", out)
 	}
 	code := shown()

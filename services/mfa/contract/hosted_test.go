@@ -23,7 +23,8 @@ func factors(t *testing.T, l login) {
 	l.Phone(t, l.tenant, l.account, number)
 	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
 	list, err := l.API.FactorsOf(t.Context(), id.Ref{Tenant: l.tenant, ID: l.account})
-	if err != nil || len(list.Items) != 2 || list.Items[0].Type != mfaapi.SMS || list.Items[1].Type != mfaapi.Authenticator ||
+	if err != nil || len(list.Items) != 2 || list.Items[0].Type != mfaapi.SMS ||
+		list.Items[1].Type != mfaapi.Authenticator ||
 		!list.Items[0].Usable || !list.Items[1].Usable {
 		t.Fatalf("the factors are %+v, %v", list, err)
 	}
@@ -96,7 +97,8 @@ func planted(t *testing.T, l login) {
 	code := l.Sent(t, l.tenant, l.account)
 	l.Authenticator(t, l.tenant, l.account, "Shop")
 
-	answer := mfaapi.AnswerFactor{Tenant: l.tenant, Account: l.account, Challenge: challenge.ID, Code: code, Types: page.Types}
+	answer := mfaapi.AnswerFactor{Tenant: l.tenant, Account: l.account, Challenge: challenge.ID, Code: code,
+		Types: page.Types}
 	if _, err := l.API.AnswerFactor(t.Context(), answer); !errors.Is(err, apierr.Forbidden) {
 		t.Errorf("the code of a page is answered %v", err)
 	}
@@ -128,7 +130,8 @@ func planted(t *testing.T, l login) {
 func stepsUp(t *testing.T, l login) {
 	shown := l.Authenticator(t, l.tenant, l.account, "Shop")
 	out := l.demand(t, mfaapi.SMS)
-	if out.Action != mfaapi.Challenge || !reflect.DeepEqual(out.Factors, []mfaapi.Factor{{Type: mfaapi.Authenticator, Hint: "Shop"}}) {
+	if out.Action != mfaapi.Challenge ||
+		!reflect.DeepEqual(out.Factors, []mfaapi.Factor{{Type: mfaapi.Authenticator, Hint: "Shop"}}) {
 		t.Fatalf("the demand is %+v", out)
 	}
 	in := mfaapi.EnrollFactor{
@@ -153,7 +156,8 @@ func stepsUp(t *testing.T, l login) {
 	}
 	l.passes(t, made.State, l.Sent(t, l.tenant, l.account))
 
-	page := mfaapi.ChallengeFactor{Tenant: l.tenant, Account: l.account, Factor: made.Factor.ID, Types: []string{mfaapi.Authenticator}}
+	page := mfaapi.ChallengeFactor{Tenant: l.tenant, Account: l.account, Factor: made.Factor.ID,
+		Types: []string{mfaapi.Authenticator}}
 	if _, err := l.API.ChallengeFactor(t.Context(), page); !errors.Is(err, apierr.Forbidden) {
 		t.Errorf("a page whose login allows a factor of the account challenges another one: %v", err)
 	}
@@ -166,7 +170,8 @@ func stepsUp(t *testing.T, l login) {
 	page.Tenant, page.Account, page.Factor = l.tenant, l.account, list.Items[0].ID
 	got, err := l.API.ChallengeFactor(t.Context(), page)
 	answer := mfaapi.AnswerFactor{
-		Tenant: l.tenant, Account: l.account, Challenge: l.challenged(t, got, err, "CREATED").ID, Code: l.Sent(t, l.tenant, l.account),
+		Tenant: l.tenant, Account: l.account, Challenge: l.challenged(t, got, err, "CREATED").ID,
+		Code:  l.Sent(t, l.tenant, l.account),
 		Types: page.Types,
 	}
 	got, err = l.API.AnswerFactor(t.Context(), answer)
@@ -177,7 +182,8 @@ func stepsUp(t *testing.T, l login) {
 
 // addsFactor is a user who is logged in, whose account has a factor, and who adds another one.
 func addsFactor(t *testing.T, l login) {
-	in := mfaapi.EnrollFactor{Tenant: l.tenant, Application: l.application, Account: l.account, Type: "SMS", Number: number, Challenge: true}
+	in := mfaapi.EnrollFactor{Tenant: l.tenant, Application: l.application, Account: l.account, Type: "SMS",
+		Number: number, Challenge: true}
 	planted, err := l.API.EnrollFactor(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -188,11 +194,13 @@ func addsFactor(t *testing.T, l login) {
 	if _, err := l.API.ChallengeFactor(t.Context(), answer); !errors.Is(err, apierr.CodeExpired) {
 		t.Errorf("the password alone verifies a factor by a state: %v", err)
 	}
-	byToken := mfaapi.ChallengeFactor{Tenant: l.tenant, Application: l.application, Account: l.account, Factor: planted.Factor.ID}
+	byToken := mfaapi.ChallengeFactor{Tenant: l.tenant, Application: l.application, Account: l.account,
+		Factor: planted.Factor.ID}
 	if _, err := l.API.ChallengeFactor(t.Context(), byToken); !errors.Is(err, apierr.Forbidden) {
 		t.Errorf("the password alone challenges a factor that is not verified: %v", err)
 	}
-	other := mfaapi.EnrollFactor{Tenant: l.tenant, Application: l.application, Account: l.account, Type: mfaapi.Authenticator}
+	other := mfaapi.EnrollFactor{Tenant: l.tenant, Application: l.application, Account: l.account,
+		Type: mfaapi.Authenticator}
 	if _, err := l.API.EnrollFactor(t.Context(), other); !errors.Is(err, apierr.Forbidden) {
 		t.Errorf("the password alone adds a second factor: %v", err)
 	}

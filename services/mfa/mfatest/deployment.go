@@ -61,7 +61,8 @@ func Open(t testing.TB) *Deployment {
 	mfarest.Mount(app, d.Service, Base)
 	d.Tenant = d.NewTenant()
 	d.Jo = d.Account(d.Tenant, "jo")
-	d.Client = resttest.New(t, app, signer, caller.Caller{Tenant: d.Tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
+	d.Client = resttest.New(t, app, signer,
+		caller.Caller{Tenant: d.Tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return d
 }
 

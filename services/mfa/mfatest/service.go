@@ -83,7 +83,8 @@ func (s *Service) Enroll(account id.Ref, kind, hint string) id.ID {
 	}
 	if kind == mfaapi.SMS {
 		at := id.Ref{Tenant: account.Tenant, ID: f.ChallengeID}
-		if _, err := s.Rules.AnswerChallenge(context.Background(), at, mfa.Answer{Code: field.Some(s.Sent(account))}); err != nil {
+		if _, err := s.Rules.AnswerChallenge(context.Background(), at,
+			mfa.Answer{Code: field.Some(s.Sent(account))}); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -21,7 +21,8 @@ type challengeView struct {
 func (v views) challenge(c store.Challenge) challengeView {
 	view := challengeView{
 		Head:   rest.NewHead(v.base.To("challenges", c.ID), c.CreatedAt, c.ModifiedAt),
-		Status: c.Status, Message: c.Message, Account: v.base.Link("accounts", c.AccountID), Factor: v.base.Link("factors", c.FactorID),
+		Status: c.Status, Message: c.Message, Account: v.base.Link("accounts", c.AccountID),
+		Factor: v.base.Link("factors", c.FactorID),
 	}
 	if c.HasExpired {
 		view.Status = store.Expired

@@ -101,13 +101,15 @@ func TestChallengeRefusals(t *testing.T) {
 	} {
 		d.Post(factor+"/challenges", body).WantError(400, want)
 	}
-	d.Post(factor+"/challenges", `{"message":"no placeholder"}`).WantError(400, 13103).Golden("message_without_placeholder")
+	d.Post(factor+"/challenges", `{"message":"no placeholder"}`).WantError(400, 13103).Golden(
+		"message_without_placeholder")
 	if d.Rows("challenges") != 0 || len(d.Sent()) != 0 {
 		t.Error("a challenge was made of what was refused")
 	}
 	challenge := d.Post(factor+"/challenges", `{"message":null}`).Want(201).Href()
 	for body, want := range map[string]int{
-		`{}`: 2000, `{"code":null}`: 2000, `{"code":" "}`: 2000, `{"code":123456}`: 2004, `{"code":"12-456"}`: 2002, `{"code":"-12345"}`: 2002,
+		`{}`: 2000, `{"code":null}`: 2000, `{"code":" "}`: 2000, `{"code":123456}`: 2004, `{"code":"12-456"}`: 2002,
+		`{"code":"-12345"}`:                           2002,
 		`{"code":"` + strings.Repeat("1", 256) + `"}`: 2008, `{"code":"1","colour":"red"}`: 2015, ``: 2006,
 	} {
 		d.Post(challenge, body).WantError(400, want)
@@ -138,7 +140,8 @@ func TestAChallengeExpires(t *testing.T) {
 	d.Move(300 * time.Second)
 	d.Get(late).Want(200).Golden("challenge_late")
 	for query, want := range map[string][]string{
-		"status=EXPIRED": {failed, late}, "status=CREATED": {}, "status=success": {last}, "orderBy=status": {failed, late, last},
+		"status=EXPIRED": {failed, late}, "status=CREATED": {}, "status=success": {last},
+		"orderBy=status": {failed, late, last},
 	} {
 		if got := values(d.Get(factor+"/challenges?"+query).Want(200), "href"); !slices.Equal(got, want) {
 			t.Errorf("?%s returns %v, want %v", query, got, want)
@@ -180,7 +183,8 @@ func TestAuthenticatorChallenge(t *testing.T) {
 
 func TestAClockMayBeSkewedByOneStep(t *testing.T) {
 	for drift, want := range map[time.Duration]string{
-		0: "SUCCESS", -30 * time.Second: "SUCCESS", 30 * time.Second: "SUCCESS", -60 * time.Second: "FAILED", 60 * time.Second: "FAILED",
+		0: "SUCCESS", -30 * time.Second: "SUCCESS", 30 * time.Second: "SUCCESS", -60 * time.Second: "FAILED",
+		60 * time.Second: "FAILED",
 	} {
 		d := mfatest.Open(t)
 		a := newApp(d)
@@ -349,7 +353,8 @@ func TestMessagesAreLimited(t *testing.T) {
 	}
 	t.Run("the number is limited, not the factor", func(t *testing.T) {
 		d.Delete(factor).Want(204)
-		d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).WantError(429, 429)
+		d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).WantError(429,
+			429)
 		al := mfatest.Of(d.Account(d.Tenant, "al")) + "/factors?challenge=true"
 		d.Post(al, `{"type":"SMS","phone":{"number":"+18883915282"}}`).WantError(429, 429)
 	})

@@ -39,7 +39,8 @@ func (v views) factor(f store.Factor) factorView {
 		Phone: v.base.OptionalLink("phones", f.PhoneID), MostRecent: v.base.OptionalLink("challenges", f.ChallengeID),
 	}
 	if f.Type == store.Authenticator {
-		view.authenticatorView = &authenticatorView{AccountName: f.AccountName, Issuer: f.Issuer, Secret: f.Secret, KeyURI: f.KeyURI,
+		view.authenticatorView = &authenticatorView{AccountName: f.AccountName, Issuer: f.Issuer, Secret: f.Secret,
+			KeyURI:        f.KeyURI,
 			Base64QRImage: f.Image}
 	}
 	return view

@@ -51,7 +51,9 @@ func TestSMSFactor(t *testing.T) {
 	d.Move(time.Minute)
 	d.Get(made.Href()).Want(200).Golden("sms")
 	d.Post(made.Href(), `{"status":"disabled","type":"ignored","verificationStatus":"VERIFIED","phone":{"href":"ignored"}}`).Want(200).Golden("sms_updated")
-	d.Post(factors+"?challenge=true", `{"type":"SMS","phone":{"number":"+12675555555","name":"Mine"},"status":"enabled"}`).Want(201).Golden("sms_created_challenged")
+	d.Post(factors+"?challenge=true",
+		`{"type":"SMS","phone":{"number":"+12675555555","name":"Mine"},"status":"enabled"}`).Want(201).Golden(
+		"sms_created_challenged")
 	d.Move(time.Minute)
 	d.Post(factors, `{"type":"SMS","phone":{"number":"+447400123456"},"challenge":{"message":"Use ${code} at Shop"}}`).Want(201)
 	d.Get(factors + "?orderBy=createdAt").Want(200).Golden("factor_list")
@@ -87,7 +89,8 @@ func TestAPhoneAndItsFactor(t *testing.T) {
 			t.Errorf("the factor has the phone %s", factor.Href("phone"))
 		}
 		d.Delete(factor.Href()).Want(204)
-		d.Post(factors, sms(fmt.Sprintf(`{"href":%q,"number":"+12675555555"}`, phone))).WantError(400, 13111).Golden("factor_phone_contradicts")
+		d.Post(factors, sms(fmt.Sprintf(`{"href":%q,"number":"+12675555555"}`, phone))).WantError(400, 13111).Golden(
+			"factor_phone_contradicts")
 		d.Post(factors, sms(fmt.Sprintf(`{"href":%q,"number":"nine"}`, phone))).WantError(400, 13101)
 		d.Post(factors, sms(fmt.Sprintf(`{"href":%q}`, mfatest.Base.To("phones", id.New(d.Now()))))).WantError(404, 404)
 		d.Post(factors, sms(fmt.Sprintf(`{"href":%q}`, mfatest.Base.Path("phones", "nothing")))).WantError(404, 404)
@@ -118,7 +121,9 @@ func TestAuthenticatorFactor(t *testing.T) {
 	factors := mfatest.Of(d.Jo) + "/factors"
 	masked(d.Post(factors, authenticator).Want(201)).Golden("authenticator_created")
 	d.Move(time.Minute)
-	made := d.Post(factors+"?challenge=true", `{"type":"GOOGLE-Authenticator","accountName":"jo@example.test","issuer":"Jo & Söhne/Shop","status":"ENABLED"}`).Want(201)
+	made := d.Post(factors+"?challenge=true",
+		`{"type":"GOOGLE-Authenticator","accountName":"jo@example.test","issuer":"Jo & Söhne/Shop","status":"ENABLED"}`).Want(
+		201)
 	masked(made).Golden("authenticator_created_whole")
 	d.Move(time.Minute)
 	masked(d.Get(made.Href()).Want(200)).Golden("authenticator")
@@ -128,12 +133,14 @@ func TestAuthenticatorFactor(t *testing.T) {
 	if err != nil || len(secret) != 20 {
 		t.Errorf("the secret has %d bytes, %v; want 20", len(secret), err)
 	}
-	want := "otpauth://totp/Jo%20%26%20S%C3%B6hne%2FShop:jo%40example.test?secret=" + made.Text("secret") + "&issuer=Jo%20%26%20S%C3%B6hne%2FShop"
+	want := "otpauth://totp/Jo%20%26%20S%C3%B6hne%2FShop:jo%40example.test?secret=" + made.Text("secret") +
+		"&issuer=Jo%20%26%20S%C3%B6hne%2FShop"
 	if made.Text("keyUri") != want || scan(t, made) != want {
 		t.Errorf("keyUri is %q, the image shows %q; want %q", made.Text("keyUri"), scan(t, made), want)
 	}
 	key, err := otp.NewKeyFromURL(made.Text("keyUri"))
-	if err != nil || key.Issuer() != "Jo & Söhne/Shop" || key.AccountName() != "jo@example.test" || key.Secret() != made.Text("secret") {
+	if err != nil || key.Issuer() != "Jo & Söhne/Shop" || key.AccountName() != "jo@example.test" ||
+		key.Secret() != made.Text("secret") {
 		t.Errorf("an authenticator reads issuer %q, name %q, %v", key.Issuer(), key.AccountName(), err)
 	}
 
@@ -148,7 +155,8 @@ func TestAuthenticatorFactor(t *testing.T) {
 	if again := d.Get(made.Href()); again.Text("base64QRImage") != renamed.Text("base64QRImage") {
 		t.Error("the image is another one each time")
 	}
-	if plain := d.Post(factors, authenticator).Want(201); plain.Text("keyUri") != "otpauth://totp/jo?secret="+plain.Text("secret") {
+	if plain := d.Post(factors, authenticator).Want(201); plain.Text("keyUri") != "otpauth://totp/jo?secret="+
+		plain.Text("secret") {
 		t.Errorf("without issuer keyUri is %q", plain.Text("keyUri"))
 	}
 	d.Delete(made.Href()).Want(204)
@@ -219,7 +227,8 @@ func TestFactorRefusals(t *testing.T) {
 	}
 	scan(t, made)
 	for body, code := range map[string]int{
-		`{"accountName":null}`: 2000, `{"issuer":" "}`: 2000, `{"issuer":"a:b"}`: 2002, `{"status":"x"}`: 2003, `{"challenge":{}}`: 2015,
+		`{"accountName":null}`: 2000, `{"issuer":" "}`: 2000, `{"issuer":"a:b"}`: 2002, `{"status":"x"}`: 2003,
+		`{"challenge":{}}`:                   2015,
 		`{"accountName":"a:b","issuer":" "}`: 2000, `{"status":"x","issuer":null,"accountName":" "}`: 2000,
 		`{"accountName":"` + strings.Repeat("x", 256) + `","status":"x"}`:                                2003,
 		`{"issuer":"` + strings.Repeat("ä", 255) + `","accountName":"` + strings.Repeat("ä", 255) + `"}`: 2008,
@@ -227,8 +236,8 @@ func TestFactorRefusals(t *testing.T) {
 		d.Post(made.Href(), body).WantError(400, code)
 	}
 	odd := d.Account(d.Tenant, "odd") // directory refuses such a name today
-	if err := pg.MustChange(t.Context(), d.Directory.DB, `UPDATE accounts SET username = 'a:b' WHERE tenant_id = $1 AND id = $2`,
-		d.Tenant, odd.ID); err != nil {
+	if err := pg.MustChange(t.Context(), d.Directory.DB, `UPDATE accounts SET username = 'a:b'
+		WHERE tenant_id = $1 AND id = $2`, d.Tenant, odd.ID); err != nil {
 		t.Fatal(err)
 	}
 	d.Post(mfatest.Of(odd)+"/factors", authenticator).WantError(400, 2002)
@@ -254,7 +263,8 @@ func TestTheOwnerHearsOfItsFactors(t *testing.T) {
 	sms := d.Post(factors+"?challenge=true", `{"type":"sms","phone":{"number":"+18883915282"}}`).Want(201)
 	expect("before the first code")
 	answer := `{"code":"` + d.Code(sms.Href("mostRecentChallenge")) + `"}`
-	d.Post(sms.Href("mostRecentChallenge"), `{"code":"`+mfatest.Wrong(d.Code(sms.Href("mostRecentChallenge")))+`"}`).Want(200)
+	d.Post(sms.Href("mostRecentChallenge"), `{"code":"`+mfatest.Wrong(d.Code(sms.Href("mostRecentChallenge")))+`"}`).Want(
+		200)
 	expect("after a wrong code")
 	d.Post(sms.Href("mostRecentChallenge"), answer).Want(200)
 	expect("after the right code", change("SMS", false))
@@ -279,27 +289,33 @@ func TestASecretIsTakenAsItIs(t *testing.T) {
 	factors := mfatest.Of(d.Jo) + "/factors"
 	const secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 	made := d.Post(factors, `{"type":"google-authenticator","secret":"jbsw y3dp ehpk 3pxp JBSWY3DPEHPK3PXP ","verificationStatus":"verified"}`).Want(201)
-	if made.Text("secret") != secret || made.Text("verificationStatus") != "VERIFIED" || !strings.Contains(scan(t, made), "secret="+secret) {
+	if made.Text("secret") != secret || made.Text("verificationStatus") != "VERIFIED" ||
+		!strings.Contains(scan(t, made), "secret="+secret) {
 		t.Errorf("the factor is %s", made.Body)
 	}
 	code, err := totp.GenerateCode(secret, d.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Post(made.Href()+"/challenges", `{"code":" `+code[:3]+"\u00a0"+code[3:]+`"}`).Want(201); got.Text("status") != "SUCCESS" {
+	if got := d.Post(made.Href()+"/challenges", `{"code":" `+code[:3]+"\u00a0"+code[3:]+`"}`).Want(201); got.Text(
+		"status") != "SUCCESS" {
 		t.Errorf("a code of the secret is %s", got.Body)
 	}
-	if got := d.Post(made.Href(), `{"secret":"GEZDGNBVGY3TQOJQ","verificationStatus":"UNVERIFIED"}`).Want(200); got.Text("secret") != secret ||
+	if got := d.Post(made.Href(), `{"secret":"GEZDGNBVGY3TQOJQ","verificationStatus":"UNVERIFIED"}`).Want(200); got.Text(
+		"secret") != secret ||
 		got.Text("verificationStatus") != "VERIFIED" {
 		t.Errorf("an update of what is read-only returns %s", got.Body)
 	}
 	for _, body := range []string{`"secret":"GEZDGNBVGY3TQOJQ"`, `"secret":"GEZDGNBVGY3TQOJQ","verificationStatus":null`,
-		`"secret":"` + strings.Repeat("A", 103) + `"`, `"secret":"GEZDGNBVGY3TQOJQGE======"`, `"secret":null,"verificationStatus":"VERIFIED"`} {
-		if got := d.Post(factors, `{"type":"google-authenticator",`+body+`}`).Want(201); got.Text("verificationStatus") != "UNVERIFIED" {
+		`"secret":"` + strings.Repeat("A", 103) + `"`, `"secret":"GEZDGNBVGY3TQOJQGE======"`,
+		`"secret":null,"verificationStatus":"VERIFIED"`} {
+		if got := d.Post(factors, `{"type":"google-authenticator",`+body+`}`).Want(201); got.Text(
+			"verificationStatus") != "UNVERIFIED" {
 			t.Errorf("with %s the factor is %s", body, got.Body)
 		}
 	}
-	for _, secret := range []string{"", " ", "A", "ABCDEFGH", strings.Repeat("A", 104), "JBSWY3DPEHPK3PX1", "JBSWY3DP=EHPK3PXP", "ÄBSWY3DPEHPK3PXP"} {
+	for _, secret := range []string{"", " ", "A", "ABCDEFGH", strings.Repeat("A", 104), "JBSWY3DPEHPK3PX1",
+		"JBSWY3DP=EHPK3PXP", "ÄBSWY3DPEHPK3PXP"} {
 		d.Post(factors, `{"type":"google-authenticator","secret":"`+secret+`"}`).WantError(400, 2006)
 	}
 	d.Post(factors, `{"type":"google-authenticator","secret":"GEZDGNBVGY3TQOJQ","verificationStatus":"perhaps"}`).WantError(400, 2003)
@@ -336,7 +352,8 @@ func TestFactorsAreSearchedAndSorted(t *testing.T) {
 			t.Errorf("?%s returns %v, want %v", query, got, want)
 		}
 	}
-	for query, code := range map[string]int{"type=pigeon": 2105, "secret=x": 2105, "orderBy=secret": 2106, "phone=x": 2105} {
+	for query, code := range map[string]int{"type=pigeon": 2105, "secret=x": 2105, "orderBy=secret": 2106,
+		"phone=x": 2105} {
 		d.Get(factors+"?"+query).WantError(400, code)
 	}
 }

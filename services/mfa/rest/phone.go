@@ -19,7 +19,8 @@ type phoneView struct {
 func (v views) phone(p store.Phone) phoneView {
 	return phoneView{
 		Head:   rest.NewHead(v.base.To("phones", p.ID), p.CreatedAt, p.ModifiedAt),
-		Number: p.Number, Name: p.Name, Description: p.Description, VerificationStatus: p.VerificationStatus, Status: p.Status,
+		Number: p.Number, Name: p.Name, Description: p.Description, VerificationStatus: p.VerificationStatus,
+		Status:  p.Status,
 		Account: v.base.Link("accounts", p.AccountID),
 	}
 }

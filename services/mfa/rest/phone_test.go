@@ -48,7 +48,8 @@ func TestPhone(t *testing.T) {
 	made := d.Post(phones, `{"number":"888 391 5282"}`).Want(201).Golden("phone_created")
 	d.Move(time.Minute)
 	d.Get(made.Href()).Want(200).Golden("phone")
-	d.Post(made.Href(), `{"name":"Mobile","description":"Of work","status":"disabled","account":{"href":"ignored"}}`).Want(200).Golden("phone_updated")
+	d.Post(made.Href(), `{"name":"Mobile","description":"Of work","status":"disabled","account":{"href":"ignored"}}`).Want(
+		200).Golden("phone_updated")
 	d.Post(phones, `{"number":"+1 (267) 555-5555","name":"Home","description":null,"status":"DISABLED","verificationStatus":"verified"}`).Want(201).Golden("phone_created_whole")
 	d.Get(phones).Want(200).Golden("phone_list")
 	d.Get(mfatest.Base.To("tenants", d.Tenant, "phones") + "?limit=1&orderBy=number").Want(200).Golden("phone_tenant_list")
@@ -99,7 +100,8 @@ func TestPhoneRefusals(t *testing.T) {
 	d.Post(first, `{"verificationStatus":null}`).WantError(400, 2000)
 	d.Post(first, `{"number":"none"}`).WantError(400, 13101)
 	d.Send("PUT", first, "application/json", `{}`).WantError(405, 1100)
-	d.Post(phones, number(`,"status":null,"verificationStatus":null,"name":"`+strings.Repeat("ä", 255)+`","description":"`+strings.Repeat("ä", 1000)+`"`)).Want(201)
+	d.Post(phones, number(`,"status":null,"verificationStatus":null,"name":"`+strings.Repeat("ä", 255)+`","description":"`+
+		strings.Repeat("ä", 1000)+`"`)).Want(201)
 	d.Post(mfatest.Of(d.Account(d.Tenant, "al"))+"/phones", `{"number":"+18883915282"}`).Want(201)
 	d.Get(second).Want(200)
 	if got := d.Get(phones).Int("size"); got != 3 {
@@ -134,11 +136,14 @@ func TestTheNumberOfAVerifiedPhoneStays(t *testing.T) {
 func TestANumberThatIsSentBackAsItIsStays(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
-	phone := d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282","verificationStatus":"VERIFIED"}`).Want(201).Href()
-	if _, err := pg.Exec(t.Context(), d.DB, `UPDATE phones SET number = '+19005551234'`); err != nil { // a premium-rate number
+	phone := d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282","verificationStatus":"VERIFIED"}`).Want(
+		201).Href()
+	// a premium-rate number
+	if _, err := pg.Exec(t.Context(), d.DB, `UPDATE phones SET number = '+19005551234'`); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Post(phone, `{"number":"+19005551234","name":"Mine"}`).Want(200).Text("verificationStatus"); got != "VERIFIED" {
+	if got := d.Post(phone, `{"number":"+19005551234","name":"Mine"}`).Want(200).Text(
+		"verificationStatus"); got != "VERIFIED" {
 		t.Errorf("the phone is %s", got)
 	}
 	d.Post(phone, `{"number":"+1 900 555 1234"}`).WantError(400, 13101)
@@ -148,7 +153,8 @@ func TestANumberThatIsSentBackAsItIsStays(t *testing.T) {
 func TestAChangedNumberIsUnverified(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
-	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
+	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(
+		201)
 	challenge := factor.Href("mostRecentChallenge")
 	d.Post(factor.Href("phone"), `{"name":"Same number"}`).Want(200)
 	if got := d.Get(challenge).Text("status"); got != "CREATED" {
@@ -164,7 +170,10 @@ func TestAChangedNumberIsUnverified(t *testing.T) {
 func TestTheSameNumberAtTheSameTimeIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
-	count := parallel(50, func(int) resttest.Answer { return d.Post(mfatest.Of(d.Jo)+"/phones", `{"number":"+18883915282"}`) })
+	count := parallel(50, func(int) resttest.Answer {
+		return d.Post(mfatest.Of(d.Jo)+"/phones",
+			`{"number":"+18883915282"}`)
+	})
 	if count[201] != 1 || count[409] != 49 {
 		t.Fatalf("answers by status: %v; want one 201 and the rest 409", count)
 	}
@@ -204,8 +213,9 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 			}
 		}
 	}
-	for query, code := range map[string]int{"colour=red": 2105, "status=lost": 2105, "limit=0": 2103, "orderBy=account": 2106,
-		"createdAt=soon": 2103} {
+	for query, code := range map[string]int{"colour=red": 2105, "status=lost": 2105, "limit=0": 2103,
+		"orderBy=account": 2106,
+		"createdAt=soon":  2103} {
 		d.Get(phones+"?"+query).WantError(400, code)
 	}
 }
@@ -213,7 +223,8 @@ func TestPhonesAreSearchedAndSorted(t *testing.T) {
 func TestSecondFactorsAreIsolatedByTenant(t *testing.T) {
 	t.Parallel()
 	d := mfatest.Open(t)
-	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(201)
+	factor := d.Post(mfatest.Of(d.Jo)+"/factors?challenge=true", `{"type":"SMS","phone":{"number":"+18883915282"}}`).Want(
+		201)
 	phone, challenge := factor.Href("phone"), factor.Href("mostRecentChallenge")
 	other, al := d.Stranger()
 	for _, path := range []string{

@@ -18,18 +18,21 @@ func (tx *Tx) EnsureAccount(ctx context.Context, tenant, account, directory id.I
 // LockAccount locks the row of an account against other changes of its phones, factors and
 // challenges. It returns apierr.NotFound for an account that has no row here.
 func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) error {
-	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM accounts WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant, account)
+	_, err := pg.Value[id.ID](ctx, tx, `SELECT id FROM accounts WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tenant,
+		account)
 	return err
 }
 
 // CountEnrolled returns how many factors and how many phones an account has. The caller must
 // have locked the account, so that no other request adds one meanwhile.
 func (tx *Tx) CountEnrolled(ctx context.Context, tenant, account id.ID) (factors, phones int, err error) {
-	factors, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM factors WHERE tenant_id = $1 AND account_id = $2`, tenant, account)
+	factors, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM factors WHERE tenant_id = $1 AND account_id = $2`, tenant,
+		account)
 	if err != nil {
 		return 0, 0, err
 	}
-	phones, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM phones WHERE tenant_id = $1 AND account_id = $2`, tenant, account)
+	phones, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM phones WHERE tenant_id = $1 AND account_id = $2`, tenant,
+		account)
 	return factors, phones, err
 }
 
@@ -37,7 +40,8 @@ func (tx *Tx) CountEnrolled(ctx context.Context, tenant, account id.ID) (factors
 // that is one, with their phones, factors and challenges, and returns their number.
 func (tx *Tx) DeleteAccounts(ctx context.Context, tenant id.ID, owners []id.ID, limit int) (int64, error) {
 	return pg.Exec(ctx, tx, `DELETE FROM accounts WHERE tenant_id = $1 AND id IN (
-		SELECT id FROM accounts WHERE tenant_id = $1 AND (id = ANY ($2) OR directory_id = ANY ($2)) LIMIT $3)`, tenant, owners, limit)
+		SELECT id FROM accounts WHERE tenant_id = $1 AND (id = ANY ($2) OR directory_id = ANY ($2)) LIMIT $3)`, tenant,
+		owners, limit)
 }
 
 // Removal records that an account or a directory was deleted, until the purge has repeated
@@ -58,8 +62,8 @@ func (tx *Tx) InsertRemovals(ctx context.Context, tenant id.ID, owners []id.ID, 
 // Removals returns at most limit accounts and directories that were deleted before a
 // time.
 func (s *Store) Removals(ctx context.Context, before time.Time, limit int) ([]Removal, error) {
-	return pg.All[Removal](ctx, s.db, `SELECT tenant_id, owner_id FROM removals WHERE created_at < $1 ORDER BY created_at LIMIT $2`, before,
-		limit)
+	return pg.All[Removal](ctx, s.db, `SELECT tenant_id, owner_id FROM removals WHERE created_at < $1
+		ORDER BY created_at LIMIT $2`, before, limit)
 }
 
 // DeleteRemovals deletes the records of deletions.

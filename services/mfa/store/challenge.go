@@ -42,7 +42,8 @@ type Challenge struct {
 
 // hasExpired is the SQL condition for a challenge whose expiry has passed and that is not in
 // a final state. $3 is the time now.
-const hasExpired = `(c.status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED') AND c.expires_at <= $3)`
+const hasExpired = `(c.status IN ('CREATED', 'WAITING_FOR_PROVIDER', 'WAITING_FOR_VALIDATION', 'FAILED')
+	AND c.expires_at <= $3)`
 
 const challengeRow = `c.tenant_id, c.id, c.account_id, c.factor_id, c.status, c.message, c.code_key_sealed, c.code_hash,
 	c.failures, c.expires_at, c.created_at, c.modified_at`
@@ -66,11 +67,13 @@ func (s *Store) Challenge(ctx context.Context, tenant, challenge id.ID, now time
 
 // FactorChallenges returns a page of the challenges of a factor with their states at the
 // time now.
-func (s *Store) FactorChallenges(ctx context.Context, tenant, factor id.ID, now time.Time, query list.Query) (list.Page[Challenge], error) {
+func (s *Store) FactorChallenges(ctx context.Context, tenant, factor id.ID, now time.Time,
+	query list.Query) (list.Page[Challenge], error) {
 	// The condition on $3 is always true. It is there because the query that counts the
 	// rows has no other use of $3, and PostgreSQL refuses an argument without a use.
 	return listsql.Select[Challenge](ctx, s.db, Challenges, query, challengeColumns,
-		`FROM challenges c WHERE c.tenant_id = $1 AND c.factor_id = $2 AND $3::timestamptz IS NOT NULL`, "c.id", tenant, factor, now)
+		`FROM challenges c WHERE c.tenant_id = $1 AND c.factor_id = $2 AND $3::timestamptz IS NOT NULL`, "c.id", tenant,
+		factor, now)
 }
 
 // LockChallenge reads and locks a challenge, with its state at the time now, or returns
@@ -87,8 +90,8 @@ func (tx *Tx) InsertChallenge(ctx context.Context, c Challenge) error {
 
 // UpdateChallenge writes the columns of a challenge that can change.
 func (tx *Tx) UpdateChallenge(ctx context.Context, c Challenge) error {
-	return pg.MustChange(ctx, tx, `UPDATE challenges SET status = $3, failures = $4, modified_at = $5 WHERE tenant_id = $1 AND id = $2`,
-		c.TenantID, c.ID, c.Status, c.Failures, c.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE challenges SET status = $3, failures = $4, modified_at = $5
+		WHERE tenant_id = $1 AND id = $2`, c.TenantID, c.ID, c.Status, c.Failures, c.ModifiedAt)
 }
 
 // ExpireChallenges sets the open challenges of a phone's factor to EXPIRED.

@@ -46,8 +46,8 @@ type Factor struct {
 	Image  []byte        `db:"-"` // PNG
 }
 
-const factorColumns = `f.tenant_id, f.id, f.account_id, f.type, f.phone_id, f.account_name, f.issuer, f.secret_sealed, f.last_step,
-	f.challenge_id, f.status, f.verification_status, f.created_at, f.modified_at`
+const factorColumns = `f.tenant_id, f.id, f.account_id, f.type, f.phone_id, f.account_name, f.issuer, f.secret_sealed,
+	f.last_step, f.challenge_id, f.status, f.verification_status, f.created_at, f.modified_at`
 
 // Factors are searched and sorted by these attributes.
 var Factors = list.Spec{
@@ -62,13 +62,14 @@ var Factors = list.Spec{
 
 // Factor returns a factor, or apierr.NotFound.
 func (s *Store) Factor(ctx context.Context, tenant, factor id.ID) (Factor, error) {
-	return pg.One[Factor](ctx, s.db, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2`, tenant, factor)
+	return pg.One[Factor](ctx, s.db, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2`,
+		tenant, factor)
 }
 
 // AccountFactors returns a page of the factors of an account.
 func (s *Store) AccountFactors(ctx context.Context, account id.Ref, query list.Query) (list.Page[Factor], error) {
-	return listsql.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f WHERE f.tenant_id = $1 AND f.account_id = $2`,
-		"f.id", account.Tenant, account.ID)
+	return listsql.Select[Factor](ctx, s.db, Factors, query, factorColumns, `FROM factors f
+		WHERE f.tenant_id = $1 AND f.account_id = $2`, "f.id", account.Tenant, account.ID)
 }
 
 // UsableFactor is a factor that a login can ask for, with the number of its
@@ -81,7 +82,8 @@ type UsableFactor struct {
 // usable are the factors of an account, of some types, that are enabled and verified, as are their
 // phones.
 const usable = `FROM factors f LEFT JOIN phones p ON p.tenant_id = f.tenant_id AND p.id = f.phone_id
-	WHERE f.tenant_id = $1 AND f.account_id = $2 AND f.type = ANY($3) AND f.status = 'ENABLED' AND f.verification_status = 'VERIFIED'
+	WHERE f.tenant_id = $1 AND f.account_id = $2 AND f.type = ANY($3) AND f.status = 'ENABLED'
+	AND f.verification_status = 'VERIFIED'
 	AND (f.phone_id IS NULL OR p.status = 'ENABLED' AND p.verification_status = 'VERIFIED')`
 
 // HasUsableFactor reports whether an account has a factor of some types that is enabled and
@@ -92,14 +94,16 @@ func (s *Store) HasUsableFactor(ctx context.Context, tenant, account id.ID, type
 
 // UsableFactors returns at most limit factors of an account, of some types, that
 // are enabled and verified, as are their phones.
-func (tx *Tx) UsableFactors(ctx context.Context, tenant, account id.ID, types []string, limit int) ([]UsableFactor, error) {
+func (tx *Tx) UsableFactors(ctx context.Context, tenant, account id.ID, types []string,
+	limit int) ([]UsableFactor, error) {
 	return pg.All[UsableFactor](ctx, tx, `SELECT `+factorColumns+`, coalesce(p.number, '') AS number
 		`+usable+` ORDER BY f.id LIMIT $4`, tenant, account, types, limit)
 }
 
 // LockFactor reads and locks a factor, or returns apierr.NotFound.
 func (tx *Tx) LockFactor(ctx context.Context, tenant, factor id.ID) (Factor, error) {
-	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE`, tenant, factor)
+	return pg.One[Factor](ctx, tx, `SELECT `+factorColumns+` FROM factors f WHERE f.tenant_id = $1 AND f.id = $2
+		FOR UPDATE`, tenant, factor)
 }
 
 // LockFactorOfPhone reads and locks the factor of a phone, or returns apierr.NotFound.
@@ -116,7 +120,8 @@ func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
 
 // UpdateFactor writes the columns of a factor that can change.
 func (tx *Tx) UpdateFactor(ctx context.Context, f Factor) error {
-	return pg.MustChange(ctx, tx, `UPDATE factors SET `+pg.Set(`account_name, account_name_folded, issuer, issuer_folded, last_step,
+	return pg.MustChange(ctx, tx, `UPDATE factors SET `+pg.Set(`account_name, account_name_folded, issuer, issuer_folded,
+		last_step,
 		challenge_id, status, verification_status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, f.args())
 }
 

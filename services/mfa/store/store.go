@@ -21,7 +21,8 @@ var files embed.FS
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "mfa", Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), pg.Embedded(files)}}
+	return pg.Config{URL: url, Schema: "mfa",
+		Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), pg.Embedded(files)}}
 }
 
 // Values of status and verificationStatus of phones and factors.

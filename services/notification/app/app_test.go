@@ -53,9 +53,10 @@ func TestMain(m *testing.M) {
 			cfg.LeaseTime = leaseTime
 			return cfg
 		}
-		run.Main("notification", "as the tests start it", fromEnv, func(ctx context.Context, p *run.Process, cfg app.Config) error {
-			return service.Run(ctx, p, cfg, app.Open)
-		})
+		run.Main("notification", "as the tests start it", fromEnv,
+			func(ctx context.Context, p *run.Process, cfg app.Config) error {
+				return service.Run(ctx, p, cfg, app.Open)
+			})
 	}
 	pgtest.Main(m)
 }
@@ -98,7 +99,8 @@ func newWorld(t *testing.T) *world {
 	w.brokers = broker.ListenAddrs()
 	cfg := outbox.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}
 
-	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
+	db, err := pg.Open(t.Context(),
+		pg.Config{URL: secure.Secret(url), Schema: "directory", Migrations: []fs.FS{outbox.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +131,9 @@ type peer struct{ directoryapi.Contract }
 
 func (peer) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	return directoryapi.Mail{
-		Template: directoryapi.EmailTemplate{Workflow: in.Workflow, Subject: string(in.Workflow), MimeType: "text/plain", TextBody: "$!{url}"},
-		Account:  directoryapi.Account{ID: in.Account, Email: address(in.Account)},
+		Template: directoryapi.EmailTemplate{Workflow: in.Workflow, Subject: string(in.Workflow), MimeType: "text/plain",
+			TextBody: "$!{url}"},
+		Account: directoryapi.Account{ID: in.Account, Email: address(in.Account)},
 	}, nil
 }
 
@@ -138,7 +141,8 @@ func address(account id.ID) string { return account.String() + "@example.test" }
 
 // directory serves the peer and returns its address.
 func (w *world) directory() string {
-	server := rest.New(rest.Config{Service: "directory", Base: "https://localhost:8443/v1", Signer: caller.NewSigner(secret, now)})
+	server := rest.New(rest.Config{Service: "directory", Base: "https://localhost:8443/v1",
+		Signer: caller.NewSigner(secret, now)})
 	directoryapi.Serve(rest.Contract(server), peer{})
 	return listen(w.t, server.Listener, server.Shutdown)
 }
@@ -193,7 +197,8 @@ func (w *world) register(ctx context.Context) (account id.ID, token secure.Secre
 	w.t.Helper()
 	account, token = id.New(now()), secure.Token(22)
 	err := w.outbox.InTx(ctx, func(tx *outbox.Tx) error {
-		return tx.Emit(ctx, events.AccountRegistered{Tenant: w.tenant, Account: account, Token: w.ring.Seal(token, events.MailTokenPurpose(account))})
+		return tx.Emit(ctx, events.AccountRegistered{Tenant: w.tenant, Account: account,
+			Token: w.ring.Seal(token, events.MailTokenPurpose(account))})
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -210,12 +215,13 @@ func (w *world) repeat(event id.ID, kind string, fact events.Event) {
 		w.t.Fatal(err)
 	}
 	tenant, subject := fact.About()
-	envelope, err := json.Marshal(events.Envelope{ID: event, Type: kind, Tenant: tenant, Subject: subject, At: now(), Data: data})
+	envelope, err := json.Marshal(events.Envelope{ID: event, Type: kind, Tenant: tenant, Subject: subject, At: now(),
+		Data: data})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := pg.Exec(w.t.Context(), w.db, `INSERT INTO outbox (tenant_id, id, topic, key, envelope) VALUES ($1, $2, $3, $4, $5)`,
-		tenant, id.New(now()), outbox.Topic("directory"), subject, envelope); err != nil {
+	if _, err := pg.Exec(w.t.Context(), w.db, `INSERT INTO outbox (tenant_id, id, topic, key, envelope)
+		VALUES ($1, $2, $3, $4, $5)`, tenant, id.New(now()), outbox.Topic("directory"), subject, envelope); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -228,10 +234,12 @@ func TestAnEventBecomesAMailInOneTrace(t *testing.T) {
 	root.End()
 
 	m := w.mail.Await(t, 1)[0]
-	if m.To != address(account) || m.Subject != "verification" || m.From != "no-reply@localhost" || m.FromName != "Doorward" {
+	if m.To != address(account) || m.Subject != "verification" || m.From != "no-reply@localhost" ||
+		m.FromName != "Doorward" {
 		t.Errorf("the mail is %+v", m)
 	}
-	if want := "https://localhost:8443/emailVerificationTokens?sptoken=" + token.Reveal(); strings.TrimSpace(m.Text) != want {
+	if want := "https://localhost:8443/emailVerificationTokens?sptoken=" +
+		token.Reveal(); strings.TrimSpace(m.Text) != want {
 		t.Errorf("the mail leads to %s, want %s", m.Text, want)
 	}
 
@@ -261,7 +269,8 @@ func TestAnEventBecomesAMailInOneTrace(t *testing.T) {
 
 	answer := httptest.NewRecorder()
 	p.Telemetry.Metrics.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, metric := range []string{`doorward_notification_mails_total{result="sent",workflow="verification"} 1`, "doorward_notification_deliveries_waiting 0"} {
+	for _, metric := range []string{`doorward_notification_mails_total{result="sent",workflow="verification"} 1`,
+		"doorward_notification_deliveries_waiting 0"} {
 		if !strings.Contains(answer.Body.String(), metric) {
 			t.Errorf("the metrics lack %s", metric)
 		}
@@ -273,7 +282,8 @@ func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
 	w := newWorld(t)
 	w.open(nil)
 	account, event := id.New(now()), id.New(now())
-	registered := events.AccountRegistered{Tenant: w.tenant, Account: account, Token: w.ring.Seal("t0ken", events.MailTokenPurpose(account))}
+	registered := events.AccountRegistered{Tenant: w.tenant, Account: account,
+		Token: w.ring.Seal("t0ken", events.MailTokenPurpose(account))}
 	for range 3 {
 		w.repeat(event, "AccountRegistered", registered)
 	}
@@ -288,7 +298,8 @@ func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
 	for _, m := range w.mail.Await(t, 3) {
 		subjects[m.Subject]++
 	}
-	if len(subjects) != 3 || subjects["verification"] != 1 || subjects["verificationSuccess"] != 1 || subjects["welcome"] != 1 {
+	if len(subjects) != 3 || subjects["verification"] != 1 || subjects["verificationSuccess"] != 1 ||
+		subjects["welcome"] != 1 {
 		t.Errorf("the mails are %v", subjects)
 	}
 }
@@ -297,7 +308,8 @@ func TestAnEventThatComesTwiceBecomesOneMail(t *testing.T) {
 // way of the gateway, and the news for the mfa service.
 func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 	w, provider := newWorld(t), smstest.Start(t)
-	w.env = append(w.env, "DOORWARD_SMS_PROVIDER=twilio", "DOORWARD_SMS_TWILIO_URL="+provider.URL, "DOORWARD_SMS_TWILIO_ACCOUNT_SID="+smstest.Account,
+	w.env = append(w.env, "DOORWARD_SMS_PROVIDER=twilio", "DOORWARD_SMS_TWILIO_URL="+provider.URL,
+		"DOORWARD_SMS_TWILIO_ACCOUNT_SID="+smstest.Account,
 		"DOORWARD_SMS_TWILIO_AUTH_TOKEN="+smstest.Token, "DOORWARD_SMS_TWILIO_FROM=+15005550006")
 	exporter := tracetest.NewInMemoryExporter()
 	p, a := w.open(exporter)
@@ -324,7 +336,8 @@ func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 		t.Helper()
 		select {
 		case got := <-reported:
-			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge, Status: news}); got != want {
+			if want := (events.TextReported{Tenant: w.tenant, Account: account, Challenge: challenge,
+				Status: news}); got != want {
 				t.Errorf("the news are %+v, want %+v", got, want)
 			}
 		case <-time.After(30 * time.Second):
@@ -355,7 +368,8 @@ func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 		return answer.StatusCode
 	}
 	signature := smstest.Sign(smstest.Token, callback, "MessageStatusdelivered")
-	for form, status := range map[string]int{"MessageStatus=undelivered": 403, "MessageStatus=delivered&x=1": 403, "%zz": 400, strings.Repeat("x", 65<<10): 413} {
+	for form, status := range map[string]int{"MessageStatus=undelivered": 403, "MessageStatus=delivered&x=1": 403,
+		"%zz": 400, strings.Repeat("x", 65<<10): 413} {
 		if got := send(signature, form); got != status {
 			t.Errorf("the form %.30s returns %d, want %d", form, got, status)
 		}
@@ -367,7 +381,8 @@ func TestAnEventBecomesAnSMSAndItsReceiptAnEvent(t *testing.T) {
 	}
 	want(events.SMSDelivered)
 	for _, span := range exporter.GetSpans() {
-		if text := fmt.Sprint(span.Name, span.Attributes, span.Status, span.Events); strings.Contains(text, "493817") || strings.Contains(text, "8883910959") {
+		if text := fmt.Sprint(span.Name, span.Attributes, span.Status, span.Events); strings.Contains(text, "493817") ||
+			strings.Contains(text, "8883910959") {
 			t.Errorf("a span tells %s", text)
 		}
 	}
@@ -412,7 +427,8 @@ func TestAKilledProcessRepeatsAtMostOneMail(t *testing.T) {
 func TestTheServiceAnswersTheGatewayAlone(t *testing.T) {
 	w := newWorld(t)
 	_, a := w.open(nil)
-	for signed, want := range map[string]int{"": http.StatusForbidden, caller.NewSigner(secret, now).Sign(caller.Caller{Tenant: w.tenant}): http.StatusNotFound} {
+	for signed, want := range map[string]int{"": http.StatusForbidden,
+		caller.NewSigner(secret, now).Sign(caller.Caller{Tenant: w.tenant}): http.StatusNotFound} {
 		request := httptest.NewRequest(http.MethodGet, "/v1/nothing", nil)
 		if signed != "" {
 			request.Header.Set(caller.Header, signed)

@@ -55,7 +55,8 @@ func (w *world) registerUnderKills(accounts int, leaseTime time.Duration) (kills
 		w.register(w.t.Context())
 		<-pace.C
 	}
-	w.t.Logf("%d registrations in %s, %d mails came meanwhile", accounts, time.Since(began).Round(time.Millisecond), w.different())
+	w.t.Logf("%d registrations in %s, %d mails came meanwhile", accounts, time.Since(began).Round(time.Millisecond),
+		w.different())
 	w.awaitDifferent(accounts)
 	w.t.Logf("all came in %s", time.Since(began).Round(time.Millisecond))
 	return stop()

@@ -69,5 +69,6 @@ func (c SMS) twilioProvider() (p notification.SMSProvider, err error) {
 	if address, err = notification.ParseSMSProviderAddress(address, false); err != nil {
 		return p, fmt.Errorf("DOORWARD_SMS_TWILIO_URL is %w", err)
 	}
-	return notification.SMSProvider{Address: address, Account: c.Account, Token: c.Token, From: c.From, Receipts: true}, nil
+	return notification.SMSProvider{Address: address, Account: c.Account, Token: c.Token, From: c.From, Receipts: true},
+		nil
 }

@@ -20,11 +20,18 @@ func TestTheSMSProviderIsReadFromTheEnvironment(t *testing.T) {
 		want notification.SMSProvider
 		says string
 	}{
-		"none":                      {in: SMS{Provider: "none"}},
-		"Twilio":                    {in: account, want: notification.SMSProvider{Address: "https://api.twilio.com", Account: "AC1", Token: "geheim", From: "MG1", Receipts: true}},
-		"a server like it":          {in: at("https://sms.example.test:8443/"), want: notification.SMSProvider{Address: "https://sms.example.test:8443", Account: "AC1", Token: "geheim", From: "MG1", Receipts: true}},
-		"one on this machine":       {in: at("http://127.0.0.1:1"), want: notification.SMSProvider{Address: "http://127.0.0.1:1", Account: "AC1", Token: "geheim", From: "MG1", Receipts: true}},
-		"the mailbox":               {in: mailbox("http://mailbox:8025"), want: notification.SMSProvider{Address: "http://mailbox:8025", Account: "mailbox", From: "Doorward"}},
+		"none": {in: SMS{Provider: "none"}},
+		"Twilio": {in: account,
+			want: notification.SMSProvider{Address: "https://api.twilio.com", Account: "AC1", Token: "geheim", From: "MG1",
+				Receipts: true}},
+		"a server like it": {in: at("https://sms.example.test:8443/"),
+			want: notification.SMSProvider{Address: "https://sms.example.test:8443", Account: "AC1", Token: "geheim",
+				From: "MG1", Receipts: true}},
+		"one on this machine": {in: at("http://127.0.0.1:1"),
+			want: notification.SMSProvider{Address: "http://127.0.0.1:1", Account: "AC1", Token: "geheim", From: "MG1",
+				Receipts: true}},
+		"the mailbox": {in: mailbox("http://mailbox:8025"),
+			want: notification.SMSProvider{Address: "http://mailbox:8025", Account: "mailbox", From: "Doorward"}},
 		"a token in the clear":      {in: at("http://sms.example.test"), says: "DOORWARD_SMS_TWILIO_URL"},
 		"a path":                    {in: at("https://sms.example.test/2010"), says: "DOORWARD_SMS_TWILIO_URL"},
 		"a password in the address": {in: at("https://jo:geheim@sms.example.test"), says: "DOORWARD_SMS_TWILIO_URL"},

@@ -73,11 +73,13 @@ func open(t *testing.T, networks ...string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: directories}, s.ring, base, now, notification.Config{TenantServerGuard: reach, From: mail.Address{Address: "no-reply@example.test"}})
+	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: directories}, s.ring, base, now,
+		notification.Config{TenantServerGuard: reach, From: mail.Address{Address: "no-reply@example.test"}})
 	signer := caller.NewSigner("a secret of the tests, 32 characters", now)
 	app := rest.New(rest.Config{Service: "notification", Base: base, Signer: signer})
 	notificationrest.Mount(app, svc, base)
-	s.Client = resttest.New(t, app, signer, caller.Caller{Tenant: s.tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
+	s.Client = resttest.New(t, app, signer,
+		caller.Caller{Tenant: s.tenant, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return s
 }
 
@@ -106,7 +108,8 @@ const absent = "\x00absent"
 func (s *site) list() string { return base.To("tenants", s.tenant, "smtpServers") }
 
 func TestSMTPServer(t *testing.T) {
-	s, server := open(t, "127.0.0.0/8"), mailtest.Start(t, "127.0.0.1:0", mailtest.Behaviour{User: user, Password: password, TLS: trusted})
+	s, server := open(t, "127.0.0.0/8"),
+		mailtest.Start(t, "127.0.0.1:0", mailtest.Behaviour{User: user, Password: password, TLS: trusted})
 	_, port, _ := net.SplitHostPort(server.Address)
 	golden := func(a resttest.Answer, name string) resttest.Answer {
 		a.Body = []byte(strings.ReplaceAll(string(a.Body), port, "2525"))
@@ -117,7 +120,8 @@ func TestSMTPServer(t *testing.T) {
 	golden(s.Get(made.Href()).Want(200), "smtp_server")
 	golden(s.Post(made.Href(), `{"name":"Relay","description":"of the shop","securityProtocol":"tls","status":"disabled","tenant":{"href":"ignored"},"createdAt":"ignored"}`).Want(200), "smtp_server_updated")
 	golden(s.Get(s.list()+"?orderBy=port,name&q=relay").Want(200), "smtp_server_list")
-	if got := s.Post(made.Href(), `{"securityProtocol":null}`).Want(200); got.Object()["securityProtocol"] != nil || got.Text("status") != "DISABLED" {
+	if got := s.Post(made.Href(), `{"securityProtocol":null}`).Want(200); got.Object()["securityProtocol"] != nil ||
+		got.Text("status") != "DISABLED" {
 		t.Errorf("after null the server is %s", got.Body)
 	}
 	s.Post(made.Href(), `{}`).Want(200)
@@ -125,7 +129,8 @@ func TestSMTPServer(t *testing.T) {
 	s.Delete(made.Href()).Want(204)
 	s.Get(made.Href()).WantError(404, 404)
 	s.Post(made.Href(), `{}`).WantError(404, 404)
-	second := s.Post("/v1/smtpServers", body(server, map[string]any{"securityProtocol": "TLS", "status": "Disabled", "port": json.Number(port)})).Want(201)
+	second := s.Post("/v1/smtpServers",
+		body(server, map[string]any{"securityProtocol": "TLS", "status": "Disabled", "port": json.Number(port)})).Want(201)
 	if second.Href() == made.Href() || second.Text("securityProtocol") != "TLS" || second.Text("status") != "DISABLED" {
 		t.Errorf("the second server is %s", second.Body)
 	}
@@ -134,12 +139,14 @@ func TestSMTPServer(t *testing.T) {
 func TestThePasswordIsSealedAndNeverShown(t *testing.T) {
 	s, server := open(t, "127.0.0.0/8"), relay(t)
 	made := s.Post("/v1/smtpServers", body(server, nil)).Want(201)
-	for _, a := range []resttest.Answer{made, s.Get(made.Href()), s.Get(s.list()), s.Post(made.Href(), `{"name":"Relay"}`)} {
+	for _, a := range []resttest.Answer{made, s.Get(made.Href()), s.Get(s.list()),
+		s.Post(made.Href(), `{"name":"Relay"}`)} {
 		if strings.Contains(string(a.Body), "geheim") || strings.Contains(string(a.Body), "assword") {
 			t.Errorf("an answer shows the password: %s", a.Body)
 		}
 	}
-	rows, err := pg.Values[string](t.Context(), s.db, `SELECT v::text || encode(v.password_sealed, 'escape') FROM smtp_servers v`)
+	rows, err := pg.Values[string](t.Context(), s.db, `SELECT v::text || encode(v.password_sealed, 'escape')
+		FROM smtp_servers v`)
 	if err != nil || len(rows) != 1 || strings.Contains(rows[0], "geheim") {
 		t.Errorf("the row is %v, %v", rows, err)
 	}
@@ -152,22 +159,32 @@ func TestSMTPServerRefusals(t *testing.T) {
 		value  any
 		code   int
 	}{
-		{"host", absent, 2000}, {"host", nil, 2000}, {"host", " ", 2000}, {"host", 5, 2004}, {"host", strings.Repeat("a", 256), 2008},
-		{"host", "mail test", 2006}, {"host", "mail/../test", 2006}, {"host", "user@mail.test", 2006}, {"host", "mail.test:25", 2006}, {"host", "a..b", 2006}, {"host", "-a.test", 2006},
+		{"host", absent, 2000}, {"host", nil, 2000}, {"host", " ", 2000}, {"host", 5, 2004},
+		{"host", strings.Repeat("a", 256), 2008},
+		{"host", "mail test", 2006}, {"host", "mail/../test", 2006}, {"host", "user@mail.test", 2006},
+		{"host", "mail.test:25", 2006}, {"host", "a..b", 2006}, {"host", "-a.test", 2006},
 		{"host", "fe80::1%eth0", 2006}, {"host", "mail.test\r\nQUIT", 2006}, {"host", "mail\x00.test", 2006},
-		{"port", absent, 2000}, {"port", nil, 2000}, {"port", 0, 2009}, {"port", -1, 2009}, {"port", 65536, 2010}, {"port", "smtp", 2004}, {"port", 2.5, 2004},
-		{"username", absent, 2000}, {"username", nil, 2000}, {"username", "", 2000}, {"username", strings.Repeat("ä", 256), 2008},
-		{"password", absent, 2000}, {"password", nil, 2000}, {"password", "  ", 2000}, {"password", strings.Repeat("ä", 256), 2008}, {"password", "a\x00b", 2006},
+		{"port", absent, 2000}, {"port", nil, 2000}, {"port", 0, 2009}, {"port", -1, 2009}, {"port", 65536, 2010},
+		{"port", "smtp", 2004}, {"port", 2.5, 2004},
+		{"username", absent, 2000}, {"username", nil, 2000}, {"username", "", 2000},
+		{"username", strings.Repeat("ä", 256), 2008},
+		{"password", absent, 2000}, {"password", nil, 2000}, {"password", "  ", 2000},
+		{"password", strings.Repeat("ä", 256), 2008}, {"password", "a\x00b", 2006},
 		{"name", strings.Repeat("ä", 256), 2008}, {"description", strings.Repeat("ä", 1001), 2008},
 		{"securityProtocol", "starttls", 2003}, {"securityProtocol", "", 2000},
 		{"status", "UNVERIFIED", 2003}, {"status", "", 2000}, {"hello", 1, 2015},
 	} {
 		s.Post("/v1/smtpServers", body(server, map[string]any{c.member: c.value})).WantError(400, c.code)
 	}
-	s.Post("/v1/smtpServers", body(server, map[string]any{"name": strings.Repeat("ä", 256), "host": "a b", "port": absent})).WantError(400, 2000)
-	s.Post("/v1/smtpServers", body(server, map[string]any{"name": strings.Repeat("ä", 256), "host": "a b", "status": "LOST"})).WantError(400, 2003)
-	made := s.Post("/v1/smtpServers", body(server, map[string]any{"name": strings.Repeat("ä", 255), "description": strings.Repeat("ä", 1000), "status": nil})).Want(201)
-	for body, code := range map[string]int{`{"host":null}`: 2000, `{"status":null}`: 2000, `{"port":null}`: 2000, `{"password":""}`: 2000, `{"username":null}`: 2000, `{"port":70000}`: 2010, `{"hello":1}`: 2015} {
+	s.Post("/v1/smtpServers", body(server,
+		map[string]any{"name": strings.Repeat("ä", 256), "host": "a b", "port": absent})).WantError(400, 2000)
+	s.Post("/v1/smtpServers", body(server,
+		map[string]any{"name": strings.Repeat("ä", 256), "host": "a b", "status": "LOST"})).WantError(400, 2003)
+	made := s.Post("/v1/smtpServers",
+		body(server, map[string]any{"name": strings.Repeat("ä", 255), "description": strings.Repeat("ä", 1000),
+			"status": nil})).Want(201)
+	for body, code := range map[string]int{`{"host":null}`: 2000, `{"status":null}`: 2000, `{"port":null}`: 2000,
+		`{"password":""}`: 2000, `{"username":null}`: 2000, `{"port":70000}`: 2010, `{"hello":1}`: 2015} {
 		s.Post(made.Href(), body).WantError(400, code)
 	}
 	if n := server.Connections(); n != 1 {
@@ -258,9 +275,11 @@ func TestChangedConnectionDataIsTested(t *testing.T) {
 
 func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	s, server := open(t), relay(t)
-	for _, host := range []string{"127.0.0.1", "localhost", "::1", "0.0.0.0", "10.0.0.1", "172.16.5.4", "192.168.0.1", "169.254.169.254", "::ffff:127.0.0.1", "fe80::1", "fd00::1", "100.64.0.1", "2130706433", "0x7f000001", "127.1"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "::1", "0.0.0.0", "10.0.0.1", "172.16.5.4", "192.168.0.1",
+		"169.254.169.254", "::ffff:127.0.0.1", "fe80::1", "fd00::1", "100.64.0.1", "2130706433", "0x7f000001", "127.1"} {
 		a := s.Post("/v1/smtpServers", body(server, map[string]any{"host": host})).WantError(400, 13000)
-		if text := a.Text("developerMessage"); strings.Contains(text, "refused") || strings.Contains(text, "lookup") || strings.Contains(text, "dial") {
+		if text := a.Text("developerMessage"); strings.Contains(text, "refused") || strings.Contains(text, "lookup") ||
+			strings.Contains(text, "dial") {
 			t.Errorf("the refusal of %s tells of the network: %s", host, text)
 		}
 	}
@@ -300,7 +319,8 @@ func TestOneServerPerTenant(t *testing.T) {
 }
 
 func TestParallelChangesKeepWhatWasTested(t *testing.T) {
-	s, first, second := open(t, "127.0.0.0/8"), relay(t), mailtest.Start(t, "", mailtest.Behaviour{User: "other", Password: "word"})
+	s, first, second := open(t, "127.0.0.0/8"), relay(t),
+		mailtest.Start(t, "", mailtest.Behaviour{User: "other", Password: "word"})
 	made := s.Post("/v1/smtpServers", body(first, nil)).Want(201)
 	port := func(m *mailtest.Server) string { _, port, _ := net.SplitHostPort(m.Address); return port }
 	var all sync.WaitGroup

@@ -66,7 +66,8 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	if r.Method != http.MethodPost || r.URL.Path != "/2010-04-01/Accounts/"+Account+"/Messages.json" || r.ParseForm() != nil {
+	if r.Method != http.MethodPost || r.URL.Path != "/2010-04-01/Accounts/"+Account+"/Messages.json" ||
+		r.ParseForm() != nil {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}

@@ -38,24 +38,26 @@ type Delivery struct {
 	Kind          string                // Mail or SMS
 	Workflow      directoryapi.Workflow // of a mail
 	AccountID     id.ID
-	ApplicationID id.ID             // of a mail: the application that caused the event, if any
-	ChallengeID   id.ID             // of a text message
-	Number        string            // of a text message, E.164, until the delivery is done
-	Message       string            // of a text message, with the placeholder of the code, or the type of a factor, until the delivery is done
-	TokenSealed   []byte            // the token of a mail or the code of a text message, until the delivery is done
-	ExpiresAt     *time.Time        // of a text message: when its code expires
-	AttemptedAt   *time.Time        // of a text message: the last request to the provider, unless that refused it
-	RequestID     string            // of the request that caused the event
-	Language      string            // of that request, one of locale.Languages, or ""
-	Trace         map[string]string // W3C trace context of that request
-	State         string
-	Failures      int   // attempts that failed for a reason of this delivery alone
-	LeasedBy      id.ID // the attempt that has the lease, until that ends
-	LastError     string
-	CreatedAt     time.Time
+	ApplicationID id.ID  // of a mail: the application that caused the event, if any
+	ChallengeID   id.ID  // of a text message
+	Number        string // of a text message, E.164, until the delivery is done
+	// of a text message, with the placeholder of the code, or the type of a factor, until the delivery is done
+	Message     string
+	TokenSealed []byte            // the token of a mail or the code of a text message, until the delivery is done
+	ExpiresAt   *time.Time        // of a text message: when its code expires
+	AttemptedAt *time.Time        // of a text message: the last request to the provider, unless that refused it
+	RequestID   string            // of the request that caused the event
+	Language    string            // of that request, one of locale.Languages, or ""
+	Trace       map[string]string // W3C trace context of that request
+	State       string
+	Failures    int   // attempts that failed for a reason of this delivery alone
+	LeasedBy    id.ID // the attempt that has the lease, until that ends
+	LastError   string
+	CreatedAt   time.Time
 }
 
-const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number, message, token_sealed,
+const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number,
+	message, token_sealed,
 	expires_at, attempted_at, request_id, trace, language, state, failures, leased_by, last_error, created_at`
 
 // Waiting counts the deliveries that are not done, at most a number, and
@@ -74,7 +76,8 @@ func (s *Store) Waiting(ctx context.Context, most int) (n int64, oldest *time.Ti
 // an account; zero where there is none.
 func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.ID) (id.ID, error) {
 	application, err := pg.Value[id.ID](ctx, s.db, `SELECT application_id FROM deliveries
-		WHERE tenant_id = $1 AND account_id = $2 AND workflow = 'verification' ORDER BY created_at DESC LIMIT 1`, tenant, account)
+		WHERE tenant_id = $1 AND account_id = $2 AND workflow = 'verification' ORDER BY created_at DESC LIMIT 1`, tenant,
+		account)
 	if errors.Is(err, apierr.NotFound) {
 		return id.ID{}, nil
 	}
@@ -101,7 +104,8 @@ type Skip struct {
 // tenant after the given one that has a due delivery, and of that tenant the delivery that has
 // been due for longest. It skips a delivery that another worker is leasing at this moment
 // (SKIP LOCKED), and those of skip.
-func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
+func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time,
+	skip Skip) (Delivery, error) {
 	d, err := tx.leaseAfter(ctx, kind, after, attempt, now, until, skip)
 	if errors.Is(err, apierr.NotFound) && after != (id.ID{}) {
 		return tx.leaseAfter(ctx, kind, id.ID{}, attempt, now, until, skip)
@@ -112,13 +116,15 @@ func (tx *Tx) LeaseDelivery(ctx context.Context, kind string, after, attempt id.
 // leaseAfter is LeaseDelivery for the tenants whose id is greater than after. It goes from
 // tenant to tenant along the index (loose index scan), not through all deliveries of a tenant. An SMTP
 // server with opened_at has an open circuit breaker (Circuit.OpenedAt): mails do not go through it.
-func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time, skip Skip) (Delivery, error) {
+func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID, now, until time.Time,
+	skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `WITH RECURSIVE tenants AS (
 			(SELECT tenant_id FROM deliveries WHERE kind = @kind AND finished_at IS NULL
 				AND tenant_id > COALESCE(@after::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id LIMIT 1)
 			UNION ALL
 			SELECT next.tenant_id FROM tenants, LATERAL (
-				SELECT d.tenant_id FROM deliveries d WHERE d.kind = @kind AND d.finished_at IS NULL AND d.tenant_id > tenants.tenant_id
+				SELECT d.tenant_id FROM deliveries d WHERE d.kind = @kind AND d.finished_at IS NULL
+				AND d.tenant_id > tenants.tenant_id
 				ORDER BY d.tenant_id LIMIT 1) AS next)
 		UPDATE deliveries SET leased_until = @until, leased_by = @attempt WHERE (tenant_id, id) = (
 			SELECT due.tenant_id, due.id FROM tenants, LATERAL (
@@ -138,8 +144,8 @@ func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID,
 // RenewLease renews the lease until a later time. It changes nothing once another worker has
 // the lease.
 func (tx *Tx) RenewLease(ctx context.Context, d Delivery, until time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET leased_until = $4 WHERE tenant_id = $1 AND id = $2 AND leased_by = $3`,
-		d.TenantID, d.ID, d.LeasedBy, until)
+	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET leased_until = $4
+		WHERE tenant_id = $1 AND id = $2 AND leased_by = $3`, d.TenantID, d.ID, d.LeasedBy, until)
 	return err
 }
 
@@ -173,7 +179,8 @@ func (tx *Tx) CancelDeliveries(ctx context.Context, tenant id.ID, accounts []id.
 // PostponeDelivery ends the lease of a delivery and sets the time of its retry. It changes
 // nothing once another worker has the lease.
 func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET failures = $3, last_error = $4, next_try_at = $5, attempted_at = NULL,
+	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET failures = $3, last_error = $4, next_try_at = $5, attempted_at =
+		NULL,
 		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND leased_by = $6`,
 		d.TenantID, d.ID, d.Failures, d.LastError, next, d.LeasedBy)
 	return err

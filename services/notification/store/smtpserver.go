@@ -42,8 +42,8 @@ type Circuit struct {
 	Probes   int        // how many mails have probed the server
 }
 
-const smtpServerColumns = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol, status,
-	failures, opened_at, probe_at, probes, created_at, modified_at`
+const smtpServerColumns = `tenant_id, id, name, description, username, password_sealed, host, port, security_protocol,
+	status, failures, opened_at, probe_at, probes, created_at, modified_at`
 
 // SMTPServers are searched and sorted by these attributes.
 var SMTPServers = list.Spec{
@@ -60,14 +60,15 @@ var SMTPServers = list.Spec{
 
 // SMTPServer returns a server, or apierr.NotFound.
 func (s *Store) SMTPServer(ctx context.Context, tenant, server id.ID) (SMTPServer, error) {
-	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND id = $2`, tenant, server)
+	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND id = $2`,
+		tenant, server)
 }
 
 // ListSMTPServers returns a page of the tenant's servers, of which there is at
 // most one.
 func (s *Store) ListSMTPServers(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[SMTPServer], error) {
-	return listsql.Select[SMTPServer](ctx, s.db, SMTPServers, query, smtpServerColumns, `FROM smtp_servers WHERE tenant_id = $1`, "id",
-		tenant.Tenant)
+	return listsql.Select[SMTPServer](ctx, s.db, SMTPServers, query, smtpServerColumns, `FROM smtp_servers
+		WHERE tenant_id = $1`, "id", tenant.Tenant)
 }
 
 // HasSMTPServer reports whether the tenant has a server.
@@ -89,8 +90,8 @@ func (tx *Tx) InsertSMTPServer(ctx context.Context, v SMTPServer) error {
 
 // UpdateSMTPServer writes the columns that a client can change, and the circuit breaker.
 func (tx *Tx) UpdateSMTPServer(ctx context.Context, v SMTPServer) error {
-	return pg.MustChange(ctx, tx, `UPDATE smtp_servers SET `+pg.Set(`name, description, username, password_sealed, host, port,
-		security_protocol, status, modified_at, failures, opened_at, probe_at, probes`)+`
+	return pg.MustChange(ctx, tx, `UPDATE smtp_servers SET `+pg.Set(`name, description, username, password_sealed, host,
+		port, security_protocol, status, modified_at, failures, opened_at, probe_at, probes`)+`
 		WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(v))
 }
 
@@ -102,18 +103,21 @@ func (tx *Tx) DeleteSMTPServer(ctx context.Context, tenant, server id.ID) error 
 // EnabledSMTPServer returns the server of a tenant, or apierr.NotFound where there is none that
 // is enabled.
 func (s *Store) EnabledSMTPServer(ctx context.Context, tenant id.ID) (SMTPServer, error) {
-	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND status = 'ENABLED'`, tenant)
+	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers
+		WHERE tenant_id = $1 AND status = 'ENABLED'`, tenant)
 }
 
 // OpenCircuits counts the servers whose circuit breaker is open.
 func (s *Store) OpenCircuits(ctx context.Context) (int64, error) {
-	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM smtp_servers WHERE opened_at IS NOT NULL AND status = 'ENABLED'`)
+	return pg.Value[int64](ctx, s.db, `SELECT count(*) FROM smtp_servers
+		WHERE opened_at IS NOT NULL AND status = 'ENABLED'`)
 }
 
 // CountFailure counts a failure of a server. The failure that reaches the threshold opens the
 // circuit breaker: opened is true for that call alone. CountFailure changes nothing when the
 // server was changed since it was read.
-func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now, probe time.Time) (opened bool, err error) {
+func (tx *Tx) CountFailure(ctx context.Context, v SMTPServer, threshold int, now,
+	probe time.Time) (opened bool, err error) {
 	n, err := pg.Values[bool](ctx, tx, `UPDATE smtp_servers SET failures = failures + 1,
 			opened_at = CASE WHEN failures + 1 >= $4 THEN $5::timestamptz END,
 			probe_at = CASE WHEN failures + 1 >= $4 THEN $6::timestamptz END, probes = 0

@@ -11,7 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-const apiKeyColumns = `k.tenant_id, k.id, k.account_id, k.status, k.name, k.description, k.secret_sealed, k.created_at, k.modified_at`
+const apiKeyColumns = `k.tenant_id, k.id, k.account_id, k.status, k.name, k.description, k.secret_sealed, k.created_at,
+	k.modified_at`
 
 // APIKeys has the attributes by which the API keys of an account are searched and sorted.
 var APIKeys = list.Spec{
@@ -41,7 +42,8 @@ func (s *Store) FindAPIKey(ctx context.Context, keyID string) (APIKey, error) {
 
 // APIKey returns an API key, or apierr.NotFound.
 func (s *Store) APIKey(ctx context.Context, tenant id.ID, keyID string) (APIKey, error) {
-	return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`, tenant, keyID)
+	return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2`,
+		tenant, keyID)
 }
 
 // ListAPIKeys returns a page of an account's API keys.
@@ -52,7 +54,8 @@ func (s *Store) ListAPIKeys(ctx context.Context, tenant, account id.ID, query li
 
 // LockAPIKey reads and locks an API key that the transaction will change.
 func (tx *Tx) LockAPIKey(ctx context.Context, tenant id.ID, keyID string) (APIKey, error) {
-	return pg.One[APIKey](ctx, tx, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2 FOR UPDATE`, tenant, keyID)
+	return pg.One[APIKey](ctx, tx, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.id = $2
+		FOR UPDATE`, tenant, keyID)
 }
 
 // InsertAPIKey adds an API key, and the route from its id to its tenant (api_key_routes). An
@@ -65,7 +68,8 @@ func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
 
 // UpdateAPIKey writes the members that a client can change.
 func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
-	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1
+	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6
+		WHERE tenant_id = $1
 		AND id = $2`,
 		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
 }
@@ -81,8 +85,8 @@ func (tx *Tx) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) erro
 
 // DeleteAccountAPIKeys deletes the API keys of accounts.
 func (tx *Tx) DeleteAccountAPIKeys(ctx context.Context, tenant id.ID, accounts []id.ID) error {
-	keys, err := pg.Values[string](ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = ANY ($2) RETURNING id`,
-		tenant, accounts)
+	keys, err := pg.Values[string](ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND account_id = ANY ($2)
+		RETURNING id`, tenant, accounts)
 	if err == nil && len(keys) > 0 {
 		tx.deleteAPIKeyRoutes(tenant, keys)
 	}
@@ -96,6 +100,7 @@ func (tx *Tx) deleteAPIKeyRoutes(tenant id.ID, keys []string) {
 
 // OldestEnabledAPIKeys returns at most limit enabled API keys of a tenant, the oldest first.
 func (s *Store) OldestEnabledAPIKeys(ctx context.Context, tenant id.ID, limit int) ([]APIKey, error) {
-	return pg.All[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.tenant_id = $1 AND k.status = 'ENABLED'
+	return pg.All[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_keys k
+		WHERE k.tenant_id = $1 AND k.status = 'ENABLED'
 		ORDER BY k.created_at, k.id LIMIT $2`, tenant, limit)
 }

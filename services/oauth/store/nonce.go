@@ -22,7 +22,8 @@ type Nonce struct {
 // Compare orders nonces, so that concurrent statements with the same nonces lock them in one
 // order: no deadlock.
 func (n Nonce) Compare(other Nonce) int {
-	return cmp.Or(bytes.Compare(n.TenantID[:], other.TenantID[:]), cmp.Compare(n.KeyID, other.KeyID), cmp.Compare(n.Nonce, other.Nonce))
+	return cmp.Or(bytes.Compare(n.TenantID[:], other.TenantID[:]), cmp.Compare(n.KeyID, other.KeyID),
+		cmp.Compare(n.Nonce, other.Nonce))
 }
 
 // UseNonces records nonces, which must be sorted and without duplicates, in one statement.

@@ -20,7 +20,8 @@ type PasswordChange struct {
 // RecordPasswordChange stores the latest change of a password. InsertAccessTokens and
 // InsertTokenPair then store no tokens of a login that began before the change.
 func (tx *Tx) RecordPasswordChange(ctx context.Context, c PasswordChange) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO password_changes AS p (tenant_id, account_id, changed_at, expires_at) VALUES ($1, $2, $3, $4)
+	_, err := pg.Exec(ctx, tx, `INSERT INTO password_changes AS p (tenant_id, account_id, changed_at, expires_at)
+		VALUES ($1, $2, $3, $4)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET changed_at = excluded.changed_at, expires_at = excluded.expires_at
 		WHERE p.changed_at < excluded.changed_at`, c.TenantID, c.AccountID, c.ChangedAt, c.ExpiresAt)
 	return err

@@ -24,8 +24,9 @@ type Policy struct {
 }
 
 const (
-	policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at, revoke_tokens_on_password_change`
-	policyQuery   = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
+	policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at,
+		revoke_tokens_on_password_change`
+	policyQuery = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
 )
 
 // Policy returns the policy of an application, or apierr.NotFound for one that was never
@@ -48,18 +49,19 @@ func (tx *Tx) invalidatePolicy(tenant, application id.ID) {
 // LockPolicy reads and locks a policy that the transaction will change. Where none is stored
 // it inserts p.
 func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
-	if _, err := pg.Exec(ctx, tx, pg.Insert("oauth_policies", policyColumns)+` ON CONFLICT DO NOTHING`, pg.Named(p)); err != nil {
+	if _, err := pg.Exec(ctx, tx, pg.Insert("oauth_policies", policyColumns)+` ON CONFLICT DO NOTHING`,
+		pg.Named(p)); err != nil {
 		return p, err
 	}
-	return pg.One[Policy](ctx, tx, `SELECT `+policyColumns+` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`,
-		p.TenantID, p.ApplicationID)
+	return pg.One[Policy](ctx, tx, `SELECT `+policyColumns+` FROM oauth_policies
+		WHERE tenant_id = $1 AND application_id = $2 FOR UPDATE`, p.TenantID, p.ApplicationID)
 }
 
 // UpdatePolicy writes the members that a client can change.
 func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
 	tx.invalidatePolicy(p.TenantID, p.ApplicationID)
-	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at = $5,
-		revoke_tokens_on_password_change = $6
+	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at =
+		$5, revoke_tokens_on_password_change = $6
 		WHERE tenant_id = $1 AND application_id = $2`,
 		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.ModifiedAt, p.RevokeTokensOnPasswordChange)
 }
@@ -67,6 +69,7 @@ func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
 // DeletePolicy deletes the policy of an application, if one is stored.
 func (tx *Tx) DeletePolicy(ctx context.Context, tenant, application id.ID) error {
 	tx.invalidatePolicy(tenant, application)
-	_, err := pg.Exec(ctx, tx, `DELETE FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`, tenant, application)
+	_, err := pg.Exec(ctx, tx, `DELETE FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`, tenant,
+		application)
 	return err
 }

@@ -55,9 +55,11 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	}
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "oauth", now),
-		policies:   pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies", policyQuery, nil),
+		policies: pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies",
+			policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
-		tokens:     map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access), Refresh: tokens("oauth.refreshTokens", Refresh)},
+		tokens: map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access),
+			Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
 }
 

@@ -72,8 +72,8 @@ func (k TokenKind) table() string {
 }
 
 // tokenColumns are the columns that both kinds have.
-const tokenColumns = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at, t.organization_id,
-	t.second_factor`
+const tokenColumns = `t.tenant_id, t.id, t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at,
+	t.organization_id, t.second_factor`
 
 // columns returns the columns of a kind, for a query of Token.
 func (k TokenKind) columns() string {
@@ -107,8 +107,8 @@ func (s *Store) RecentToken(ctx context.Context, kind TokenKind, tenant, token i
 
 // ListTokens returns a page of an account's tokens that have not expired. With an application
 // other than the zero id it returns only the tokens of that application.
-func (s *Store) ListTokens(ctx context.Context, kind TokenKind, tenant, account, application id.ID, without []id.ID, now time.Time,
-	query list.Query) (list.Page[TokenWithJWT], error) {
+func (s *Store) ListTokens(ctx context.Context, kind TokenKind, tenant, account, application id.ID, without []id.ID,
+	now time.Time, query list.Query) (list.Page[TokenWithJWT], error) {
 	return listsql.Select[TokenWithJWT](ctx, s.db, Tokens, query, kind.columns()+`, k.secret_sealed`,
 		kind.fromWithAPIKeys()+` WHERE t.tenant_id = $1 AND t.expires_at > $2 AND t.account_id = $3
 			AND ($4::uuid IS NULL OR t.application_id = $4) AND t.application_id <> ALL ($5)`,
@@ -117,8 +117,8 @@ func (s *Store) ListTokens(ctx context.Context, kind TokenKind, tenant, account,
 
 // TokenApplications returns the applications of an account's tokens.
 func (s *Store) TokenApplications(ctx context.Context, kind TokenKind, tenant, account id.ID) ([]id.ID, error) {
-	return pg.Values[id.ID](ctx, s.db, `SELECT DISTINCT application_id FROM `+kind.table()+` WHERE tenant_id = $1 AND account_id = $2`,
-		tenant, account)
+	return pg.Values[id.ID](ctx, s.db, `SELECT DISTINCT application_id FROM `+kind.table()+` WHERE tenant_id = $1
+		AND account_id = $2`, tenant, account)
 }
 
 // InsertedToken is the id of a token that was inserted.
@@ -135,12 +135,16 @@ func (tx *Tx) InsertAccessTokens(_ context.Context, tokens []Token) *[]InsertedT
 	inserted := new([]InsertedToken)
 	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a
 		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, second_factor)
-		SELECT u.tenant_id, u.id, u.application_id, u.account_id, u.key_id, u.issued_at, u.expires_at, u.organization_id, u.second_factor
-		FROM unnest(@tenant_id::uuid[], @id::uuid[], @application_id::uuid[], @account_id::uuid[], @key_id::text[], @issued_at::timestamptz[],
+		SELECT u.tenant_id, u.id, u.application_id, u.account_id, u.key_id, u.issued_at, u.expires_at, u.organization_id,
+		u.second_factor
+		FROM unnest(@tenant_id::uuid[], @id::uuid[], @application_id::uuid[], @account_id::uuid[], @key_id::text[],
+		@issued_at::timestamptz[],
 			@expires_at::timestamptz[], @organization_id::uuid[], @started::timestamptz[], @second_factor::boolean[])
-			AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, started, second_factor)
+			AS u (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id, started,
+			second_factor)
 		WHERE NOT EXISTS
-			(SELECT 1 FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id AND p.changed_at >= u.started)
+			(SELECT 1 FROM password_changes p WHERE p.tenant_id = u.tenant_id AND p.account_id = u.account_id
+			AND p.changed_at >= u.started)
 		RETURNING a.tenant_id, a.id`, pg.Named(rows))
 	return inserted
 }
@@ -157,7 +161,8 @@ type tokenArrays struct {
 
 func tokenArraysOf(tokens []Token) (c tokenArrays) {
 	for _, t := range tokens {
-		c.TenantID, c.ID, c.ApplicationID = append(c.TenantID, t.TenantID), append(c.ID, t.ID), append(c.ApplicationID, t.ApplicationID)
+		c.TenantID, c.ID, c.ApplicationID = append(c.TenantID, t.TenantID), append(c.ID, t.ID),
+			append(c.ApplicationID, t.ApplicationID)
 		c.AccountID, c.OrganizationID = append(c.AccountID, t.AccountID), append(c.OrganizationID, t.OrganizationID)
 		c.RefreshID, c.KeyID = append(c.RefreshID, t.RefreshID), append(c.KeyID, t.KeyID)
 		c.IssuedAt, c.ExpiresAt = append(c.IssuedAt, t.IssuedAt), append(c.ExpiresAt, t.ExpiresAt)
@@ -175,12 +180,15 @@ func (tx *Tx) InsertTokenPair(_ context.Context, access, refresh Token) error {
 			SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM password_changes
 				WHERE tenant_id = @tenant_id AND account_id = @account_id AND changed_at >= @started)
 		), refresh AS (
-			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, organization_id,
+			INSERT INTO refresh_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at,
+			organization_id,
 				second_factor)
-			SELECT @tenant_id, @refresh_id, @application_id, @account_id, @key_id, @issued_at, @refresh_expires_at, @organization_id,
+			SELECT @tenant_id, @refresh_id, @application_id, @account_id, @key_id, @issued_at, @refresh_expires_at,
+			@organization_id,
 				@second_factor FROM login
 		)
-		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id, organization_id,
+		INSERT INTO access_tokens (tenant_id, id, application_id, account_id, key_id, issued_at, expires_at, refresh_id,
+		organization_id,
 			second_factor)
 		SELECT @tenant_id, @id, @application_id, @account_id, @key_id, @issued_at, @expires_at, @refresh_id, @organization_id,
 			@second_factor FROM login`,
@@ -199,9 +207,10 @@ func (tx *Tx) InsertTokenPair(_ context.Context, access, refresh Token) error {
 func (tx *Tx) InsertRefreshedTokens(_ context.Context, tokens []Token) *[]InsertedToken {
 	rows := tokenArraysOf(tokens)
 	inserted := new([]InsertedToken)
-	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a (tenant_id, id, application_id, account_id, key_id, refresh_id,
-		issued_at, expires_at, organization_id, second_factor)
-		SELECT r.tenant_id, u.id, r.application_id, r.account_id, u.key_id, r.id, u.issued_at, u.expires_at, r.organization_id,
+	pg.QueueReturning(tx, inserted, `INSERT INTO access_tokens AS a (tenant_id, id, application_id, account_id, key_id,
+		refresh_id, issued_at, expires_at, organization_id, second_factor)
+		SELECT r.tenant_id, u.id, r.application_id, r.account_id, u.key_id, r.id, u.issued_at, u.expires_at,
+		r.organization_id,
 			r.second_factor
 		FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[])
 			AS u (tenant_id, refresh_id, id, key_id, issued_at, expires_at)
@@ -215,14 +224,16 @@ func (tx *Tx) InsertRefreshedTokens(_ context.Context, tokens []Token) *[]Insert
 // exist.
 func (tx *Tx) DeleteToken(ctx context.Context, kind TokenKind, tenant, token id.ID, now time.Time) error {
 	tx.invalidateTokens(kind, tenant, token)
-	return pg.MustChange(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id = $2 AND expires_at > $3`, tenant, token, now)
+	return pg.MustChange(ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id = $2 AND expires_at > $3`,
+		tenant, token, now)
 }
 
 // DeleteTokenPair deletes a refresh token and all access tokens that were issued with it or
 // by its refreshes.
 func (tx *Tx) DeleteTokenPair(ctx context.Context, tenant, account, refresh id.ID) error {
 	tx.invalidateTokens(Refresh, tenant, refresh)
-	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant, refresh); err != nil {
+	if _, err := pg.Exec(ctx, tx, `DELETE FROM refresh_tokens WHERE tenant_id = $1 AND id = $2`, tenant,
+		refresh); err != nil {
 		return err
 	}
 	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM access_tokens
@@ -246,7 +257,8 @@ func (tx *Tx) DeleteAccountTokens(ctx context.Context, tenant id.ID, accounts []
 
 // DeleteApplicationTokens deletes at most limit tokens of a kind of an application, and
 // returns their number.
-func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind TokenKind, tenant, application id.ID, limit int) (int64, error) {
+func (tx *Tx) DeleteApplicationTokens(ctx context.Context, kind TokenKind, tenant, application id.ID,
+	limit int) (int64, error) {
 	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM `+kind.table()+` WHERE tenant_id = $1 AND id IN
 		(SELECT id FROM `+kind.table()+` WHERE tenant_id = $1 AND application_id = $2 LIMIT $3) RETURNING id`,
 		tenant, application, limit)

@@ -38,7 +38,8 @@ type MFA struct {
 }
 
 const (
-	webConfigColumns = `tenant_id, application_id, status, oauth2, register, login, verify_email, forgot_password, change_password,
+	webConfigColumns = `tenant_id, application_id, status, oauth2, register, login, verify_email, forgot_password,
+		change_password,
 	me, me_expand, mfa_required, mfa_factor_types, signing_key_id, created_at, modified_at`
 	webConfigQuery = `SELECT ` + webConfigColumns + ` FROM web_configs WHERE tenant_id = $1 AND application_id = $2`
 )
@@ -64,18 +65,20 @@ func (tx *Tx) invalidateWebConfig(tenant, application id.ID) {
 // LockWebConfig reads and locks a web config that the transaction will change. Where none is
 // stored it inserts c.
 func (tx *Tx) LockWebConfig(ctx context.Context, c WebConfig) (WebConfig, error) {
-	if _, err := pg.Exec(ctx, tx, pg.Insert("web_configs", webConfigColumns)+` ON CONFLICT DO NOTHING`, pg.Named(c)); err != nil {
+	if _, err := pg.Exec(ctx, tx, pg.Insert("web_configs", webConfigColumns)+` ON CONFLICT DO NOTHING`,
+		pg.Named(c)); err != nil {
 		return c, err
 	}
-	return pg.One[WebConfig](ctx, tx, `SELECT `+webConfigColumns+` FROM web_configs WHERE tenant_id = $1 AND application_id = $2
+	return pg.One[WebConfig](ctx, tx, `SELECT `+webConfigColumns+` FROM web_configs
+		WHERE tenant_id = $1 AND application_id = $2
 		FOR UPDATE`, c.TenantID, c.ApplicationID)
 }
 
 // UpdateWebConfig writes the members that a client can change.
 func (tx *Tx) UpdateWebConfig(ctx context.Context, c WebConfig) error {
 	tx.invalidateWebConfig(c.TenantID, c.ApplicationID)
-	return pg.MustChange(ctx, tx, `UPDATE web_configs SET `+pg.Set(`status, oauth2, register, login, verify_email, forgot_password,
-		change_password, me, me_expand, mfa_required, mfa_factor_types, signing_key_id, modified_at`)+`
+	return pg.MustChange(ctx, tx, `UPDATE web_configs SET `+pg.Set(`status, oauth2, register, login, verify_email,
+		forgot_password, change_password, me, me_expand, mfa_required, mfa_factor_types, signing_key_id, modified_at`)+`
 		WHERE tenant_id = @tenant_id AND application_id = @application_id`, pg.Named(c))
 }
 
