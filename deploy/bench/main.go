@@ -73,22 +73,23 @@ type options struct {
 	fewRounds                     int           // of measurements that need few
 	idleFor, steadyFor, searchFor time.Duration // searchFor of each search of scale
 	hotTenants, hotApplications   int           // applications of each tenant
+	seldomAccounts                int           // of all tenants together
 }
 
 // The defaults, and those of -short.
 var (
 	fullOptions = options{accounts: 2000, connections: 16, duration: time.Second, rounds: 9, large: 1_000_000, people: 50_000,
 		logins: 200, coldStarts: 3, warmStarts: 5, fewRounds: 3, idleFor: 20 * time.Second, steadyFor: 3 * time.Second,
-		searchFor: time.Second, hotTenants: 100, hotApplications: 10}
+		searchFor: time.Second, hotTenants: 100, hotApplications: 10, seldomAccounts: 5000}
 	shortOptions = options{accounts: 100, connections: 16, duration: 400 * time.Millisecond, rounds: 3, large: 10_000, people: 5000,
-		logins: 16, coldStarts: 1, warmStarts: 1, fewRounds: 1, idleFor: 3 * time.Second, steadyFor: time.Second,
-		searchFor: 50 * time.Millisecond, hotTenants: 2, hotApplications: 5}
+		logins: 16, coldStarts: 1, warmStarts: 1, fewRounds: 1, idleFor: 10 * time.Second, steadyFor: time.Second,
+		searchFor: 50 * time.Millisecond, hotTenants: 2, hotApplications: 5, seldomAccounts: 600}
 )
 
 // selectable are the names that -only chooses from.
 func selectable() []string {
 	return slices.Concat([]string{"starts", "idle", "memory"}, productOperationNames(),
-		[]string{"open", "storm", "steady", "waiting", "page", "writers", "hot", "sync", "scale", "quota"})
+		[]string{"open", "storm", "steady", "waiting", "page", "writers", "hot", "saves", "sync", "scale", "quota"})
 }
 
 // readOptions reads the flags. -short changes the defaults, not what is given.

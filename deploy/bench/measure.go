@@ -66,7 +66,7 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 	steady := func(ctx context.Context) error {
 		return r.steady(ctx, r.standalone, "get at 500/s beside logins", "< 25 ms")
 	}
-	needApplication := append(productOperationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "page")
+	needApplication := append(productOperationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "saves", "page")
 	for _, part := range []struct {
 		do    func(context.Context) error
 		names []string // of -only; nil: always
@@ -74,7 +74,7 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 		{r.start, nil}, {r.fill, needApplication}, {r.page, []string{"page"}}, {r.operations, productOperationNames()},
 		{r.open, []string{"open"}}, {r.storm, []string{"storm"}}, {steady, []string{"steady"}},
 		{r.waiting, []string{"waiting"}}, {r.memoryAfterLoad, []string{"memory"}},
-		{r.writers, []string{"writers", "hot"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
+		{r.writers, []string{"writers", "hot", "saves"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
 	} {
 		if part.names != nil && !r.wants(part.names...) {
 			continue
@@ -243,11 +243,11 @@ func (r *run) add(section string, s *system, o operation, l loadgen.Load) *measu
 	return m
 }
 
-// addPair adds an operation alone and with background load, whose figures are divided
+// addPair adds an operation on a system alone and with background load, whose figures are divided
 // by those of the first.
-func (r *run) addPair(section string, o operation, l loadgen.Load, b *background, aim string) {
-	alone := r.add(section, r.standalone, operation{name: o.name + " alone", do: o.do}, l)
-	beside := r.add(section, r.standalone, o, l)
+func (r *run) addPair(section string, s *system, o operation, l loadgen.Load, b *background, aim string) {
+	alone := r.add(section, s, operation{name: o.name + " alone", do: o.do}, l)
+	beside := r.add(section, s, o, l)
 	beside.reference, beside.rateAim, beside.background = alone.row, aim, b
 }
 
@@ -313,7 +313,7 @@ func (r *run) storm(ctx context.Context) error {
 	const section = "p99 at half of the highest rate beside 32 connections that log in"
 	for _, name := range []string{"validate", "get"} {
 		if half := r.halfRate(name); half.Rate > 0 {
-			r.addPair(section, productOperation(name), half, logins(), "<= 3")
+			r.addPair(section, r.standalone, productOperation(name), half, logins(), "<= 3")
 		}
 	}
 	return r.rounds(ctx, r.fewRounds)
@@ -341,7 +341,7 @@ func (r *run) waiting(ctx context.Context) error {
 	}
 	for name, rate := range map[string]float64{"login": 5, "get": 100} {
 		o := operation{name: fmt.Sprintf("%s at %.0f/s", name, rate), do: productOperation(name).do}
-		r.addPair("p99 beside 200 logins at a provider that never answers", o,
+		r.addPair("p99 beside 200 logins at a provider that never answers", r.standalone, o,
 			loadgen.Load{Rate: rate, WarmUp: 3 * time.Second, Length: 3 * r.steadyFor},
 			&background{"of these logins", login, loadgen.Load{Workers: 200}}, "")
 	}
@@ -353,7 +353,7 @@ func (r *run) waiting(ctx context.Context) error {
 // writes go.
 func (r *run) writers(ctx context.Context) error {
 	tenants := 1
-	if r.wants("hot") {
+	if r.wants("hot", "saves") {
 		tenants = r.hotTenants
 	}
 	var applications []*system
@@ -382,13 +382,55 @@ func (r *run) writers(ctx context.Context) error {
 		writes := &background{"writes", inTurns(part.written, (*system).write), loadgen.Load{Workers: 4, Rate: 50}}
 		for _, name := range []string{"validate", "get"} {
 			o := operation{name: name, do: inTurns(part.read, productOperation(name).do)}
-			r.addPair(part.section, o, loadgen.Load{}, writes, part.aim)
+			r.addPair(part.section, r.standalone, o, loadgen.Load{}, writes, part.aim)
 		}
 		if err := r.rounds(ctx, max(r.options.rounds, 2)); err != nil {
 			return err
 		}
 	}
+	if r.wants("saves") {
+		return r.saves(ctx, applications)
+	}
 	return nil
+}
+
+// saves measures validations without and beside 50 saves of whole accounts a second: of accounts whose
+// tokens come all the time, of many applications in turns, and of accounts that come seldom.
+func (r *run) saves(ctx context.Context, hot []*system) error {
+	var seldom, apart []*system
+	for n := 0; n < len(hot); n += r.hotApplications { // the first application of each tenant
+		seldom = append(seldom, hot[n])
+	}
+	seldom = seldom[:min(50, len(seldom))]
+	if r.distributed != nil { // which has one tenant
+		for range seldom {
+			made := *newSystem(r.distributed.rowSuffix, r.distributed.client, r.distributed.processes)
+			if err := made.addApplication(ctx, 1, 0); err != nil {
+				return err
+			}
+			apart = append(apart, &made)
+		}
+	}
+	if err := errors.Join(addTokenHolders(ctx, seldom, r.seldomAccounts), addTokenHolders(ctx, apart, r.seldomAccounts)); err != nil {
+		return fmt.Errorf("make accounts that come seldom: %w", err)
+	}
+	const section = "beside 50 saves of whole accounts a second"
+	save := (*system).saveAccount
+	add := func(s *system, name string, do action, written []*system) {
+		saves := &background{"saves", inTurns(written, save), loadgen.Load{Workers: 4, Rate: 50}}
+		r.addPair(section, s, operation{name: "validate, " + name, do: do}, loadgen.Load{}, saves, ">= 0.95")
+	}
+	validate := productOperation("validate").do
+	r.add(section, r.standalone, operation{name: "save alone, at 50/s", do: save}, loadgen.Load{Rate: 50})
+	add(r.standalone, "one application", validate, []*system{r.standalone})
+	add(r.standalone, "many applications", inTurns(hot, validate), hot)
+	add(r.standalone, "seldom", visits(seldom), seldom)
+	if r.distributed != nil {
+		r.add(section, r.distributed, operation{name: "save alone, at 50/s", do: save}, loadgen.Load{Rate: 50})
+		add(r.distributed, "one application", validate, []*system{r.distributed})
+		add(r.distributed, "seldom", visits(apart), apart)
+	}
+	return r.rounds(ctx, max(r.options.rounds, 2))
 }
 
 // quota repeats steady on a standalone of its own in a control group with one processor.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -280,4 +281,37 @@ func (s *system) write(c *connection, n uint64) error {
 	}
 	changed := []string{s.application, s.organization}[n%2]
 	return c.send(http.StatusOK, e2e.Post(changed, e2e.Object{"description": name}))
+}
+
+// saveAccount reads an account and saves all of it, with another middle name.
+func (s *system) saveAccount(c *connection, n uint64) error {
+	address := pick(s.accounts, n)
+	if err := c.send(http.StatusOK, e2e.Get(address)); err != nil {
+		return err
+	}
+	var read e2e.Object
+	if err := json.Unmarshal(c.response.Body(), &read); err != nil {
+		return err
+	}
+	saved := e2e.Object{"middleName": unique("saved")}
+	for _, name := range []string{"username", "email", "givenName", "surname", "status"} {
+		saved[name] = read[name]
+	}
+	return c.send(http.StatusOK, e2e.Post(address, saved))
+}
+
+// visits is the action of users who come seldom: the tokens of a fifth of the accounts are validated ten
+// times in turns, then those of the next fifth, so that each is silent until all others were there.
+func visits(applications []*system) action {
+	var sent atomic.Int64
+	validate := productOperation("validate").do
+	return func(_ *system, c *connection, _ uint64) error {
+		n := int(sent.Add(1) - 1)
+		group := len(applications) * len(applications[0].accessTokens) / 5
+		n = n/(10*group)*group + n%group
+		one := *applications[n%len(applications)]
+		one.accessTokens = one.accessTokens[n/len(applications)%len(one.accessTokens):][:1]
+		c.authorization = one.authorization
+		return validate(&one, c, 0)
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/doorward/doorward/deploy/e2e"
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
@@ -129,15 +131,36 @@ func (s *system) addAccount(setup *e2e.Setup, login bool) {
 	account := setup.Post(request.URL, request.Body)
 	s.accounts = append(s.accounts, account.Href())
 	if len(s.clientGrants) < 16 {
-		key := setup.Post(account.Href()+"/apiKeys", e2e.Object{})
-		s.clientGrants = append(s.clientGrants, url.Values{
-			"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")},
-		})
+		s.clientGrants = append(s.clientGrants, clientGrant(setup, account.Href()))
 	}
 	if login {
 		s.emails = append(s.emails, account.Text("email"))
 		s.addTokens(setup, e2e.PasswordGrant(account.Text("email")))
 	}
+}
+
+// clientGrant is the grant of a new API key of an account.
+func clientGrant(setup *e2e.Setup, account string) url.Values {
+	key := setup.Post(account+"/apiKeys", e2e.Object{})
+	return url.Values{"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")}}
+}
+
+// addTokenHolders adds so many accounts to the applications, the same number to each, and an access token
+// of each account.
+func addTokenHolders(ctx context.Context, applications []*system, accounts int) error {
+	var made errgroup.Group
+	made.SetLimit(8)
+	for _, s := range applications {
+		made.Go(func() error {
+			setup := s.client.Setup(ctx)
+			for n := len(s.accessTokens); n < accounts/len(applications) && setup.Err == nil; n++ {
+				s.addAccount(setup, false)
+				s.addTokens(setup, clientGrant(setup, s.accounts[len(s.accounts)-1]))
+			}
+			return setup.Err
+		})
+	}
+	return made.Wait()
 }
 
 func (s *system) addTokens(setup *e2e.Setup, grant url.Values) {
