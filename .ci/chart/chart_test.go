@@ -17,7 +17,6 @@ import (
 	autoscaling "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
-	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -31,8 +30,8 @@ var processes = []string{"application", "directory", "gateway", "idsite", "mfa",
 func each(t *testing.T, test func(t *testing.T, objects []Object)) {
 	t.Helper()
 	files, err := filepath.Glob(Values)
-	if err != nil || len(files) != 5 {
-		t.Fatalf("%d sets of values, %v; want five", len(files), err)
+	if err != nil || len(files) != 6 {
+		t.Fatalf("%d sets of values, %v; want six", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -66,6 +65,9 @@ func pods(objects []Object) map[string]core.PodTemplateSpec {
 	}
 	for name, job := range of[*batch.Job](objects) {
 		found[name] = job.Spec.Template
+	}
+	for _, pod := range of[*core.Pod](objects) {
+		found[pod.Labels[component]] = core.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	}
 	return found
 }
@@ -225,8 +227,8 @@ func TestReplicasScaleSpreadAndHaveABudget(t *testing.T) {
 			t.Errorf("%s is spread over %v", name, keys)
 		}
 		scaler := scalers[name]
-		if scaler == nil || deployment.Spec.Replicas != nil {
-			t.Errorf("%s has no autoscaler, or replicas that it would reset", name)
+		if scaler == nil || deployment.Spec.Replicas == nil || *deployment.Spec.Replicas != *scaler.Spec.MinReplicas {
+			t.Errorf("%s has no autoscaler, or not its least number of replicas", name)
 			continue
 		}
 		metric := "cpu"
@@ -253,8 +255,9 @@ func TestMigrationsAreAHookBeforeTheRelease(t *testing.T) {
 	if !slices.Equal(container.Args, []string{"migrate"}) || !strings.Contains(container.Image, "/doorward:") {
 		t.Errorf("%s %v", container.Image, container.Args)
 	}
-	if job.Spec.Template.Spec.ServiceAccountName != "" {
-		t.Error("the hook runs before there is a service account")
+	account := of[*core.ServiceAccount](objects)[strings.TrimPrefix(job.Spec.Template.Spec.ServiceAccountName, Release+"-")]
+	if account == nil || account.Annotations["helm.sh/hook-weight"] != "-10" {
+		t.Errorf("the hook runs under %q, which is not there before it", job.Spec.Template.Spec.ServiceAccountName)
 	}
 }
 
@@ -262,7 +265,7 @@ func TestTheToolboxIsAJobOnlyWhereItHasArguments(t *testing.T) {
 	each(t, func(t *testing.T, objects []Object) {
 		job := of[*batch.Job](objects)["toolbox"]
 		if !strings.HasSuffix(t.Name(), "production") {
-			if job != nil || of[*networking.NetworkPolicy](objects)["toolbox"] != nil {
+			if job != nil {
 				t.Error("a release has a toolbox by default")
 			}
 			return
@@ -275,8 +278,12 @@ func TestTheToolboxIsAJobOnlyWhereItHasArguments(t *testing.T) {
 			!strings.Contains(container.Image, "/doorward:") {
 			t.Errorf("%s %v", container.Image, container.Args)
 		}
-		if job.Spec.Template.Spec.ServiceAccountName != "" {
-			t.Error("the toolbox has rights in the cluster")
+		if of[*core.ServiceAccount](objects)["toolbox"] == nil || job.Spec.Template.Spec.ServiceAccountName != Release+"-toolbox" {
+			t.Errorf("the toolbox runs under %q", job.Spec.Template.Spec.ServiceAccountName)
+		}
+		volumes := job.Spec.Template.Spec.Volumes
+		if work := volumes[len(volumes)-1]; work.Name != "work" || work.PersistentVolumeClaim == nil || work.PersistentVolumeClaim.ClaimName != "exports" {
+			t.Errorf("the volume of the toolbox is %+v", work)
 		}
 	})
 	page, err := os.ReadFile("../../docs/runbooks/README.md")
@@ -348,6 +355,10 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		good + "secrets: { masterKey: { name: \"\" } }":                                                  "masterKey",
 		good + "processes: { billing: { replicas: 2 } }":                                                 "billing",
 		good + "processes: { gateway: { env: { lower: x } } }":                                           "lower",
+		good + "processes: { oauth: { env: { DOORWARD_SMTP_HELO: x } } }":                                "processes.oauth.env.DOORWARD_SMTP_HELO",
+		good + "database: { maxConnections: 100 }":                                                       "more than database.maxConnections, 100",
+		good + "ingress: { enabled: true }":                                                              "set tls.mode to proxy",
+		good + "httpRoute: { enabled: true }":                                                            "parentRefs",
 		good + "processes: { oauth: { replicas: 20 } }":                                                  "less than its 20 replicas",
 		good + "processes: { notification: { autoscaling: { max: 7 } } }":                                "more than kafka.partitions",
 		good + "processes: { mfa: { resources: { limits: { memory: lots } } } }":                         "memory",

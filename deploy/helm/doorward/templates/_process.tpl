@@ -31,14 +31,33 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .process }}
 {{- end }}
 
+{{- define "doorward.releaseLabels" -}}
+app.kubernetes.io/name: doorward
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- range $name, $value := .Values.labels }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
 {{- define "doorward.labels" -}}
 {{ include "doorward.selector" . }}
+{{- range $name, $value := .root.Values.labels }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
 app.kubernetes.io/version: {{ include "doorward.tag" .root | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 
+{{/*
+A Service's name is a DNS label that begins with a letter, of 63 characters, of which the longest
+component takes 13. Said here, before the migrations run: the API server would say it afterwards.
+*/}}
 {{- define "doorward.name" -}}
+{{- if not (regexMatch "^[a-z][a-z0-9-]{0,49}$" .root.Release.Name) }}
+{{- fail (printf "the release name %q cannot be used: names of Services are made of it, so that it begins with a letter, has small letters, digits and hyphens, and at most 50 characters" .root.Release.Name) }}
+{{- end -}}
 {{ .root.Release.Name }}-{{ .process }}
 {{- end }}
 
@@ -179,8 +198,17 @@ SSL_CERT_DIR: /etc/doorward/ca
 {{- end -}}
 {{- end }}
 
-{{/* The environment of a container; .own has the variables of values.yaml. */}}
+{{/*
+The environment of a container; .own has the variables of values.yaml, which the process has to know:
+it would refuse to start otherwise.
+*/}}
 {{- define "doorward.env" -}}
+{{- $known := index (.root.Files.Get "variables.yaml" | fromYaml) .process | default list }}
+{{- range $name, $value := .own }}
+{{- if not (or (has (trimSuffix "_FILE" $name) $known) (regexMatch "^(GO[A-Z]+|OTEL_[A-Z_]+|SSL_CERT_(DIR|FILE)|TZ)$" $name)) }}
+{{- fail (printf "processes.%s.env.%s: the process does not know this variable; its --help lists those that it knows" $.process $name) }}
+{{- end }}
+{{- end }}
 {{- range $name, $secret := include "doorward.secrets" . | fromYaml }}
 - { name: {{ $name }}_FILE, value: /run/secrets/doorward/{{ $name }} }
 {{- end }}
@@ -191,14 +219,22 @@ SSL_CERT_DIR: /etc/doorward/ca
   value: {{ toString $value | quote }}
 {{- end }}
 {{- end }}
+{{- if not (hasKey (.own | default dict) "GOMEMLIMIT") }}
 - name: GOMEMLIMIT
   value: {{ include "doorward.memory" .resources.limits.memory | quote }}
+{{- end }}
+{{- with .root.Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "doorward.mounts" -}}
 - { name: secrets, mountPath: /run/secrets/doorward, readOnly: true }
 {{- if or .root.Values.authorities.configMap .root.Values.authorities.secret }}
 - { name: authorities, mountPath: /etc/doorward/ca, readOnly: true }
+{{- end }}
+{{- with .root.Values.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -221,6 +257,31 @@ SSL_CERT_DIR: /etc/doorward/ca
   secret: { secretName: {{ .secret }}, defaultMode: 0440 }
 {{- end }}
 {{- end }}
+{{- with .root.Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/*
+A digest of the secrets and authorities that a process reads when it starts, so that an upgrade
+restarts it when one has changed. The internal secret, which no reader of the annotation knows, is
+among them and keeps short ones from being guessed. Certificates are read again by the processes.
+*/}}
+{{- define "doorward.checksum" -}}
+{{- $namespace := .root.Release.Namespace -}}
+{{- $read := list -}}
+{{- range $name, $secret := include "doorward.secrets" . | fromYaml }}
+{{- if not (hasPrefix "DOORWARD_TLS_" $name | or (hasPrefix "DOORWARD_INTERNAL_TLS_" $name)) }}
+{{- $read = append $read (dig "data" $secret.key "" (lookup "v1" "Secret" $namespace $secret.name)) }}
+{{- end }}
+{{- end }}
+{{- with .root.Values.authorities.configMap }}
+{{- $read = append $read (dig "data" dict (lookup "v1" "ConfigMap" $namespace .) | toJson) }}
+{{- end }}
+{{- with .root.Values.authorities.secret }}
+{{- $read = append $read (dig "data" dict (lookup "v1" "Secret" $namespace .) | toJson) }}
+{{- end }}
+{{- toJson $read | sha256sum }}
 {{- end }}
 
 {{/* What the restricted level of Pod Security Standards asks for, and a read-only root. */}}
@@ -257,5 +318,8 @@ nodeSelector: {{ toJson . }}
 {{- end }}
 {{- with .Values.tolerations }}
 tolerations: {{ toJson . }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{ toJson . }}
 {{- end }}
 {{- end }}
