@@ -34,7 +34,7 @@ type ServiceProvider struct {
 // Login is the content of a verified response.
 type Login struct {
 	ResponseID   string
-	AssertionID  string // for replay protection: services/directory/samllogin.go
+	AssertionID  string // for replay protection: services/directory/provider/samllogin.go
 	Issuer       string
 	NameID       string
 	NameIDFormat string
@@ -47,7 +47,7 @@ type Login struct {
 // VerifyResponse verifies a SAMLResponse that came by HTTP-POST, and returns its content: it validates
 // the signature, the issuer, the audience, the recipient and the times. It returns
 // apierr.SAMLMalformed, SAMLSignature, or SAMLFailed if the identity provider reports a failure.
-// The caller prevents replay (services/directory/samllogin.go).
+// The caller prevents replay (services/directory/provider/samllogin.go).
 func (p ServiceProvider) VerifyResponse(encoded string) (Login, error) {
 	if len(encoded) > MaxResponse {
 		return Login{}, malformedResponse("it is too large")

@@ -179,7 +179,7 @@ func (a *Agent) checkLoop(ctx context.Context) {
 }
 
 // answerTimeout bounds a password check and the sending of its result. The login of the check waits
-// 14 s (checkTimeout in services/directory/agentcheck.go).
+// 14 s (checkTimeout in services/directory/agent/check.go).
 const answerTimeout = 15 * time.Second
 
 // answer runs a password check and sends its result.

@@ -2,7 +2,7 @@
 // directory server and makes outgoing calls only: it sends accounts and groups (directory
 // synchronization, sync.go), checks passwords at logins by an LDAP bind (check.go), and reports
 // its status (agent.go, status.go). ldap.go and search.go are the LDAP client, doorward.go is the
-// HTTPS client. The service's side is services/directory/agentsync.go and services/directory/agentcheck.go.
+// HTTPS client. The service's side is services/directory/agent/sync.go and services/directory/agent/check.go.
 package agent
 
 import (

@@ -14,7 +14,7 @@ import (
 // of the default account store, which logs in instead. The policy is that of the organization
 // that the login names, otherwise that of the application (linkingpolicy.go). The rules by
 // which the directory service finds a linked account, links an account by its email, or creates
-// a copy are in services/directory/linking.go (decideLink).
+// a copy are in services/directory/provider/linking.go (decideLink).
 func (s *Service) followLinks(
 	ctx context.Context, order store.LoginOrder, in directoryapi.Authenticated,
 ) (applicationapi.LoggedIn, error) {

@@ -15,7 +15,7 @@ import (
 
 // ProviderLogin logs in the user of a social or OAuth provider (social login,
 // docs/interface/applications.md#accounts-by-provider). The directory service calls the
-// provider and creates the account of a new user (services/directory/provideraccount.go); the
+// provider and creates the account of a new user (services/directory/provider/account.go); the
 // account links are followed then (linking.go).
 func (s *Service) ProviderLogin(ctx context.Context,
 	in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {

@@ -36,7 +36,7 @@ func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) 
 		return access, apierr.TokenStoreDisabled.Because(
 			"the directory of the account, or each group through which it is reached, is disabled")
 	}
-	access.Account, err = s.withVerificationToken(found.Account)
+	access.Account, err = s.WithVerificationToken(found.Account)
 	return access, err
 }
 

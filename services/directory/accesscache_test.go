@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/app"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -35,8 +35,8 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	stores := []*store.Store{listening(t, db), listening(t, db)}
-	service := func(s *store.Store) *directory.Service {
-		return directory.New(s, secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{})
+	service := func(s *store.Store) *app.Service {
+		return newService(s, ring, cheap)
 	}
 	here, elsewhere := service(stores[0]), service(stores[1])
 	var account id.Ref
@@ -50,7 +50,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	access := func(s *directory.Service) error {
+	access := func(s *app.Service) error {
 		_, err := s.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: tenant, Account: account.ID, Brief: true, Recent: true,
 			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: made.ID}}})
 		return err

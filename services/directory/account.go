@@ -24,12 +24,12 @@ func (s *Service) Account(ctx context.Context, in directoryapi.Ref) (directoryap
 	if err != nil {
 		return a, err
 	}
-	return s.withVerificationToken(a)
+	return s.WithVerificationToken(a)
 }
 
-// withVerificationToken fills in the email verification token, which the account's representation
+// WithVerificationToken fills in the email verification token, which the account's representation
 // shows.
-func (s *Service) withVerificationToken(a directoryapi.Account) (directoryapi.Account, error) {
+func (s *Service) WithVerificationToken(a directoryapi.Account) (directoryapi.Account, error) {
 	if a.VerificationSealed == nil {
 		return a, nil
 	}
@@ -38,9 +38,9 @@ func (s *Service) withVerificationToken(a directoryapi.Account) (directoryapi.Ac
 	return a, err
 }
 
-func (s *Service) withVerificationTokens(page list.Page[directoryapi.Account], err error) (list.Page[directoryapi.Account], error) {
+func (s *Service) WithVerificationTokens(page list.Page[directoryapi.Account], err error) (list.Page[directoryapi.Account], error) {
 	for i := 0; i < len(page.Items) && err == nil; i++ {
-		page.Items[i], err = s.withVerificationToken(page.Items[i])
+		page.Items[i], err = s.WithVerificationToken(page.Items[i])
 	}
 	return page, err
 }
@@ -53,7 +53,7 @@ func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
 	}
-	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, directories, groups, in.Query))
+	return s.WithVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, directories, groups, in.Query))
 }
 
 // splitStores returns the ids of the directories and of the groups among account stores, each
@@ -74,7 +74,7 @@ func splitStores(stores []directoryapi.Store) (directories, groups []id.ID) {
 
 // TenantAccounts returns a page of all the accounts of a tenant.
 func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
-	return s.withVerificationTokens(list.PageOf(ctx, s.Tenant, s.store.TenantAccounts, tenant, query))
+	return s.WithVerificationTokens(list.PageOf(ctx, s.Tenant, s.store.TenantAccounts, tenant, query))
 }
 
 // DirectoryAccounts returns a page of the accounts of a directory.
@@ -84,7 +84,7 @@ func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Q
 		return list.Page[directoryapi.Account]{}, err
 	}
 	query = query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt)
-	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query))
+	return s.WithVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, []id.ID{in.ID}, nil, query))
 }
 
 // GroupAccounts returns a page of the members of a group.
@@ -94,7 +94,7 @@ func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query
 		return list.Page[directoryapi.Account]{}, err
 	}
 	query = query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt)
-	return s.withVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query))
+	return s.WithVerificationTokens(s.store.ListAccounts(ctx, in.Tenant, nil, []id.ID{in.ID}, query))
 }
 
 // CreateAccountIn creates an account in a directory from the body of a client.
@@ -117,13 +117,13 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled,
 		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: initialPasswordModifiedAt(now), CreatedAt: now, ModifiedAt: now,
 	}
-	refusal := applyAccount(&account, in.Account, policy, true)
-	refusal = field.First(refusal, checkRequired(account, policy.GivenNameRequired, policy.SurnameRequired),
+	refusal := ApplyAccount(&account, in.Account, policy, true)
+	refusal = field.First(refusal, CheckRequired(account, policy.GivenNameRequired, policy.SurnameRequired),
 		requirePassword(in.Account.Password))
 	if refusal != nil {
 		return directoryapi.Account{}, refusal
 	}
-	if err := checkDomain(policy.CreationPolicy, account.Email); err != nil {
+	if err := CheckDomain(policy.CreationPolicy, account.Email); err != nil {
 		return directoryapi.Account{}, apierr.From(err).Saying("Cannot create the Account because your email's domain is not allowed.")
 	}
 	if in.SelfService {
@@ -135,7 +135,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
-	event, verification := s.applyRegistrationWorkflow(&account, in, policy.CreationPolicy)
+	event, verification := s.ApplyRegistrationWorkflow(&account, in, policy.CreationPolicy)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertAccount(ctx, account, hash, verification); err != nil {
 			return err
@@ -168,7 +168,7 @@ func initialPasswordModifiedAt(now time.Time) *time.Time {
 func (s *Service) createdOrExisting(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
 	if errors.Is(err, apierr.Exists) {
 		if existing, lookupErr := s.store.Account(ctx, a.TenantID, a.ID); lookupErr == nil {
-			return s.withVerificationToken(existing)
+			return s.WithVerificationToken(existing)
 		}
 		err = s.duplicateError(ctx, a)
 	}
@@ -191,12 +191,12 @@ func (s *Service) duplicateError(ctx context.Context, a directoryapi.Account) er
 		Saying("Account with that %[1]s already exists.  Please choose another %[1]s.", member)
 }
 
-// applyAccount writes the members of a body into an account and validates them. A new account
+// ApplyAccount writes the members of a body into an account and validates them. A new account
 // needs an email; without a user name, the email is its user name, and follows it: a user name that is
 // only the copy of the email changes with it, so that the former email leads nobody to the account. A
 // blank user name or name of a person is absent in a new account, and null in an update. The format of
 // an email is validated by field.Email (pkg/field/email.go).
-func applyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy, isNew bool) (err error) {
+func ApplyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy, isNew bool) (err error) {
 	var errs field.Errors
 	before := *a
 	errs.Set(&a.Email, in.Email, isNew, readEmail)
@@ -305,7 +305,7 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 			return err
 		}
 		if mirror {
-			if name := changedProperty(before, a); name != "" {
+			if name := ChangedProperty(before, a); name != "" {
 				return mirroredPropertyError(name)
 			}
 			if in.Status.Present {
@@ -350,15 +350,15 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 	if err != nil {
 		return a, err
 	}
-	return s.withVerificationToken(a)
+	return s.WithVerificationToken(a)
 }
 
 // applyUpdate writes the body of an update into an account and validates it.
 func applyUpdate(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy) error {
 	before := *a
-	refusal := applyAccount(a, in, policy, false)
+	refusal := ApplyAccount(a, in, policy, false)
 	// An account from before the schema required a name can be updated without that name.
-	missing := checkRequired(*a, policy.GivenNameRequired && before.GivenName != nil, policy.SurnameRequired && before.Surname != nil)
+	missing := CheckRequired(*a, policy.GivenNameRequired && before.GivenName != nil, policy.SurnameRequired && before.Surname != nil)
 	if in.Password.Present {
 		missing = field.First(missing, requirePassword(in.Password))
 	}
@@ -369,7 +369,7 @@ func applyUpdate(a *directoryapi.Account, in directoryapi.NewAccount, policy sto
 		return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
 	}
 	if field.LoginName(a.Email) != field.LoginName(before.Email) {
-		if err := checkDomain(policy.CreationPolicy, a.Email); err != nil {
+		if err := CheckDomain(policy.CreationPolicy, a.Email); err != nil {
 			return err
 		}
 		// Clients send back the whole account that they have read: an unchanged status in the body
@@ -394,9 +394,9 @@ func verificationStatus(in field.Text, fallback string) (string, error) {
 	return field.Enum(in, "emailVerificationStatus", fallback, directoryapi.Verified, directoryapi.Unverified)
 }
 
-// changedProperty returns the name of a property, other than the status, in which two versions of
+// ChangedProperty returns the name of a property, other than the status, in which two versions of
 // an account differ; empty if none does.
-func changedProperty(before, after directoryapi.Account) string {
+func ChangedProperty(before, after directoryapi.Account) string {
 	for _, property := range []struct{ name, before, after string }{
 		{"username", before.Username, after.Username}, {"email", before.Email, after.Email},
 		{"givenName", orEmpty(before.GivenName), orEmpty(after.GivenName)}, {"middleName", orEmpty(before.MiddleName), orEmpty(after.MiddleName)},

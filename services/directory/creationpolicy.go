@@ -33,7 +33,7 @@ func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.C
 
 // UpdateCreationPolicy changes what the body names. A list in the body replaces the whole list. Of
 // the policy of a mirror directory only the lists can be changed, which bind it to the domains that
-// it may speak for (checkMirrorDomain); what else would change is apierr.MirroredProperty.
+// it may speak for (CheckMirrorDomain); what else would change is apierr.MirroredProperty.
 func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in CreationPolicyChange) (store.CreationPolicy, error) {
 	var p store.CreationPolicy
 	d, err := s.store.Directory(ctx, directory.Tenant, directory.ID)
@@ -142,11 +142,11 @@ func isDomainPattern(entry string) bool {
 		})
 }
 
-// checkDomain returns an error for an email whose domain the policy does not allow:
+// CheckDomain returns an error for an email whose domain the policy does not allow:
 // apierr.DomainBlacklisted, also where the domain is on both lists, or
 // apierr.DomainNotWhitelisted. An internationalized domain name is the same in its ASCII form
 // (punycode, RFC 5890) and in its own script.
-func checkDomain(p store.CreationPolicy, email string) error {
+func CheckDomain(p store.CreationPolicy, email string) error {
 	domain := field.Fold(email[strings.LastIndexByte(email, '@')+1:])
 	shown := field.Domain(domain)
 	matches := func(pattern string) bool {
@@ -162,27 +162,27 @@ func checkDomain(p store.CreationPolicy, email string) error {
 	return nil
 }
 
-// checkMirrorDomain binds a mirror directory to the domains of its lists: it returns
+// CheckMirrorDomain binds a mirror directory to the domains of its lists: it returns
 // apierr.OutsideDomains for an email that a provider, an identity provider or a directory server
 // has no right to speak for. It is asked before an account of a mirror is made, changed, logged in
-// or linked; registrations in a cloud directory have codes of their own (checkDomain).
-func checkMirrorDomain(p store.RegistrationPolicy, email string) error {
+// or linked; registrations in a cloud directory have codes of their own (CheckDomain).
+func CheckMirrorDomain(p store.RegistrationPolicy, email string) error {
 	if p.ProviderID == directoryapi.Native {
 		return nil
 	}
-	if err := checkDomain(p.CreationPolicy, email); err != nil {
+	if err := CheckDomain(p.CreationPolicy, email); err != nil {
 		return apierr.OutsideDomains.Because("%s", apierr.From(err).Reason)
 	}
 	return nil
 }
 
-// checkAccountDomain is checkMirrorDomain for an account that exists.
-func (s *Service) checkAccountDomain(ctx context.Context, a directoryapi.Account) error {
+// CheckAccountDomain is CheckMirrorDomain for an account that exists.
+func (s *Service) CheckAccountDomain(ctx context.Context, a directoryapi.Account) error {
 	p, err := s.store.RegistrationPolicy(ctx, a.TenantID, a.DirectoryID)
 	if err != nil {
 		return err
 	}
-	return checkMirrorDomain(p, a.Email)
+	return CheckMirrorDomain(p, a.Email)
 }
 
 // matchDomain reports whether a domain matches a pattern, in which each * stands for any

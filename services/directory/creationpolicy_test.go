@@ -128,11 +128,11 @@ func TestADomainIsTheSameInBothOfItsForms(t *testing.T) {
 		{"xn--0.example.test", "xn--1.example.test", false}, // neither can be read
 	} {
 		black := store.CreationPolicy{EmailDomainBlacklist: []string{c.pattern}}
-		if err := checkDomain(black, "jo@"+c.domain); errors.Is(err, apierr.DomainBlacklisted) != c.listed {
+		if err := CheckDomain(black, "jo@"+c.domain); errors.Is(err, apierr.DomainBlacklisted) != c.listed {
 			t.Errorf("%q on the blacklist and %q: %v", c.pattern, c.domain, err)
 		}
 		white := store.CreationPolicy{EmailDomainWhitelist: []string{c.pattern}}
-		if err := checkDomain(white, "jo@"+c.domain); (err == nil) != c.listed {
+		if err := CheckDomain(white, "jo@"+c.domain); (err == nil) != c.listed {
 			t.Errorf("%q on the whitelist and %q: %v", c.pattern, c.domain, err)
 		}
 	}

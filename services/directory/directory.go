@@ -17,32 +17,31 @@ import (
 
 // Limits of a directory's text (docs/interface/limits.md#field-limits), in characters.
 const (
-	maxName        = 255
+	MaxName        = 255
 	maxDescription = 1000
 )
 
-// NewDirectory is the body that creates or changes a directory.
+// NewDirectory is the body that creates or changes a directory. It may also have a provider
+// (provider/directory.go).
 type NewDirectory struct {
-	Name        field.Text                  `json:"name"`
-	Description field.Text                  `json:"description"`
-	Status      field.Text                  `json:"status"`
-	Provider    field.Nullable[NewProvider] `json:"provider"` // an update may only repeat the provider that the directory has
-	CustomData  customdata.Change           `json:"customData"`
+	Name        field.Text        `json:"name"`
+	Description field.Text        `json:"description"`
+	Status      field.Text        `json:"status"`
+	CustomData  customdata.Change `json:"customData"`
 }
 
-// apply writes the members of a body into a directory and validates them. A new directory needs a
+// Apply writes the members of a body into a directory and validates them. A new directory needs a
 // name.
-func (in NewDirectory) apply(d *directoryapi.Directory, isNew bool) error {
+func (in NewDirectory) Apply(d *directoryapi.Directory, isNew bool) error {
 	var errs field.Errors
-	errs.Name(&d.Name, in.Name, "name", maxName, isNew)
+	errs.Name(&d.Name, in.Name, "name", MaxName, isNew)
 	errs.Optional(&d.Description, in.Description, "description", maxDescription)
 	errs.Enum(&d.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	return errs.First()
 }
 
 // isCustomDataAlone reports whether a body has custom data and nothing else, which does not change
-// modifiedAt of the directory (docs/interface/custom-data.md#endpoints). An empty body has none;
-// provider is not looked at, because an update cannot change it.
+// modifiedAt of the directory (docs/interface/custom-data.md#endpoints). An empty body has none.
 func (in NewDirectory) isCustomDataAlone() bool {
 	return in.CustomData.Present && !in.Name.Present && !in.Description.Present && !in.Status.Present
 }
@@ -57,28 +56,9 @@ func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query li
 	return list.PageOf(ctx, s.Tenant, s.store.ListDirectories, tenant, query)
 }
 
-// CreateDirectoryIn creates a directory of any type from the body of a client, with the resources
-// that belong to it, in one transaction.
-func (s *Service) CreateDirectoryIn(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
-	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now())}
-	d.Status = directoryapi.Enabled
-	refusal := in.apply(&d, true)
-	if in.Provider.Given() && s.canonicalProviderID(in.Provider.Value.ProviderID.Or("")) == "saml" && refusal == nil {
-		var err error
-		if in.Provider.Value, err = s.readMetadata(ctx, in.Provider.Value); err != nil {
-			return d, err // else all that the metadata would have filled in is missing
-		}
-	}
-	mirror, err := s.newMirrorResources(d, in.Provider)
-	if err = field.First(refusal, err); err != nil {
-		return d, err
-	}
-	return s.createDirectory(ctx, d, mirror, in.CustomData.Value)
-}
-
 // CreateDirectory creates a cloud directory for another service.
 func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
-	d, err := s.createDirectory(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, nil, "")
+	d, err := s.CreateDirectoryWith(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, "", nil)
 	if errors.Is(err, apierr.Exists) {
 		// The call was repeated: the directory of that name is the one that the first call created.
 		if existing, lookupErr := s.store.Directory(ctx, in.Tenant, in.ID); lookupErr == nil {
@@ -88,19 +68,17 @@ func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDir
 	return d, err
 }
 
-// createDirectory inserts a directory and its resources. m is nil for a cloud directory.
-func (s *Service) createDirectory(ctx context.Context, d directoryapi.Directory, m *mirrorResources,
-	data customdata.Document) (directoryapi.Directory, error) {
+// CreateDirectoryWith creates a directory with the resources that belong to it, in one transaction.
+// insertMore inserts those of a mirror directory; nil for a cloud directory.
+func (s *Service) CreateDirectoryWith(ctx context.Context, d directoryapi.Directory, data customdata.Document,
+	insertMore func(context.Context, *store.Tx) error) (directoryapi.Directory, error) {
 	d.CreatedAt = s.now()
-	if m != nil {
-		d.ProviderID = m.provider.ProviderID
-	}
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := s.insertDirectory(ctx, tx, d); err != nil {
 			return err
 		}
-		if m != nil {
-			if err := m.insert(ctx, tx); err != nil {
+		if insertMore != nil {
+			if err := insertMore(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -139,14 +117,11 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if err := s.checkProviderUnchanged(d.ProviderID, in.Provider.Value); err != nil {
-			return err
-		}
 		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
 			return err
 		}
 		before := d
-		if err := in.apply(&d, false); err != nil {
+		if err := in.Apply(&d, false); err != nil {
 			return err
 		}
 		if before.Status != d.Status && d.Status == directoryapi.Disabled {

@@ -17,6 +17,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/app"
+	"github.com/doorward/doorward/services/directory/directorytest"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -26,20 +28,32 @@ var cheap = pwhash.Cost{Memory: 64, Time: 1, Threads: 1}
 
 func now() time.Time { return time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC) }
 
-func open(t testing.TB, db *pg.DB, cost pwhash.Cost) *directory.Service {
+func open(t testing.TB, db *pg.DB, cost pwhash.Cost) *app.Service {
 	t.Helper()
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return directory.New(store.New(db, now), secure.NewPasswords(cost, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour, Alias: "service"})
+	return newService(store.New(db, now), ring, cost)
 }
 
-var _ directoryapi.API = (*directory.Service)(nil)
+// newService makes a replica of the service.
+func newService(s *store.Store, ring *secure.Keyring, cost pwhash.Cost) *app.Service {
+	return app.New(s, secure.NewPasswords(cost, 2, 1000), ring, "https://localhost:8443/v1", now, app.Rules{
+		Config: directory.Config{VerificationTTL: time.Hour, Alias: "service"},
+	})
+}
+
+// sealing is a service whose master key the test has, with a tenant.
+func sealing(t testing.TB) (*app.Service, *pg.DB, *secure.Keyring, id.ID) {
+	t.Helper()
+	d := directorytest.New(t, pgtest.Open(t, store.Config), "https://localhost:8443/v1", now)
+	return d.Rules, d.DB, d.Ring, d.NewTenant().Tenant.ID
+}
 
 // world is a tenant with one directory and one account.
 type world struct {
-	*directory.Service
+	*app.Service
 	db        *pg.DB
 	tenant    id.ID
 	directory id.ID
@@ -80,7 +94,7 @@ func (w *world) fill(t testing.TB, policy directory.CreationPolicyChange) {
 	}
 }
 
-func (w world) login(t *testing.T, svc *directory.Service, login, password string) error {
+func (w world) login(t *testing.T, svc *app.Service, login, password string) error {
 	t.Helper()
 	_, err := svc.Authenticate(t.Context(), directoryapi.Authenticate{
 		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: "directories", ID: w.directory}}, Login: login, Password: secure.Secret(password),

@@ -73,7 +73,7 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 		if d.Mirror() {
 			return apierr.MirrorReadOnly.Because("the directory %q is a mirror; its groups are made in its source", d.Name)
 		}
-		if err := applyGroup(&g, in.Group, true); err != nil {
+		if err := ApplyGroup(&g, in.Group, true); err != nil {
 			return err
 		}
 		if err := tx.InsertGroup(ctx, g); err != nil {
@@ -95,11 +95,11 @@ func duplicateGroupError(g directoryapi.Group) error {
 	return apierr.Exists.Because("the directory has a group with the name %q", g.Name).Saying("A group of that name exists.")
 }
 
-// applyGroup writes the members of a body into a group and validates them. A new group needs a
+// ApplyGroup writes the members of a body into a group and validates them. A new group needs a
 // name.
-func applyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) error {
+func ApplyGroup(g *directoryapi.Group, in directoryapi.NewGroup, isNew bool) error {
 	var errs field.Errors
-	errs.Name(&g.Name, in.Name, "name", maxName, isNew)
+	errs.Name(&g.Name, in.Name, "name", MaxName, isNew)
 	errs.Optional(&g.Description, in.Description, "description", maxDescription)
 	errs.Enum(&g.Status, in.Status.NullIsAbsent(isNew), "status", directoryapi.Enabled, directoryapi.Disabled)
 	return errs.First()
@@ -114,7 +114,7 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 			return err
 		}
 		former := g
-		if err := applyGroup(&g, in, false); err != nil {
+		if err := ApplyGroup(&g, in, false); err != nil {
 			return err
 		}
 		if g.Name != former.Name || !equalTexts(g.Description, former.Description) {

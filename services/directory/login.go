@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -11,11 +13,21 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
+// The types of provider whose accounts an agent copies (LDAP, Active Directory).
+const (
+	LDAP = "ldap"
+	AD   = "ad"
+)
+
+// unansweredFor is how long after a check without a result anonymous logins are refused that might
+// need the agent.
+const unansweredFor = time.Minute
+
 // Authenticate checks the password of a login (user name or email). The first of the account
 // stores that contains an account of that login with a password decides. One hash is computed
 // whether or not an account was found, and the status of an account shows only with the right
 // password: neither the error nor the time allows user enumeration. Passwords of LDAP and Active
-// Directory accounts are checked there, by an agent (agentcheck.go). Failed logins are counted in
+// Directory accounts are checked there, by an agent (agent/check.go). Failed logins are counted in
 // services/application/throttle.go.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
@@ -30,7 +42,7 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	}
 	var match, stale bool
 	if isCheckedByAgent(found) {
-		err = s.checkByAgent(ctx, found, in.Password)
+		err = s.cfg.CheckByAgent(ctx, found, in.Password)
 		match = err == nil
 	} else {
 		match, stale, err = s.passwords.Verify(ctx, in.Tenant, found.PasswordHash, in.Password)
@@ -49,22 +61,22 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	if stale {
 		s.rehash(ctx, found, in.Password)
 	}
-	account, err := s.withVerificationToken(found.Account)
+	account, err := s.WithVerificationToken(found.Account)
 	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}, err
 }
 
 // checkPasswordLogin returns the error of a login with the right password: that of
-// checkLoginAllowed, or apierr.OutsideDomains in a mirror directory.
+// CheckLoginAllowed, or apierr.OutsideDomains in a mirror directory.
 func (s *Service) checkPasswordLogin(ctx context.Context, found store.Candidate) error {
-	if err := checkLoginAllowed(found); err != nil || found.ProviderID == directoryapi.Native {
+	if err := CheckLoginAllowed(found); err != nil || found.ProviderID == directoryapi.Native {
 		return err
 	}
-	return s.checkAccountDomain(ctx, found.Account)
+	return s.CheckAccountDomain(ctx, found.Account)
 }
 
-// checkLoginAllowed returns the error for an account that may not log in because of its own status
+// CheckLoginAllowed returns the error for an account that may not log in because of its own status
 // or that of its directory or group, and nil for one that may.
-func checkLoginAllowed(found store.Candidate) error {
+func CheckLoginAllowed(found store.Candidate) error {
 	switch {
 	case found.DirectoryStatus != directoryapi.Enabled:
 		return apierr.DirectoryDisabled.Because("the directory of the account is disabled")
@@ -92,4 +104,27 @@ func (s *Service) rehash(ctx context.Context, found store.Candidate, password se
 	if err != nil {
 		slog.WarnContext(ctx, "rehash of a password failed, keeping its former hash", "error", err.Error())
 	}
+}
+
+// isCheckedByAgent reports whether the password of an account is checked at its LDAP or Active
+// Directory server: no hash of it is stored here.
+func isCheckedByAgent(found store.Candidate) bool {
+	return found.PasswordHash == "" && (found.ProviderID == LDAP || found.ProviderID == AD)
+}
+
+// refuseUnsettled refuses an anonymous login while the agent of an account store does not answer,
+// unless a store before that one has the login: neither the error nor the time may tell whether the
+// directory has it (user enumeration).
+func (s *Service) refuseUnsettled(ctx context.Context, in directoryapi.Authenticate, found store.Candidate) error {
+	first, err := s.store.FirstUnanswered(ctx, in.Tenant, in.Stores, s.now().Add(-unansweredFor))
+	if err != nil || first == 0 {
+		return err
+	}
+	settled := slices.ContainsFunc(in.Stores[:first-1], func(before directoryapi.Store) bool {
+		return before.Kind == found.StoreKind && before.ID == found.StoreID
+	})
+	if settled {
+		return nil
+	}
+	return apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(unansweredFor)
 }

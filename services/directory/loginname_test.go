@@ -16,6 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/agent"
+	"github.com/doorward/doorward/services/directory/directorytest"
 )
 
 // named is the body of an account with that user name and email.
@@ -236,7 +238,7 @@ func (l *lockedLog) take() string {
 
 func TestALoginNameThatMixesScriptsIsLogged(t *testing.T) {
 	w := newWorld(t, directory.CreationPolicyChange{})
-	agent := w.agentOf(t)
+	at := directorytest.NewAgent(t, w.Service, w.tenant)
 	log, former := &lockedLog{}, slog.Default()
 	slog.SetDefault(slog.New(telemetry.Handler(log, slog.LevelWarn)))
 	t.Cleanup(func() { slog.SetDefault(former) })
@@ -283,18 +285,18 @@ func TestALoginNameThatMixesScriptsIsLogged(t *testing.T) {
 	update(anna, directoryapi.NewAccount{Email: field.Some("anna@exаmple.test")})
 	wantLine("a new email", anna.String())
 
-	entry := directory.SyncAccount{ExternalID: field.Some("jo"), Username: field.Some("аnna"), Email: field.Some("jo@corp.test")}
-	syncWith := func(change func(*directory.SyncAccount)) {
+	entry := agent.SyncAccount{ExternalID: field.Some("jo"), Username: field.Some("аnna"), Email: field.Some("jo@corp.test")}
+	syncWith := func(change func(*agent.SyncAccount)) {
 		t.Helper()
 		change(&entry)
-		if err := w.Sync(t.Context(), agent, directory.Sync{Accounts: field.Some([]directory.SyncAccount{entry})}); err != nil {
+		if err := w.Sync(t.Context(), at, agent.Sync{Accounts: field.Some([]agent.SyncAccount{entry})}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	syncWith(func(*directory.SyncAccount) {})
+	syncWith(func(*agent.SyncAccount) {})
 	wantLine("a new account of a mirror", "")
-	syncWith(func(a *directory.SyncAccount) { a.Surname = field.Some("Doe") })
+	syncWith(func(a *agent.SyncAccount) { a.Surname = field.Some("Doe") })
 	wantNone("an account of a mirror that keeps its login names")
-	syncWith(func(a *directory.SyncAccount) { a.Username = field.Some("αnna") })
+	syncWith(func(a *agent.SyncAccount) { a.Username = field.Some("αnna") })
 	wantLine("a new user name of an account of a mirror", "")
 }

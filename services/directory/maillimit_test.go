@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
@@ -13,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/app"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -24,21 +24,20 @@ func TestAnonymousCallersSendFewMailsToAnAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var replicas [2]*directory.Service
+	var replicas [2]*app.Service
 	for i := range replicas {
-		replicas[i] = directory.New(store.New(db, now), secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now,
-			directory.Config{VerificationTTL: time.Hour, Alias: "service"})
+		replicas[i] = newService(store.New(db, now), ring, cheap)
 	}
 	w := world{Service: replicas[0], db: db, tenant: id.New(now()), directory: id.New(now())}
 	w.fill(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	stores := []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}
-	reset := func(s *directory.Service, login string, anonymous bool) {
+	reset := func(s *app.Service, login string, anonymous bool) {
 		made, err := s.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: stores, Login: login, Anonymous: anonymous})
 		if err != nil || !anonymous && made.Token == "" {
 			t.Errorf("a reset is answered %+v, %v", made, err)
 		}
 	}
-	verify := func(s *directory.Service, login string, anonymous bool) {
+	verify := func(s *app.Service, login string, anonymous bool) {
 		in := directoryapi.RequestVerification{Tenant: w.tenant, Stores: stores, Login: login, Anonymous: anonymous}
 		if _, err := s.RequestVerification(t.Context(), in); err != nil {
 			t.Errorf("a verification is answered %v", err)

@@ -41,8 +41,8 @@ func (s *Service) CreateMembership(ctx context.Context, tenant id.ID, in NewMemb
 	now := s.now()
 	m := store.Membership{TenantID: tenant, ID: id.New(now), CreatedAt: now}
 	var noAccount, noGroup error
-	m.AccountID, noAccount = s.parseReference(in.Account, "account", "accounts")
-	m.GroupID, noGroup = s.parseReference(in.Group, "group", directoryapi.Groups)
+	m.AccountID, noAccount = s.ParseReference(in.Account, "account", "accounts")
+	m.GroupID, noGroup = s.ParseReference(in.Group, "group", directoryapi.Groups)
 	if err := field.First(noAccount, noGroup); err != nil {
 		return m, asReferenceError(err)
 	}

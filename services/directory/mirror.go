@@ -5,77 +5,9 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/services/directory/store"
 )
-
-// mirrorResources are the resources that belong to a mirror directory, besides those that belong
-// to every directory.
-type mirrorResources struct {
-	provider store.Provider
-	agent    *store.Agent
-	rules    *mappingrule.Rules
-	saml     *store.SAMLServiceProvider
-}
-
-// newMirrorResources validates the provider of a new directory and makes the resources that belong
-// to it, without storing them. It returns nil for a cloud directory: one without a provider, or
-// with only a link to one, as clients send it that post what they have read.
-func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Nullable[NewProvider]) (*mirrorResources, error) {
-	if !in.Given() || (in.Value.Href.Present && !in.Value.ProviderID.Present) {
-		return nil, nil
-	}
-	now := s.now()
-	m := &mirrorResources{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
-	var errs field.Errors
-	var err error
-	m.provider.ProviderID, m.provider.ProviderType, err = s.readProviderType(in.Value)
-	if m.provider.ProviderID == "" {
-		return nil, err
-	}
-	errs.Add(err)
-	errs.Add(s.applyProvider(&m.provider, in.Value, true))
-	kind := typeOf(m.provider.ProviderID)
-	switch {
-	case m.provider.ProviderID == directoryapi.Native:
-		return nil, errs.First()
-	case kind.members["agent"] != 0:
-		m.agent, err = s.newAgent(m.provider, in.Value.Agent)
-	case kind.members["userInfoMappingRules"] != 0:
-		m.rules, err = newMappingRules(m.provider, mappingrule.UserInfo, in.Value.UserInfoMappingRules.Value)
-	default:
-		m.rules, err = newMappingRules(m.provider, mappingrule.AttributeStatement, in.Value.AttributeStatementMappingRules.Value)
-	}
-	errs.Add(err)
-	if err := errs.First(); err != nil || kind.members["ssoLoginUrl"] == 0 {
-		return m, err
-	}
-	m.saml, err = s.newSAMLServiceProvider(m.provider)
-	return m, err
-}
-
-// insert stores the resources of a new mirror directory.
-func (m *mirrorResources) insert(ctx context.Context, tx *store.Tx) error {
-	if err := tx.InsertProvider(ctx, m.provider); err != nil {
-		return err
-	}
-	if m.agent != nil {
-		if err := tx.InsertAgent(ctx, *m.agent); err != nil {
-			return err
-		}
-	}
-	if m.rules != nil {
-		if err := tx.InsertMappingRules(ctx, m.provider.DirectoryID, *m.rules); err != nil {
-			return err
-		}
-	}
-	if m.saml != nil {
-		return tx.InsertSAMLServiceProvider(ctx, *m.saml)
-	}
-	return nil
-}
 
 // refuseMirrorPolicies returns apierr.MirroredProperty for a mirror directory, whose policies and
 // email templates are read-only (docs/interface/directories.md#creation) but for the domains of its
@@ -102,4 +34,19 @@ func refuseMirror(ctx context.Context, tx *store.Tx, tenant, directory id.ID, wh
 // from its source.
 func mirroredPropertyError(name string) error {
 	return apierr.MirroredProperty.Because("%s is copied from the directory that this one mirrors; change it there", name)
+}
+
+// UnusedMember is the error for a member that the type of a provider does not have.
+func UnusedMember(name string) error {
+	return apierr.UnusedProperty.Because("a provider of this type has no %s", name)
+}
+
+// recordAssignedStatus records the status that an administrator assigns to a mirrored account.
+// While the source has disabled the account or no longer has it, its effective status stays DISABLED.
+func recordAssignedStatus(ctx context.Context, tx *store.Tx, a *directoryapi.Account) error {
+	disabled, err := tx.SetAssignedStatus(ctx, a.TenantID, a.ID, a.Status)
+	if disabled {
+		a.Status = directoryapi.Disabled
+	}
+	return err
 }

@@ -6,31 +6,27 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 const (
-	// purgeInterval is the time between two purges.
-	purgeInterval = time.Minute
+	// PurgeInterval is the time between two purges.
+	PurgeInterval = time.Minute
 	// removalGrace is the time after the deletion of a directory within which a request that began
 	// before can still insert an account into it: longer than a request may take.
 	removalGrace = time.Minute
 	// endedLinkRetention is the time for which the link of a password reset that was used or has expired still
 	// leads to its account, so that its page can lead on (EndedLink in mailedlink.go).
 	endedLinkRetention = 30 * 24 * time.Hour
-	// batchSize bounds what one transaction deletes.
-	batchSize = 1000
+	// BatchSize bounds what one transaction deletes.
+	BatchSize = 1000
 )
 
-// Purger is the worker that purges (retention, cleanup) until ctx ends.
-func (s *Service) Purger(ctx context.Context) error {
-	return purge.Every(purgeInterval, "purge of deleted and expired rows failed, retrying", s.Purge)(ctx)
-}
-
-// Purge deletes, in slices or batches, rows that nobody reads any more: expired password resets, sign-ups,
-// password checks, SAML assertions and counters, the accounts and groups of deleted directories, and
-// accounts of mirrors that have been absent for long (agentabsence.go).
+// Purge deletes, in slices or batches, rows that nobody reads any more: expired password resets, sign-ups
+// and counters, and the accounts and groups of deleted directories.
 func (s *Service) Purge(ctx context.Context) error {
 	expired := func(rows store.Expiring, age time.Duration) error {
 		_, err := s.store.Purge(ctx, rows, s.now().Add(-age))
@@ -40,9 +36,6 @@ func (s *Service) Purge(ctx context.Context) error {
 		expired(store.ExpiringResets, endedLinkRetention),
 		expired(store.ExpiringSignUps, 0),
 		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
-		s.purgeAbsent(ctx),
-		expired(store.AgingChecks, maxCheckAge),
-		expired(store.ExpiringSAMLAssertions, 0),
 		expired(store.EndedCounts, 0),
 	)
 }
@@ -64,7 +57,7 @@ func (s *Service) deleteRemaining(ctx context.Context, tx *store.Tx) (int64, err
 	if n, err := s.deleteRemainingAccounts(ctx, tx, r); err != nil || n > 0 {
 		return n, err
 	}
-	if groups, err := tx.DeleteRemainingGroups(ctx, r, batchSize); err != nil || len(groups) > 0 {
+	if groups, err := tx.DeleteRemainingGroups(ctx, r, BatchSize); err != nil || len(groups) > 0 {
 		return int64(len(groups)), err
 	}
 	return tx.DeleteDirectoryRemoval(ctx, r, before)
@@ -73,6 +66,14 @@ func (s *Service) deleteRemaining(ctx context.Context, tx *store.Tx) (int64, err
 // deleteRemainingAccounts deletes a batch of the accounts of a deleted directory. By its event the
 // other services delete what they store of them.
 func (s *Service) deleteRemainingAccounts(ctx context.Context, tx *store.Tx, r store.DirectoryRemoval) (int64, error) {
-	accounts, err := tx.DeleteRemainingAccounts(ctx, r, batchSize)
-	return s.emitDeleted(ctx, tx, r.TenantID, r.DirectoryID, accounts, err)
+	accounts, err := tx.DeleteRemainingAccounts(ctx, r, BatchSize)
+	return EmitDeleted(ctx, tx, r.TenantID, r.DirectoryID, accounts, err)
+}
+
+// EmitDeleted emits the event of a batch of deleted accounts and returns their number.
+func EmitDeleted(ctx context.Context, tx *store.Tx, tenant, directory id.ID, accounts []id.ID, err error) (int64, error) {
+	if err != nil || len(accounts) == 0 {
+		return 0, err
+	}
+	return int64(len(accounts)), tx.Emit(ctx, events.AccountsDeleted{Tenant: tenant, Directory: directory, Accounts: accounts})
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// parseReference returns the id in a required link (href) of a body to a resource of that kind. It
+// ParseReference returns the id in a required link (href) of a body to a resource of that kind. It
 // returns apierr.Required for a link that is absent, apierr.Reference for a link to anything else,
 // and apierr.NotFound for an id that is malformed, which is also the error for an id that does not
 // exist or belongs to another tenant.
-func (s *Service) parseReference(in field.Link, name, kind string) (id.ID, error) {
+func (s *Service) ParseReference(in field.Link, name, kind string) (id.ID, error) {
 	if !in.Given() {
 		return id.ID{}, apierr.Required.Because("%s is required; it cannot be null", name)
 	}

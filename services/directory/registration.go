@@ -38,11 +38,11 @@ func (s *Service) registrationPolicy(ctx context.Context, in directoryapi.Create
 	return r, err
 }
 
-// applyRegistrationWorkflow applies the registration workflow of the creation policy to a new
+// ApplyRegistrationWorkflow applies the registration workflow of the creation policy to a new
 // account (self-service registration): where the email must be verified, it sets the status
 // UNVERIFIED and makes the verification token. It returns the event that requests the verification
 // or welcome mail, nil when no mail is sent, and what is stored of the token, nil without one.
-func (s *Service) applyRegistrationWorkflow(a *directoryapi.Account, in directoryapi.CreateAccount,
+func (s *Service) ApplyRegistrationWorkflow(a *directoryapi.Account, in directoryapi.CreateAccount,
 	policy store.CreationPolicy) (*events.AccountRegistered, *store.EmailVerification) {
 	if !in.Workflow || a.Status == directoryapi.Disabled || a.Status == directoryapi.Locked {
 		return nil, nil

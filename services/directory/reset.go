@@ -226,7 +226,7 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 		if err := deleteProvisionedLinkOfUnverified(ctx, tx, verified.Account); err != nil {
 			return err
 		}
-		proved := used.Mailed && !hasVerifiedEmail(verified.Account)
+		proved := used.Mailed && !HasVerifiedEmail(verified.Account)
 		if err := s.setPassword(ctx, tx, &verified.Account, password, used.Mailed); err != nil {
 			return err
 		}
@@ -252,11 +252,11 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 }
 
 // deleteProvisionedLinkOfUnverified deletes the link that a login created together with the account, as a copy
-// of another account (linking.go), unless the email of the account is verified. Who uses a reset
+// of another account (provider/linking.go), unless the email of the account is verified. Who uses a reset
 // token owns the mailbox; the other account may have been registered with that address by somebody
 // else.
 func deleteProvisionedLinkOfUnverified(ctx context.Context, tx *store.Tx, a directoryapi.Account) error {
-	if hasVerifiedEmail(a) {
+	if HasVerifiedEmail(a) {
 		return nil
 	}
 	return tx.DeleteProvisionedLinks(ctx, a)

@@ -62,9 +62,9 @@ func newFields(d directoryapi.Directory, now time.Time) []store.Field {
 	return fields
 }
 
-// checkRequired returns apierr.Required for an account without a name that the schema of its
+// CheckRequired returns apierr.Required for an account without a name that the schema of its
 // directory requires.
-func checkRequired(a directoryapi.Account, givenName, surname bool) error {
+func CheckRequired(a directoryapi.Account, givenName, surname bool) error {
 	var errs field.Errors
 	for _, f := range []struct {
 		name     string

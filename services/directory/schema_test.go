@@ -26,7 +26,7 @@ func TestTheNamesThatASchemaRequires(t *testing.T) {
 		{&jo, &none, [2]bool{true, false}, false},
 		{&jo, &jo, [2]bool{true, true}, false},
 	} {
-		err := checkRequired(directoryapi.Account{GivenName: c.givenName, Surname: c.surname}, c.requires[0], c.requires[1])
+		err := CheckRequired(directoryapi.Account{GivenName: c.givenName, Surname: c.surname}, c.requires[0], c.requires[1])
 		if c.refused != errors.Is(err, apierr.Required) || !c.refused && err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}

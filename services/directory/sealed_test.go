@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/app"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -22,12 +23,12 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Open(t, store.Config)
 	first, next := secure.NewMasterKey("k1"), secure.NewMasterKey("k2")
-	under := func(master secure.Secret) *directory.Service {
+	under := func(master secure.Secret) *app.Service {
 		ring, err := secure.ParseKeyring(master)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return directory.New(store.New(db, now), secure.NewPasswords(cheap, 2, 1000), ring, "https://localhost:8443/v1", now, directory.Config{VerificationTTL: time.Hour})
+		return newService(store.New(db, now), ring, cheap)
 	}
 	w := world{Service: under(first), db: db, tenant: id.New(now()), directory: id.New(now())}
 	w.fill(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
@@ -42,7 +43,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := worktest.Start(t, reseal.Worker(db, both, directory.Sealed...))
+	stop := worktest.Start(t, reseal.Worker(db, both, app.Sealed...))
 	works := func() bool {
 		later := under(next)
 		a, err := later.Account(t.Context(), directoryapi.Ref{Tenant: w.tenant, ID: w.account.ID})
@@ -67,7 +68,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(columns) != len(directory.Sealed) {
-		t.Errorf("there are the sealed columns %v; %d of them are sealed again", columns, len(directory.Sealed))
+	if len(columns) != len(app.Sealed) {
+		t.Errorf("there are the sealed columns %v; %d of them are sealed again", columns, len(app.Sealed))
 	}
 }

@@ -34,8 +34,8 @@ var defaultStrength = store.PasswordPolicy{MinLength: 8, MaxLength: 100, MinLowe
 // returns the errors of a new account, and apierr.TooMany beyond the rate limit of the network.
 func (s *Service) RequestSignUp(ctx context.Context, in directoryapi.RequestSignUp) (directoryapi.Empty, error) {
 	var owner directoryapi.Account
-	refusal := applyAccount(&owner, in.Owner, store.RegistrationPolicy{}, true)
-	if refusal = field.First(refusal, checkRequired(owner, true, true), requirePassword(in.Owner.Password)); refusal != nil {
+	refusal := ApplyAccount(&owner, in.Owner, store.RegistrationPolicy{}, true)
+	if refusal = field.First(refusal, CheckRequired(owner, true, true), requirePassword(in.Owner.Password)); refusal != nil {
 		return directoryapi.Empty{}, refusal
 	}
 	if err := checkStrength(defaultStrength, in.Owner.Password.Value); err != nil {

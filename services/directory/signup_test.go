@@ -19,12 +19,13 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/app"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 // signUps is a service, and what its mails of sign-ups would have.
 type signUps struct {
-	*directory.Service
+	*app.Service
 	db   *pg.DB
 	ring *secure.Keyring
 }
@@ -36,9 +37,7 @@ func newSignUps(t *testing.T) signUps {
 		t.Fatal(err)
 	}
 	db := pgtest.Open(t, store.Config)
-	passwords := secure.NewPasswords(cheap, 2, 1000)
-	return signUps{directory.New(store.New(db, now), passwords, ring, "https://localhost:8443/v1", now,
-		directory.Config{VerificationTTL: 1e12, Alias: "service"}), db, ring}
+	return signUps{newService(store.New(db, now), ring, cheap), db, ring}
 }
 
 func newOwner(email string) directoryapi.RequestSignUp {

@@ -11,11 +11,18 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// Tenant returns a tenant. Of another tenant than the caller's it returns apierr.NotFound (tenant
-// isolation).
-func (s *Service) Tenant(ctx context.Context, in id.Ref) (directoryapi.Tenant, error) {
+// CheckTenant returns apierr.NotFound for another tenant than the caller's (tenant isolation).
+func CheckTenant(in id.Ref) error {
 	if in.Tenant != in.ID {
-		return directoryapi.Tenant{}, apierr.NotFound
+		return apierr.NotFound
+	}
+	return nil
+}
+
+// Tenant returns the caller's tenant, or apierr.NotFound.
+func (s *Service) Tenant(ctx context.Context, in id.Ref) (directoryapi.Tenant, error) {
+	if err := CheckTenant(in); err != nil {
+		return directoryapi.Tenant{}, err
 	}
 	return s.store.Tenant(ctx, in.Tenant)
 }
@@ -40,7 +47,7 @@ func (s *Service) UpdateTenant(ctx context.Context, at id.Ref, in TenantChange) 
 			return err
 		}
 		if in.Name.Present {
-			if tenant.Name, err = field.Required(in.Name, "name", maxName); err != nil {
+			if tenant.Name, err = field.Required(in.Name, "name", MaxName); err != nil {
 				return err
 			}
 		}
@@ -55,8 +62,8 @@ func (s *Service) UpdateTenant(ctx context.Context, at id.Ref, in TenantChange) 
 
 // Owner returns the account of the tenant's owner, or apierr.NotFound.
 func (s *Service) Owner(ctx context.Context, in id.Ref) (directoryapi.Account, error) {
-	if in.Tenant != in.ID {
-		return directoryapi.Account{}, apierr.NotFound
+	if err := CheckTenant(in); err != nil {
+		return directoryapi.Account{}, err
 	}
 	return s.store.Owner(ctx, in.Tenant)
 }

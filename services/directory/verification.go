@@ -130,3 +130,9 @@ func (s *Service) newVerification(account, application id.ID) (secure.Secret, *s
 	return token, &store.EmailVerification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)),
 		ExpiresAt: &expires, ApplicationID: application}
 }
+
+// HasVerifiedEmail reports whether a mailed token, an administrator or the provider has verified
+// the email of an account. EmailAssumed is no verification.
+func HasVerifiedEmail(a directoryapi.Account) bool {
+	return a.EmailVerificationStatus == directoryapi.Verified && !a.EmailAssumed
+}

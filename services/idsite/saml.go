@@ -21,7 +21,7 @@ import (
 )
 
 // Logins and logouts at SAML identity providers: this deployment is the SAML service provider.
-// Responses are verified in services/directory/samllogin.go. The deployment as a SAML identity
+// Responses are verified in services/directory/provider/samllogin.go. The deployment as a SAML identity
 // provider is in samlsignon.go.
 
 // samlLoginTTL is how long a login at an identity provider may take.

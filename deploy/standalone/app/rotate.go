@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
-	"github.com/doorward/doorward/services/directory"
+	directory "github.com/doorward/doorward/services/directory/app"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/mfa"
 	"github.com/doorward/doorward/services/notification"

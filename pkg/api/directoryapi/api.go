@@ -264,7 +264,7 @@ type Account struct {
 	EmailAssumed            bool    `json:"emailAssumed,omitempty"`  // VERIFIED as the provider makes no statement about the email
 	VerificationSealed      []byte  `json:"verificationSealed,omitempty"`
 	// AbsentSince is set while the directory server of a mirror no longer has the account: Status is
-	// DISABLED then (services/directory/agentabsence.go).
+	// DISABLED then (services/directory/agent/absence.go).
 	AbsentSince        *time.Time `json:"absentSince,omitempty"`
 	PasswordModifiedAt *time.Time `json:"passwordModifiedAt"`
 	Owner              bool       `json:"owner"` // owner of the tenant

@@ -26,7 +26,7 @@ type Peers struct{}
 func (Config) Dial(*deployment.Peers) Peers { return Peers{} }
 
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.App[*directory.Service], error) {
+func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.App[*Service], error) {
 	common, err := cfg.Validate()
 	if err != nil {
 		return nil, err
@@ -51,8 +51,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.Ap
 	passwords.PrepareProcess()
 	p.OnClose("password hashes", passwords.Close)
 	data := store.New(s.DB, s.Now)
-	svc := directory.New(data, passwords, s.Keyring, s.Base, s.Now, directory.Config{
-		VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias, AgentArchive: cfg.AgentArchive, Providers: providers,
+	svc := New(data, passwords, s.Keyring, s.Base, s.Now, Rules{
+		Config:    directory.Config{VerificationTTL: cfg.VerificationTTL, Sender: sender, Alias: s.Alias},
+		Providers: providers, AgentArchive: cfg.AgentArchive,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("purge", svc.Purger)
@@ -60,9 +61,9 @@ func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.Ap
 	s.Go("metadata", svc.RefreshSAMLMetadata)
 	s.Go("syncs", svc.SyncWorker)
 	s.Go("cache invalidation", s.DB.Listen)
-	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, directory.Sealed...))
+	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, Sealed...))
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)
-	directoryrest.Mount(s.HTTP, svc, s.Base)
-	return &service.App[*directory.Service]{API: svc, HTTP: s.HTTP}, nil
+	directoryrest.Mount(s.HTTP, svc.Core, svc.Providers, svc.Agents, s.Base)
+	return &service.App[*Service]{API: svc, HTTP: s.HTTP}, nil
 }

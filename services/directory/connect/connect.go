@@ -4,7 +4,7 @@
 // providers that tenants have configured (generic.go), and OpenID Connect providers by their
 // discovery document (discovery.go, idtoken.go). transport.go limits every call, endpoints.go has
 // the URLs of the social providers. The accounts of the users are in
-// services/directory/provideraccount.go.
+// services/directory/provider/account.go.
 package connect
 
 import (

@@ -20,6 +20,9 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/app"
+	"github.com/doorward/doorward/services/directory/connect"
+	"github.com/doorward/doorward/services/directory/provider"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -35,27 +38,35 @@ type Service struct {
 	directoryapi.Contract
 	fault.Injector
 
-	Rules *directory.Service // the service itself
+	Rules *app.Service // the service itself
 	DB    *pg.DB
+	Ring  *secure.Keyring
 
 	t    testing.TB
 	base href.Base
-	ring *secure.Keyring
 	now  func() time.Time
 }
 
 // New starts the service on a database.
 func New(t testing.TB, db *pg.DB, base href.Base, now func() time.Time) *Service {
 	t.Helper()
+	return NewWithClient(t, db, base, now, socialProviders().client(t))
+}
+
+// NewWithClient is New with a client that finds other providers.
+func NewWithClient(t testing.TB, db *pg.DB, base href.Base, now func() time.Time, client *connect.Client) *Service {
+	t.Helper()
 	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	passwords := secure.NewPasswords(pwhash.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
-	s := &Service{DB: db, t: t, base: base, ring: ring, now: now}
-	s.Rules = directory.New(store.New(db, now), passwords, ring, base, now, directory.Config{
-		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: "service",
-		Providers: socialProviders().client(t),
+	s := &Service{DB: db, Ring: ring, t: t, base: base, now: now}
+	s.Rules = app.New(store.New(db, now), passwords, ring, base, now, app.Rules{
+		Config: directory.Config{
+			VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: "service",
+		},
+		Providers: client,
 	})
 	s.Contract = fault.Inject(&s.Injector, "directory", directoryapi.Client, directoryapi.Serve, directoryapi.Contract(s.Rules))
 	return s
@@ -211,7 +222,7 @@ func (s *Service) Join(t testing.TB, account id.Ref, group id.ID) {
 // Link links two accounts.
 func (s *Service) Link(t testing.TB, one, other id.Ref) {
 	t.Helper()
-	_, err := s.Rules.CreateAccountLink(context.Background(), one.Tenant, directory.NewAccountLink{
+	_, err := s.Rules.CreateAccountLink(context.Background(), one.Tenant, provider.NewAccountLink{
 		LeftAccount: field.Some(s.base.Link("accounts", one.ID)), RightAccount: field.Some(s.base.Link("accounts", other.ID)),
 	})
 	check(t, err)

@@ -37,7 +37,7 @@ func (s *Service) SignUpTokens(t testing.TB) map[string]secure.Secret {
 	t.Helper()
 	tokens := map[string]secure.Secret{}
 	for _, e := range Events[events.SignUpRequested](t, s, "SignUpRequested") {
-		token, err := s.ring.Open(e.Token, events.MailTokenPurpose(e.Account))
+		token, err := s.Ring.Open(e.Token, events.MailTokenPurpose(e.Account))
 		check(t, err)
 		if pending, err := s.Rules.PendingSignUp(context.Background(), directoryapi.SignUpToken{Token: token}); err == nil {
 			tokens[pending.Email] = token
@@ -63,7 +63,7 @@ func (s *Service) VerificationToken(t testing.TB, account directoryapi.Account) 
 	})
 	check(t, err)
 	sent := Events[events.VerificationRequested](t, s, "VerificationRequested")
-	token, err := s.ring.Open(sent[len(sent)-1].Token, events.MailTokenPurpose(account.ID))
+	token, err := s.Ring.Open(sent[len(sent)-1].Token, events.MailTokenPurpose(account.ID))
 	return must(t, token, err)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/connect"
+	"github.com/doorward/doorward/services/directory/provider"
 )
 
 // callback is the redirect URI of the directories of NewMirror.
@@ -64,12 +65,12 @@ func (p socialProvider) client(t testing.TB) *connect.Client {
 func AuthorizeURL() string { return socialProviders().URL + "/authorize" }
 
 // NewMirror adds a directory that mirrors a social provider, or a generic one under another name.
-func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, provider string) id.ID {
+func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, providerID string) id.ID {
 	t.Helper()
-	in := directory.NewProvider{
-		ProviderID: field.Some(provider), ClientID: field.Some(providertest.ClientID), ClientSecret: field.Some(providertest.ClientSecret),
+	in := provider.NewProvider{
+		ProviderID: field.Some(providerID), ClientID: field.Some(providertest.ClientID), ClientSecret: field.Some(providertest.ClientSecret),
 	}
-	if slices.Contains(socialNames, provider) {
+	if slices.Contains(socialNames, providerID) {
 		in.RedirectURI = field.Some(callback)
 	} else {
 		p := socialProviders()
@@ -77,8 +78,8 @@ func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, provider string) i
 		in.TokenEndpoint, in.ResourceEndpoint = field.Some(p.URL+"/token"), field.Some(p.URL+"/user")
 		in.IntrospectionEndpoint = field.Some(p.URL + "/introspect")
 	}
-	out, err := s.Rules.CreateDirectoryIn(context.Background(), tenant, directory.NewDirectory{
-		Name: field.Some(name), Provider: field.Some(in),
+	out, err := s.Rules.CreateDirectoryIn(context.Background(), tenant, provider.NewDirectory{
+		NewDirectory: directory.NewDirectory{Name: field.Some(name)}, Provider: field.Some(in),
 	})
 	return must(t, out, err).ID
 }

@@ -147,7 +147,13 @@ func functionsThatEndAccounts(t *testing.T) []string {
 		}
 		ending = regexp.MustCompile(ending.String() + `|\btx\.(` + strings.Join(inStore, "|") + `)\(`)
 	}
-	return functionsWith(t, "..", regexp.MustCompile(`\btx\.(`+strings.Join(inStore, "|")+`)\(`))
+	calls := regexp.MustCompile(`\btx\.(` + strings.Join(inStore, "|") + `)\(`)
+	var names []string
+	for _, folder := range rules {
+		names = append(names, functionsWith(t, folder, calls)...)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // functionsWith returns the names of the functions of a package whose source matches, sorted.

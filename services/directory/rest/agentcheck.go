@@ -9,11 +9,11 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/agent"
 )
 
 // maxWait is the longest long poll that an agent may ask for, in seconds. It is answered after 5 s
-// (maxPoll in services/directory/agentcheck.go) at the latest.
+// (maxPoll in services/directory/agent/check.go) at the latest.
 const maxWait = 20
 
 type agentCheckView struct {
@@ -25,7 +25,7 @@ type agentCheckView struct {
 }
 
 // agentChecks is the long poll with which an agent fetches password checks.
-func agentChecks(svc *directory.Service) fiber.Handler {
+func agentChecks(svc *agent.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {
@@ -48,7 +48,7 @@ func agentChecks(svc *directory.Service) fiber.Handler {
 }
 
 // answerCheck stores the result of a password check.
-func answerCheck(svc *directory.Service) fiber.Handler {
+func answerCheck(svc *agent.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {
@@ -58,7 +58,7 @@ func answerCheck(svc *directory.Service) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		var in directory.CheckAnswer
+		var in agent.CheckAnswer
 		if err := rest.Body[struct{}](c, &in); err != nil {
 			return err
 		}

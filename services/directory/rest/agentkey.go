@@ -5,7 +5,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/agent"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -25,13 +25,13 @@ func (v views) agentKey(k store.AgentKey) agentKeyView {
 }
 
 // createAgentKey creates a key. The answer has its secret, and must not be cached.
-func createAgentKey(svc *directory.Service, v views) fiber.Handler {
+func createAgentKey(svc *agent.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {
 			return err
 		}
-		var in directory.NewAgentKey
+		var in agent.NewAgentKey
 		if err := rest.OptionalBody[agentKeyView](c, &in); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func createAgentKey(svc *directory.Service, v views) fiber.Handler {
 	}
 }
 
-func deleteAgentKey(svc *directory.Service) fiber.Handler {
+func deleteAgentKey(svc *agent.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {

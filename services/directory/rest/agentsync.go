@@ -6,7 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/agent"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -17,17 +17,17 @@ type configurationView struct {
 	AgentUserDNPassword string `json:"agentUserDnPassword"`
 }
 
-func agentConfiguration(svc *directory.Service) fiber.Handler {
+func agentConfiguration(svc *agent.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {
 			return err
 		}
-		agent, password, err := svc.AgentConfiguration(c.UserContext(), at)
+		a, password, err := svc.AgentConfiguration(c.UserContext(), at)
 		if err != nil {
 			return err
 		}
-		return noStore(c, configurationView{agent.ProviderID, agent.Config, password.Reveal()})
+		return noStore(c, configurationView{a.ProviderID, a.Config, password.Reveal()})
 	}
 }
 
@@ -65,7 +65,7 @@ func (v views) refusal(r store.Refusal) refusalView {
 }
 
 // agentDownload answers with the ZIP archive of the agent's program, where the deployment has it.
-func agentDownload(svc *directory.Service) fiber.Handler {
+func agentDownload(svc *agent.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {

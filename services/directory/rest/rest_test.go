@@ -22,11 +22,15 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/app"
 	directoryrest "github.com/doorward/doorward/services/directory/rest"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// rules are the folders of the rules.
+var rules = []string{"..", "../provider", "../agent", "../agentconfig"}
 
 const base = href.Base("https://localhost:8443/v1")
 
@@ -36,7 +40,7 @@ type bench struct {
 	*resttest.Client
 	app      *fiber.App
 	db       *pg.DB
-	svc      *directory.Service
+	svc      *app.Service
 	signedUp directoryapi.SignedUp
 	clock    *clocktest.Clock
 }
@@ -55,16 +59,17 @@ func newBenchOf(t *testing.T, word alias.Alias) *bench {
 		t.Fatal(err)
 	}
 	passwords := secure.NewPasswords(pwhash.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
-	b.svc = directory.New(store.New(b.db, b.clock.Now), passwords, ring, base, b.clock.Now, directory.Config{
-		VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: word,
+	b.svc = app.New(store.New(b.db, b.clock.Now), passwords, ring, base, b.clock.Now, app.Rules{
+		Config: directory.Config{
+			VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: word,
+		},
 		AgentArchive: filepath.Join("testdata", "agent.zip"),
 	})
 	signer := caller.NewSigner("a secret that is long enough for this", time.Now)
-	app := rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})
-	directoryrest.Mount(app, b.svc, base)
-	b.app = app
+	b.app = rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})
+	directoryrest.Mount(b.app, b.svc.Core, b.svc.Providers, b.svc.Agents, base)
 	b.signedUp = b.signUp("calm-otter", "owner@example.test")
-	b.Client = resttest.New(t, app, signer, caller.Caller{Tenant: b.signedUp.Tenant.ID, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
+	b.Client = resttest.New(t, b.app, signer, caller.Caller{Tenant: b.signedUp.Tenant.ID, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return b
 }
 

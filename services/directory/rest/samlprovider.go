@@ -4,7 +4,7 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/saml"
-	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/provider"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -18,7 +18,7 @@ type samlMetadataView struct {
 func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 	return samlMetadataView{
 		Head:                                 rest.NewHead(v.Base.To("samlServiceProviderMetadatas", p.ID), p.CreatedAt, p.ModifiedAt),
-		EntityID:                             directory.SAMLEntityID(v.Alias, p.DirectoryID),
+		EntityID:                             provider.SAMLEntityID(v.Alias, p.DirectoryID),
 		AssertionConsumerServicePostEndpoint: v.Base.Link("directories", p.DirectoryID, "saml", "sso", "post"),
 		X509SigningCert:                      v.Base.Link("x509certificates", p.CertificateID),
 	}

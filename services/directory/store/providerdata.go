@@ -10,7 +10,7 @@ import (
 )
 
 // ProviderData is what the provider of a directory stated of the user of an account, and its
-// tokens. UpsertProviderData (provideraccount.go) stores it.
+// tokens. UpsertProviderData (provider/account.go) stores it.
 type ProviderData struct {
 	AccountID    id.ID
 	ProviderID   string                     // of the account's directory
