@@ -32,7 +32,7 @@ type NewRelayState struct {
 // an unsolicited response (IdP-initiated login, docs/interface/applications.md#saml-policy). It
 // is a JWT without expiry, which may be used any number of times. Its header tid names the
 // tenant, whose key signs it, its claim spUid the SAML policy of the application. It is read by
-// SAMLRelayState. The RelayState of all other SAML messages is in services/idsite/saml.go.
+// SAMLRelayState. The RelayState of all other SAML messages is in services/idsite/journey/relaystate.go.
 func (s *Service) CreateDefaultRelayState(ctx context.Context, policy id.Ref, in NewRelayState) (secure.Secret, error) {
 	a, err := s.ApplicationOfSAMLPolicy(ctx, policy)
 	if err != nil {

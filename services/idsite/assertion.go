@@ -7,18 +7,15 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/store"
 )
-
-// assertionTTL is the lifetime of an assertion.
-const assertionTTL = time.Minute
 
 // The values of the claim status.
 const (
@@ -27,33 +24,43 @@ const (
 	loggedOut     = "LOGOUT"
 )
 
-// outcome is what an assertion, the jwtResponse, says of a login or a logout
+// outcome is what an assertion, the jwtResponse, says of a login or a logout besides its flow
 // (docs/interface/id-site.md#assertions).
 type outcome struct {
-	status  string
-	account id.ID // zero: a logout without a session
-	isNew   bool
-	issuer  string // empty: the domain of the hosted pages
+	status string
+	isNew  bool
+	issuer string // empty: the domain of the hosted pages
 }
 
 // assertionRedirect returns the callback of a flow with a signed assertion as its last parameter,
 // jwtResponse.
-func (s *Service) assertionRedirect(ctx context.Context, f store.Flow, site store.Site, jti string, o outcome) (string, error) {
+func (s *Service) assertionRedirect(ctx context.Context, f store.Flow, site store.Site, o outcome) (string, error) {
+	token, err := s.assertion(ctx, f, site, o)
+	return withAssertion(f.CallbackURI, token), err
+}
+
+// assertion returns a signed assertion of a flow. Its subject is the account of the flow, if there is one: a logout
+// without a session has none.
+func (s *Service) assertion(ctx context.Context, f store.Flow, site store.Site, o outcome) (secure.Secret, error) {
 	now := s.now()
 	claims := secure.Claims{
-		"iss": cmp.Or(o.issuer, "https://"+site.DomainName), "sub": nil, "aud": f.KeyID, "iat": now.Unix(), "exp": now.Add(assertionTTL).Unix(),
-		"jti": jti, "irt": f.RequestID, "isNewSub": o.isNew, "status": o.status, "cb_uri": f.CallbackURI,
+		"iss": cmp.Or(o.issuer, "https://"+site.DomainName), "sub": nil, "aud": f.KeyID,
+		"iat": now.Unix(), "exp": now.Add(journey.AssertionTTL).Unix(),
+		"jti": id.New(now).String(), "irt": f.RequestID, "isNewSub": o.isNew, "status": o.status, "cb_uri": f.CallbackURI,
 	}
-	if !o.account.IsZero() {
-		claims["sub"] = s.cfg.Base.To("accounts", o.account)
+	if f.AssertionID != nil {
+		claims["jti"] = *f.AssertionID
 	}
-	if f.FactorPassed {
-		claims["amr"] = []string{"pwd", "mfa"} // RFC 8176
+	if !f.AccountID.IsZero() {
+		claims["sub"] = s.cfg.Base.To("accounts", f.AccountID)
+	}
+	if methods := journey.Methods(f); methods != nil {
+		claims["amr"] = methods
 	}
 	if !f.OrganizationID.IsZero() {
 		claims["org"] = s.cfg.Base.To("organizations", f.OrganizationID)
 	}
-	return s.signedRedirect(ctx, f, claims)
+	return s.signAssertion(ctx, f, claims)
 }
 
 // errorRedirect returns the callback of a flow with an error assertion, which has the claim err in
@@ -66,19 +73,19 @@ func (s *Service) errorRedirect(ctx context.Context, f store.Flow, cause error) 
 	refusal := apierr.From(cause)
 	now := s.now()
 	claims := secure.Claims{
-		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(assertionTTL).Unix(),
+		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(journey.AssertionTTL).Unix(),
 		"jti": id.New(now).String(), "irt": f.RequestID,
 		"err": map[string]any{
 			"status": refusal.Status, "code": refusal.Code, "message": refusal.Message, "developerMessage": refusal.DeveloperMessage(),
 			"moreInfo": s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
 		},
 	}
-	return s.signedRedirect(ctx, f, claims)
+	token, err := s.signAssertion(ctx, f, claims)
+	return withAssertion(f.CallbackURI, token), err
 }
 
-// signedRedirect adds the state of the client to the claims, and returns the callback of the flow
-// with the signed claims.
-func (s *Service) signedRedirect(ctx context.Context, f store.Flow, claims secure.Claims) (string, error) {
+// signAssertion adds the state of the client to the claims, and signs them.
+func (s *Service) signAssertion(ctx context.Context, f store.Flow, claims secure.Claims) (secure.Secret, error) {
 	switch {
 	case f.State != nil:
 		claims["state"] = *f.State
@@ -92,10 +99,7 @@ func (s *Service) signedRedirect(ctx context.Context, f store.Flow, claims secur
 	signed, err := s.peers.OAuth.SignAssertion(ctx, oauthapi.SignAssertion{
 		Tenant: f.TenantID, Application: f.ApplicationID, KeyID: f.KeyID, Claims: text,
 	})
-	if err != nil {
-		return "", err
-	}
-	return withAssertion(f.CallbackURI, signed.Token), nil
+	return signed.Token, err
 }
 
 // withAssertion adds an assertion to the query of a callback.

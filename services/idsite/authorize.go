@@ -3,18 +3,16 @@ package idsite
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"strings"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
-	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -45,7 +43,7 @@ func (c *ClientAPI) Authorize(ctx context.Context, in Authorize) (location strin
 			return "", "", apierr.Required.Saying("%s is required.", name)
 		}
 	}
-	browser = newBrowserToken()
+	browser = journey.NewBrowserToken()
 	location, err = c.authorize(ctx, in, returnTo, browser)
 	if errors.Is(err, apierr.TooMany) {
 		return "", "", err // with Retry-After, which a redirect could not tell
@@ -60,17 +58,13 @@ func (c *ClientAPI) Authorize(ctx context.Context, in Authorize) (location strin
 // redirect_uri, if authorizedCallbackUris lists it (open redirect), or the first of these
 // without a wildcard.
 func (c *ClientAPI) callbackURI(asked string) (string, error) {
-	listed := c.Application.AuthorizedCallbackURIs
-	if asked != "" {
-		if !redirecturi.IsListed(asked, listed) {
-			return "", apierr.BadRequest.Saying("redirect_uri is not one of the authorized callbacks of the application.")
-		}
-		return asked, nil
+	if asked == "" {
+		asked = journey.FirstCallback(c.Application)
+	} else if !redirecturi.IsListed(asked, c.Application.AuthorizedCallbackURIs) {
+		return "", apierr.BadRequest.Saying("redirect_uri is not one of the authorized callbacks of the application.")
 	}
-	for _, uri := range listed {
-		if !strings.Contains(uri, "*") {
-			return uri, nil
-		}
+	if asked != "" {
+		return asked, nil
 	}
 	return "", apierr.BadRequest.Saying("redirect_uri is required: the application has no authorized callback that is one address.")
 }
@@ -92,41 +86,25 @@ func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string
 	if in.Organization != "" && in.NameKey != "" {
 		return "", apierr.Invalid.Because("of organization_href and organization_name_key one can be given")
 	}
-	where := applicationapi.LoginTarget{Tenant: c.Application.TenantID, Application: c.Application.ID, NameKey: strings.ToLower(in.NameKey)}
-	if in.Organization != "" {
-		if ref, ok := c.svc.cfg.Base.Parse(in.Organization); !ok || ref.Kind != "organizations" {
-			return "", apierr.Reference.Because("organization_href is not the href of an organization")
-		}
-		where.AccountStore = href.Link{Href: in.Organization}
+	if ref, ok := c.svc.cfg.Base.Parse(in.Organization); in.Organization != "" && (!ok || ref.Kind != "organizations") {
+		return "", apierr.Reference.Because("organization_href is not the href of an organization")
 	}
-	stores, err := c.svc.loginStores(ctx, where)
-	if err != nil {
-		return "", err
-	}
-	d, err := c.svc.providerDirectory(ctx, where.Tenant, stores.Directories, in.AccountStore)
+	where := c.Target(AccountStoreParam{AccountStore: in.Organization, NameKey: in.NameKey})
+	d, err := c.svc.Journey.ProviderDirectory(ctx, where, in.AccountStore)
 	if err != nil {
 		return "", err
 	}
 	if d.ProviderID == "saml" {
-		address, err := c.svc.limitBegunLogins(ctx, where.Tenant, where.Application)
-		if err != nil {
+		flow := c.svc.Journey.NewSAMLFlow(c.ref())
+		flow.CallbackURI, flow.State, flow.NameKey, flow.AccountStore = returnTo, in.State, where.NameKey, where.AccountStore.Href
+		if err := c.svc.Journey.BeginAnonymous(ctx, flow); err != nil {
 			return "", err
 		}
-		now := c.svc.now()
-		flow := store.Flow{
-			TenantID: where.Tenant, ID: id.New(now), ApplicationID: where.Application, RequestID: id.New(now).String(),
-			CallbackURI: returnTo, State: in.State, Address: address, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
-			FactorTypes: []string{}, CreatedAt: now, ExpiresAt: now.Add(samlLoginTTL),
-		}
-		if err := c.svc.insertFlow(ctx, flow); err != nil {
-			return "", err
-		}
-		return c.svc.samlRedirect(ctx, flow, d.ID, relayLogin)
+		return c.svc.Journey.BeginAtSAML(ctx, flow, d.ID, false)
 	}
-	return c.svc.beginProviderLogin(ctx, store.ProviderLogin{
-		TenantID: where.Tenant, ApplicationID: where.Application, DirectoryID: d.ID, Provider: field.Fold(d.ProviderID),
-		RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo, State: in.State, AccountStore: where.AccountStore.Href,
-		NameKey: where.NameKey, Browser: secure.Digest(browser),
+	return c.svc.Journey.BeginAtProvider(ctx, d, store.ProviderLogin{
+		TenantID: where.Tenant, ApplicationID: where.Application, RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo,
+		State: in.State, AccountStore: where.AccountStore.Href, NameKey: where.NameKey, Browser: secure.Digest(browser),
 	}, strings.Fields(in.Scope))
 }
 
@@ -146,20 +124,13 @@ func withParameters(address, parameters string) string {
 	return address + "?" + parameters
 }
 
-// LogInWithProviderData logs the user of a token or code of a provider in, and issues
-// tokens.
-func (c *ClientAPI) LogInWithProviderData(
-	ctx context.Context, login directoryapi.SocialLogin,
-) (directoryapi.Account, oauthapi.ClientTokens, error) {
-	form := map[string]secure.Secret{"grant_type": "service_social", "providerId": secure.Secret(login.Provider)}
-	for name, value := range map[string]secure.Secret{
-		"accessToken": login.AccessToken, "accessTokenSecret": login.AccessTokenSecret, "code": login.Code,
-		"redirectUri": secure.Secret(login.RedirectURI), "accountStore": secure.Secret(login.AccountStore),
-		"nameKey": secure.Secret(login.NameKey),
-	} {
-		if value != "" {
-			form[name] = value
-		}
+// LogInWithProviderData logs the user of a token or code of a provider in, and issues tokens.
+func (c *ClientAPI) LogInWithProviderData(ctx context.Context, login directoryapi.SocialLogin) (journey.TokenLogin, error) {
+	form := map[string]secure.Secret{
+		"grant_type": "service_social", "providerId": secure.Secret(login.Provider), "accessToken": login.AccessToken,
+		"accessTokenSecret": login.AccessTokenSecret, "code": login.Code, "redirectUri": secure.Secret(login.RedirectURI),
+		"accountStore": secure.Secret(login.AccountStore), "nameKey": secure.Secret(login.NameKey),
 	}
-	return c.issueTokens(ctx, form)
+	maps.DeleteFunc(form, func(_ string, value secure.Secret) bool { return value == "" })
+	return c.svc.Journey.LogInForTokens(ctx, c.ref(), form)
 }

@@ -8,19 +8,20 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/journey"
+	"github.com/doorward/doorward/services/idsite/servicetoken"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
 // The session token of a hosted page. It is a JWT that the page sends as Authorization: Bearer,
-// and every answer has the next one. The session of single sign-on is in session.go.
+// and every answer has the next one. The session of single sign-on is in journey/session.go.
 
-// pageTokenPurpose is the purpose for which the key of a tenant's session tokens is derived.
-func pageTokenPurpose(tenant id.ID) string { return "idsite.session/" + tenant.String() }
+// pageToken is a session token.
+var pageToken = servicetoken.Kind{Purpose: "idsite.session", ID: "flow"}
 
 // pageScope is the claim scope, by which a page decides what to show. What the page may really
 // call follows from the row of the flow (pageapi.go).
@@ -93,38 +94,22 @@ func (s *Service) newPageToken(ctx context.Context, f store.Flow, site store.Sit
 	if f.NameKey != "" {
 		claims.NameKey = &f.NameKey
 	}
-	named, err := s.namedStore(ctx, f)
+	named, err := s.Journey.RequestedStore(ctx, f)
 	if err != nil {
 		return "", err
 	}
 	if named.Href != "" {
 		claims.Store, claims.StoreKey = &named.Href, &named.NameKey
 	}
-	if !f.UnverifiedID.IsZero() {
-		account, err := s.peers.Directory.Account(ctx, id.Ref{Tenant: f.TenantID, ID: f.UnverifiedID})
-		if err != nil && !errors.Is(err, apierr.NotFound) {
-			return "", err
-		}
-		claims.Unverified = account.Email
+	unverified, err := s.Journey.Unverified(ctx, f)
+	if err != nil {
+		return "", err
 	}
+	claims.Unverified = unverified.Email
 	if claims.Scope, err = s.pageScopeOf(ctx, f); err != nil {
 		return "", err
 	}
 	return s.signPageToken(f.TenantID, claims)
-}
-
-// namedStore returns the account store that the request of a flow names, with the name that
-// pages show: the nameKey of an organization, or the href of another account store. It is empty
-// where the request names no account store, and where the organization has none.
-func (s *Service) namedStore(ctx context.Context, f store.Flow) (directoryapi.StoreName, error) {
-	if ref, _ := s.cfg.Base.Parse(f.AccountStore); f.NameKey == "" && ref.Kind != "organizations" {
-		return directoryapi.StoreName{Href: f.AccountStore, NameKey: f.AccountStore}, nil
-	}
-	stores, err := s.loginStores(ctx, accountStoreOf(f))
-	if err != nil || stores.Organization.IsZero() {
-		return directoryapi.StoreName{}, err
-	}
-	return directoryapi.StoreName{Href: s.cfg.Base.To("organizations", stores.Organization), NameKey: stores.NameKey}, nil
 }
 
 // pageScopeOf returns the claim scope for the state of a flow.
@@ -141,8 +126,8 @@ func (s *Service) pageScopeOf(ctx context.Context, f store.Flow) (pageScope, err
 		return out, nil
 	}
 	out.Account = map[string][]any{f.AccountID.String(): {"read", map[string][]string{"factor": {"create", "read"}}}}
-	factors, err := s.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
-	for _, factor := range factors.Items {
+	factors, err := s.Journey.FactorsOf(ctx, f)
+	for _, factor := range factors {
 		if out.Factor == nil {
 			out.Factor = map[string][]string{}
 		}
@@ -165,7 +150,7 @@ func (s *Service) signPageToken(tenant id.ID, claims pageTokenClaims) (secure.Se
 	for name, value := range members {
 		all[name] = value
 	}
-	return s.signServiceToken(tenant, pageTokenPurpose, "", all)
+	return pageToken.Sign(s.ring, tenant, all)
 }
 
 // verifyPageToken verifies a session token and returns its flow and the site of its tenant. It
@@ -173,13 +158,14 @@ func (s *Service) signPageToken(tenant id.ID, claims pageTokenClaims) (secure.Se
 // apierr.SessionTimedOut for one that has expired and for one whose flow has ended. Where
 // the flow and the site are known, they are returned with that error.
 func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (store.Flow, store.Site, error) {
-	at, claims, err := s.verifyServiceToken(token, pageTokenPurpose, "", "flow")
+	verified, err := pageToken.Verify(s.ring, token)
 	if err != nil {
 		return store.Flow{}, store.Site{}, errNoPageToken
 	}
+	at, claims := verified.About, verified.Claims
 	flow, site, err := s.store.FlowAndSite(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
 	if errors.Is(err, apierr.NotFound) && !site.ID.IsZero() {
-		err = errSessionEnded
+		err = journey.ErrEnded
 	}
 	if err != nil {
 		return flow, site, err
@@ -187,7 +173,7 @@ func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (sto
 	expires, err := claims.GetExpirationTime()
 	now := s.now()
 	if err != nil || expires == nil || !now.Before(expires.Time) || !now.Before(flow.ExpiresAt) || flow.FinishedAt != nil {
-		return flow, site, errSessionEnded
+		return flow, site, journey.ErrEnded
 	}
 	scoped, _ := claims["scope"].(map[string]any)
 	accounts, passed := scoped["account"].(map[string]any)
@@ -198,7 +184,7 @@ func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (sto
 		// goes back in the browser: it is valid for what comes before the first step.
 		flow.AccountID, flow.IsNew, flow.SteppedUp = id.ID{}, false, false
 	case accounts[flow.AccountID.String()] == nil: // another account has passed the first step since
-		return flow, site, errSessionEnded
+		return flow, site, journey.ErrEnded
 	}
 	return flow, site, nil
 }

@@ -261,28 +261,3 @@ func (r request) accountStore() applicationapi.LoginTarget {
 	}
 	return where
 }
-
-// loginStores returns the account stores of a login, in the order of login, without the default
-// store. It returns an error where the request names an organization that does not exist, is
-// disabled or is not mapped to the application.
-func (s *Service) loginStores(ctx context.Context, where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
-	where.Brief = true
-	return s.loginStoresWithDefault(ctx, where)
-}
-
-// loginStoresWithDefault is loginStores with the default account store for new accounts.
-func (s *Service) loginStoresWithDefault(ctx context.Context, where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
-	stores, err := s.peers.Application.LoginDirectories(ctx, where)
-	if where.NameKey == "" {
-		return stores, err
-	}
-	switch {
-	case errors.Is(err, apierr.Reference):
-		err = apierr.NameKeyUnknown.Because("there is no organization with the nameKey %q", where.NameKey)
-	case errors.Is(err, apierr.OrganizationDisabled):
-		err = apierr.NameKeyDisabled.Because("the organization %q is disabled", where.NameKey)
-	case errors.Is(err, apierr.NotMapped):
-		err = apierr.NameKeyNotMapped.Because("the organization %q is not mapped to the application", where.NameKey)
-	}
-	return stores, err
-}

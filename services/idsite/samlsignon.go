@@ -11,6 +11,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/journey"
+	"github.com/doorward/doorward/services/idsite/servicetoken"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -18,22 +20,9 @@ import (
 // provider by a hosted login. Requests are verified and responses signed in
 // services/application/samlauthn.go. Logins at other identity providers are in saml.go.
 
-// signOnTokenKind is the header stt of the token that leads a browser from the Client API to the
-// hosted login. The token is in the query parameter signOn, and is no RelayState.
-const signOnTokenKind = "signOn"
-
-// signOnPurpose is the purpose for which the key of a tenant's signOn tokens is derived.
-func signOnPurpose(tenant id.ID) string { return "idsite.relay/" + tenant.String() }
-
-// signOnFlow returns the flow of a token of BeginSignOn. It returns errNotServiceToken for any other
-// text, and apierr.NotFound where the flow was purged.
-func (s *Service) signOnFlow(ctx context.Context, token secure.Secret) (store.Flow, error) {
-	at, _, err := s.verifyServiceToken(token, signOnPurpose, signOnTokenKind, "flow")
-	if err != nil {
-		return store.Flow{}, err
-	}
-	return s.store.Flow(caller.WithTenant(ctx, at.Tenant), at.Tenant, at.ID)
-}
+// signOnToken is the token that leads a browser from the Client API to the hosted login. It is in the query
+// parameter signOn, and is no RelayState.
+var signOnToken = servicetoken.Kind{Purpose: "idsite.relay", STT: "signOn", ID: "flow"}
 
 // SignOn is the request of a SAML service provider (AuthnRequest), which a browser has brought to
 // the Client API of the application that is its identity provider
@@ -54,43 +43,39 @@ func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Re
 	if err != nil {
 		return Redirect{}, err
 	}
-	address, err := s.limitBegunLogins(ctx, tenant, c.Application.ID)
-	if err != nil {
-		return Redirect{}, err
-	}
-	browser := newBrowserToken()
-	now := s.now()
-	flow := store.Flow{
-		TenantID: tenant, ID: id.New(now), ApplicationID: c.Application.ID, FactorTypes: []string{}, CreatedAt: now,
-		ExpiresAt: now.Add(samlLoginTTL), Address: address,
-		SAMLRequest: &store.SAMLRequest{
-			ServiceProvider: verified.ServiceProvider, ID: verified.ID, RelayState: verified.RelayState,
-			ForceAuthn: verified.ForceAuthn, IsPassive: verified.IsPassive, Browser: secure.Digest(browser),
-		},
+	browser, flow := journey.NewBrowserToken(), s.Journey.NewSAMLFlow(c.ref())
+	flow.CallbackURI = self + "?flow=" + flow.ID.String()
+	flow.SAMLRequest = &store.SAMLRequest{
+		ServiceProvider: verified.ServiceProvider, ID: verified.ID, RelayState: verified.RelayState,
+		ForceAuthn: verified.ForceAuthn, IsPassive: verified.IsPassive, Browser: secure.Digest(browser),
 	}
 	if c.Config.MFARequired {
 		flow.FactorTypes = slices.Clone(c.Config.FactorTypes)
 	}
-	flow.RequestID, flow.CallbackURI = flow.ID.String(), self+"?flow="+flow.ID.String()
-	if err := s.insertFlow(ctx, flow); err != nil {
+	if err := s.Journey.BeginAnonymous(ctx, flow); err != nil {
 		return Redirect{}, err
 	}
-	token, err := s.signServiceToken(tenant, signOnPurpose, signOnTokenKind, secure.Claims{"flow": flow.ID.String()})
+	token, err := signOnToken.Sign(s.ring, tenant, secure.Claims{"flow": flow.ID.String()})
 	return Redirect{Location: s.cfg.Base.Host() + "/sso?signOn=" + token.Reveal(), Browser: browser}, err
 }
 
 // ContinueSignOn answers GET /sso?signOn=: it binds the flow to the browser, which may have a
 // session of single sign-on, and continues the login. A token is valid once.
 func (s *Service) ContinueSignOn(ctx context.Context, in BrowserRequest) (Redirect, error) {
-	f, err := s.signOnFlow(ctx, in.Token)
-	if errors.Is(err, errNotServiceToken) || errors.Is(err, apierr.NotFound) || err == nil && f.SAMLRequest == nil {
-		err = apierr.BadRequest.Because("signOn is not the token of a login that goes on")
-	}
+	errToken := apierr.BadRequest.Because("signOn is not the token of a login that goes on")
+	token, err := signOnToken.Verify(s.ring, in.Token)
 	if err != nil {
+		return Redirect{}, errToken
+	}
+	ctx = caller.WithTenant(ctx, token.About.Tenant)
+	f, err := s.store.Flow(ctx, token.About.Tenant, token.About.ID)
+	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return Redirect{}, err
 	}
-	ctx = caller.WithTenant(ctx, f.TenantID)
-	browser := newBrowserToken()
+	if err != nil || f.SAMLRequest == nil {
+		return Redirect{}, errToken
+	}
+	browser := journey.NewBrowserToken()
 	f.Browser = secure.Digest(browser)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.BindBrowser(ctx, f, f.Browser, s.now()) })
 	if errors.Is(err, apierr.NotFound) {
@@ -144,20 +129,20 @@ func (c *ClientAPI) FinishSignOn(
 		return SignOnResponse{}, errFlow
 	}
 	f, err := s.store.Flow(ctx, c.Application.TenantID, flowID)
-	if errors.Is(err, apierr.NotFound) || err == nil && (f.ApplicationID != c.Application.ID || f.SAMLRequest == nil ||
-		!s.now().Before(f.ExpiresAt) || !browsers.include(f.SAMLRequest.Browser)) {
-		return SignOnResponse{}, errFlow
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return SignOnResponse{}, err
+	}
+	if err != nil || f.ApplicationID != c.Application.ID || f.SAMLRequest == nil || !s.now().Before(f.ExpiresAt) ||
+		!browsers.Include(f.SAMLRequest.Browser) {
+		return SignOnResponse{}, errFlow
 	}
 	if f.FinishedAt != nil { // the callback names the flow, so that only its assertion has this callback
 		a, err := s.verifyAssertion(ctx, assertion)
-		if errors.Is(err, apierr.BadRequest) || err == nil && (a.tenant != f.TenantID || a.Callback != f.CallbackURI) {
-			return SignOnResponse{}, errFlow
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, apierr.BadRequest) {
 			return SignOnResponse{}, err
+		}
+		if err != nil || a.tenant != f.TenantID || a.Callback != f.CallbackURI {
+			return SignOnResponse{}, errFlow
 		}
 	}
 	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.ConsumeSAMLRequest(ctx, f, s.now()) })

@@ -6,15 +6,15 @@
 //   - site.go, repository.go: settings, custom pages
 //   - domain.go, domainproof.go, certificate.go: custom domains, who controls them, their certificates
 //   - request.go: signed requests (jwtRequest); assertion.go: signed responses (jwtResponse)
-//   - sso.go: the redirects of a hosted login; session.go: the session of single sign-on
-//   - pageapi.go, registration.go: what hosted pages may call; pagetoken.go: their session tokens
-//   - providerlogin.go, providercallback.go: social login and its callback
+//   - sso.go: the redirects of a hosted login
+//   - pageapi.go: what hosted pages may call; pagetoken.go: their session tokens
+//   - providercallback.go: the callback of social logins
 //   - saml.go, samlsignon.go: as SAML service provider, and as SAML identity provider
 //   - clientapi.go, authorize.go: the Client API
 //   - link.go: mailed links
-//   - enumeration.go: protection against user enumeration
 //
-// Its SQL is under store, its HTTP under rest, its wiring under app. The hosted pages are under
+// What these doors do for a user (login, registration, password reset, second factor) is in journey, once. Its
+// SQL is under store, its HTTP under rest, its wiring under app. The hosted pages are under
 // screens, the pages that need no script, such as those of mailed links, under pages.
 package idsite
 
@@ -23,26 +23,19 @@ import (
 	"crypto/x509"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
-	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/api/mfaapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// Peers are the services that this one calls, each by its whole contract: the interfaces API and
-// Hosted.
-type Peers struct {
-	Directory   directoryapi.Contract
-	Application applicationapi.Contract
-	OAuth       oauthapi.Contract
-	MFA         mfaapi.Contract
-}
+// Peers are the services that this one calls.
+type Peers = journey.Peers
 
 // Service is the idsite service.
 type Service struct {
+	Journey *journey.Journey // what users do, for all doors
+
 	store  *store.Store
 	peers  Peers
 	ring   *secure.Keyring
@@ -86,5 +79,7 @@ func (s *Service) displayName(name string, builtin bool) string {
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
-	return &Service{store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now, cfg: cfg}
+	return &Service{
+		Journey: journey.New(s, peers, ring, now, cfg.Base), store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now, cfg: cfg,
+	}
 }

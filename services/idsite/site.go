@@ -280,12 +280,19 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 	if err := errs.First(); err != nil {
 		return err
 	}
-	idle, _ := parseDuration(site.SessionTTI)
-	absolute, _ := parseDuration(site.SessionTTL)
-	if idle > absolute {
+	if idle, absolute, _ := lifetimes(*site); idle > absolute {
 		return apierr.AfterMaximum.Because("sessionTti %s must not exceed sessionTtl %s", site.SessionTTI, site.SessionTTL)
 	}
 	return nil
+}
+
+// lifetimes returns the idle timeout and the absolute timeout of sessions.
+func lifetimes(site store.Site) (idle, absolute time.Duration, err error) {
+	if idle, err = parseDuration(site.SessionTTI); err != nil {
+		return 0, 0, err
+	}
+	absolute, err = parseDuration(site.SessionTTL)
+	return idle, absolute, err
 }
 
 // parseDuration parses an ISO 8601 duration. A year has 365 days and a month 30. It is not field.ParseDuration, which

@@ -2,49 +2,20 @@ package idsite
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// browserTokenLength and sessionTokenLength are the lengths of the random values of the cookies.
-const (
-	browserTokenLength = 32
-	sessionTokenLength = 43
-)
-
-// newBrowserToken returns the value of the cookie that binds a login to the browser that has begun
-// it (login CSRF). Each login has one of its own: a value that was planted before is worth nothing.
-func newBrowserToken() secure.Secret { return secure.Token(browserTokenLength) }
-
-// BrowserTokens are the values of these cookies that a browser has sent: of the logins that it has
-// begun.
-type BrowserTokens []secure.Secret
-
-// digests returns the SHA-256 of the values, which rows have.
-func (b BrowserTokens) digests() [][]byte {
-	var digests [][]byte
-	for _, token := range b {
-		if len(token) == browserTokenLength {
-			digests = append(digests, secure.Digest(token))
-		}
-	}
-	return digests
-}
-
-// include reports whether one of the values has a digest.
-func (b BrowserTokens) include(digest []byte) bool {
-	return slices.ContainsFunc(b.digests(), func(sent []byte) bool { return subtle.ConstantTimeCompare(sent, digest) == 1 })
-}
+// BrowserTokens are the cookies of the logins that a browser has begun.
+type BrowserTokens = journey.BrowserTokens
 
 // BrowserRequest is the request of a browser to /sso or /sso/logout: its token and its cookies.
 type BrowserRequest struct {
@@ -74,7 +45,7 @@ func (s *Service) BeginLogin(ctx context.Context, in BrowserRequest) (Redirect, 
 		return Redirect{}, applicationError{err, s.originOfApplication(r.application)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	browser := newBrowserToken()
+	browser := journey.NewBrowserToken()
 	flow, err := s.newFlow(r, browser)
 	if err != nil {
 		return Redirect{}, err
@@ -111,14 +82,14 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, in Br
 	if err := r.validate(s.now()); err != nil {
 		return "", err
 	}
-	if where := accountStoreOf(*f); where.NameKey != "" || where.AccountStore.Href != "" || f.ShowOrganization {
-		stores, err := s.loginStores(ctx, where)
+	if where := journey.Requested(*f); where.NameKey != "" || where.AccountStore.Href != "" || f.ShowOrganization {
+		stores, err := s.Journey.Stores(ctx, where)
 		if err != nil {
 			return "", err
 		}
 		f.ShowOrganization = f.ShowOrganization && stores.HasOrganizations // without organizations nobody could fill the field in
 	}
-	if err := s.insertFlow(ctx, *f); err != nil {
+	if err := s.Journey.Begin(ctx, *f); err != nil {
 		return "", err
 	}
 	path := r.pagePath()
@@ -135,92 +106,22 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, in Br
 }
 
 // logInBySession logs the browser in by its session of single sign-on (SSO), and returns the
-// address of the application. The address is "" where a page is needed: there is no valid
-// session, or the request demands a factor that was not passed in the session. In the second
-// case the first step counts as passed.
+// address of the application. The address is "" where a page is needed (journey.LogInBySession).
 func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.Site, cookie secure.Secret) (string, error) {
-	session, logged, err := s.validSession(ctx, *f, site, cookie)
-	if errors.Is(err, apierr.NotFound) {
-		return "", nil
-	}
+	idle, err := parseDuration(site.SessionTTI)
 	if err != nil {
 		return "", err
 	}
-	passed := f.WithAccount(logged.Account, logged.Organization)
-	passed.SAMLSession = session.SAMLSession
-	if session.Satisfies(passed) {
-		passed.FactorPassed, passed.FactorType = session.FactorPassed, session.FactorType
-		passed.AuthenticatedAt, passed.SessionIndex = &session.CreatedAt, samlSessionIndex(session.ID)
-		return s.finishFlow(ctx, passed, site, authenticated, false)
+	ended, err := s.Journey.LogInBySession(ctx, f, cookie, idle)
+	if err != nil || !ended {
+		return "", err
 	}
-	*f = passed
-	return "", s.recordFirstStep(ctx, f, logged, false)
+	return s.assertionRedirect(ctx, *f, site, outcome{status: authenticated})
 }
-
-// insertFlow adds a flow. It returns apierr.TokenReplayed where a flow with the same jti exists
-// (replay).
-func (s *Service) insertFlow(ctx context.Context, f store.Flow) error {
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertFlow(ctx, f) })
-	if errors.Is(err, apierr.Exists) {
-		err = apierr.TokenReplayed.Because("the jti of the request was used already")
-	}
-	return err
-}
-
-// accountStoreOf is the account store that the request of a flow names.
-func accountStoreOf(f store.Flow) applicationapi.LoginTarget {
-	where := applicationapi.LoginTarget{Tenant: f.TenantID, Application: f.ApplicationID, NameKey: f.NameKey}
-	where.AccountStore.Href = f.AccountStore
-	return where
-}
-
-// recordFirstStep records which account has passed the first step of a flow. It returns
-// apierr.SessionTimedOut where the flow has ended.
-func (s *Service) recordFirstStep(ctx context.Context, f *store.Flow, logged applicationapi.LoggedIn, isNew bool) error {
-	passed := f.WithAccount(logged.Account, logged.Organization)
-	passed.IsNew = isNew
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordFirstStep(ctx, passed, s.now()) })
-	if errors.Is(err, apierr.NotFound) {
-		return errSessionEnded
-	}
-	*f = passed
-	return err
-}
-
-// recordStepUp records that the account of a flow has passed a factor of a type that the flow does
-// not allow. It returns apierr.SessionTimedOut where the flow has ended, or another account has
-// passed its first step since.
-func (s *Service) recordStepUp(ctx context.Context, f *store.Flow) error {
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordStepUp(ctx, *f, s.now()) })
-	if errors.Is(err, apierr.NotFound) {
-		return errSessionEnded
-	}
-	f.SteppedUp = err == nil
-	return err
-}
-
-// errSessionEnded is the error for a hosted login that has ended or timed out.
-var errSessionEnded = apierr.SessionTimedOut.Because("the hosted login of the Bearer token has ended or has timed out")
 
 // errNoPageToken is the error for a Bearer token that is not the session token of a hosted login.
 var errNoPageToken = apierr.Unauthorized.Because("the Bearer token is not that of a hosted login; " +
 	"programs send an API key in the header Authorization, as Basic or SAuthc1")
-
-// finishFlow ends a flow and returns the callback of the application with an assertion. Of
-// parallel calls one succeeds; the others return apierr.SessionTimedOut.
-func (s *Service) finishFlow(ctx context.Context, f store.Flow, site store.Site, status string, isNew bool) (string, error) {
-	now := s.now()
-	jti := id.New(now).String()
-	f.AssertionID = &jti
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.FinishFlow(ctx, f, now) })
-	if errors.Is(err, apierr.NotFound) {
-		return "", errSessionEnded
-	}
-	if err != nil {
-		return "", err
-	}
-	return s.assertionRedirect(ctx, f, site, jti, outcome{status: status, account: f.AccountID, isNew: isNew})
-}
 
 // FinishLogin answers GET /sso/?jwtResponse=: it creates the session of single sign-on for the
 // browser that has begun the login, and redirects the browser to the callback of the application
@@ -234,38 +135,41 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 	// The signature is not enough: any tenant could sign an assertion with any callback by an
 	// API key of its own (open redirect). The callback must be that of the request.
 	flow, err := s.store.FlowOfRequest(ctx, a.tenant, a.Audience, a.RequestID)
-	if errors.Is(err, apierr.NotFound) || err == nil && flow.CallbackURI != a.Callback {
-		return Redirect{}, errInvalidAssertion
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return Redirect{}, err
 	}
+	if err != nil || flow.CallbackURI != a.Callback {
+		return Redirect{}, errInvalidAssertion
+	}
 	out := Redirect{Location: withAssertion(a.Callback, in.Token)}
-	session, err := s.createSession(ctx, a.tenant, a.ID, site, in)
+	session := journey.NewSession{Tenant: a.tenant, Assertion: a.ID, Browsers: in.Browsers, Former: in.Session}
+	session.Idle, session.TTL, err = lifetimes(site)
+	if err == nil {
+		out.Session, err = s.Journey.CreateSession(ctx, session)
+	}
 	if errors.Is(err, apierr.NotFound) {
 		return out, nil // another browser has begun the login, or the session exists already
 	}
 	if err != nil {
 		slog.WarnContext(ctx, "creation of a single sign-on session failed", "error", err.Error())
-		return out, nil
+		return Redirect{Location: out.Location}, nil
 	}
-	out.Session = session
 	if site.SessionCookiePersistent {
-		out.SessionLife, err = parseDuration(site.SessionTTL)
+		out.SessionLife = session.TTL
 	}
-	return out, err
+	return out, nil
 }
 
 // Logout answers GET /sso/logout?jwtRequest=: it ends the session of single sign-on of the browser
 // and redirects the browser to the callback of the application. Where the user has logged in at
-// a SAML identity provider, the browser goes there first (samlLogout).
+// a SAML identity provider, the browser goes there first (journey.BeginSAMLLogout).
 func (s *Service) Logout(ctx context.Context, in BrowserRequest) (Redirect, error) {
 	r, err := s.verifyRequest(ctx, in.Token)
 	if err != nil {
 		return Redirect{}, applicationError{err, s.originOfApplication(r.application)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
-	flow, err := s.newFlow(r, newBrowserToken())
+	flow, err := s.newFlow(r, journey.NewBrowserToken())
 	if err != nil {
 		return Redirect{}, err
 	}
@@ -294,16 +198,16 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 		}
 		f.AccountID = session.AccountID // what the logout says, also after the way by an identity provider
 	}
-	if err := s.insertFlow(ctx, f); err != nil {
+	if err := s.Journey.Begin(ctx, f); err != nil {
 		return "", err
 	}
 	if !session.AccountID.IsZero() {
 		if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
 			return "", err
 		}
-		if to := s.samlLogout(ctx, f, session); to != "" {
+		if to := s.Journey.BeginSAMLLogout(ctx, f, session); to != "" {
 			return to, nil
 		}
 	}
-	return s.assertionRedirect(ctx, f, r.site, id.New(s.now()).String(), outcome{status: loggedOut, account: f.AccountID})
+	return s.assertionRedirect(ctx, f, r.site, outcome{status: loggedOut})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/journey"
 )
 
 // getRegistration answers GET /register with the fields of a registration form.
@@ -109,8 +110,8 @@ func (c *clientCall) postLogin(f *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		account, tokens, err := c.LogInWithProviderData(f.UserContext(), *login)
-		return c.answerLogin(f, account, tokens, err)
+		logged, err := c.LogInWithProviderData(f.UserContext(), *login)
+		return c.answerLogin(f, logged, err)
 	}
 	login, password := in.stringMember("login"), in.stringMember("password")
 	if login == "" {
@@ -123,13 +124,13 @@ func (c *clientCall) postLogin(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	account, tokens, err := c.LogIn(f.UserContext(), login, secure.Secret(password), at)
-	return c.answerLogin(f, account, tokens, err)
+	logged, err := c.LogIn(f.UserContext(), login, secure.Secret(password), at)
+	return c.answerLogin(f, logged, err)
 }
 
 // answerLogin sets the cookies of a login and answers with its account or, where the login needs a
 // second factor, with the state for that.
-func (c *clientCall) answerLogin(f *fiber.Ctx, account directoryapi.Account, tokens oauthapi.ClientTokens, err error) error {
+func (c *clientCall) answerLogin(f *fiber.Ctx, logged journey.TokenLogin, err error) error {
 	if refusal := apierr.From(err); err != nil && refusal.Fields["action"] != nil {
 		f.Status(http.StatusBadRequest)
 		return f.JSON(refusal.Fields)
@@ -137,8 +138,8 @@ func (c *clientCall) answerLogin(f *fiber.Ctx, account directoryapi.Account, tok
 	if err != nil {
 		return err
 	}
-	c.setTokenCookies(f, tokens)
-	return f.JSON(fiber.Map{"account": c.account(account)})
+	c.setTokenCookies(f, logged.Tokens)
+	return f.JSON(fiber.Map{"account": c.account(logged.Account)})
 }
 
 // logout revokes the access and refresh token of a request. It ignores the cookies of a page whose

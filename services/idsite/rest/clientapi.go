@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/journey"
 )
 
 // maxForm bounds the body of a form, in bytes.
@@ -311,7 +312,7 @@ func (c *clientCall) accountStoreViews(directories []directoryapi.LoginDirectory
 }
 
 // loginModel returns what a sign-in or registration form shows.
-func (c *clientCall) loginModel(f *fiber.Ctx) (idsite.LoginModel, error) {
+func (c *clientCall) loginModel(f *fiber.Ctx) (journey.Form, error) {
 	return c.Model(f.UserContext(), idsite.AccountStoreParam{NameKey: f.Query("organizationNameKey")})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/pages"
@@ -93,7 +94,7 @@ func homeLink(t translator, site idsite.Origin) *pages.Link {
 // the token, because mail scanners and browsers that prefetch follow links too.
 func (h *handlers) showVerification(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
-	link, err := h.svc.VerificationLink(c.UserContext(), token)
+	link, err := h.svc.MailedLink(c.UserContext(), directoryapi.Verification, token)
 	if err != nil {
 		return h.renderEndedLink(c, directoryapi.Verification, token, err)
 	}
@@ -114,26 +115,27 @@ func (h *handlers) submitVerification(c *fiber.Ctx) error {
 	if form.Get("send") != "" {
 		return h.sendMailAgain(c, directoryapi.Verification, token)
 	}
-	link, err := h.svc.VerificationLink(c.UserContext(), token)
-	if err == nil {
-		link.Account, err = h.svc.VerifyEmail(c.UserContext(), token)
+	link, err := h.svc.MailedLink(c.UserContext(), directoryapi.Verification, token)
+	if err != nil {
+		return h.renderEndedLink(c, directoryapi.Verification, token, err)
 	}
+	account, err := h.svc.Journey.VerifyEmail(c.UserContext(), id.ID{}, token)
 	if err != nil {
 		return h.renderEndedLink(c, directoryapi.Verification, token, err)
 	}
 	t, text := translatorOf(c), "verifiedText"
-	if link.Account.Status != directoryapi.Enabled {
+	if account.Status != directoryapi.Enabled {
 		text = "verifiedDisabled"
 	}
 	return h.renderPage(c, http.StatusOK, pages.Page{
-		Product: link.Site.Name, Title: t("verifiedTitle"), Text: t(text, "email", link.Account.Email), Link: homeLink(t, link.Site),
+		Product: link.Site.Name, Title: t("verifiedTitle"), Text: t(text, "email", account.Email), Link: homeLink(t, link.Site),
 	})
 }
 
 // showPasswordReset shows the page of a password reset link, which asks for a new password.
 func (h *handlers) showPasswordReset(c *fiber.Ctx) error {
 	token := secure.Secret(c.Query("sptoken"))
-	link, err := h.svc.ResetLink(c.UserContext(), token)
+	link, err := h.svc.MailedLink(c.UserContext(), directoryapi.Reset, token)
 	if err != nil {
 		return h.renderEndedLink(c, directoryapi.Reset, token, err)
 	}
@@ -167,7 +169,7 @@ func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
 	if form.Get("send") != "" {
 		return h.sendMailAgain(c, directoryapi.Reset, token)
 	}
-	link, err := h.svc.ResetLink(c.UserContext(), token)
+	link, err := h.svc.MailedLink(c.UserContext(), directoryapi.Reset, token)
 	if err != nil {
 		return h.renderEndedLink(c, directoryapi.Reset, token, err)
 	}
@@ -175,7 +177,7 @@ func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
 	if password != form.Get("again") {
 		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("differ"), missing)
 	}
-	account, err := h.svc.ResetPassword(c.UserContext(), token, field.Some(password))
+	account, err := h.svc.Journey.ResetPasswordByLink(c.UserContext(), token, field.Some(password))
 	switch refusal := apierr.From(err); {
 	case err == nil:
 		text := map[string]string{directoryapi.Enabled: "canSignIn", directoryapi.Unverified: "resetUnconfirmed"}[account.Status]

@@ -8,7 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/journey"
 )
 
 // The callbacks (redirect_uri) of social logins. The state is verified in the package idsite
@@ -16,8 +16,8 @@ import (
 
 // readProviderResponse reads the parameters that a provider has added to its redirect, and the
 // cookies of the browser for a kind of login.
-func readProviderResponse(f *fiber.Ctx, cookie string) idsite.ProviderResponse {
-	return idsite.ProviderResponse{
+func readProviderResponse(f *fiber.Ctx, cookie string) journey.ProviderResponse {
+	return journey.ProviderResponse{
 		State: secure.Secret(f.Query("state")), Code: secure.Secret(f.Query("code")), Error: f.Query("error"),
 		ErrorDescription: f.Query("error_description"), Token: secure.Secret(f.Query("oauth_token")),
 		Verifier: secure.Secret(f.Query("oauth_verifier")), Denied: f.Query("denied") != "", Browsers: readLoginCookies(f, cookie),

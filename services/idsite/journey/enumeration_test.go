@@ -1,4 +1,4 @@
-package idsite
+package journey
 
 import (
 	"errors"

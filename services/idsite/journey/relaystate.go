@@ -1,4 +1,4 @@
-package idsite
+package journey
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/servicetoken"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -39,14 +40,14 @@ func relayKeyPurpose(tenant id.ID) string { return "idsite.relayhandle/" + tenan
 
 // newRelayState returns the RelayState of a flow for the identity provider of a directory: 74 characters
 // that need no escape in a URL. Each is another, also those of one flow.
-func (s *Service) newRelayState(f store.Flow, purpose relayPurpose, directory id.ID) secure.Secret {
+func (j *Journey) newRelayState(f store.Flow, purpose relayPurpose, directory id.ID) secure.Secret {
 	head := make([]byte, 0, relayHeadLength+relayMACLength)
 	head = append(head, byte(purpose))
 	head = append(head, f.TenantID[:]...)
 	head = append(head, f.ID[:]...)
 	head = head[:relayHeadLength]
 	_, _ = rand.Read(head[relayHeadLength-relayNonceLength:]) // never fails
-	_, key := s.ring.Derive(relayKeyPurpose(f.TenantID))
+	_, key := j.ring.Derive(relayKeyPurpose(f.TenantID))
 	return secure.Secret(base64.RawURLEncoding.EncodeToString(append(head, relayMAC(key, head, directory)...)))
 }
 
@@ -64,19 +65,19 @@ func relayMAC(key secure.Secret, head []byte, directory id.ID) []byte {
 func samlRequestID(relay secure.Secret) string { return "_" + relay.Reveal() }
 
 // readRelayHandle returns the flow of a RelayState of newRelayState, and its purpose. It returns
-// errNotServiceToken for any other text, and for the directory of another login; apierr.NotFound where the
+// servicetoken.ErrInvalid for any other text, and for the directory of another login; apierr.NotFound where the
 // flow was purged.
-func (s *Service) readRelayHandle(ctx context.Context, relay secure.Secret, directory id.ID) (relayPurpose, store.Flow, error) {
+func (j *Journey) readRelayHandle(ctx context.Context, relay secure.Secret, directory id.ID) (relayPurpose, store.Flow, error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(relay.Reveal())
 	if err != nil || len(text) != relayHeadLength+relayMACLength {
-		return 0, store.Flow{}, errNotServiceToken
+		return 0, store.Flow{}, servicetoken.ErrInvalid
 	}
 	head, tenant, flow := text[:relayHeadLength], id.ID(text[1:17]), id.ID(text[17:33])
-	for _, key := range s.ring.DeriveAll(relayKeyPurpose(tenant)) {
+	for _, key := range j.ring.DeriveAll(relayKeyPurpose(tenant)) {
 		if hmac.Equal(relayMAC(key, head, directory), text[relayHeadLength:]) {
-			f, err := s.store.Flow(caller.WithTenant(ctx, tenant), tenant, flow)
+			f, err := j.store.Flow(caller.WithTenant(ctx, tenant), tenant, flow)
 			return relayPurpose(head[0]), f, err
 		}
 	}
-	return 0, store.Flow{}, errNotServiceToken
+	return 0, store.Flow{}, servicetoken.ErrInvalid
 }

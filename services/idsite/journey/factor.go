@@ -1,0 +1,170 @@
+package journey
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/idsite/store"
+)
+
+// checkFirstStep refuses a login whose first step has not been passed. It ends the login where
+// the account may no longer log in to the application, or has a new password since.
+func (j *Journey) checkFirstStep(ctx context.Context, f store.Flow) error {
+	if f.AccountID.IsZero() {
+		return ErrNotAllowed
+	}
+	access, err := j.peers.Application.CheckAccess(ctx, applicationapi.CheckAccess{
+		Tenant: f.TenantID, Application: f.ApplicationID, Account: f.AccountID, Organization: f.OrganizationID,
+	})
+	if apierr.IsRefusal(err) {
+		return ErrEnded
+	}
+	if err != nil {
+		return err
+	}
+	if !sameTime(access.PasswordModifiedAt, f.PasswordModifiedAt) {
+		return ErrEnded
+	}
+	return nil
+}
+
+// sameTime reports whether two times are equal, or both nil.
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
+}
+
+// Factors returns the factors of the account that has passed the first step.
+func (j *Journey) Factors(ctx context.Context, f store.Flow) ([]mfaapi.AccountFactor, error) {
+	if err := j.checkFirstStep(ctx, f); err != nil {
+		return nil, err
+	}
+	return j.FactorsOf(ctx, f)
+}
+
+// FactorsOf is Factors for what a page shows, without a look at whether the login may go on.
+func (j *Journey) FactorsOf(ctx context.Context, f store.Flow) ([]mfaapi.AccountFactor, error) {
+	factors, err := j.peers.MFA.FactorsOf(ctx, id.Ref{Tenant: f.TenantID, ID: f.AccountID})
+	return factors.Items, err
+}
+
+// EnrollFactor creates a factor of the account. The mfa service decides whether the login may: the
+// password alone adds no factor to an account that has one.
+func (j *Journey) EnrollFactor(ctx context.Context, f store.Flow, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
+	if err := j.checkFirstStep(ctx, f); err != nil {
+		return mfaapi.EnrolledFactor{}, err
+	}
+	in.Tenant, in.Account, in.Types, in.SecondFactor = f.TenantID, f.AccountID, factorTypes(f), f.SteppedUp
+	return j.peers.MFA.EnrollFactor(ctx, in)
+}
+
+// Challenged is a challenge of a factor after a call, and what the login has come to by it.
+type Challenged struct {
+	mfaapi.Challenged
+	Result Result
+}
+
+// Challenge creates a challenge of a factor of the account. With a code it also answers that challenge.
+func (j *Journey) Challenge(ctx context.Context, f *store.Flow, factor id.ID, code string) (Challenged, error) {
+	if err := j.checkFirstStep(ctx, *f); err != nil {
+		return Challenged{}, err
+	}
+	challenged, err := j.peers.MFA.ChallengeFactor(ctx, mfaapi.ChallengeFactor{
+		Tenant: f.TenantID, Account: f.AccountID, Factor: factor, Code: code, Types: factorTypes(*f), SecondFactor: f.SteppedUp,
+	})
+	return j.completeChallenge(ctx, f, challenged, err)
+}
+
+// AnswerChallenge verifies the code of a challenge of the account.
+func (j *Journey) AnswerChallenge(ctx context.Context, f *store.Flow, challenge id.ID, code string) (Challenged, error) {
+	if err := j.checkFirstStep(ctx, *f); err != nil {
+		return Challenged{}, err
+	}
+	challenged, err := j.peers.MFA.AnswerFactor(ctx, mfaapi.AnswerFactor{
+		Tenant: f.TenantID, Account: f.AccountID, Challenge: challenge, Code: code, Types: factorTypes(*f), SecondFactor: f.SteppedUp,
+	})
+	return j.completeChallenge(ctx, f, challenged, err)
+}
+
+// completeChallenge continues a login after the answer to a challenge: a correct code ends the login or, where it
+// is the code of a step-up, lets the account enroll a factor.
+func (j *Journey) completeChallenge(ctx context.Context, f *store.Flow, c mfaapi.Challenged, err error) (Challenged, error) {
+	out := Challenged{Challenged: c, Result: Result{Wants: Factor, IsNew: f.IsNew}}
+	if errors.Is(err, apierr.NotFound) {
+		return out, ErrNotAllowed
+	}
+	if err != nil || c.Status != "SUCCESS" {
+		return out, err
+	}
+	if err := j.checkFirstStep(ctx, *f); err != nil {
+		return out, err
+	}
+	if c.StepUp {
+		return out, j.recordStepUp(ctx, f)
+	}
+	f.FactorPassed, f.FactorType = true, c.Type
+	out.Result.Wants = Nothing
+	return out, j.finish(ctx, f)
+}
+
+// recordStepUp records that the account of a login has passed a factor of a type that the login does not allow.
+// It returns ErrEnded also where another account has passed the first step since.
+func (j *Journey) recordStepUp(ctx context.Context, f *store.Flow) error {
+	err := j.change(ctx, func(tx *store.Tx) error { return tx.RecordStepUp(ctx, *f, j.now()) })
+	f.SteppedUp = err == nil
+	return err
+}
+
+// factorTypes are the types of factor that complete a login. They are never none: without types
+// the mfa service takes a user for logged in.
+func factorTypes(f store.Flow) []string {
+	if len(f.FactorTypes) == 0 {
+		return mfaapi.Types
+	}
+	return f.FactorTypes
+}
+
+// EnrollFactorOfClient is EnrollFactor for a client without pages: the account is that of in.State, of a login
+// in progress, or that of an access token. Without either it returns apierr.BadRequest.
+func (j *Journey) EnrollFactorOfClient(ctx context.Context, at id.Ref, in mfaapi.EnrollFactor, token secure.Secret) (
+	mfaapi.EnrolledFactor, error) {
+	valid, err := j.validateForFactors(ctx, at, in.State, token)
+	if err != nil {
+		return mfaapi.EnrolledFactor{}, err
+	}
+	in.Tenant, in.Application, in.Account, in.SecondFactor = at.Tenant, at.ID, valid.Account.ID, valid.SecondFactor
+	return j.peers.MFA.EnrollFactor(ctx, in)
+}
+
+// ChallengeFactorOfClient creates a challenge of a factor, or answers a challenge if there is a code, for a client
+// without pages, as EnrollFactorOfClient does.
+func (j *Journey) ChallengeFactorOfClient(ctx context.Context, at id.Ref, in mfaapi.ChallengeFactor, token secure.Secret) (
+	mfaapi.Challenged, error) {
+	valid, err := j.validateForFactors(ctx, at, in.State, token)
+	if err != nil {
+		return mfaapi.Challenged{}, err
+	}
+	in.Tenant, in.Application, in.Account, in.SecondFactor = at.Tenant, at.ID, valid.Account.ID, valid.SecondFactor
+	return j.peers.MFA.ChallengeFactor(ctx, in)
+}
+
+// validateForFactors validates the access token of a client, unless it has a state, which names the account.
+func (j *Journey) validateForFactors(ctx context.Context, at id.Ref, state, token secure.Secret) (oauthapi.ValidToken, error) {
+	if state != "" {
+		return oauthapi.ValidToken{}, nil
+	}
+	valid, err := j.ValidateToken(ctx, at, token)
+	if apierr.IsRefusal(err) {
+		err = apierr.BadRequest.Because("send the state of a login, or an access token as Authorization: Bearer")
+	}
+	return valid, err
+}
