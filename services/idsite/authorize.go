@@ -3,7 +3,6 @@ package idsite
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/url"
 	"strings"
 
@@ -89,7 +88,7 @@ func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string
 	if ref, ok := c.svc.cfg.Base.Parse(in.Organization); in.Organization != "" && (!ok || ref.Kind != "organizations") {
 		return "", apierr.Reference.Because("organization_href is not the href of an organization")
 	}
-	where := c.Target(AccountStoreParam{AccountStore: in.Organization, NameKey: in.NameKey})
+	where := c.Target(directoryapi.StoreName{Href: in.Organization, NameKey: in.NameKey})
 	d, err := c.svc.Journey.ProviderDirectory(ctx, where, in.AccountStore)
 	if err != nil {
 		return "", err
@@ -122,15 +121,4 @@ func withParameters(address, parameters string) string {
 		return address + "&" + parameters
 	}
 	return address + "?" + parameters
-}
-
-// LogInWithProviderData logs the user of a token or code of a provider in, and issues tokens.
-func (c *ClientAPI) LogInWithProviderData(ctx context.Context, login directoryapi.SocialLogin) (journey.TokenLogin, error) {
-	form := map[string]secure.Secret{
-		"grant_type": "service_social", "providerId": secure.Secret(login.Provider), "accessToken": login.AccessToken,
-		"accessTokenSecret": login.AccessTokenSecret, "code": login.Code, "redirectUri": secure.Secret(login.RedirectURI),
-		"accountStore": secure.Secret(login.AccountStore), "nameKey": secure.Secret(login.NameKey),
-	}
-	maps.DeleteFunc(form, func(_ string, value secure.Secret) bool { return value == "" })
-	return c.svc.Journey.LogInForTokens(ctx, c.ref(), form)
 }

@@ -15,7 +15,7 @@ import (
 
 // Mailed links: email verification and password reset. A link has its token and nothing else,
 // and the token leads to its tenant (docs/interface/mail.md#links). The pages are in rest/link.go,
-// those of a sign-up in rest/signup.go, what a link does is in journey/link.go. How a mail gets its link is in
+// those of a sign-up in rest/signup.go, what a link does is in journey/mail.go. How a mail gets its link is in
 // services/notification/maillink.go.
 
 // MailedLink is what the page of a mailed link shows.

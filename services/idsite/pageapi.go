@@ -269,7 +269,7 @@ func (p *PageAPI) ResetPassword(ctx context.Context, application id.ID, token, p
 	if err := p.checkApplication(application); err != nil {
 		return err
 	}
-	return p.svc.Journey.ResetPasswordInLogin(ctx, p.flow, p.resetToken(token), password)
+	return p.svc.Journey.ResetPassword(ctx, p.flow, p.resetToken(token), password)
 }
 
 func (p *PageAPI) resetToken(token secure.Secret) applicationapi.ResetToken {
@@ -282,7 +282,7 @@ func (p *PageAPI) SendVerificationMail(ctx context.Context, application id.ID, l
 	if err := p.checkApplication(application); err != nil {
 		return err
 	}
-	return p.svc.Journey.SendVerificationToUnverified(ctx, p.flow, login)
+	return p.svc.Journey.SendVerification(ctx, p.flow, login)
 }
 
 // VerifyEmail verifies an email address with a token of the tenant, which it consumes.

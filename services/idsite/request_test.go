@@ -715,9 +715,9 @@ func TestForgotPasswordDoesTheSameForEveryLogin(t *testing.T) {
 	}
 	for name, rule := range map[string]func(string) error{
 		"forgot": func(login string) error {
-			return api.RequestPasswordReset(t.Context(), login, idsite.AccountStoreParam{})
+			return api.RequestPasswordReset(t.Context(), login, directoryapi.StoreName{})
 		},
-		"verification": func(login string) error { return api.SendVerification(t.Context(), login, idsite.AccountStoreParam{}) },
+		"verification": func(login string) error { return api.SendVerification(t.Context(), login, directoryapi.StoreName{}) },
 		"page": func(login string) error {
 			page := l.open(t, pageOf(t, l.begin(t, nil, idsite.BrowserRequest{}).Location))
 			return page.RequestPasswordReset(t.Context(), l.app.ID, login, directoryapi.StoreName{})

@@ -2,7 +2,6 @@
 // logins, serves the Client API, and shows the pages of mailed links. Its rules are methods of
 // Service, one file per noun or workflow:
 //
-//   - signup.go, bootstrap.go: creation of tenants
 //   - site.go, repository.go: settings, custom pages
 //   - domain.go, domainproof.go, certificate.go: custom domains, who controls them, their certificates
 //   - request.go: signed requests (jwtRequest); assertion.go: signed responses (jwtResponse)
@@ -13,7 +12,7 @@
 //   - clientapi.go, authorize.go: the Client API
 //   - link.go: mailed links
 //
-// What these doors do for a user (login, registration, password reset, second factor) is in journey, once. Its
+// Tenants are created in signup. What these doors do for a user (login, registration, password reset, second factor) is in journey, once. Its
 // SQL is under store, its HTTP under rest, its wiring under app. The hosted pages are under
 // screens, the pages that need no script, such as those of mailed links, under pages.
 package idsite
@@ -26,14 +25,19 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/journey"
+	"github.com/doorward/doorward/services/idsite/signup"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
 // Peers are the services that this one calls.
 type Peers = journey.Peers
 
+// Bootstrap configures the first tenant of a deployment.
+type Bootstrap = signup.Bootstrap
+
 // Service is the idsite service.
 type Service struct {
+	*signup.Tenants
 	Journey *journey.Journey // what users do, for all doors
 
 	store  *store.Store
@@ -80,6 +84,7 @@ func (s *Service) displayName(name string, builtin bool) string {
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	return &Service{
+		Tenants: signup.New(s, peers, ring, now, signup.Config{AliasTitle: cfg.AliasTitle, Suffix: cfg.Suffix, SignUp: cfg.SignUp}),
 		Journey: journey.New(s, peers, ring, now, cfg.Base), store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now, cfg: cfg,
 	}
 }

@@ -7,10 +7,8 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
-	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -131,40 +129,4 @@ func factorTypes(f store.Flow) []string {
 		return mfaapi.Types
 	}
 	return f.FactorTypes
-}
-
-// EnrollFactorOfClient is EnrollFactor for a client without pages: the account is that of in.State, of a login
-// in progress, or that of an access token. Without either it returns apierr.BadRequest.
-func (j *Journey) EnrollFactorOfClient(ctx context.Context, at id.Ref, in mfaapi.EnrollFactor, token secure.Secret) (
-	mfaapi.EnrolledFactor, error) {
-	valid, err := j.validateForFactors(ctx, at, in.State, token)
-	if err != nil {
-		return mfaapi.EnrolledFactor{}, err
-	}
-	in.Tenant, in.Application, in.Account, in.SecondFactor = at.Tenant, at.ID, valid.Account.ID, valid.SecondFactor
-	return j.peers.MFA.EnrollFactor(ctx, in)
-}
-
-// ChallengeFactorOfClient creates a challenge of a factor, or answers a challenge if there is a code, for a client
-// without pages, as EnrollFactorOfClient does.
-func (j *Journey) ChallengeFactorOfClient(ctx context.Context, at id.Ref, in mfaapi.ChallengeFactor, token secure.Secret) (
-	mfaapi.Challenged, error) {
-	valid, err := j.validateForFactors(ctx, at, in.State, token)
-	if err != nil {
-		return mfaapi.Challenged{}, err
-	}
-	in.Tenant, in.Application, in.Account, in.SecondFactor = at.Tenant, at.ID, valid.Account.ID, valid.SecondFactor
-	return j.peers.MFA.ChallengeFactor(ctx, in)
-}
-
-// validateForFactors validates the access token of a client, unless it has a state, which names the account.
-func (j *Journey) validateForFactors(ctx context.Context, at id.Ref, state, token secure.Secret) (oauthapi.ValidToken, error) {
-	if state != "" {
-		return oauthapi.ValidToken{}, nil
-	}
-	valid, err := j.ValidateToken(ctx, at, token)
-	if apierr.IsRefusal(err) {
-		err = apierr.BadRequest.Because("send the state of a login, or an access token as Authorization: Bearer")
-	}
-	return valid, err
 }

@@ -19,18 +19,18 @@
 // it and returns a Result: what the login still wants, or that it has ended. From then on the flow says who has
 // logged in: AccountID, OrganizationID, Methods, ProvedAt, and AssertionID, which CreateSession takes for the
 // session of the browser. The account of the Result has the directory, and IsNew says whether it has registered.
-// A client without pages gets tokens in place of a flow (tokens.go). Any other outcome is an error of the
+// A client with pages of its own gets tokens in place of a flow (Client). Any other outcome is an error of the
 // catalogue (pkg/apierr).
 //
 // Its files:
 //
 //   - login.go: the login in progress, the limit of those that begin without a key, the password; factor.go: the
 //     second step; session.go: single sign-on
-//   - registration.go, reset.go, verification.go, link.go: registration, password resets, verification of email
-//     addresses, mailed links; enumeration.go: protection against user enumeration
+//   - registration.go: registration; mail.go: password resets, verification of email addresses, mailed links;
+//     enumeration.go: protection against user enumeration
 //   - target.go: which account store, and what a form shows of it
-//   - provider.go: social login; saml.go, relaystate.go: login at a SAML identity provider; tokens.go: login of a
-//     client for tokens
+//   - provider.go: social login; saml.go, relaystate.go: login at a SAML identity provider
+//   - client.go: clients with pages of their own, which get tokens
 package journey
 
 import (

@@ -81,7 +81,7 @@ func (j *Journey) limitBegunLogins(ctx context.Context, tenant, application id.I
 
 // LogIn verifies a password, in the account store that the browser names (Target). Its error does not tell
 // whether the account exists. An account that must verify its email first is refused with
-// apierr.AccountUnverified: SendVerificationToUnverified serves it from then on.
+// apierr.AccountUnverified: SendVerification serves it from then on.
 func (j *Journey) LogIn(ctx context.Context, f *store.Flow, named directoryapi.StoreName, login string,
 	password secure.Secret) (Result, error) {
 	where, err := j.Target(ctx, *f, named)

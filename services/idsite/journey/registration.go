@@ -46,7 +46,7 @@ func (j *Journey) register(ctx context.Context, f *store.Flow, named directoryap
 	if language := locale.OfHeader(caller.From(ctx).AcceptLanguage); language != "" && !in.Locale.Given() {
 		in.Locale = field.Some(language) // that of the page
 	}
-	account, err := j.RegisterForClient(ctx, where, in)
+	account, err := j.peers.Application.Register(ctx, applicationapi.Register{LoginTarget: where, Account: in})
 	if errors.Is(err, apierr.Exists) {
 		return j.mailOwnerOfTakenEmail(ctx, where, in, err)
 	}
@@ -65,12 +65,6 @@ func (j *Journey) register(ctx context.Context, f *store.Flow, named directoryap
 		logged.Organization = stores.Organization
 	}
 	return j.passFirstStep(ctx, f, logged, true)
-}
-
-// RegisterForClient creates the account of a user who is not logged in by it. A taken email is apierr.Exists.
-func (j *Journey) RegisterForClient(ctx context.Context, where applicationapi.LoginTarget, in directoryapi.NewAccount) (
-	directoryapi.Account, error) {
-	return j.peers.Application.Register(ctx, applicationapi.Register{LoginTarget: where, Account: in})
 }
 
 // mailOwnerOfTakenEmail answers a registration with an email that an account has already. Where

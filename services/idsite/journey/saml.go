@@ -21,7 +21,7 @@ import (
 )
 
 // Logins and logouts at SAML identity providers: this deployment is the SAML service provider.
-// Responses are verified in services/directory/samllogin.go.
+// Responses are verified in services/directory/provider/samllogin.go.
 
 // SAMLLoginTTL is how long a login at an identity provider may take.
 const SAMLLoginTTL = 30 * time.Minute

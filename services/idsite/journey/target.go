@@ -122,17 +122,6 @@ func (j *Journey) Form(ctx context.Context, f store.Flow) (Form, error) {
 	return j.form(ctx, f.TenantID, stores)
 }
 
-// FormOfClient returns what a form of a client shows for an account store: without those of organizations, unless
-// the client names one.
-func (j *Journey) FormOfClient(ctx context.Context, where applicationapi.LoginTarget) (Form, error) {
-	where.DirectOnly = true
-	stores, err := j.peers.Application.LoginDirectories(ctx, where)
-	if err != nil {
-		return Form{}, err
-	}
-	return j.form(ctx, where.Tenant, stores)
-}
-
 func (j *Journey) form(ctx context.Context, tenant id.ID, stores applicationapi.LoginDirectories) (form Form, err error) {
 	list, err := j.peers.Directory.LoginDirectories(ctx,
 		directoryapi.LoginDirectories{Tenant: tenant, Directories: stores.Directories})
@@ -151,16 +140,6 @@ func (j *Journey) form(ctx context.Context, tenant id.ID, stores applicationapi.
 // hasProvider reports whether the users of a directory log in at a provider, in the browser.
 func hasProvider(d directoryapi.LoginDirectory) bool {
 	return d.ProviderID == "saml" || directoryapi.IsSocial(d.ProviderID)
-}
-
-// RegistrationRules returns what the default account store requires of a new account, or nil where
-// nobody can register.
-func (j *Journey) RegistrationRules(ctx context.Context, where applicationapi.LoginTarget) (*directoryapi.RegistrationRules, error) {
-	stores, err := j.peers.Application.LoginDirectories(ctx, where)
-	if err != nil {
-		return nil, err
-	}
-	return j.registrationRules(ctx, where.Tenant, stores.Default)
 }
 
 // registrationRules returns what a directory requires of a new account. It returns nil where nobody

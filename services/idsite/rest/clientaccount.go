@@ -59,7 +59,7 @@ func (c *clientCall) postRegistration(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.Model(f.UserContext(), at)
+	m, err := c.Form(f.UserContext(), at)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,8 @@ func (c *clientCall) verifyEmail(f *fiber.Ctx) error {
 	if f.Method() == fiber.MethodHead {
 		return sendEmpty(f, nil) // a link scanner must not consume the token
 	}
-	return sendEmpty(f, c.Verify(f.UserContext(), token))
+	_, err = c.Journey.VerifyEmail(f.UserContext(), c.Application.TenantID, token)
+	return sendEmpty(f, err)
 }
 
 func (c *clientCall) sendVerification(f *fiber.Ctx) error {

@@ -232,19 +232,19 @@ func (in input) stringMember(name string) string {
 // accountStore returns the account store that a body names: by accountStore, an href or an object, or
 // by organizationNameKey. It returns apierr.WrongType for members of any other type: the request would
 // go to another account store than its client means.
-func (in input) accountStore() (at idsite.AccountStoreParam, err error) {
+func (in input) accountStore() (at directoryapi.StoreName, err error) {
 	if key, given := in["organizationNameKey"]; given && json.Unmarshal(key, &at.NameKey) != nil {
 		return at, apierr.WrongType.Saying("organizationNameKey must be a string.")
 	}
 	store, given := in["accountStore"]
-	if !given || json.Unmarshal(store, &at.AccountStore) == nil {
+	if !given || json.Unmarshal(store, &at.Href) == nil {
 		return at, nil
 	}
 	var named directoryapi.StoreName
 	if json.Unmarshal(store, &named) != nil || named == (directoryapi.StoreName{}) {
 		return at, apierr.WrongType.Saying(`accountStore must be an href, {"href": "…"} or {"nameKey": "…"}.`)
 	}
-	at.AccountStore, at.NameKey = named.Href, cmp.Or(at.NameKey, named.NameKey)
+	at.Href, at.NameKey = named.Href, cmp.Or(at.NameKey, named.NameKey)
 	return at, nil
 }
 
@@ -313,7 +313,7 @@ func (c *clientCall) accountStoreViews(directories []directoryapi.LoginDirectory
 
 // loginModel returns what a sign-in or registration form shows.
 func (c *clientCall) loginModel(f *fiber.Ctx) (journey.Form, error) {
-	return c.Model(f.UserContext(), idsite.AccountStoreParam{NameKey: f.Query("organizationNameKey")})
+	return c.Form(f.UserContext(), directoryapi.StoreName{NameKey: f.Query("organizationNameKey")})
 }
 
 // getLogin answers GET /login with the fields and providers of a sign-in form.

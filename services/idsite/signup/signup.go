@@ -1,4 +1,5 @@
-package idsite
+// Package signup creates tenants: the first one of a deployment (bootstrap.go), and those of anybody who signs up.
+package signup
 
 import (
 	"context"
@@ -10,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -19,6 +21,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/words"
+	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -28,6 +31,27 @@ type Bootstrap struct {
 	KeyID      string
 	KeySecret  secure.Secret
 	OwnerEmail string
+}
+
+// Config has the names of what a tenant gets.
+type Config struct {
+	AliasTitle string // of the directory of the administrators, and of the console
+	Suffix     string // of the default domains of hosted pages
+	SignUp     bool   // anybody may create a tenant at /register
+}
+
+// Tenants creates tenants.
+type Tenants struct {
+	store *store.Store
+	peers journey.Peers
+	ring  *secure.Keyring
+	now   func() time.Time
+	cfg   Config
+}
+
+// New makes what creates tenants.
+func New(s *store.Store, peers journey.Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Tenants {
+	return &Tenants{s, peers, ring, now, cfg}
 }
 
 // maxKeyAttempts is how many tenant keys are tried until one is free.
@@ -42,53 +66,53 @@ const maxKeyAttempts = 16
 // created again, so that a leaked key can be revoked.
 //
 // The owner has no password until it is reset by mail.
-func (s *Service) SignUpFirstTenant(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
-	return s.createTenant(ctx, in.KeyID, directoryapi.SignUp{Tenant: derivedID(in.KeyID, "tenant"), Email: in.OwnerEmail},
+func (t *Tenants) SignUpFirstTenant(ctx context.Context, in Bootstrap) (directoryapi.Tenant, error) {
+	return t.createTenant(ctx, in.KeyID, directoryapi.SignUp{Tenant: derivedID(in.KeyID, "tenant"), Email: in.OwnerEmail},
 		oauthapi.EnsureKey{ID: in.KeyID, Secret: in.KeySecret})
 }
 
 // createTenant creates the tenant of owner, with parts whose ids are derived from seed.
-func (s *Service) createTenant(ctx context.Context, seed string, owner directoryapi.SignUp, key oauthapi.EnsureKey) (
+func (t *Tenants) createTenant(ctx context.Context, seed string, owner directoryapi.SignUp, key oauthapi.EnsureKey) (
 	directoryapi.Tenant, error) {
 	by := caller.From(ctx)
 	by.Tenant, by.Key, by.Account = owner.Tenant, "", id.ID{}
 	ctx = caller.Into(ctx, by)
-	named, err := s.partIDs(ctx, owner.Tenant, seed)
+	named, err := t.partIDs(ctx, owner.Tenant, seed)
 	if err != nil {
 		return directoryapi.Tenant{}, fmt.Errorf("look for the tenant: %w", err)
 	}
-	owner.Directory, owner.DirectoryName = named("administrators"), s.cfg.AliasTitle+" Administrators"
+	owner.Directory, owner.DirectoryName = named("administrators"), t.cfg.AliasTitle+" Administrators"
 	if owner.Owner.IsZero() {
 		owner.Owner = named("owner")
 	}
-	made, err := s.signUpWithFreeKey(ctx, seed, owner)
+	made, err := t.signUpWithFreeKey(ctx, seed, owner)
 	if err != nil {
 		return made.Tenant, fmt.Errorf("make the tenant: %w", err)
 	}
 	tenant := made.Tenant
-	if _, err := s.peers.Application.SignUp(ctx, applicationapi.SignUp{
-		Tenant: tenant.ID, Console: named("console"), ConsoleName: s.cfg.AliasTitle, Administrators: named("administrators"),
+	if _, err := t.peers.Application.SignUp(ctx, applicationapi.SignUp{
+		Tenant: tenant.ID, Console: named("console"), ConsoleName: t.cfg.AliasTitle, Administrators: named("administrators"),
 		ConsoleMapping: named("console mapping"), Application: named("application"), ApplicationMapping: named("application mapping"),
 		Directory: named("application directory"),
 	}); err != nil {
 		return tenant, fmt.Errorf("make the first applications: %w", err)
 	}
-	domain := tenant.Key + ".id." + s.cfg.Suffix
-	now := s.now()
+	domain := tenant.Key + ".id." + t.cfg.Suffix
+	now := t.now()
 	site := store.Site{
 		TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now,
 		ModifiedAt: now,
 	}
-	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) })
+	err = t.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) })
 	if err == nil {
-		site, err = s.store.TenantSite(ctx, tenant.ID)
+		site, err = t.store.TenantSite(ctx, tenant.ID)
 	}
 	if err != nil {
 		return tenant, fmt.Errorf("make the site of the hosted pages: %w", err)
 	}
 	// The key is created last, so that a key that works has a complete tenant.
 	key.Tenant, key.Account, key.MustExist = tenant.ID, owner.Owner, site.KeyMade
-	_, err = s.peers.OAuth.EnsureKey(ctx, key)
+	_, err = t.peers.OAuth.EnsureKey(ctx, key)
 	switch {
 	case site.KeyMade && errors.Is(err, apierr.NotFound):
 		slog.WarnContext(ctx, "the first API key of the tenant was deleted, and is not made again", "key", key.ID, "tenant", tenant.ID)
@@ -99,35 +123,35 @@ func (s *Service) createTenant(ctx context.Context, seed string, owner directory
 		return tenant, nil
 	}
 	slog.InfoContext(ctx, "made the first API key of a tenant", "key", key.ID, "tenant", tenant.ID)
-	return tenant, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.MarkKeyMade(ctx, tenant.ID) })
+	return tenant, t.store.Tx(ctx, func(tx *store.Tx) error { return tx.MarkKeyMade(ctx, tenant.ID) })
 }
 
 // SignUpEnabled reports whether anybody may create a tenant.
-func (s *Service) SignUpEnabled() bool { return s.cfg.SignUp }
+func (t *Tenants) SignUpEnabled() bool { return t.cfg.SignUp }
 
 // RequestSignUp sends the mail that confirms the sign-up of a tenant
 // (docs/interface/authentication.md#sign-up). It returns apierr.NotFound where sign-up is off,
 // apierr.TooMany, and the errors of a new account, but none that tells whether the email is known
 // (user enumeration).
-func (s *Service) RequestSignUp(ctx context.Context, owner directoryapi.NewAccount) error {
-	if !s.cfg.SignUp {
+func (t *Tenants) RequestSignUp(ctx context.Context, owner directoryapi.NewAccount) error {
+	if !t.cfg.SignUp {
 		return apierr.NotFound
 	}
-	now := s.now()
-	_, err := s.peers.Directory.RequestSignUp(ctx, directoryapi.RequestSignUp{Tenant: id.New(now), Account: id.New(now), Owner: owner})
+	now := t.now()
+	_, err := t.peers.Directory.RequestSignUp(ctx, directoryapi.RequestSignUp{Tenant: id.New(now), Account: id.New(now), Owner: owner})
 	return err
 }
 
 // PendingSignUp returns the sign-up or the invitation of a mailed token, or apierr.NotFound.
-func (s *Service) PendingSignUp(ctx context.Context, token secure.Secret) (directoryapi.PendingSignUp, error) {
-	return s.peers.Directory.PendingSignUp(ctx, directoryapi.SignUpToken{Token: token})
+func (t *Tenants) PendingSignUp(ctx context.Context, token secure.Secret) (directoryapi.PendingSignUp, error) {
+	return t.peers.Directory.PendingSignUp(ctx, directoryapi.SignUpToken{Token: token})
 }
 
 // CompleteSignUp creates the tenant of a sign-up that was confirmed by its mail, and returns it
 // with the API key of its owner. It consumes the token at the end: of parallel calls one succeeds
 // and the others return apierr.NotFound, and a call that fails can be repeated.
-func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (directoryapi.Tenant, oauthapi.EnsureKey, error) {
-	pending, err := s.PendingSignUp(ctx, token)
+func (t *Tenants) CompleteSignUp(ctx context.Context, token secure.Secret) (directoryapi.Tenant, oauthapi.EnsureKey, error) {
+	pending, err := t.PendingSignUp(ctx, token)
 	if err == nil && pending.Invitation {
 		err = apierr.NotFound
 	}
@@ -136,15 +160,15 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 	}
 	seed := pending.Tenant.String()
 	// The API key is derived from the token, so that a repeated call returns the same key.
-	_, master := s.ring.Derive("idsite.sign-up/" + seed)
+	_, master := t.ring.Derive("idsite.sign-up/" + seed)
 	part := func(what string) []byte { return []byte(secure.Derive(master, what+token.Reveal())) }
 	key := oauthapi.EnsureKey{
 		ID:     base32.StdEncoding.EncodeToString(part("key id"))[:26],
 		Secret: secure.Secret(base64.RawURLEncoding.EncodeToString(part("key secret"))),
 	}
-	tenant, err := s.createTenant(ctx, seed, directoryapi.SignUp{Tenant: pending.Tenant, Owner: pending.Account, Pending: true}, key)
+	tenant, err := t.createTenant(ctx, seed, directoryapi.SignUp{Tenant: pending.Tenant, Owner: pending.Account, Pending: true}, key)
 	if err == nil {
-		_, err = s.peers.Directory.EndSignUp(ctx, directoryapi.SignUpToken{Token: token})
+		_, err = t.peers.Directory.EndSignUp(ctx, directoryapi.SignUpToken{Token: token})
 	}
 	return tenant, key, err
 }
@@ -152,16 +176,16 @@ func (s *Service) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 // AcceptInvitation creates the account of an invited administrator. It returns apierr.NotFound for
 // an invalid token, apierr.OtherInvitee for another email than the invitation's, and the errors
 // of a new account.
-func (s *Service) AcceptInvitation(ctx context.Context, token secure.Secret, in directoryapi.NewAccount) (directoryapi.Account, error) {
-	return s.peers.Directory.AcceptInvitation(ctx, directoryapi.AcceptInvitation{Token: token, Account: in})
+func (t *Tenants) AcceptInvitation(ctx context.Context, token secure.Secret, in directoryapi.NewAccount) (directoryapi.Account, error) {
+	return t.peers.Directory.AcceptInvitation(ctx, directoryapi.AcceptInvitation{Token: token, Account: in})
 }
 
 // signUpWithFreeKey creates the tenant in the directory service with a tenant key that is free. A
 // tenant that exists already keeps its key.
-func (s *Service) signUpWithFreeKey(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
+func (t *Tenants) signUpWithFreeKey(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
 	for attempt := range maxKeyAttempts {
 		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(attempt))
-		if made, err = s.peers.Directory.SignUp(ctx, in); !errors.Is(err, apierr.Exists) {
+		if made, err = t.peers.Directory.SignUp(ctx, in); !errors.Is(err, apierr.Exists) {
 			return made, err
 		}
 	}
@@ -176,9 +200,9 @@ var parts = []string{"administrators", "owner", "application directory", "consol
 // partIDs returns the function of the ids of a tenant's parts. The ids sort in the order of parts and
 // before every id.New, because lists sort by id where they are to sort by time. A tenant that an
 // earlier release has begun keeps its ids, which are hashes as a whole.
-func (s *Service) partIDs(ctx context.Context, tenant id.ID, seed string) (func(what string) id.ID, error) {
+func (t *Tenants) partIDs(ctx context.Context, tenant id.ID, seed string) (func(what string) id.ID, error) {
 	hashed := func(what string) id.ID { return derivedID(seed, what) }
-	_, err := s.peers.Directory.Directory(ctx, directoryapi.Ref{Tenant: tenant, ID: hashed("administrators")})
+	_, err := t.peers.Directory.Directory(ctx, directoryapi.Ref{Tenant: tenant, ID: hashed("administrators")})
 	if !errors.Is(err, apierr.NotFound) {
 		return hashed, err
 	}

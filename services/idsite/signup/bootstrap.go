@@ -1,4 +1,4 @@
-package idsite
+package signup
 
 import (
 	"context"
@@ -18,9 +18,9 @@ const signUpTimeout = 30 * time.Second
 // API key, unless they exist. It retries with back-off until it has succeeded or ctx ends, because
 // the other services may start later than this one. For a configuration that a service refuses it
 // fails at once, with what the operator has to change.
-func (s *Service) EnsureFirstTenant(ctx context.Context, in Bootstrap) error {
+func (t *Tenants) EnsureFirstTenant(ctx context.Context, in Bootstrap) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := s.attemptSignUp(ctx, in)
+		err := t.attemptSignUp(ctx, in)
 		if err == nil {
 			return nil
 		}
@@ -41,10 +41,10 @@ func (s *Service) EnsureFirstTenant(ctx context.Context, in Bootstrap) error {
 	}
 }
 
-func (s *Service) attemptSignUp(ctx context.Context, in Bootstrap) error {
+func (t *Tenants) attemptSignUp(ctx context.Context, in Bootstrap) error {
 	ctx, cancel := context.WithTimeout(ctx, signUpTimeout)
 	defer cancel()
-	_, err := s.SignUpFirstTenant(ctx, in)
+	_, err := t.SignUpFirstTenant(ctx, in)
 	return err
 }
 
