@@ -40,13 +40,15 @@ type login struct {
 	tenant directoryapi.Tenant
 	app    applicationapi.Application
 	user   directoryapi.Account
+	rotate func(testing.TB) // gives the service a new master key, with the former one beside it
 }
 
 func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	t.Helper()
 	l := &login{clock: &clocktest.Clock{}}
 	l.peers = idsitetest.New(t, l.clock)
-	ring, err := secure.ParseKeyring(secure.NewMasterKey("k1"))
+	master := secure.NewMasterKey("k1")
+	ring, err := secure.ParseKeyring(master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +62,13 @@ func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	}
 	l.data = store.New(l.peers.DB)
 	l.Service = idsite.New(l.data, called, ring, l.clock.Now, cfg)
+	l.rotate = func(t testing.TB) {
+		rotated, err := secure.ParseKeyring(secure.NewMasterKey("k2") + "," + master)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Service = idsite.New(l.data, called, rotated, l.clock.Now, cfg)
+	}
 	if l.tenant, err = l.SignUpFirstTenant(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ type samlDirectory struct {
 	begun     []directoryapi.BeginSAMLLogin
 	logouts   []directoryapi.SAMLLogout
 	expected  []string // ids of the requests that responses had to name
+	isNew     bool     // the login has created the account
 }
 
 func (d *samlDirectory) SAMLTenant(context.Context, directoryapi.SAMLDirectory) (directoryapi.SAMLTenant, error) {
@@ -42,7 +43,7 @@ func (d *samlDirectory) BeginSAMLLogin(_ context.Context, in directoryapi.BeginS
 func (d *samlDirectory) FinishSAMLLogin(_ context.Context, in directoryapi.FinishSAMLLogin) (directoryapi.SAMLLogin, error) {
 	d.expected = append(d.expected, in.RequestID)
 	session := directoryapi.SAMLSession{Directory: d.directory.ID, NameID: "jo"}
-	return directoryapi.SAMLLogin{Account: d.account, ResponseID: "_response", Session: session}, nil
+	return directoryapi.SAMLLogin{Account: d.account, ResponseID: "_response", Session: session, IsNew: d.isNew}, nil
 }
 
 func (d *samlDirectory) SAMLLogout(_ context.Context, in directoryapi.SAMLLogout) (directoryapi.SAMLRedirect, error) {
@@ -58,6 +59,15 @@ type mappedApplication struct {
 	applicationapi.Contract
 	application *applicationapi.Application
 	asked       []string
+	destination *applicationapi.SAMLDestination // of any default RelayState; nil: there is none
+	linked      *directoryapi.Account           // to which the account is linked that has logged in; nil: none
+}
+
+func (m *mappedApplication) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
+	if m.linked != nil {
+		return applicationapi.LoggedIn{Account: *m.linked}, nil
+	}
+	return m.Contract.CompleteLogin(ctx, in)
 }
 
 func (m *mappedApplication) SAMLApplication(_ context.Context, in applicationapi.SAMLApplication) (applicationapi.Application, error) {
@@ -66,6 +76,9 @@ func (m *mappedApplication) SAMLApplication(_ context.Context, in applicationapi
 }
 
 func (m *mappedApplication) SAMLRelayState(context.Context, applicationapi.SAMLRelayState) (applicationapi.SAMLDestination, error) {
+	if m.destination != nil {
+		return *m.destination, nil
+	}
 	return applicationapi.SAMLDestination{}, apierr.SAMLMalformed
 }
 

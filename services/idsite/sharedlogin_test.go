@@ -444,15 +444,23 @@ type asIdentityProvider struct {
 	applicationapi.API
 	applicationapi.Hosted
 	forced  bool // whether the requests have ForceAuthn
+	passive bool // whether they have IsPassive
+	refused bool // whether an answer with an account is refused
+	relay   *string
 	answers []applicationapi.SAMLAnswer
 }
 
 func (p *asIdentityProvider) VerifySAMLRequest(context.Context, applicationapi.VerifySAMLRequest) (applicationapi.SAMLRequest, error) {
-	return applicationapi.SAMLRequest{ServiceProvider: id.New(time.Now()), ID: "request", ForceAuthn: p.forced}, nil
+	return applicationapi.SAMLRequest{
+		ServiceProvider: id.New(time.Now()), ID: "request", RelayState: p.relay, ForceAuthn: p.forced, IsPassive: p.passive,
+	}, nil
 }
 
 func (p *asIdentityProvider) SAMLResponse(_ context.Context, in applicationapi.SAMLAnswer) (applicationapi.SAMLResponse, error) {
 	p.answers = append(p.answers, in)
+	if p.refused && !in.Account.IsZero() {
+		return applicationapi.SAMLResponse{}, apierr.AccountDisabled
+	}
 	return applicationapi.SAMLResponse{ConsumerURL: "https://sp.example.test", Response: "signed"}, nil
 }
 
