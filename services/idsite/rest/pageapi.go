@@ -39,19 +39,19 @@ func (h *handlers) mountPageAPI(app *fiber.App) {
 		v1.Options(path, h.preflight(fiber.MethodPost))
 		v1.Post(path, h.openPageAPI, handle)
 	}
-	get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", h.pageModel)
-	get("/applications/:id/saml/sso/idpRedirect", h.pageBeginSAML)
-	post("/applications/:id/loginAttempts", h.pageLogin)
-	post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", h.pageRegister)
-	post("/applications/:id/passwordResetTokens", h.pageForgotPassword)
-	post("/applications/:id/verificationEmails", h.pageSendVerification)
-	get("/applications/:id/passwordResetTokens/:token", h.pageCheckReset)
-	post("/applications/:id/passwordResetTokens/:token", h.pageResetPassword)
+	get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", onPage(h.pageModel))
+	get("/applications/:id/saml/sso/idpRedirect", onPage(h.pageBeginSAML))
+	post("/applications/:id/loginAttempts", onPage(h.pageLogin))
+	post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", onPage(h.pageRegister))
+	post("/applications/:id/passwordResetTokens", onPage(h.pageForgotPassword))
+	post("/applications/:id/verificationEmails", onPage(h.pageSendVerification))
+	get("/applications/:id/passwordResetTokens/:token", onPage(h.pageCheckReset))
+	post("/applications/:id/passwordResetTokens/:token", onPage(h.pageResetPassword))
 	post("/accounts/emailVerificationTokens/:token", h.pageVerifyEmail)
-	get("/accounts/:id/factors", h.pageFactors)
-	post("/accounts/:id/factors", h.pageEnrollFactor)
-	post("/factors/:id/challenges", h.pageChallengeFactor)
-	post("/challenges/:id", h.pageAnswerChallenge)
+	get("/accounts/:id/factors", onPage(h.pageFactors))
+	post("/accounts/:id/factors", onPage(h.pageEnrollFactor))
+	post("/factors/:id/challenges", onPage(h.pageChallengeFactor))
+	post("/challenges/:id", onPage(h.pageAnswerChallenge))
 	app.Use("/session", h.openPageAPI, func(*fiber.Ctx) error {
 		return apierr.Forbidden.Because("a hosted login may not call this address")
 	})
@@ -177,12 +177,8 @@ type policyView struct {
 	RequireSurname     bool `json:"requireSurname"`
 }
 
-func (h *handlers) pageModel(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
-	if err != nil {
-		return err
-	}
-	m, err := pageAPI(c).Model(c.UserContext(), c.Params("kind"), at)
+func (h *handlers) pageModel(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, _ noBody) error {
+	m, err := page.Model(c.UserContext(), c.Params("kind"), at)
 	if err != nil {
 		return err
 	}
@@ -230,13 +226,25 @@ func readJSON(c *fiber.Ctx, in any) error {
 	return field.Decode([]byte(body), in, struct{}{})
 }
 
-// readIDAndJSON reads the id in the path and a JSON body.
-func readIDAndJSON[In any](c *fiber.Ctx) (at id.ID, in In, err error) {
-	if at, err = rest.ID(c, "id"); err == nil {
-		err = readJSON(c, &in)
+// onPage returns the handler of a call of a page: it reads the id in the path and, of a POST, the JSON body.
+func onPage[In any](handle func(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in In) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		at, err := rest.ID(c, "id")
+		if err != nil {
+			return err
+		}
+		var in In
+		if c.Method() == fiber.MethodPost {
+			if err := readJSON(c, &in); err != nil {
+				return err
+			}
+		}
+		return handle(c, pageAPI(c), at, in)
 	}
-	return at, in, err
 }
+
+// noBody is the body of a call without one.
+type noBody struct{}
 
 type loginBody struct {
 	Type         field.Text                             `json:"type"`
@@ -245,11 +253,7 @@ type loginBody struct {
 	ProviderData field.Nullable[json.RawMessage]        `json:"providerData"`
 }
 
-func (h *handlers) pageLogin(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[loginBody](c)
-	if err != nil {
-		return err
-	}
+func (h *handlers) pageLogin(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in loginBody) error {
 	if in.ProviderData.Given() {
 		return h.pageProviderLogin(c, "applications", at, in.ProviderData.Value)
 	}
@@ -262,14 +266,14 @@ func (h *handlers) pageLogin(c *fiber.Ctx) error {
 		return err
 	}
 	if kind == "provider" { // the page requests the address of a directory's provider
-		location, err := pageAPI(c).BeginProviderLogin(c.UserContext(), at, where.Href)
+		location, err := page.BeginProviderLogin(c.UserContext(), at, where.Href)
 		if err != nil {
 			return err
 		}
 		c.Set(h.redirectHeader, location)
 		return c.SendStatus(http.StatusNoContent)
 	}
-	answer, err := pageAPI(c).LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
+	answer, err := page.LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
 	return h.answerFirstStep(c, answer, err)
 }
 
@@ -301,11 +305,7 @@ type registerBody struct {
 	ProviderData field.Nullable[json.RawMessage]        `json:"providerData"`
 }
 
-func (h *handlers) pageRegister(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[registerBody](c)
-	if err != nil {
-		return err
-	}
+func (h *handlers) pageRegister(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in registerBody) error {
 	if in.ProviderData.Given() {
 		return h.pageProviderLogin(c, c.Params("kind"), at, in.ProviderData.Value)
 	}
@@ -313,7 +313,7 @@ func (h *handlers) pageRegister(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	answer, err := pageAPI(c).Register(c.UserContext(), c.Params("kind"), at, in.NewAccount, where)
+	answer, err := page.Register(c.UserContext(), c.Params("kind"), at, in.NewAccount, where)
 	if err != nil {
 		return err
 	}
@@ -334,11 +334,7 @@ type forgotBody struct {
 	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"`
 }
 
-func (h *handlers) pageForgotPassword(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[forgotBody](c)
-	if err != nil {
-		return err
-	}
+func (h *handlers) pageForgotPassword(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in forgotBody) error {
 	login, err := field.Required(in.Email, "email", 255)
 	if err != nil {
 		return err
@@ -347,7 +343,7 @@ func (h *handlers) pageForgotPassword(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := pageAPI(c).RequestPasswordReset(c.UserContext(), at, login, where); err != nil {
+	if err := page.RequestPasswordReset(c.UserContext(), at, login, where); err != nil {
 		return err
 	}
 	return c.JSON(struct{}{})
@@ -358,28 +354,20 @@ type verificationBody struct {
 	AccountStore field.Nullable[directoryapi.StoreName] `json:"accountStore"` // not needed: the account is known
 }
 
-func (h *handlers) pageSendVerification(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[verificationBody](c)
-	if err != nil {
-		return err
-	}
+func (h *handlers) pageSendVerification(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in verificationBody) error {
 	login, err := field.Required(in.Login, "login", 255)
 	if err != nil {
 		return err
 	}
-	if err := pageAPI(c).SendVerificationMail(c.UserContext(), at, login); err != nil {
+	if err := page.SendVerificationMail(c.UserContext(), at, login); err != nil {
 		return err
 	}
 	return c.JSON(struct{}{})
 }
 
-func (h *handlers) pageCheckReset(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
-	if err != nil {
-		return err
-	}
+func (h *handlers) pageCheckReset(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, _ noBody) error {
 	token := c.Params("token")
-	if err := pageAPI(c).CheckReset(c.UserContext(), at, secure.Secret(token)); err != nil {
+	if err := page.CheckReset(c.UserContext(), at, secure.Secret(token)); err != nil {
 		return err
 	}
 	return c.JSON(href.Link{Href: h.base.To("applications", at, "passwordResetTokens", token)})
@@ -389,13 +377,9 @@ type passwordBody struct {
 	Password field.Text `json:"password"`
 }
 
-func (h *handlers) pageResetPassword(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[passwordBody](c)
-	if err != nil {
-		return err
-	}
+func (h *handlers) pageResetPassword(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in passwordBody) error {
 	token := c.Params("token")
-	if err := pageAPI(c).ResetPassword(c.UserContext(), at, secure.Secret(token), secure.Secret(in.Password.Or(""))); err != nil {
+	if err := page.ResetPassword(c.UserContext(), at, secure.Secret(token), secure.Secret(in.Password.Or(""))); err != nil {
 		return err
 	}
 	return c.JSON(href.Link{Href: h.base.To("applications", at, "passwordResetTokens", token)})
@@ -442,12 +426,8 @@ func (h *handlers) factorView(account id.ID, f mfaapi.AccountFactor) factorView 
 	return v
 }
 
-func (h *handlers) pageFactors(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
-	if err != nil {
-		return err
-	}
-	factors, err := pageAPI(c).Factors(c.UserContext(), at)
+func (h *handlers) pageFactors(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, _ noBody) error {
+	factors, err := page.Factors(c.UserContext(), at)
 	if err != nil {
 		return err
 	}
@@ -469,18 +449,14 @@ type phoneBody struct {
 	Number string `json:"number"`
 }
 
-func (h *handlers) pageEnrollFactor(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[factorBody](c)
-	if err != nil {
-		return err
-	}
+func (h *handlers) pageEnrollFactor(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in factorBody) error {
 	asked := mfaapi.EnrollFactor{Type: in.Type.Or(""), Number: in.Phone.Value.Number}
 	for name, to := range map[*field.Text]**string{&in.AccountName: &asked.AccountName, &in.Issuer: &asked.Issuer} {
 		if name.Given() {
 			*to = &name.Value
 		}
 	}
-	made, err := pageAPI(c).EnrollFactor(c.UserContext(), at, asked)
+	made, err := page.EnrollFactor(c.UserContext(), at, asked)
 	if err != nil {
 		return err
 	}
@@ -495,21 +471,13 @@ type codeBody struct {
 	Message field.Text `json:"message"`
 }
 
-func (h *handlers) pageChallengeFactor(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[codeBody](c)
-	if err != nil {
-		return err
-	}
-	challenged, answer, err := pageAPI(c).Challenge(c.UserContext(), at, in.Code.Or(""))
+func (h *handlers) pageChallengeFactor(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in codeBody) error {
+	challenged, answer, err := page.Challenge(c.UserContext(), at, in.Code.Or(""))
 	return h.answerChallenge(c, http.StatusCreated, challenged, answer, err)
 }
 
-func (h *handlers) pageAnswerChallenge(c *fiber.Ctx) error {
-	at, in, err := readIDAndJSON[codeBody](c)
-	if err != nil {
-		return err
-	}
-	challenged, answer, err := pageAPI(c).AnswerChallenge(c.UserContext(), at, in.Code.Or(""))
+func (h *handlers) pageAnswerChallenge(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in codeBody) error {
+	challenged, answer, err := page.AnswerChallenge(c.UserContext(), at, in.Code.Or(""))
 	return h.answerChallenge(c, http.StatusOK, challenged, answer, err)
 }
 

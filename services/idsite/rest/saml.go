@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
@@ -33,12 +34,8 @@ func (h *handlers) beginSAML(c *fiber.Ctx) error {
 }
 
 // pageBeginSAML returns to a hosted page the address of a directory's identity provider.
-func (h *handlers) pageBeginSAML(c *fiber.Ctx) error {
-	at, err := rest.ID(c, "id")
-	if err != nil {
-		return err
-	}
-	location, err := pageAPI(c).BeginSAML(c.UserContext(), at, c.Query("accountStore.href"))
+func (h *handlers) pageBeginSAML(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, _ noBody) error {
+	location, err := page.BeginSAML(c.UserContext(), at, c.Query("accountStore.href"))
 	if err != nil {
 		return err
 	}
