@@ -88,11 +88,11 @@ func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess
 		return account, err
 	}
 	request.Brief = true
-	_, err = s.directories.CheckAccess(ctx, request)
-	if err == nil {
-		err = apierr.TokenStoreDisabled.Because("the organization through which the account is reached is disabled")
+	if _, err := s.directories.CheckAccess(ctx, request); err != nil {
+		return directoryapi.Access{}, err
 	}
-	return directoryapi.Access{}, err
+	return directoryapi.Access{}, apierr.TokenStoreDisabled.Because(
+		"the organization through which the account is reached is disabled")
 }
 
 // Administrator returns an account if it is an administrator of its tenant: an account of the

@@ -129,13 +129,13 @@ func (s *Service) checkLogin(
 		s.noteMissingUserAddress(ctx, application)
 	}
 	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.loginAndIP)
-	if err == nil {
-		order, err = s.narrowIfEnabled(ctx, application, order, where)
-	}
-	if err == nil {
-		err = s.throttle(ctx, &a, counters)
-	}
 	if err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	if order, err = s.narrowIfEnabled(ctx, application, order, where); err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	if err := s.throttle(ctx, &a, counters); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	anonymous := caller.From(ctx).Key == ""

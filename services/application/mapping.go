@@ -167,12 +167,13 @@ func (s *Service) createMapping(
 		if errors.Is(err, apierr.NotFound) {
 			return apierr.Reference.Because("%s: there is no %s %q", owner.noun, owner.noun, ownerLink.Value.Href)
 		}
-		if err == nil {
-			err = checkSingleProvider(ctx, tx, owner, m)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			m, err = insertMapping(ctx, tx, m, in)
+		if err := checkSingleProvider(ctx, tx, owner, m); err != nil {
+			return err
 		}
+		m, err = insertMapping(ctx, tx, m, in)
 		return err
 	})
 	if errors.Is(err, apierr.Exists) {

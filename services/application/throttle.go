@@ -216,10 +216,10 @@ func (s *Service) raiseLimit(ctx context.Context, tx *store.Tx, a attempt) (limi
 // nil.
 func (s *Service) recordRightPassword(ctx context.Context, a attempt, outcome error) error {
 	counters, err := s.store.LoginCounters(ctx, a.tenant, a.loginAndIP)
-	if err == nil {
-		err = s.throttle(ctx, &a, counters)
-	}
 	if err != nil {
+		return err
+	}
+	if err := s.throttle(ctx, &a, counters); err != nil {
 		return err
 	}
 	if outcome != nil {

@@ -20,10 +20,10 @@ const challengeTTL = 300 * time.Second
 // Challenge returns a challenge, or apierr.NotFound.
 func (s *Service) Challenge(ctx context.Context, at id.Ref) (store.Challenge, error) {
 	c, err := s.store.Challenge(ctx, at.Tenant, at.ID, s.now())
-	if err == nil {
-		err = s.checkOwner(ctx, at.Tenant, c.AccountID)
+	if err != nil {
+		return c, err
 	}
-	return c, err
+	return c, s.checkOwner(ctx, at.Tenant, c.AccountID)
 }
 
 // FactorChallenges returns a page of the challenges of a factor.

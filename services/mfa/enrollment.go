@@ -57,10 +57,10 @@ func (s *Service) describeFactor(ctx context.Context, f store.Factor) (mfaapi.Ac
 func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	login, err := s.loginOf(ctx, in.Tenant, in.Application, in.State,
 		loginState{Account: in.Account, Types: in.Types, SecondFactor: in.SecondFactor})
-	if err == nil {
-		err = s.mayEnroll(ctx, in.Tenant, login, in.Type)
-	}
 	if err != nil {
+		return mfaapi.EnrolledFactor{}, err
+	}
+	if err := s.mayEnroll(ctx, in.Tenant, login, in.Type); err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
 	body := NewFactor{Type: field.Some(in.Type), WithChallenge: in.Challenge, ByUser: true}

@@ -22,10 +22,10 @@ func (s *Service) Factor(ctx context.Context, at id.Ref) (store.Factor, error) {
 // ownedFactor reads a factor whose account exists.
 func (s *Service) ownedFactor(ctx context.Context, at id.Ref) (store.Factor, error) {
 	f, err := s.store.Factor(ctx, at.Tenant, at.ID)
-	if err == nil {
-		err = s.checkOwner(ctx, at.Tenant, f.AccountID)
+	if err != nil {
+		return f, err
 	}
-	return f, err
+	return f, s.checkOwner(ctx, at.Tenant, f.AccountID)
 }
 
 // AccountFactors returns a page of the factors of an account.

@@ -21,10 +21,10 @@ const defaultRegion = "US"
 // Phone returns a phone, or apierr.NotFound.
 func (s *Service) Phone(ctx context.Context, at id.Ref) (store.Phone, error) {
 	p, err := s.store.Phone(ctx, at.Tenant, at.ID)
-	if err == nil {
-		err = s.checkOwner(ctx, at.Tenant, p.AccountID)
+	if err != nil {
+		return p, err
 	}
-	return p, err
+	return p, s.checkOwner(ctx, at.Tenant, p.AccountID)
 }
 
 // AccountPhones returns a page of the phones of an account.

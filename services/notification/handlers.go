@@ -145,8 +145,9 @@ func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, de
 		}
 		return nil
 	})
-	if err == nil {
-		c.wakeWorker()
+	if err != nil {
+		return err
 	}
-	return err
+	c.wakeWorker()
+	return nil
 }

@@ -72,10 +72,11 @@ func (s *Service) registerGauges() {
 	}, waiting, age)
 	observe(func(ctx context.Context, o metric.Observer) error {
 		n, err := s.store.OpenCircuits(ctx)
-		if err == nil {
-			o.ObserveInt64(circuits, n)
+		if err != nil {
+			return err
 		}
-		return err
+		o.ObserveInt64(circuits, n)
+		return nil
 	}, circuits)
 }
 

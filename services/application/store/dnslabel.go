@@ -28,13 +28,14 @@ func (tx *Tx) ClaimDNSLabel(ctx context.Context, a applicationapi.Application, l
 // that any application has is apierr.Exists.
 func (tx *Tx) ChangeDNSLabel(ctx context.Context, a applicationapi.Application, label string) error {
 	free, err := tx.ClaimDNSLabel(ctx, a, label)
-	if err == nil && !free {
-		err = apierr.Exists
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		tx.releaseDNSLabel(a)
+	if !free {
+		return apierr.Exists
 	}
-	return err
+	tx.releaseDNSLabel(a)
+	return nil
 }
 
 // releaseDNSLabel makes the label of an application free for others.

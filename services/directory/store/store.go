@@ -72,10 +72,11 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 		tx = &Tx{Tx: inner, Counters: counter.In(inner), access: s.access}
 		return fn(tx)
 	})
-	if err == nil {
-		tx.warnOfMixedScripts(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	tx.warnOfMixedScripts(ctx)
+	return nil
 }
 
 // invalidateAccess invalidates the cached Access of an account, or of the accounts of a directory,

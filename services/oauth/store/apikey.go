@@ -69,18 +69,16 @@ func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
 // UpdateAPIKey writes the members that a client can change.
 func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
 	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6
-		WHERE tenant_id = $1
-		AND id = $2`,
-		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
+		WHERE tenant_id = $1 AND id = $2`, k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
 }
 
 // DeleteAPIKey deletes an API key, or returns apierr.NotFound.
 func (tx *Tx) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) error {
-	err := pg.MustChange(ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2`, tenant, keyID)
-	if err == nil {
-		tx.deleteAPIKeyRoutes(tenant, []string{keyID})
+	if err := pg.MustChange(ctx, tx, `DELETE FROM api_keys WHERE tenant_id = $1 AND id = $2`, tenant, keyID); err != nil {
+		return err
 	}
-	return err
+	tx.deleteAPIKeyRoutes(tenant, []string{keyID})
+	return nil
 }
 
 // DeleteAccountAPIKeys deletes the API keys of accounts.
