@@ -97,7 +97,9 @@ func TestADeletedApplicationLosesItsTokensPolicyAndWebConfig(t *testing.T) {
 	d := oauthtest.Open(t)
 	populate(t, d, d.Site)
 	populate(t, d, d.NewSite(t))
-	_, err := d.DB.Exec(t.Context(), `INSERT INTO access_tokens SELECT t.tenant_id, gen_random_uuid(), t.application_id, t.account_id, t.key_id, NULL, t.issued_at, t.expires_at
+	_, err := d.DB.Exec(t.Context(), `INSERT INTO access_tokens
+		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at)
+		SELECT t.tenant_id, gen_random_uuid(), t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at
 		FROM access_tokens t, generate_series(1, 12000) WHERE t.tenant_id = $1`, d.Tenant)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,9 @@ func TestPurge(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	d.LogIn(t, d.Site)
-	_, err := d.DB.Exec(t.Context(), `INSERT INTO access_tokens SELECT t.tenant_id, gen_random_uuid(), t.application_id, t.account_id, t.key_id, NULL, t.issued_at, t.expires_at
+	_, err := d.DB.Exec(t.Context(), `INSERT INTO access_tokens
+		(tenant_id, id, application_id, account_id, key_id, issued_at, expires_at)
+		SELECT t.tenant_id, gen_random_uuid(), t.application_id, t.account_id, t.key_id, t.issued_at, t.expires_at
 		FROM access_tokens t, generate_series(1, 10500)`)
 	if err != nil {
 		t.Fatal(err)

@@ -327,7 +327,8 @@ func TestExpiredResetsArePurged(t *testing.T) {
 	b := newResetBench(t)
 	token := b.token()
 	const old = 2500 // more than two batches
-	b.exec(`INSERT INTO password_resets SELECT tenant_id, decode(lpad(n::text, 8, '0'), 'hex'), account_id, NULL, $1, $1
+	b.exec(`INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at, created_at)
+		SELECT tenant_id, decode(lpad(n::text, 8, '0'), 'hex'), account_id, NULL, $1, $1
 		FROM password_resets, generate_series(1, $2::int) AS n`, b.clock.Now().Add(-31*24*time.Hour), old)
 	stop := worktest.Start(t, b.svc.Purger)
 	deadline := time.NewTimer(30 * time.Second)
