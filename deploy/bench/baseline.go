@@ -90,7 +90,8 @@ func serveBaseline(ctx context.Context, dir, rows, address, cert, key string) (e
 		return fmt.Errorf("open the baseline's database: %w", err)
 	}
 	defer b.db.Close()
-	if _, err := b.db.Exec(ctx, "SET bench.rows = "+rows+";"+baselineSchema); err != nil { // startBaseline hands a number over
+	// startBaseline hands a number over
+	if _, err := b.db.Exec(ctx, "SET bench.rows = "+rows+";"+baselineSchema); err != nil {
 		return fmt.Errorf("make the baseline's tables: %w", err)
 	}
 	app := b.app()
@@ -106,7 +107,8 @@ func serveBaseline(ctx context.Context, dir, rows, address, cert, key string) (e
 
 func (b *bareHandlers) app() *fiber.App {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true})
-	constant := account{ID: "account1", Email: "jo1@example.test", GivenName: "Jo", Surname: "Doe", Status: "ENABLED", CreatedAt: time.Now()}
+	constant := account{ID: "account1", Email: "jo1@example.test", GivenName: "Jo", Surname: "Doe", Status: "ENABLED",
+		CreatedAt: time.Now()}
 	app.Get("/bare", func(c *fiber.Ctx) error { return c.JSON(constant.view()) })
 	app.Get("/row/:n", b.read(func(c *fiber.Ctx, a account) error { return c.JSON(a.view()) }))
 	app.Get("/follow/:n", b.read(func(c *fiber.Ctx, a account) error {
@@ -132,9 +134,11 @@ type account struct {
 func (a account) view() fiber.Map {
 	href := "https://localhost:8443/v1/accounts/" + a.ID
 	view := fiber.Map{
-		"href": href, "username": a.Email, "email": a.Email, "givenName": a.GivenName, "middleName": nil, "surname": a.Surname,
-		"fullName": a.GivenName + " " + a.Surname, "status": a.Status, "emailVerificationStatus": "UNVERIFIED", "emailVerificationToken": nil,
-		"createdAt": a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": a.ModifiedAt,
+		"href": href, "username": a.Email, "email": a.Email, "givenName": a.GivenName, "middleName": nil,
+		"surname":  a.Surname,
+		"fullName": a.GivenName + " " + a.Surname, "status": a.Status, "emailVerificationStatus": "UNVERIFIED",
+		"emailVerificationToken": nil,
+		"createdAt":              a.CreatedAt, "modifiedAt": a.ModifiedAt, "passwordModifiedAt": a.ModifiedAt,
 	}
 	for _, link := range []string{"customData", "providerData", "directory", "tenant", "groups", "groupMemberships", "applications",
 		"apiKeys", "accessTokens", "refreshTokens", "linkedAccounts", "accountLinks", "factors", "phones", "challenges"} {

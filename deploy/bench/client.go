@@ -39,7 +39,9 @@ type connection struct {
 func connect(config *tls.Config, authorization string) *connection {
 	return &connection{authorization: authorization, client: fasthttp.Client{
 		TLSConfig: config, MaxConnsPerHost: 1, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
-		Dial:                      func(address string) (net.Conn, error) { return fasthttp.DialDualStackTimeout(address, 5*time.Second) },
+		Dial: func(address string) (net.Conn, error) {
+			return fasthttp.DialDualStackTimeout(address, 5*time.Second)
+		},
 		MaxIdemponentCallAttempts: 1, // a retry would hide a failure
 		NoDefaultUserAgentHeader:  true,
 		DisablePathNormalizing:    true,

@@ -29,7 +29,9 @@ type ldapDirectory struct {
 
 // startLDAPDirectory makes a directory with an application and starts its agent, which
 // polls for changes at an interval. It returns when the agent has sent all accounts.
-func (r *run) startLDAPDirectory(ctx context.Context, s *system, accounts int, poll time.Duration) (*ldapDirectory, error) {
+func (r *run) startLDAPDirectory(
+	ctx context.Context, s *system, accounts int, poll time.Duration,
+) (*ldapDirectory, error) {
 	d := &ldapDirectory{accounts: accounts}
 	d.server.Entries = func() iter.Seq[ldaptest.Entry] { return ldapEntries(accounts) }
 	d.server.Searched = sync.OnceValue(func() bool { d.firstSearch = time.Now(); return true })
@@ -39,13 +41,15 @@ func (r *run) startLDAPDirectory(ctx context.Context, s *system, accounts int, p
 	r.atEnd(func(context.Context) error { d.server.Stop(); return nil })
 	setup := s.client.Setup(ctx)
 	d.application = setup.Post(s.base+"/applications", e2e.Object{"name": unique("ldap")}).Href()
-	directory := s.addProviderDirectory(setup, d.application, e2e.Object{"providerId": "ldap", "agent": e2e.Object{"config": e2e.Object{
-		"directoryHost": "127.0.0.1", "directoryPort": d.server.Port(), "baseDn": "dc=corp",
-		"agentUserDn": "cn=agent", "agentUserDnPassword": "x",
-		"accountConfig": e2e.Object{"objectClass": "inetOrgPerson", "emailRdn": "mail", "givenNameRdn": "givenName", "surnameRdn": "sn",
-			"usernameRdn": "uid", "passwordRdn": "userPassword"},
-		"groupConfig": e2e.Object{"objectClass": "groupOfNames", "nameRdn": "cn", "descriptionRdn": "description"},
-	}}})
+	directory := s.addProviderDirectory(setup, d.application,
+		e2e.Object{"providerId": "ldap", "agent": e2e.Object{"config": e2e.Object{
+			"directoryHost": "127.0.0.1", "directoryPort": d.server.Port(), "baseDn": "dc=corp",
+			"agentUserDn": "cn=agent", "agentUserDnPassword": "x",
+			"accountConfig": e2e.Object{"objectClass": "inetOrgPerson", "emailRdn": "mail", "givenNameRdn": "givenName",
+				"surnameRdn":  "sn",
+				"usernameRdn": "uid", "passwordRdn": "userPassword"},
+			"groupConfig": e2e.Object{"objectClass": "groupOfNames", "nameRdn": "cn", "descriptionRdn": "description"},
+		}}})
 	agent := setup.Get(directory + "/provider").Object("agent")
 	key := setup.Post(agent.Href()+"/keys", e2e.Object{"name": "bench"})
 	if setup.Err != nil {
@@ -56,7 +60,8 @@ func (r *run) startLDAPDirectory(ctx context.Context, s *system, accounts int, p
 		d.synced, err = lastSync(ctx, browser, "http://"+listen+"/status.json")
 		return err
 	}
-	d.agent = harness.NewDaemon("agent", filepath.Join(r.dir, unique("agent")+".log"), ready, filepath.Join(r.config.Bin, "agent"))
+	d.agent = harness.NewDaemon("agent", filepath.Join(r.dir, unique("agent")+".log"), ready,
+		filepath.Join(r.config.Bin, "agent"))
 	d.agent.Setenv("DOORWARD_URL="+s.host, "DOORWARD_CA_FILE="+s.client.Key.CAFile, "DOORWARD_AGENT_ID="+agent.ID(),
 		"DOORWARD_AGENT_KEY_ID="+key.Text("id"), "DOORWARD_AGENT_KEY_SECRET="+key.Text("secret"),
 		"DOORWARD_AGENT_LISTEN="+listen, "DOORWARD_AGENT_POLL="+poll.String())
@@ -71,7 +76,8 @@ func ldapEntries(count int) iter.Seq[ldaptest.Entry] {
 		for n := range count {
 			name, changed := ldapUser(n), time.Unix(int64(n), 0).UTC().Format("20060102150405Z")
 			if !yield(ldaptest.Entry{DN: "uid=" + name + ",dc=corp", Attributes: map[string][]string{
-				"objectClass": {"inetOrgPerson"}, "uid": {name}, "mail": {name + "@example.test"}, "givenName": {"Jo"}, "sn": {"Doe " + name},
+				"objectClass": {"inetOrgPerson"}, "uid": {name}, "mail": {name + "@example.test"}, "givenName": {"Jo"},
+				"sn":        {"Doe " + name},
 				"entryUUID": {fmt.Sprintf("00000000-0000-4000-8000-%012x", n)}, "modifyTimestamp": {changed},
 			}}) {
 				return

@@ -26,7 +26,8 @@ type usage struct {
 
 // plus adds another usage so many times; -1 subtracts it.
 func (u usage) plus(other usage, times time.Duration) usage {
-	sum := usage{u.took + times*other.took, u.generator + times*other.generator, u.machine + times*other.machine, map[string]time.Duration{}}
+	sum := usage{u.took + times*other.took, u.generator + times*other.generator, u.machine + times*other.machine,
+		map[string]time.Duration{}}
 	maps.Copy(sum.processes, u.processes)
 	for name, used := range other.processes {
 		sum.processes[name] += times * used
@@ -80,7 +81,8 @@ func readUsage(processes []int) usage {
 		processes: map[string]time.Duration{},
 	}
 	for _, p := range harness.Processes(processes...) {
-		u.processes[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * clockTick // its ended children too
+		// its ended children too
+		u.processes[p.Comm] += (time.Duration(p.UTime+p.STime) + time.Duration(p.CUTime+p.CSTime)) * clockTick
 	}
 	return u
 }

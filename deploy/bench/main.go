@@ -78,10 +78,12 @@ type options struct {
 
 // The defaults, and those of -short.
 var (
-	fullOptions = options{accounts: 2000, connections: 16, duration: time.Second, rounds: 9, large: 1_000_000, people: 50_000,
+	fullOptions = options{accounts: 2000, connections: 16, duration: time.Second, rounds: 9, large: 1_000_000,
+		people: 50_000,
 		logins: 200, coldStarts: 3, warmStarts: 5, fewRounds: 3, idleFor: 20 * time.Second, steadyFor: 3 * time.Second,
 		searchFor: time.Second, hotTenants: 100, hotApplications: 10, seldomAccounts: 5000}
-	shortOptions = options{accounts: 100, connections: 16, duration: 400 * time.Millisecond, rounds: 3, large: 10_000, people: 5000,
+	shortOptions = options{accounts: 100, connections: 16, duration: 400 * time.Millisecond, rounds: 3, large: 10_000,
+		people: 5000,
 		logins: 16, coldStarts: 1, warmStarts: 1, fewRounds: 1, idleFor: 10 * time.Second, steadyFor: time.Second,
 		searchFor: 50 * time.Millisecond, hotTenants: 2, hotApplications: 5, seldomAccounts: 600}
 )
@@ -126,7 +128,8 @@ func readOptions(args []string, out io.Writer) (options, error) {
 		return nil
 	})
 	flags.Bool("short", false, "finish within two minutes once everything is compiled: coarse figures")
-	flags.BoolVar(&o.distributed, "distributed", false, "measure a distributed deployment too; needs redis-server and Kafka")
+	flags.BoolVar(&o.distributed, "distributed", false,
+		"measure a distributed deployment too; needs redis-server and Kafka")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -164,8 +167,10 @@ func (o options) wants(names ...string) bool {
 // seedCommand fills a directory of a running deployment and prints its address.
 func seedCommand(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench seed", flag.ContinueOnError)
-	keyFile := flags.String("apikey", cmp.Or(os.Getenv("DOORWARD_E2E_APIKEY"), ".doorward/apikey.json"), "`apikey.json` of the deployment")
-	database := flags.String("database", os.Getenv("DATABASE_URL"), "`address` of its PostgreSQL; empty: that of a standalone")
+	keyFile := flags.String("apikey", cmp.Or(os.Getenv("DOORWARD_E2E_APIKEY"), ".doorward/apikey.json"),
+		"`apikey.json` of the deployment")
+	database := flags.String("database", os.Getenv("DATABASE_URL"),
+		"`address` of its PostgreSQL; empty: that of a standalone")
 	count := flags.Int("accounts", 1_000_000, "how many accounts to generate")
 	if err := flags.Parse(args); err != nil {
 		return err

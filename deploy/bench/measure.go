@@ -66,7 +66,8 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 	steady := func(ctx context.Context) error {
 		return r.steady(ctx, r.standalone, "get at 500/s beside logins", "< 25 ms")
 	}
-	needApplication := append(productOperationNames(), "open", "storm", "steady", "waiting", "writers", "hot", "saves", "page")
+	needApplication := append(productOperationNames(),
+		"open", "storm", "steady", "waiting", "writers", "hot", "saves", "page")
 	for _, part := range []struct {
 		do    func(context.Context) error
 		names []string // of -only; nil: always
@@ -74,7 +75,8 @@ func measure(ctx context.Context, o options) (report *report, err error) {
 		{r.start, nil}, {r.fill, needApplication}, {r.page, []string{"page"}}, {r.operations, productOperationNames()},
 		{r.open, []string{"open"}}, {r.storm, []string{"storm"}}, {steady, []string{"steady"}},
 		{r.waiting, []string{"waiting"}}, {r.memoryAfterLoad, []string{"memory"}},
-		{r.writers, []string{"writers", "hot", "saves"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}}, {r.quota, []string{"quota"}},
+		{r.writers, []string{"writers", "hot", "saves"}}, {r.sync, []string{"sync"}}, {r.scale, []string{"scale"}},
+		{r.quota, []string{"quota"}},
 	} {
 		if part.names != nil && !r.wants(part.names...) {
 			continue
@@ -138,7 +140,8 @@ func (r *run) start(ctx context.Context) (err error) {
 	if !r.options.distributed {
 		return nil
 	}
-	if r.distributed, err = r.deploy(ctx, "distributed", ", distributed", "distributed", r.config); err == nil && r.wants("idle") {
+	if r.distributed, err = r.deploy(ctx, "distributed", ", distributed", "distributed", r.config); err == nil &&
+		r.wants("idle") {
 		waitUntilIdle(ctx)
 		r.idle(ctx, "distributed", "< 4", r.distributed, "postgres", "redis-server", "java", "mailbox")
 	}
@@ -184,7 +187,8 @@ func (r *run) idle(ctx context.Context, name, aim string, s *system, servers ...
 	}
 	r.report.add("processes", "idle CPU, "+name, "% of a core", aim, percent(own))
 	if len(servers) > 0 {
-		r.report.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "", percent(used.measured()))
+		r.report.add("processes", fmt.Sprintf("idle CPU, %s with %s", name, servers), "% of a core", "",
+			percent(used.measured()))
 	}
 }
 
@@ -322,7 +326,8 @@ func (r *run) storm(ctx context.Context) error {
 // steady measures reads of a system at a fixed rate beside logins.
 func (r *run) steady(ctx context.Context, s *system, name, aim string) error {
 	const section = "p99 at 500 a second beside 32 connections that log in"
-	m := r.add(section, s, operation{name: name, do: productOperation("get").do}, loadgen.Load{Rate: 500, Length: r.steadyFor})
+	m := r.add(section, s, operation{name: name, do: productOperation("get").do},
+		loadgen.Load{Rate: 500, Length: r.steadyFor})
 	m.rateAim, m.background = aim, logins()
 	return r.rounds(ctx, r.fewRounds)
 }
@@ -368,12 +373,14 @@ func (r *run) writers(ctx context.Context) error {
 		return err
 	}
 	log.Printf("made %d applications in %d tenants", len(applications), tenants)
-	hotSection := fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(applications), tenants)
+	hotSection := fmt.Sprintf("of %d applications in %d tenants, beside 50 writes a second to them", len(applications),
+		tenants)
 	for _, part := range []struct {
 		name, section, aim string
 		read, written      []*system
 	}{
-		{"writers", "beside 50 writes a second of another tenant", ">= 0.9", []*system{r.standalone}, applications[:r.hotApplications]},
+		{"writers", "beside 50 writes a second of another tenant", ">= 0.9", []*system{r.standalone},
+			applications[:r.hotApplications]},
 		{"hot", hotSection, ">= 0.95", applications, applications},
 	} {
 		if !r.wants(part.name) {

@@ -43,10 +43,13 @@ type operation struct {
 //   - delegated: a login whose password an LDAP agent checks
 var productOperations = []operation{
 	{name: "login", ratioTo: "hash", rateAim: ">= 0.85", do: sends(http.StatusOK, (*system).login)},
-	{name: "validate", ratioTo: "follow", cpuAim: "<= 1.25", distributedAim: "<= 1.5", do: follows((*system).validateToken)},
+	{name: "validate", ratioTo: "follow", cpuAim: "<= 1.25", distributedAim: "<= 1.5",
+		do: follows((*system).validateToken)},
 	{name: "refresh", ratioTo: "pair", cpuAim: "<= 1", do: sends(http.StatusOK, (*system).refreshToken)},
-	{name: "client", ratioTo: "pair", cpuAim: "<= 1.1", distributedAim: "<= 1.2", do: sends(http.StatusOK, (*system).clientCredentials)},
-	{name: "get", ratioTo: "row", cpuAim: "<= 1.25", distributedAim: "<= 1.2", do: sends(http.StatusOK, (*system).getAccount)},
+	{name: "client", ratioTo: "pair", cpuAim: "<= 1.1", distributedAim: "<= 1.2",
+		do: sends(http.StatusOK, (*system).clientCredentials)},
+	{name: "get", ratioTo: "row", cpuAim: "<= 1.25", distributedAim: "<= 1.2",
+		do: sends(http.StatusOK, (*system).getAccount)},
 	{name: "signed", ratioTo: "get", cpuAim: "<= 1.2", do: sends(http.StatusOK, (*system).getAccountSigned)},
 	{name: "create", ratioTo: "hash", do: sends(http.StatusCreated, (*system).createAccount)},
 	{name: "import", ratioTo: "insert", rateAim: ">= 0.5", do: sends(http.StatusCreated, (*system).importAccount)},

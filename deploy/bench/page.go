@@ -23,7 +23,8 @@ func (r *run) page(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.report.add("hosted pages", "sign-in page over the wire", "kB", "< 60", float64(total)/1000).note = strconv.Itoa(requests) + " requests"
+	r.report.add("hosted pages", "sign-in page over the wire", "kB", "< 60",
+		float64(total)/1000).note = strconv.Itoa(requests) + " requests"
 	millis, err := r.standalone.timeToForm(ctx, max(r.options.rounds, 3))
 	if err != nil {
 		r.report.skip("the time to the form of the sign-in page", err)

@@ -17,11 +17,12 @@ var peerOperations = []operation{
 	{name: "client", ratioTo: "client", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request {
 		return e2e.Post(s.host+peerTokenPath, peerGrant)
 	})},
-	{name: "introspect", ratioTo: "validate", cpuAim: ">= 5", do: sends(http.StatusOK, func(s *system, n uint64) e2e.Request {
-		request := e2e.Post(s.introspection, url.Values{"token": {pick(s.accessTokens, n)}})
-		request.Anonymous = true
-		return request
-	})},
+	{name: "introspect", ratioTo: "validate", cpuAim: ">= 5",
+		do: sends(http.StatusOK, func(s *system, n uint64) e2e.Request {
+			request := e2e.Post(s.introspection, url.Values{"token": {pick(s.accessTokens, n)}})
+			request.Anonymous = true
+			return request
+		})},
 }
 
 const peerTokenPath = "/oauth2/token"

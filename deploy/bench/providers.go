@@ -122,7 +122,8 @@ func (s *system) samlLogin(c *connection, n uint64) error {
 	signed, err := saml.Response{
 		Issuer: samlEntityID, Audience: s.saml.directoryEntityID, ConsumerURL: s.saml.consumerURL, InResponseTo: login.ID,
 		NameID: email, NameIDFormat: saml.EmailNameID, Now: time.Now(), Attributes: []saml.Attribute{
-			{Name: "mail", Values: []string{email}}, {Name: "givenName", Values: []string{"Jo"}}, {Name: "sn", Values: []string{"Doe"}},
+			{Name: "mail", Values: []string{email}}, {Name: "givenName", Values: []string{"Jo"}},
+			{Name: "sn", Values: []string{"Doe"}},
 		},
 	}.Sign(s.saml.pair, saml.SHA256)
 	if err != nil {
@@ -140,13 +141,15 @@ func (s *system) samlLogin(c *connection, n uint64) error {
 // provider for the tokens and the user.
 func (s *system) openIDLogin(c *connection, n uint64) error {
 	start := url.Values{
-		"response_type": {"service_token"}, "account_store_href": {s.openID.directory}, "redirect_uri": {callback}, "state": {"s"},
+		"response_type": {"service_token"}, "account_store_href": {s.openID.directory}, "redirect_uri": {callback},
+		"state": {"s"},
 	}
 	if err := c.send(http.StatusFound, browserRequest(s.clientAPI+"/authorize?"+start.Encode(), "")); err != nil {
 		return err
 	}
 	query := c.redirectQuery()
-	code := s.openID.Code(strconv.FormatUint(pseudoRandom(n)%providerUsers, 10), query.Get("redirect_uri"), query.Get("nonce"))
+	code := s.openID.Code(strconv.FormatUint(pseudoRandom(n)%providerUsers, 10), query.Get("redirect_uri"),
+		query.Get("nonce"))
 	back := url.Values{"state": {query.Get("state")}, "code": {code}}
 	return c.finishLogin(browserRequest(query.Get("redirect_uri")+"?"+back.Encode(), c.cookies()))
 }
@@ -157,7 +160,8 @@ func (c *connection) finishLogin(r e2e.Request) error {
 	if err := c.send(http.StatusFound, r); err != nil {
 		return err
 	}
-	if assertion, err := e2e.ReadClaims(c.redirectQuery().Get("jwtResponse")); err != nil || assertion.Text("status") != "AUTHENTICATED" {
+	if assertion, err := e2e.ReadClaims(c.redirectQuery().Get("jwtResponse")); err != nil ||
+		assertion.Text("status") != "AUTHENTICATED" {
 		return statusError{http.StatusBadRequest, "the login redirects to " + c.header("Location")}
 	}
 	return nil

@@ -43,7 +43,8 @@ type row struct {
 
 func newReport(o options) *report {
 	load, _ := os.ReadFile("/proc/loadavg")
-	return &report{options: o, started: time.Now(), loadAverage: strings.Join(strings.Fields(string(load) + " - - -")[:3], " ")}
+	return &report{options: o, started: time.Now(), loadAverage: strings.Join(strings.Fields(string(load) + " - - -")[:3],
+		" ")}
 }
 
 // add adds a row. Its aim is one of its values as long as it has no reference.
@@ -139,7 +140,8 @@ func (w *row) processes() (parts []string) {
 func (w *row) notes() string {
 	notes := w.note
 	if w.sum.Unsent > 0 || len(w.sum.Late) > 0 {
-		notes += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", w.sum.Unsent, loadgen.Percentile(w.sum.Late, 99))
+		notes += fmt.Sprintf("%d unsent; the generator was at most %.2f ms late in 99 of 100. ", w.sum.Unsent,
+			loadgen.Percentile(w.sum.Late, 99))
 	}
 	if w.sum.Example != nil {
 		notes += "failed: " + w.sum.FailuresText() + ", for example " + w.sum.Example.Error()

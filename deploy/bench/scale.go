@@ -91,7 +91,8 @@ func searchAddress(setup *e2e.Setup, directory string) (func(query string) strin
 	}
 	accounts, size := page.Objects("items"), page["size"].(float64)
 	first, last := accounts[0], accounts[19]
-	values := strings.NewReplacer("$email", url.QueryEscape(first.Text("email")), "$username", url.QueryEscape(first.Text("username")),
+	values := strings.NewReplacer("$email", url.QueryEscape(first.Text("email")), "$username",
+		url.QueryEscape(first.Text("username")),
 		"$created", url.QueryEscape("["+first.Text("createdAt")+","+last.Text("createdAt")+"]"), "$middle", strconv.Itoa(int(size)/2))
 	return func(query string) string { return directory + "/accounts?" + values.Replace(query) }, nil
 }

@@ -53,7 +53,8 @@ type system struct {
 // names of its operations in the report.
 func newSystem(rowSuffix string, client *e2e.Client, processes []int) *system {
 	key := client.Key
-	s := &system{rowSuffix: rowSuffix, client: client.Unchecked(), tls: client.TLS(), base: key.BaseURL, host: key.HostURL()}
+	s := &system{rowSuffix: rowSuffix, client: client.Unchecked(), tls: client.TLS(), base: key.BaseURL,
+		host: key.HostURL()}
 	s.processes = processes
 	if key.ID != "" {
 		s.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(key.ID+":"+key.Secret))
@@ -142,7 +143,8 @@ func (s *system) addAccount(setup *e2e.Setup, login bool) {
 // clientGrant is the grant of a new API key of an account.
 func clientGrant(setup *e2e.Setup, account string) url.Values {
 	key := setup.Post(account+"/apiKeys", e2e.Object{})
-	return url.Values{"grant_type": {"client_credentials"}, "client_id": {key.Text("id")}, "client_secret": {key.Text("secret")}}
+	return url.Values{"grant_type": {"client_credentials"}, "client_id": {key.Text("id")},
+		"client_secret": {key.Text("secret")}}
 }
 
 // addTokenHolders adds so many accounts to the applications, the same number to each, and an access token

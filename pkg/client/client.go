@@ -86,7 +86,8 @@ func HTTPClient(h *http.Client) Option {
 // New makes a client for the management API at a base address such as
 // "https://id.example.com/v1".
 func New(base string, key Credentials, options ...Option) (*Client, error) {
-	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: &http.Client{Timeout: time.Minute, Transport: newTransport()},
+	c := &Client{base: strings.TrimSuffix(base, "/"), key: key,
+		http: &http.Client{Timeout: time.Minute, Transport: newTransport()},
 		wait: wait}
 	for _, option := range options {
 		if err := option(c); err != nil {
@@ -239,7 +240,9 @@ func encoded(body any) (content []byte, contentType string, err error) {
 	return content, "application/json", err
 }
 
-func (c *Client) try(ctx context.Context, method, address string, content []byte, contentType string) (*http.Response, error) {
+func (c *Client) try(
+	ctx context.Context, method, address string, content []byte, contentType string,
+) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
 	if err != nil {
 		return nil, err

@@ -48,7 +48,9 @@ func (c Counters) Count(ctx context.Context, tenant id.ID, subject string, now t
 
 // AddCount increments the counter of a subject and returns it. Transactions that
 // count the same subject wait for each other.
-func (c Counters) AddCount(ctx context.Context, tenant id.ID, subject string, now time.Time, window time.Duration) (Count, error) {
+func (c Counters) AddCount(
+	ctx context.Context, tenant id.ID, subject string, now time.Time, window time.Duration,
+) (Count, error) {
 	return pg.One[Count](ctx, c.tx, `INSERT INTO counts AS c (tenant_id, subject, count, ends_at) VALUES ($1, $2, 1, $4)
 		ON CONFLICT (tenant_id, subject) DO UPDATE SET
 			count = CASE WHEN c.ends_at <= $3 THEN 1 ELSE c.count + 1 END,

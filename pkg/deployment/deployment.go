@@ -54,7 +54,8 @@ func (c Config) Validate() (Common, error) {
 	former := make([]string, len(c.FormerBaseURLs))
 	for i, address := range c.FormerBaseURLs {
 		if former[i] = strings.TrimSuffix(address, "/"); !isBaseURL(address) {
-			return Common{}, fmt.Errorf("DOORWARD_FORMER_BASE_URLS has %q; each must have the form https://host[:port]/v1", address)
+			return Common{}, fmt.Errorf("DOORWARD_FORMER_BASE_URLS has %q; each must have the form https://host[:port]/v1",
+				address)
 		}
 	}
 	secrets := []secure.Secret{c.InternalSecret}
@@ -88,7 +89,8 @@ func (c Config) Validate() (Common, error) {
 // isBaseURL reports whether a text is the public address of a management API.
 func isBaseURL(text string) bool {
 	address, err := url.Parse(text)
-	return err == nil && address.Scheme == "https" && address.Host != "" && address.User == nil && !strings.ContainsAny(text, " ?#") &&
+	return err == nil && address.Scheme == "https" && address.Host != "" && address.User == nil &&
+		!strings.ContainsAny(text, " ?#") &&
 		strings.TrimSuffix(address.Path, "/") == "/v1"
 }
 

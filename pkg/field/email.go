@@ -87,5 +87,6 @@ func mailbox(email string) string {
 // isLookalike reports whether a character looks like a dot or an @ (homoglyph): the dots of other
 // scripts (RFC 3490, section 3.1), and characters that NFKC maps to a dot or an @.
 func isLookalike(r rune) bool {
-	return r > unicode.MaxASCII && (r == '\u3002' || r == '\uff61' || strings.ContainsAny(norm.NFKC.String(string(r)), ".@"))
+	return r > unicode.MaxASCII && (r == '\u3002' || r == '\uff61' ||
+		strings.ContainsAny(norm.NFKC.String(string(r)), ".@"))
 }

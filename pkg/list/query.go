@@ -248,7 +248,8 @@ func Parse(raw string, spec Spec) (Query, error) {
 		name, err := url.QueryUnescape(rawName)
 		value, err2 := unescapeValue(name, rawValue, spec)
 		switch {
-		case err != nil || err2 != nil || name == "" || !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		case err != nil || err2 != nil || name == "" || !utf8.ValidString(name) || !utf8.ValidString(value) ||
+			strings.ContainsRune(value, 0):
 			return Query{}, apierr.MalformedQuery.Because("the query part %q is not of the form name=value", pair)
 		case !hasValue:
 			return Query{}, apierr.ParameterEmpty.Because("the query parameter %q needs a value", name)
@@ -256,7 +257,8 @@ func Parse(raw string, spec Spec) (Query, error) {
 		if former, repeated := seen[name]; repeated && former == value {
 			continue
 		} else if repeated {
-			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q has two values, %q and %q; send one", name, former, value)
+			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q has two values, %q and %q; send one", name,
+				former, value)
 		}
 		seen[name] = value
 		if err := query.setParameter(name, value, spec); err != nil {

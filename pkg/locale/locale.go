@@ -74,5 +74,6 @@ func Canonical(name, text string) (string, error) {
 			return tag.String(), nil
 		}
 	}
-	return "", apierr.Format.Because("%s is not a language tag (BCP 47) of at most %d characters, such as de or de-AT", name, maxLength)
+	return "", apierr.Format.Because("%s is not a language tag (BCP 47) of at most %d characters, such as de or de-AT",
+		name, maxLength)
 }

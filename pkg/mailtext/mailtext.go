@@ -96,7 +96,8 @@ func Of(language, name string, hasHome bool) Mail {
 	all := of(language)
 	t := all.Mails[name]
 	view := view{
-		Language: language, Direction: "ltr", Start: "left", Subject: t.Subject, Link: "$!{url}", Button: t.Button, Note: t.Note,
+		Language: language, Direction: "ltr", Start: "left", Subject: t.Subject, Link: "$!{url}", Button: t.Button,
+		Note:      t.Note,
 		LinkBelow: all.LinkBelow, Paragraphs: append([]string{"$!{greeting}"}, strings.Split(t.Text, "\n\n")...),
 	}
 	if locale.IsRightToLeft(language) {
@@ -161,7 +162,8 @@ func Hours(tag string, n int) string {
 
 // pluralForms are the names of plural forms in the files.
 var pluralForms = map[plural.Form]string{
-	plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other",
+	plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many",
+	plural.Other: "other",
 }
 
 // Factor returns the name of a type of second factor, or the type itself where it has no name.

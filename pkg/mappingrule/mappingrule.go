@@ -137,7 +137,8 @@ func newRule(kind Kind, in NewRule) (rule Rule, err error) {
 	case len(rule.AccountAttributes) == 0:
 		return rule, apierr.Required.Because("accountAttributes is required; it cannot be null or empty")
 	case len(rule.AccountAttributes) > maxTargets:
-		return rule, apierr.TooLong.Because("accountAttributes has %d entries; at most %d are allowed", len(rule.AccountAttributes), maxTargets)
+		return rule, apierr.TooLong.Because("accountAttributes has %d entries; at most %d are allowed",
+			len(rule.AccountAttributes), maxTargets)
 	}
 	for _, target := range rule.AccountAttributes {
 		if !isTarget(target) {
@@ -158,6 +159,7 @@ func isTarget(attribute string) bool {
 	}
 	return len(attribute) <= maxTarget && customDataTarget.MatchString(attribute) &&
 		!slices.ContainsFunc(strings.Split(attribute, ".")[1:], func(key string) bool {
-			return slices.Contains([]string{"href", "createdAt", "modifiedAt", "meta", "spMeta", "spmeta", "ionmeta", "ionMeta"}, key)
+			return slices.Contains([]string{"href", "createdAt", "modifiedAt", "meta", "spMeta", "spmeta", "ionmeta", "ionMeta"},
+				key)
 		})
 }

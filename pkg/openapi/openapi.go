@@ -105,7 +105,8 @@ func (d Deployment) read(name string) (*file, error) {
 		"{{base}}", d.Base.String(), "{{host}}", d.Base.Host(), "{{hostname}}", d.Base.Hostname(),
 		"{{alias}}", d.Alias, "{{Alias}}", d.title(),
 	).Replace(string(text))
-	replaced = exampled.ReplaceAllStringFunc(replaced, func(name string) string { return exampleID(strings.Trim(name, "<>")) })
+	replaced = exampled.ReplaceAllStringFunc(replaced,
+		func(name string) string { return exampleID(strings.Trim(name, "<>")) })
 	f := new(file)
 	return f, yaml.UnmarshalWithOptions([]byte(replaced), f, yaml.UseOrderedMap(), yaml.Strict())
 }
@@ -189,8 +190,10 @@ func (b *builder) document(files []*file) (*Document, error) {
 			components = set(components, kind, slices.Concat(earlier, part.Value.(object)))
 		}
 	}
-	components = set(components, "parameters", slices.Concat(get(components, "parameters").(object), b.pathParameters(paths), b.filters))
-	components = set(components, "schemas", b.used(object{{Key: "paths", Value: paths}, {Key: "components", Value: components}}))
+	components = set(components, "parameters", slices.Concat(get(components, "parameters").(object),
+		b.pathParameters(paths), b.filters))
+	components = set(components, "schemas", b.used(object{{Key: "paths", Value: paths},
+		{Key: "components", Value: components}}))
 	d.root = append(d.root, yaml.MapItem{Key: "tags", Value: tags}, yaml.MapItem{Key: "paths", Value: paths},
 		yaml.MapItem{Key: "components", Value: components})
 	return d, nil
@@ -207,7 +210,8 @@ func (b *builder) pathParameters(paths object) object {
 			}
 			parameters = append(parameters, yaml.MapItem{Key: name, Value: object{
 				{Key: "name", Value: name}, {Key: "in", Value: "path"}, {Key: "required", Value: true},
-				{Key: "description", Value: "Id of the " + words(strings.TrimSuffix(name, "Id")) + ": the last part of its `href`."},
+				{Key: "description", Value: "Id of the " + words(strings.TrimSuffix(name,
+					"Id")) + ": the last part of its `href`."},
 				{Key: "schema", Value: ref("schemas", "Id")}, {Key: "example", Value: exampleID(name)},
 			}})
 		}

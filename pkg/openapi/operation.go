@@ -45,7 +45,8 @@ func (b *builder) operation(f *file, member yaml.MapItem) (*Operation, error) {
 		}
 	}
 	w := writer{builder: b, entry: &e, path: path, headers: f.Usual.Headers}
-	out := object{{Key: "operationId", Value: e.ID}, {Key: "tags", Value: []any{f.Topic}}, {Key: "summary", Value: e.Summary}}
+	out := object{{Key: "operationId", Value: e.ID}, {Key: "tags", Value: []any{f.Topic}},
+		{Key: "summary", Value: e.Summary}}
 	if e.Description == "" {
 		e.Description = e.Summary + "."
 	}
@@ -260,7 +261,8 @@ func (w *writer) parameters() []any {
 		required := get(p, "required") == true
 		out = append(out, object{
 			{Key: "name", Value: member.Key}, {Key: "in", Value: "query"}, {Key: "required", Value: required},
-			{Key: "description", Value: get(p, "description")}, {Key: "schema", Value: w.schema(without(p, "description", "required"))},
+			{Key: "description", Value: get(p, "description")},
+			{Key: "schema", Value: w.schema(without(p, "description", "required"))},
 		})
 	}
 	if len(w.Query) > 0 {
@@ -345,7 +347,8 @@ func (w *writer) responses(method string) (object, error) {
 		named = set(named, w.requestID, ref("headers", "RequestId"))
 		response = set(response, "headers", named)
 		if schema != nil {
-			response = set(response, "content", object{{Key: "application/json", Value: object{{Key: "schema", Value: w.reference(schema)}}}})
+			response = set(response, "content", object{{Key: "application/json",
+				Value: object{{Key: "schema", Value: w.reference(schema)}}}})
 		}
 		out = set(out, strconv.Itoa(status), response)
 	}
@@ -404,7 +407,8 @@ func (w *writer) failures(out object, method string) object {
 	for _, code := range w.BadRequests {
 		byStatus[http.StatusBadRequest] = append(byStatus[http.StatusBadRequest], byCode(code))
 	}
-	shared := map[int]string{403: "Forbidden", 413: "TooLarge", 429: "TooManyRequests", 500: "InternalError", 503: "Unavailable"}
+	shared := map[int]string{403: "Forbidden", 413: "TooLarge", 429: "TooManyRequests", 500: "InternalError",
+		503: "Unavailable"}
 	if !w.Public {
 		shared[401] = "Unauthorized"
 	}
@@ -465,7 +469,8 @@ func (w *writer) failure(status int, errors []*apierr.Error) object {
 	return w.limited(object{
 		{Key: "description", Value: http.StatusText(status) + "."},
 		{Key: "headers", Value: object{{Key: w.requestID, Value: ref("headers", "RequestId")}}},
-		{Key: "content", Value: object{{Key: "application/json", Value: object{{Key: "schema", Value: ref("schemas", "Error")}}}}},
+		{Key: "content", Value: object{{Key: "application/json",
+			Value: object{{Key: "schema", Value: ref("schemas", "Error")}}}}},
 	}, errors)
 }
 
@@ -482,7 +487,8 @@ func (w *writer) limited(answer object, errors []*apierr.Error) object {
 	answer = set(answer, "description", about)
 	return set(answer, "content", set(content, "application/json", object{{Key: "schema", Value: object{
 		{Key: "allOf", Value: []any{schema, object{
-			{Key: "type", Value: "object"}, {Key: "properties", Value: object{{Key: "code", Value: object{{Key: "enum", Value: codes}}}}},
+			{Key: "type", Value: "object"}, {Key: "properties",
+				Value: object{{Key: "code", Value: object{{Key: "enum", Value: codes}}}}},
 		}}},
 	}}}))
 }

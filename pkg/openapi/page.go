@@ -30,7 +30,8 @@ const PagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img
 // Pages returns the API reference by the paths below /docs: a page for each topic, with "" for the first
 // page, and the style sheet and script that they share.
 func (d *Document) Pages() (map[string]File, error) {
-	templates, err := template.New("").Funcs(template.FuncMap{"text": prose, "slug": slug}).ParseFS(pageFiles, "page/*.html")
+	templates, err := template.New("").Funcs(template.FuncMap{"text": prose, "slug": slug}).ParseFS(pageFiles,
+		"page/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,8 @@ type (
 func (d *Document) view(op *Operation, host string) operationView {
 	o := op.object
 	v := operationView{
-		ID: op.ID, Method: op.Method, Path: op.Server + op.Path, Summary: text(get(o, "summary")), Text: text(get(o, "description")),
+		ID: op.ID, Method: op.Method, Path: op.Server + op.Path, Summary: text(get(o, "summary")),
+		Text:   text(get(o, "description")),
 		Public: get(o, "security") != nil,
 	}
 	if strings.TrimSuffix(v.Text, ".") == v.Summary {
@@ -152,7 +154,8 @@ func (d *Document) view(op *Operation, host string) operationView {
 			examples = object{{Key: "", Value: object{{Key: "value", Value: example}}}}
 		}
 		for _, example := range examples {
-			v.Examples = append(v.Examples, exampleView{example.Key.(string), d.command(v, host, get(example.Value.(object), "value"))})
+			v.Examples = append(v.Examples, exampleView{example.Key.(string),
+				d.command(v, host, get(example.Value.(object), "value"))})
 		}
 	}
 	if len(v.Examples) == 0 {
@@ -223,7 +226,8 @@ func (d *Document) command(v operationView, host string, body any) string {
 			command += fmt.Sprintf(" \\\n  --data-urlencode '%v=%v'", f.Key, f.Value)
 		}
 	default:
-		command += " \\\n  -H 'Content-Type: application/json' \\\n  -d '" + strings.ReplaceAll(indented(body), "'", `'\''`) + "'"
+		command += " \\\n  -H 'Content-Type: application/json' \\\n  -d '" + strings.ReplaceAll(indented(body), "'",
+			`'\''`) + "'"
 	}
 	return command
 }

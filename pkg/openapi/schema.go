@@ -175,7 +175,8 @@ func (b *builder) body(r *resource, kind string) string {
 			continue
 		}
 		if isLink(field) {
-			field = append(object{{Key: "$ref", Value: "#/components/schemas/Reference"}}, without(field, append(extensions, "example")...)...)
+			field = append(object{{Key: "$ref", Value: "#/components/schemas/Reference"}},
+				without(field, append(extensions, "example")...)...)
 		}
 		if kind == "update" {
 			field = without(field, "default")
@@ -211,7 +212,8 @@ func bodyDescription(r *resource, kind string) string {
 // example returns an example of the representation, from the examples of the fields.
 func (r *resource) example() object {
 	self := r.Path
-	values := map[string]any{"href": self, "createdAt": "2026-11-20T20:25:00.000Z", "modifiedAt": "2026-11-21T08:00:00.000Z"}
+	values := map[string]any{"href": self, "createdAt": "2026-11-20T20:25:00.000Z",
+		"modifiedAt": "2026-11-21T08:00:00.000Z"}
 	var out object
 	for _, name := range r.Head {
 		out = append(out, yaml.MapItem{Key: name, Value: values[name]})
@@ -276,4 +278,5 @@ func words(name string) string {
 }
 
 // spelled are the words that are not written in lower case.
-var spelled = map[string]string{"saml": "SAML", "api": "API", "smtp": "SMTP", "id site": "ID site", "o auth": "OAuth", "x509": "X.509"}
+var spelled = map[string]string{"saml": "SAML", "api": "API", "smtp": "SMTP", "id site": "ID site", "o auth": "OAuth",
+	"x509": "X.509"}

@@ -55,7 +55,8 @@ func (g Guard) TLS(serverName string) *tls.Config {
 // TLS handshake has the timeout connectTimeout.
 func (g Guard) Transport() *http.Transport {
 	return &http.Transport{
-		DialContext: g.Dialer().DialContext, TLSClientConfig: g.TLS(""), ForceAttemptHTTP2: true, TLSHandshakeTimeout: connectTimeout,
+		DialContext: g.Dialer().DialContext, TLSClientConfig: g.TLS(""), ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: connectTimeout,
 		MaxIdleConnsPerHost: 4, MaxIdleConns: 256, IdleConnTimeout: 30 * time.Second,
 	}
 }

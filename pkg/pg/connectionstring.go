@@ -91,7 +91,8 @@ func parsePool(text string) (*pgxpool.Config, error) {
 		pool.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	// Keepalives detect within ten seconds that the machine of the server has failed.
-	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3}}
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second,
+		Interval: 2 * time.Second, Count: 3}}
 	pool.ConnConfig.DialFunc = dialer.DialContext
 	return pool, nil
 }

@@ -35,7 +35,8 @@ func (db *DB) registerMetrics() error {
 	if err != nil {
 		return err
 	}
-	rows, err := meter.Int64ObservableGauge("doorward_db_table_rows", metric.WithDescription("rows of a table, as PostgreSQL estimates them"))
+	rows, err := meter.Int64ObservableGauge("doorward_db_table_rows",
+		metric.WithDescription("rows of a table, as PostgreSQL estimates them"))
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,8 @@ func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string,
 	config.OnNotice = logWarning
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, mergedFolders(cfg.Migrations), goose.WithAllowOutofOrder(true),
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, mergedFolders(cfg.Migrations),
+		goose.WithAllowOutofOrder(true),
 		goose.WithTableName("migrations"))
 	if err != nil {
 		return "", err

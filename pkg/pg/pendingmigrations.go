@@ -21,7 +21,8 @@ func Pending(ctx context.Context, cfg Config) (names []string, err error) {
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
 	done := map[int64]bool{}
-	rows, err := db.QueryContext(ctx, `SELECT version_id FROM `+pgx.Identifier{cfg.Schema, "migrations"}.Sanitize()+` WHERE is_applied`)
+	rows, err := db.QueryContext(ctx, `SELECT version_id FROM `+pgx.Identifier{cfg.Schema,
+		"migrations"}.Sanitize()+` WHERE is_applied`)
 	if err != nil {
 		return nil, explainConnectError(err)
 	}
@@ -36,7 +37,8 @@ func Pending(ctx context.Context, cfg Config) (names []string, err error) {
 	if err := rows.Err(); err != nil {
 		return nil, Error(err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, mergedFolders(cfg.Migrations), goose.WithTableName("migrations"))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, mergedFolders(cfg.Migrations),
+		goose.WithTableName("migrations"))
 	if err != nil {
 		return nil, err
 	}

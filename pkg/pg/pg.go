@@ -79,7 +79,8 @@ func OpenWithoutMigrating(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var role string
-	err = conn.QueryRow(ctx, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`, roleOf(cfg.Schema)).Scan(&role)
+	err = conn.QueryRow(ctx, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`,
+		roleOf(cfg.Schema)).Scan(&role)
 	if err != nil {
 		return nil, Error(err)
 	}
@@ -114,13 +115,15 @@ func connect(ctx context.Context, cfg Config, at connectionConfig, role string) 
 // FromPool returns a DB with the given pool, without migrations: a test uses it as the
 // DB of another replica.
 func FromPool(pool *pgxpool.Pool) *DB {
-	return &DB{Pool: pool, tenantQuota: newTenantQuota(pool.Stat().MaxConns()), listener: newListener(pool.Config().ConnConfig)}
+	return &DB{Pool: pool, tenantQuota: newTenantQuota(pool.Stat().MaxConns()),
+		listener: newListener(pool.Config().ConnConfig)}
 }
 
 // keepalives make the server end the session of a client, and release its locks, about ten seconds
 // after the machine or the network of the client has failed. The session of a process that dies ends
 // at once.
-var keepalives = map[string]string{"tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
+var keepalives = map[string]string{"tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2",
+	"tcp_keepalives_count": "3"}
 
 // sessionParameters are the parameters of the sessions of a service.
 func sessionParameters(cfg Config, role string) map[string]string {
@@ -245,5 +248,6 @@ func unavailable(err error) error {
 // isClosed reports whether an error is one of the driver's untyped errors for a closed connection.
 func isClosed(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "conn closed") || strings.Contains(text, "unexpected EOF") || strings.Contains(text, "closed pool")
+	return strings.Contains(text, "conn closed") || strings.Contains(text, "unexpected EOF") ||
+		strings.Contains(text, "closed pool")
 }

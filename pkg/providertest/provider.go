@@ -138,13 +138,16 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=300")
 		answer(w, http.StatusOK, map[string]any{
 			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
-			"userinfo_endpoint": p.URL + "/userinfo", "jwks_uri": p.URL + "/jwks", "id_token_signing_alg_values_supported": []string{"RS256"},
-			"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
-			"introspection_endpoint": p.URL + "/introspect",
+			"userinfo_endpoint": p.URL + "/userinfo", "jwks_uri": p.URL + "/jwks",
+			"id_token_signing_alg_values_supported": []string{"RS256"},
+			"code_challenge_methods_supported":      []string{"S256"},
+			"token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
+			"introspection_endpoint":                p.URL + "/introspect",
 		})
 	case "/jwks":
 		answer(w, http.StatusOK, map[string]any{"keys": []any{map[string]any{
-			"kty": "RSA", "use": "sig", "alg": "RS256", "kid": p.keyID(), "n": base64.RawURLEncoding.EncodeToString(p.key.N.Bytes()),
+			"kty": "RSA", "use": "sig", "alg": "RS256", "kid": p.keyID(),
+			"n": base64.RawURLEncoding.EncodeToString(p.key.N.Bytes()),
 			"e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(p.key.E)).Bytes()),
 		}}})
 	case "/authorize":
@@ -209,7 +212,8 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 		back.Set("error", "access_denied")
 		back.Set("error_description", "The user refused.")
 	} else {
-		back.Set("code", p.code(grant{user, query.Get("redirect_uri"), query.Get("code_challenge"), query.Get("nonce"), query.Get("scope")}))
+		back.Set("code", p.code(grant{user, query.Get("redirect_uri"), query.Get("code_challenge"), query.Get("nonce"),
+			query.Get("scope")}))
 	}
 	redirect.RawQuery = back.Encode()
 	http.Redirect(w, r, redirect.String(), http.StatusFound)
@@ -235,16 +239,19 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	case !isClient(r):
 		answer(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
 		return
-	case r.Method != http.MethodPost, r.FormValue("grant_type") != "authorization_code", !known, g.redirect != r.FormValue("redirect_uri"),
+	case r.Method != http.MethodPost, r.FormValue("grant_type") != "authorization_code", !known,
+		g.redirect != r.FormValue("redirect_uri"),
 		g.challenge != "" && g.challenge != base64.RawURLEncoding.EncodeToString(verifier[:]):
-		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "The code " + code + " is not valid."})
+		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant",
+			"error_description": "The code " + code + " is not valid."})
 		return
 	}
 	token := p.token(g.user, ClientID)
 	out := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": rand.Text()}
 	if slices.Contains(strings.Fields(g.scope), "openid") {
 		now := time.Now()
-		claims := jwt.MapClaims{"iss": p.URL, "aud": ClientID, "sub": g.user, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
+		claims := jwt.MapClaims{"iss": p.URL, "aud": ClientID, "sub": g.user, "iat": now.Unix(),
+			"exp": now.Add(time.Hour).Unix()}
 		if g.nonce != "" {
 			claims["nonce"] = g.nonce
 		}
@@ -291,7 +298,8 @@ func oauth1Parameter(header, name string) string {
 	return value
 }
 
-// holder returns what the provider says of the user of the access token of a request. The proof of a token with the secret of
+// holder returns what the provider says of the user of the access token of a request. The proof of a token with the
+// secret of
 // another client than its own (Facebook) is refused.
 func (p *Provider) holder(r *http.Request) map[string]any {
 	text, known := p.tokenOf(r)
@@ -349,18 +357,21 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 // alone.
 func (p *Provider) debugToken(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer "+ClientID+"|"+ClientSecret {
-		answer(w, http.StatusBadRequest, map[string]any{"error": map[string]any{"code": 190, "message": "Invalid OAuth access token signature."}})
+		answer(w, http.StatusBadRequest, map[string]any{"error": map[string]any{"code": 190,
+			"message": "Invalid OAuth access token signature."}})
 		return
 	}
 	known := p.tokens[r.FormValue("input_token")]
 	switch {
 	case known.user == "":
-		answer(w, http.StatusOK, map[string]any{"data": map[string]any{"is_valid": false, "error": map[string]any{"code": 190}}})
+		answer(w, http.StatusOK, map[string]any{"data": map[string]any{"is_valid": false,
+			"error": map[string]any{"code": 190}}})
 	case known.client != ClientID:
 		answer(w, http.StatusBadRequest, map[string]any{"error": map[string]any{
 			"code": 100, "message": "(#100) The App_id in the input_token did not match the Viewing App"}})
 	default:
-		answer(w, http.StatusOK, map[string]any{"data": map[string]any{"is_valid": true, "app_id": known.client, "user_id": known.user}})
+		answer(w, http.StatusOK, map[string]any{"data": map[string]any{"is_valid": true, "app_id": known.client,
+			"user_id": known.user}})
 	}
 }
 

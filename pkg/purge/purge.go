@@ -22,7 +22,9 @@ func Every(pause time.Duration, failure string, purge func(context.Context) erro
 }
 
 // EveryOr is Every that also purges when wake receives a value.
-func EveryOr(pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error) func(context.Context) error {
+func EveryOr(
+	pause time.Duration, wake <-chan struct{}, failure string, purge func(context.Context) error,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		last, unregister := registerWorker()
 		defer unregister()
@@ -42,7 +44,9 @@ func Periodically(pause time.Duration, failure string, work func(context.Context
 	return func(ctx context.Context) error { return repeat(ctx, pause, nil, failure, work) }
 }
 
-func repeat(ctx context.Context, pause time.Duration, wake <-chan struct{}, failure string, work func(context.Context) error) error {
+func repeat(
+	ctx context.Context, pause time.Duration, wake <-chan struct{}, failure string, work func(context.Context) error,
+) error {
 	ctx = telemetry.Untraced(ctx)
 	for {
 		if err := work(ctx); err != nil && ctx.Err() == nil {

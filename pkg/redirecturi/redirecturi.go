@@ -195,7 +195,9 @@ func IsExecutable(scheme string) bool {
 // parse parses an absolute, hierarchical URI of the characters that RFC 3986 allows. It refuses a user
 // name, a fragment and a backslash, because programs are known to parse such URIs differently.
 func parse(text string) (*url.URL, bool) {
-	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}#", r) }) {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}#", r)
+	}) {
 		return nil, false
 	}
 	u, err := url.Parse(text)
@@ -226,7 +228,8 @@ func isHost(u *url.URL, text string, wildcard bool) bool {
 func isPublicSuffix(name string) bool {
 	name = strings.ToLower(name)
 	suffix, isOfICANN := publicsuffix.PublicSuffix(name)
-	isKnown := isOfICANN || strings.Contains(suffix, ".") // a single label that is not in the list is one of a private network
+	// a single label that is not in the list is one of a private network
+	isKnown := isOfICANN || strings.Contains(suffix, ".")
 	return isKnown && suffix == name
 }
 

@@ -29,7 +29,8 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 			total += n
 			switch {
 			case err != nil && ctx.Err() == nil:
-				slog.WarnContext(ctx, "rotation of the master key failed, retrying", "table", columns[i].Table, "error", err.Error())
+				slog.WarnContext(ctx, "rotation of the master key failed, retrying", "table", columns[i].Table,
+					"error", err.Error())
 				select {
 				case <-ctx.Done():
 				case <-time.After(retry):

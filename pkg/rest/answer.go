@@ -52,7 +52,8 @@ func checkContentType(c *fiber.Ctx, want string) error {
 	if err != nil || kind != want {
 		return apierr.ContentType.Because("send the body as Content-Type: %s", want)
 	}
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") &&
+		!strings.EqualFold(charset, "utf8") {
 		return apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset)
 	}
 	return nil

@@ -43,7 +43,8 @@ func auditRequest(c *fiber.Ctx) error {
 	if id := c.Params("id"); safeID.MatchString(id) {
 		attrs = append(attrs, slog.String("id", id))
 	}
-	if found := createdResource.FindStringSubmatch(c.GetRespHeader(fiber.HeaderLocation)); found != nil && status == fiber.StatusCreated {
+	if found := createdResource.FindStringSubmatch(c.GetRespHeader(fiber.HeaderLocation)); found != nil &&
+		status == fiber.StatusCreated {
 		attrs = append(attrs, slog.String("created", found[1]))
 	}
 	if code, ok := c.Locals(codeKey{}).(int); ok {

@@ -14,7 +14,8 @@ import (
 // as RFC 6749, section 5.2, or with what a login demands.
 func FailClient(c *fiber.Ctx, err error) error {
 	refusal := logAndSetStatus(c, err)
-	if strings.Contains(c.Path(), "/oauth/") && c.Method() != fiber.MethodOptions && refusal.Status != http.StatusNotFound &&
+	if strings.Contains(c.Path(), "/oauth/") && c.Method() != fiber.MethodOptions &&
+		refusal.Status != http.StatusNotFound &&
 		refusal.Status != http.StatusMethodNotAllowed {
 		return failToken(c, refusal)
 	}

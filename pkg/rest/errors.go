@@ -34,8 +34,9 @@ func logAndSetStatus(c *fiber.Ctx, err error) *apierr.Error {
 	// is not logged.
 	_, deliberate := err.(*apierr.Error) //nolint:errorlint // an error that is wrapped is a failure to log
 	if refusal.Status >= 500 && !(deliberate && refusal.Status == apierr.Unavailable.Status) {
-		slog.Log(c.UserContext(), logLevel(refusal), "request failed", "method", c.Method(), "route", Route(c), "status", refusal.Status, "error",
-			err.Error())
+		slog.Log(c.UserContext(), logLevel(refusal), "request failed", "method", c.Method(), "route", Route(c),
+			"status", refusal.Status,
+			"error", err.Error())
 	}
 	if refusal.RetryAfter > 0 { // the header Retry-After, in seconds
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))
@@ -72,7 +73,8 @@ func catalogueError(c *fiber.Ctx, err error) *apierr.Error {
 	case fiber.StatusNotFound:
 		return apierr.NotFound
 	case fiber.StatusMethodNotAllowed:
-		refusal := *apierr.MethodNotAllowed.Because("%s is not offered on this path; use a method of the header Allow", c.Method())
+		refusal := *apierr.MethodNotAllowed.Because("%s is not offered on this path; use a method of the header Allow",
+			c.Method())
 		refusal.Allow = c.GetRespHeader(fiber.HeaderAllow)
 		return &refusal
 	case fiber.StatusRequestEntityTooLarge:

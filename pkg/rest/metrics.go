@@ -57,7 +57,8 @@ func Observe(service string) fiber.Handler {
 		duration.Record(ctx, time.Since(started).Seconds(), series.of(found)...)
 		if span.IsRecording() {
 			span.SetName(service + " " + found.method + " " + found.route)
-			span.SetAttributes(attribute.String("http.request.method", found.method), attribute.String("http.route", found.route),
+			span.SetAttributes(attribute.String("http.request.method", found.method),
+				attribute.String("http.route", found.route),
 				attribute.Int("http.response.status_code", found.status))
 			if tenant := caller.From(c.UserContext()).Tenant; !tenant.IsZero() {
 				span.SetAttributes(attribute.String("doorward.tenant", tenant.String()))
@@ -91,7 +92,8 @@ func (s *labelCache) of(found requestLabels) []metric.RecordOption {
 		return options
 	}
 	options = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("method", found.method), attribute.String("route", found.route), attribute.Int("status", found.status)))}
+		attribute.String("method", found.method), attribute.String("route", found.route), attribute.Int("status",
+			found.status)))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.options[found] = options

@@ -31,8 +31,10 @@ var (
 		hashAlgorithms[2]: crypto.SHA512,
 	}
 	maskHashes = map[string]crypto.Hash{
-		"": crypto.SHA1, "http://www.w3.org/2009/xmlenc11#mgf1sha1": crypto.SHA1, "http://www.w3.org/2009/xmlenc11#mgf1sha256": crypto.SHA256,
-		"http://www.w3.org/2009/xmlenc11#mgf1sha384": crypto.SHA384, "http://www.w3.org/2009/xmlenc11#mgf1sha512": crypto.SHA512,
+		"": crypto.SHA1, "http://www.w3.org/2009/xmlenc11#mgf1sha1": crypto.SHA1,
+		"http://www.w3.org/2009/xmlenc11#mgf1sha256": crypto.SHA256,
+		"http://www.w3.org/2009/xmlenc11#mgf1sha384": crypto.SHA384,
+		"http://www.w3.org/2009/xmlenc11#mgf1sha512": crypto.SHA512,
 	}
 )
 

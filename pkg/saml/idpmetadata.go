@@ -60,7 +60,8 @@ func ReadMetadata(text []byte) (out IdentityProvider, err error) {
 	}
 	role := providers[0].IDP[0]
 	out = IdentityProvider{
-		EntityID: strings.TrimSpace(providers[0].EntityID), LoginURL: redirectAddress(role.SignOn), LogoutURL: redirectAddress(role.Logout),
+		EntityID: strings.TrimSpace(providers[0].EntityID), LoginURL: redirectAddress(role.SignOn),
+		LogoutURL: redirectAddress(role.Logout),
 	}
 	for _, key := range role.Keys {
 		if key.Use != "" && key.Use != "signing" {
@@ -83,7 +84,8 @@ func ReadMetadata(text []byte) (out IdentityProvider, err error) {
 	case out.LoginURL == "":
 		return out, errors.New("it has no SingleSignOnService with the binding HTTP-Redirect")
 	case len(out.Certificates) == 0 || len(out.Certificates) > maxMetadataCertificates:
-		return out, fmt.Errorf("it has %d signing certificates; it must have 1 to %d", len(out.Certificates), maxMetadataCertificates)
+		return out, fmt.Errorf("it has %d signing certificates; it must have 1 to %d", len(out.Certificates),
+			maxMetadataCertificates)
 	}
 	return out, nil
 }

@@ -92,7 +92,8 @@ func (r Refusal) Sign(pair KeyPair, algorithm string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusResponder, StatusCode: &saml.StatusCode{Value: r.Reason}}}
+	status := saml.Status{StatusCode: saml.StatusCode{Value: saml.StatusResponder,
+		StatusCode: &saml.StatusCode{Value: r.Reason}}}
 	if r.Message != "" {
 		status.StatusMessage = &saml.StatusMessage{Value: xmlText(r.Message)}
 	}
@@ -109,8 +110,9 @@ func (r Response) assertion() saml.Assertion {
 		Subject: &saml.Subject{
 			NameID: &saml.NameID{Format: r.NameIDFormat, Value: xmlText(r.NameID)},
 			SubjectConfirmations: []saml.SubjectConfirmation{{
-				Method:                  bearer,
-				SubjectConfirmationData: &saml.SubjectConfirmationData{NotOnOrAfter: until, Recipient: r.ConsumerURL, InResponseTo: r.InResponseTo},
+				Method: bearer,
+				SubjectConfirmationData: &saml.SubjectConfirmationData{NotOnOrAfter: until, Recipient: r.ConsumerURL,
+					InResponseTo: r.InResponseTo},
 			}},
 		},
 		Conditions: &saml.Conditions{
@@ -166,7 +168,9 @@ func newSigner(pair KeyPair, algorithm string) (signer, error) {
 }
 
 // envelope returns a signed response in XML, with an assertion where there is one.
-func (s signer) envelope(issuer, to, inResponseTo string, now time.Time, status saml.Status, assertion *etree.Element) ([]byte, error) {
+func (s signer) envelope(
+	issuer, to, inResponseTo string, now time.Time, status saml.Status, assertion *etree.Element,
+) ([]byte, error) {
 	response := saml.Response{
 		ID: newMessageID(), InResponseTo: inResponseTo, Version: "2.0", IssueInstant: now.UTC(), Destination: to,
 		Issuer: &saml.Issuer{Value: issuer}, Status: status,

@@ -63,7 +63,8 @@ func newKeyPair(key *rsa.PrivateKey, name string, now time.Time) (KeyPair, error
 	}
 	template := x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, SignatureAlgorithm: x509.SHA256WithRSA,
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0), // an hour before, for clocks that are late
+		// an hour before, for clocks that are late
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(certificateYears, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, BasicConstraintsValid: true,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)

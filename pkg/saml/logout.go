@@ -35,7 +35,8 @@ func ReadLogoutResponse(encoded string) error {
 		return refused(err.Error())
 	}
 	if len(reasons) > 0 {
-		return apierr.SAMLFailed.Because("the identity provider has not ended its session: %.500s", strings.Join(reasons, ", "))
+		return apierr.SAMLFailed.Because("the identity provider has not ended its session: %.500s",
+			strings.Join(reasons, ", "))
 	}
 	return nil
 }

@@ -83,7 +83,8 @@ func ServiceProviderMetadata(entityID, certificate, consumerURL, logoutURL strin
 // HTTP-Redirect and HTTP-POST; an empty one leaves the endpoint out.
 func IdentityProviderMetadata(entityID, certificate, signOnURL string) ([]byte, error) {
 	role := identityProvider{
-		Protocols: protocol, Key: keyOf("signing", certificate), NameIDFormats: []string{EmailNameID, PersistentNameID, TransientNameID},
+		Protocols: protocol, Key: keyOf("signing", certificate),
+		NameIDFormats: []string{EmailNameID, PersistentNameID, TransientNameID},
 	}
 	if signOnURL != "" {
 		role.SignOn = []endpoint{{redirectBinding, signOnURL}, {postBinding, signOnURL}}

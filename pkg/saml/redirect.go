@@ -35,7 +35,8 @@ func NewMessageID() string { return newMessageID() }
 func (r LoginRequest) Redirect(pair KeyPair, algorithm, relayState string) (string, error) {
 	format, create := EmailNameID, true
 	request := saml.AuthnRequest{
-		ID: r.ID, Version: "2.0", IssueInstant: r.Now.UTC(), Destination: r.Destination, Issuer: &saml.Issuer{Value: r.Issuer},
+		ID: r.ID, Version: "2.0", IssueInstant: r.Now.UTC(), Destination: r.Destination,
+		Issuer:                      &saml.Issuer{Value: r.Issuer},
 		AssertionConsumerServiceURL: r.ConsumerURL, ProtocolBinding: postBinding,
 		NameIDPolicy: &saml.NameIDPolicy{Format: &format, AllowCreate: &create},
 	}
@@ -93,7 +94,8 @@ func redirect(destination string, request *etree.Element, pair KeyPair, algorith
 	if strings.Contains(destination, "?") {
 		separator = "&"
 	}
-	return destination + separator + query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature)), nil
+	return destination + separator + query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature)),
+		nil
 }
 
 // compressorPool keeps compressors, because each allocates some 1.2 MB. A better compression level

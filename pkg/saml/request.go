@@ -92,8 +92,9 @@ func readRequest(root *etree.Element) (Request, error) {
 	issued, err := parseTime(root, "IssueInstant")
 	request := Request{
 		ID: root.SelectAttrValue("ID", ""), Issuer: textOf(childOf(root, assertionNamespace, "Issuer")),
-		ConsumerURL: root.SelectAttrValue("AssertionConsumerServiceURL", ""), Destination: root.SelectAttrValue("Destination", ""),
-		ForceAuthn: isTrue(root, "ForceAuthn"), IsPassive: isTrue(root, "IsPassive"), element: root,
+		ConsumerURL: root.SelectAttrValue("AssertionConsumerServiceURL", ""),
+		Destination: root.SelectAttrValue("Destination", ""),
+		ForceAuthn:  isTrue(root, "ForceAuthn"), IsPassive: isTrue(root, "IsPassive"), element: root,
 	}
 	switch {
 	case root.SelectAttrValue("Version", "") != "2.0":

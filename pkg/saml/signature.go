@@ -20,10 +20,12 @@ var (
 		dsig.ECDSASHA256SignatureMethod, dsig.ECDSASHA384SignatureMethod, dsig.ECDSASHA512SignatureMethod,
 	}
 	hashAlgorithms = []string{
-		"http://www.w3.org/2001/04/xmlenc#sha256", "http://www.w3.org/2001/04/xmldsig-more#sha384", "http://www.w3.org/2001/04/xmlenc#sha512",
+		"http://www.w3.org/2001/04/xmlenc#sha256", "http://www.w3.org/2001/04/xmldsig-more#sha384",
+		"http://www.w3.org/2001/04/xmlenc#sha512",
 	}
 	canonicalizations = []string{
-		string(dsig.CanonicalXML10ExclusiveAlgorithmId), string(dsig.CanonicalXML10RecAlgorithmId), string(dsig.CanonicalXML11AlgorithmId),
+		string(dsig.CanonicalXML10ExclusiveAlgorithmId), string(dsig.CanonicalXML10RecAlgorithmId),
+		string(dsig.CanonicalXML11AlgorithmId),
 	}
 )
 
@@ -102,7 +104,8 @@ func (v verifier) checkSignature(element, signature *etree.Element) error {
 		name    string
 		allowed []string
 	}{
-		{info, "CanonicalizationMethod", canonicalizations}, {info, "SignatureMethod", methods}, {reference, "DigestMethod", hashes},
+		{info, "CanonicalizationMethod", canonicalizations}, {info, "SignatureMethod", methods},
+		{reference, "DigestMethod", hashes},
 	} {
 		chosen := childOf(algorithm.of, signatureNamespace, algorithm.name)
 		if chosen == nil || !slices.Contains(algorithm.allowed, chosen.SelectAttrValue("Algorithm", "")) {

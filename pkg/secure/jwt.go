@@ -27,13 +27,16 @@ func SignJWT(header map[string]any, claims Claims, key Secret) (string, error) {
 
 // parser accepts one text for each token: it refuses Base64 whose unused bits are not zero
 // (RFC 4648, section 3.5), so that a token whose last character was changed is refused.
-var parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+var parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithStrictDecoding(),
+	jwt.WithoutClaimsValidation())
 
 // ParseJWT verifies the signature of a JWT and returns its header and claims. It accepts HS256 only,
 // whatever alg the header has, such as none (algorithm confusion). key returns the secret by the
 // header and the claims, neither of which is verified at that moment. Times (exp, nbf) are not
 // validated: the caller does so, in the order of its errors.
-func ParseJWT(text string, key func(header map[string]any, claims Claims) (Secret, error)) (map[string]any, Claims, error) {
+func ParseJWT(
+	text string, key func(header map[string]any, claims Claims) (Secret, error),
+) (map[string]any, Claims, error) {
 	claims := Claims{}
 	token, err := parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {
 		secret, err := key(t.Header, claims)

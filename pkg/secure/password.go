@@ -41,7 +41,8 @@ type Passwords struct {
 // the number of requests that may wait.
 func NewPasswords(cost pwhash.Cost, workers, queue int) *Passwords {
 	workers, share := poolSize(workers, runtime.NumCPU(), cpuQuota(os.DirFS("/")))
-	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), workerShare: share, dummyHash: cost.Dummy()}
+	p := &Passwords{cost: cost, workers: workers, queue: fairqueue.New(workers, workers, queue), workerShare: share,
+		dummyHash: cost.Dummy()}
 	p.registerMetrics()
 	return p
 }
@@ -105,7 +106,9 @@ func (p *Passwords) Hash(ctx context.Context, tenant id.ID, password Secret) (st
 // time of a hash and never match, so that the response time does not show whether an account
 // exists (user enumeration by a timing attack). stale says that the caller must hash the password again (rehash),
 // because the hash was imported or the cost has changed.
-func (p *Passwords) Verify(ctx context.Context, tenant id.ID, stored string, password Secret) (match, stale bool, err error) {
+func (p *Passwords) Verify(
+	ctx context.Context, tenant id.ID, stored string, password Secret,
+) (match, stale bool, err error) {
 	cannotMatch := stored == "" || len(password) > MaxPassword || strings.ContainsRune(password.Reveal(), 0)
 	if cannotMatch {
 		stored, password = p.dummyHash, ""
@@ -123,7 +126,9 @@ func (p *Passwords) Verify(ctx context.Context, tenant id.ID, stored string, pas
 
 // MatchesAny reports whether the password matches one of the stored hashes (password history). One
 // worker compares all of them, and stops when the context ends.
-func (p *Passwords) MatchesAny(ctx context.Context, tenant id.ID, stored []string, password Secret) (match bool, err error) {
+func (p *Passwords) MatchesAny(
+	ctx context.Context, tenant id.ID, stored []string, password Secret,
+) (match bool, err error) {
 	if len(stored) == 0 {
 		return false, nil
 	}

@@ -114,7 +114,10 @@ func (c Config) Shared() Config { return c }
 
 // Main is the main function of a service in a process of its own. open wires the service.
 func Main[C processConfig[P], P, A any](name, about string, open func(context.Context, *run.Process, C, P) (*App[A], error)) {
-	run.Main(name, about, env.Load[C], func(ctx context.Context, p *run.Process, cfg C) error { return Run(ctx, p, cfg, open) })
+	run.Main(name, about, env.Load[C], func(ctx context.Context, p *run.Process, cfg C) error {
+		return Run(ctx, p, cfg,
+			open)
+	})
 }
 
 // Run wires a service in a process of its own, whose peers are other processes, and serves it.

@@ -53,7 +53,8 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("OpenTelemetry error", "error", err.Error()) }))
 
 	t := &Telemetry{}
-	about := resource.NewSchemaless(attribute.String("service.name", serviceName(process)), attribute.String("service.version", Version()))
+	about := resource.NewSchemaless(attribute.String("service.name", serviceName(process)),
+		attribute.String("service.version", Version()))
 	if cfg.Endpoint != "" {
 		exporter, err := otlptracehttp.New(ctx)
 		if err != nil {
@@ -68,7 +69,8 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 			Name: "doorward_build_info", Help: "always 1; the labels say which version of the process runs",
 			ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
 		}, func() float64 { return 1 }))
-	exporter, err := prometheusexporter.New(prometheusexporter.WithRegisterer(registry), prometheusexporter.WithoutScopeInfo(),
+	exporter, err := prometheusexporter.New(prometheusexporter.WithRegisterer(registry),
+		prometheusexporter.WithoutScopeInfo(),
 		prometheusexporter.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("make the metrics exporter: %w", err)

@@ -69,7 +69,8 @@ func (s *server) findDN(ctx context.Context, c Check) (string, error) {
 		return "", nil // the id is none that this agent has sent
 	}
 	filter := "(&" + s.settings.accountFilter() + s.settings.idFilter(e) + ")"
-	result, err := s.search(ctx, ldap.NewSearchRequest(s.settings.accountBase(), ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 2,
+	result, err := s.search(ctx, ldap.NewSearchRequest(s.settings.accountBase(), ldap.ScopeWholeSubtree,
+		ldap.NeverDerefAliases, 2,
 		int(checkTimeout/time.Second), false, filter, []string{"1.1"}, nil))
 	switch {
 	case err != nil:
@@ -110,7 +111,8 @@ var adSubCode = regexp.MustCompile(`\bdata ([0-9a-f]{3,4})\b`)
 // password: password expired (532) or to be changed (773), account locked (775), disabled (533) or
 // expired (701), not at this time (530) or from here (531).
 var adSubCodes = map[string]string{
-	"532": "EXPIRED", "773": "EXPIRED", "775": "LOCKED", "533": "DISABLED", "701": "DISABLED", "530": "DISABLED", "531": "DISABLED",
+	"532": "EXPIRED", "773": "EXPIRED", "775": "LOCKED", "533": "DISABLED", "701": "DISABLED", "530": "DISABLED",
+	"531": "DISABLED",
 }
 
 // isTimedOut reports whether the time of a check is over. Connections have the same deadline as
@@ -140,7 +142,8 @@ func checkResult(ctx context.Context, err error) CheckResult {
 		return CheckResult{Result: "ERROR", Code: referralFailed}
 	case !isTimedOut(ctx) && errors.As(err, &dialing) && dialing.Op == "dial":
 		return CheckResult{Result: "ERROR", Code: serverUnreachable}
-	case isTimedOut(ctx), ldap.IsErrorWithCode(err, ldap.LDAPResultTimeLimitExceeded), ldap.IsErrorWithCode(err, ldap.LDAPResultBusy):
+	case isTimedOut(ctx), ldap.IsErrorWithCode(err, ldap.LDAPResultTimeLimitExceeded),
+		ldap.IsErrorWithCode(err, ldap.LDAPResultBusy):
 		return CheckResult{Result: "ERROR", Code: serverSlow}
 	case isBroken(err), ldap.IsErrorWithCode(err, ldap.LDAPResultUnavailable):
 		return CheckResult{Result: "ERROR", Code: serverUnreachable}

@@ -65,10 +65,12 @@ func NewDoorward(cfg Config) (*Doorward, error) {
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	transport.MaxIdleConnsPerHost = 64
 	return &Doorward{
-		address: address.String() + "/v1/agents/" + url.PathEscape(cfg.ID), key: cfg.KeyID, secret: cfg.KeySecret, hashes: cfg.Hashes,
-		http: &http.Client{Transport: transport, Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("redirects are not followed; name the final address in DOORWARD_URL")
-		}},
+		address: address.String() + "/v1/agents/" + url.PathEscape(cfg.ID), key: cfg.KeyID, secret: cfg.KeySecret,
+		hashes: cfg.Hashes,
+		http: &http.Client{Transport: transport, Timeout: callTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return errors.New("redirects are not followed; name the final address in DOORWARD_URL")
+			}},
 	}, nil
 }
 

@@ -37,40 +37,43 @@ func DryRun(ctx context.Context, cfg Config, out io.Writer) error {
 
 	accounts, refused := 0, 0
 	say("\naccounts below %s that match %s:", settings.accountBase(), settings.accountFilter())
-	err = s.searchEntries(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(), func(entry *ldap.Entry) error {
-		e, err := settings.idOf(entry)
-		if err != nil {
-			return err
-		}
-		a := settings.account(e, entry)
-		if accounts++; a.Email == nil {
-			if refused++; refused <= maxPrinted {
-				say("  left out, no %s: %s", settings.Accounts.EmailRDN, entry.DN)
+	err = s.searchEntries(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(),
+		func(entry *ldap.Entry) error {
+			e, err := settings.idOf(entry)
+			if err != nil {
+				return err
+			}
+			a := settings.account(e, entry)
+			if accounts++; a.Email == nil {
+				if refused++; refused <= maxPrinted {
+					say("  left out, no %s: %s", settings.Accounts.EmailRDN, entry.DN)
+				}
+				return nil
+			}
+			if accounts-refused <= maxPrinted {
+				say("  %s: username %s, email %s, name %s %s, disabled %t", entry.DN, text(a.Username), text(a.Email),
+					text(a.GivenName),
+					text(a.Surname),
+					a.Disabled)
 			}
 			return nil
-		}
-		if accounts-refused <= maxPrinted {
-			say("  %s: username %s, email %s, name %s %s, disabled %t", entry.DN, text(a.Username), text(a.Email), text(a.GivenName),
-				text(a.Surname),
-				a.Disabled)
-		}
-		return nil
-	})
+		})
 	if err != nil {
 		return err
 	}
 	groups := 0
 	say("\ngroups below %s that match %s:", settings.groupBase(), settings.groupFilter())
-	err = s.searchEntries(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(), func(entry *ldap.Entry) error {
-		if _, err := settings.idOf(entry); err != nil {
-			return err
-		}
-		if groups++; groups <= maxPrinted {
-			say("  %s: name %s, %d members", entry.DN, text(firstValue(entry, settings.Groups.NameRDN)),
-				len(entry.GetEqualFoldAttributeValues(settings.membersRDN())))
-		}
-		return nil
-	})
+	err = s.searchEntries(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(),
+		func(entry *ldap.Entry) error {
+			if _, err := settings.idOf(entry); err != nil {
+				return err
+			}
+			if groups++; groups <= maxPrinted {
+				say("  %s: name %s, %d members", entry.DN, text(firstValue(entry, settings.Groups.NameRDN)),
+					len(entry.GetEqualFoldAttributeValues(settings.membersRDN())))
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,8 @@ var (
 	// schemeHash is a value of userPassword with its scheme in braces (RFC 2307).
 	schemeHash = regexp.MustCompile(`^\{([A-Za-z0-9]+)\}(.+)$`)
 	// unsaltedSchemes are the algorithms of hashes without salt, by their scheme.
-	unsaltedSchemes = map[string]string{"MD5": "MD5", "SHA": "SHA-1", "SHA256": "SHA-256", "SHA384": "SHA-384", "SHA512": "SHA-512"}
+	unsaltedSchemes = map[string]string{"MD5": "MD5", "SHA": "SHA-1", "SHA256": "SHA-256", "SHA384": "SHA-384",
+		"SHA512": "SHA-512"}
 )
 
 // passwordHash returns the password hash of an entry in a format that Doorward can compare; nil
@@ -108,7 +109,8 @@ func isDisabled(entry *ldap.Entry) bool {
 // isGroup reports whether an entry is a group and no account, by its object classes.
 func (s Settings) isGroup(entry *ldap.Entry) bool {
 	has := func(class string) bool {
-		return slices.ContainsFunc(entry.GetEqualFoldAttributeValues("objectClass"), func(c string) bool { return strings.EqualFold(c, class) })
+		return slices.ContainsFunc(entry.GetEqualFoldAttributeValues("objectClass"),
+			func(c string) bool { return strings.EqualFold(c, class) })
 	}
 	return has(s.Groups.ObjectClass) && !has(s.Accounts.ObjectClass)
 }

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// dialTimeout is less than checkTimeout, so that the reason of a failed check tells an unreachable server from a slow one.
+	// dialTimeout is less than checkTimeout, so that the reason of a failed check tells an unreachable server from a slow
+	// one.
 	dialTimeout = 3 * time.Second
 	// searchTimeout bounds one page of a search.
 	searchTimeout = 60 * time.Second
@@ -242,7 +243,8 @@ func markConnectionError(err error) error {
 
 // isBroken reports whether the connection cannot be used after an error.
 func isBroken(err error) bool {
-	return err != nil && (ldap.IsErrorWithCode(err, ldap.ErrorNetwork) || ldap.IsErrorWithCode(err, ldap.LDAPResultUnavailable) ||
+	return err != nil && (ldap.IsErrorWithCode(err, ldap.ErrorNetwork) ||
+		ldap.IsErrorWithCode(err, ldap.LDAPResultUnavailable) ||
 		ldap.IsErrorWithCode(err, ldap.LDAPResultOther) || errors.As(err, new(net.Error)) ||
 		errors.Is(err, errBroken))
 }

@@ -19,7 +19,9 @@ const (
 
 // searchEntries calls visit for every entry that a search finds, page by page (paged results, RFC
 // 2696), and follows referrals as configured.
-func (s *server) searchEntries(ctx context.Context, base, filter string, attributes []string, visit func(*ldap.Entry) error) error {
+func (s *server) searchEntries(
+	ctx context.Context, base, filter string, attributes []string, visit func(*ldap.Entry) error,
+) error {
 	return s.searchEntriesAt(ctx, s.address(), base, filter, attributes, visit, 0)
 }
 
@@ -38,7 +40,8 @@ func (s *server) searchEntriesAt(ctx context.Context, address, base, filter stri
 			return err
 		}
 		setTimeout(ctx, conn, searchTimeout)
-		result, err := conn.Search(ldap.NewSearchRequest(base, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false, filter, attributes,
+		result, err := conn.Search(ldap.NewSearchRequest(base, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false,
+			filter, attributes,
 			[]ldap.Control{paging}))
 		if ldap.IsErrorWithCode(err, ldap.LDAPResultReferral) {
 			return fmt.Errorf("search %s: %w", base, errReferral)

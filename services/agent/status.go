@@ -47,7 +47,8 @@ var (
 	meter        = otel.Meter("agent")
 	checkSeconds = must(meter.Float64Histogram("doorward_agent_check_seconds", metric.WithUnit("s"),
 		metric.WithDescription("time that the directory server took for password checks, by result")))
-	syncsTotal = must(meter.Int64Counter("doorward_agent_syncs_total", metric.WithDescription("synchronizations, by result")))
+	syncsTotal = must(meter.Int64Counter("doorward_agent_syncs_total",
+		metric.WithDescription("synchronizations, by result")))
 )
 
 func must[T any](instrument T, err error) T {

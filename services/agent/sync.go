@@ -62,7 +62,8 @@ type pageSender struct {
 }
 
 func (m *syncState) newSender(ctx context.Context, syncID string) *pageSender {
-	s := &pageSender{ctx: ctx, doorward: m.doorward, page: Page{SyncID: syncID}, pages: make(chan Page, 1), result: make(chan error, 1)}
+	s := &pageSender{ctx: ctx, doorward: m.doorward, page: Page{SyncID: syncID}, pages: make(chan Page, 1),
+		result: make(chan error, 1)}
 	go func() {
 		var failed error
 		for p := range s.pages {
@@ -126,16 +127,17 @@ func (m *syncState) fullSync(ctx context.Context) (err error) {
 	sender := m.newSender(ctx, rand.Text())
 	settings := m.settings
 	m.searches++
-	err = m.searchEntries(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(), func(entry *ldap.Entry) error {
-		e, err := settings.idOf(entry)
-		if err != nil {
-			return err
-		}
-		m.recordName(e, entry)
-		m.recordChange(e, entry)
-		sender.addAccount(settings.account(e, entry))
-		return nil
-	})
+	err = m.searchEntries(ctx, settings.accountBase(), settings.accountFilter(), settings.accountAttributes(),
+		func(entry *ldap.Entry) error {
+			e, err := settings.idOf(entry)
+			if err != nil {
+				return err
+			}
+			m.recordName(e, entry)
+			m.recordChange(e, entry)
+			sender.addAccount(settings.account(e, entry))
+			return nil
+		})
 	if err == nil && len(m.accounts) == 0 {
 		err = errNoAccounts
 	}
@@ -145,7 +147,8 @@ func (m *syncState) fullSync(ctx context.Context) (err error) {
 	err = sender.close(true, err)
 	if m.held = nil; isHeld(err) {
 		m.held, err = err, nil
-		slog.WarnContext(ctx, "Doorward holds the synchronization; nobody was removed, and changes go on", "reason", m.held.Error())
+		slog.WarnContext(ctx, "Doorward holds the synchronization; nobody was removed, and changes go on",
+			"reason", m.held.Error())
 	}
 	if err != nil {
 		return err
@@ -192,29 +195,30 @@ func (m *syncState) sendGroups(ctx context.Context, sender *pageSender) error {
 	settings := m.settings
 	byUser := settings.membersRDN() == "memberUid"
 	m.searches++
-	err := m.searchEntries(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(), func(entry *ldap.Entry) error {
-		e, err := settings.idOf(entry)
-		if err != nil {
-			return err
-		}
-		m.recordChange(e, entry)
-		n := &groupNode{group: Group{ExternalID: e.String(), Name: firstValue(entry, settings.Groups.NameRDN),
-			Description: firstValue(entry, settings.Groups.DescriptionRDN)}}
-		members, err := m.membersOf(ctx, entry)
-		if err != nil {
-			return err
-		}
-		n.members = make([]nameHash, len(members))
-		for i, member := range members {
-			if byUser {
-				n.members[i] = hashText(member)
-			} else {
-				n.members[i] = hashDN(member)
+	err := m.searchEntries(ctx, settings.groupBase(), settings.groupFilter(), settings.groupAttributes(),
+		func(entry *ldap.Entry) error {
+			e, err := settings.idOf(entry)
+			if err != nil {
+				return err
 			}
-		}
-		nodes[e], byName[hashDN(entry.DN)] = n, e
-		return nil
-	})
+			m.recordChange(e, entry)
+			n := &groupNode{group: Group{ExternalID: e.String(), Name: firstValue(entry, settings.Groups.NameRDN),
+				Description: firstValue(entry, settings.Groups.DescriptionRDN)}}
+			members, err := m.membersOf(ctx, entry)
+			if err != nil {
+				return err
+			}
+			n.members = make([]nameHash, len(members))
+			for i, member := range members {
+				if byUser {
+					n.members[i] = hashText(member)
+				} else {
+					n.members[i] = hashDN(member)
+				}
+			}
+			nodes[e], byName[hashDN(entry.DN)] = n, e
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -229,7 +233,9 @@ func (m *syncState) sendGroups(ctx context.Context, sender *pageSender) error {
 
 // expandNestedGroups returns the accounts of a group and of the groups nested in it. Each group is
 // expanded once, also in a cycle of groups.
-func (m *syncState) expandNestedGroups(top entryID, nodes map[entryID]*groupNode, byName map[nameHash]entryID) []string {
+func (m *syncState) expandNestedGroups(
+	top entryID, nodes map[entryID]*groupNode, byName map[nameHash]entryID,
+) []string {
 	entered := map[entryID]bool{top: true}
 	seen := map[entryID]bool{}
 	members := []string{}
@@ -262,7 +268,8 @@ func (m *syncState) membersOf(ctx context.Context, entry *ldap.Entry) ([]string,
 			return members, nil
 		}
 		m.searches++
-		result, err := m.search(ctx, ldap.NewSearchRequest(entry.DN, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 0, false, "(objectClass=*)",
+		result, err := m.search(ctx, ldap.NewSearchRequest(entry.DN, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 0,
+			false, "(objectClass=*)",
 			[]string{fmt.Sprintf("%s;range=%d-*", name, len(members))}, nil))
 		if err != nil || len(result.Entries) != 1 {
 			return nil, errors.Join(fmt.Errorf("read all members of %s", entry.DN), err)
@@ -276,7 +283,8 @@ func (m *syncState) membersOf(ctx context.Context, entry *ldap.Entry) ([]string,
 // instead.
 func (m *syncState) incrementalSync(ctx context.Context) error {
 	deletionsDue := time.Since(m.deletionsCheckedAt) >= m.cfg.Deletions
-	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.highWater == "" || deletionsDue && m.held != nil {
+	if m.fullSyncAt.IsZero() || time.Since(m.fullSyncAt) >= m.cfg.Full || m.highWater == "" || deletionsDue &&
+		m.held != nil {
 		return m.fullSync(ctx)
 	}
 	settings := m.settings
@@ -337,7 +345,8 @@ func (m *syncState) recordName(e entryID, entry *ldap.Entry) {
 	}
 	name := hashDN(entry.DN)
 	m.accounts[e], m.byName[name] = name, e
-	if user := entry.GetEqualFoldAttributeValue(m.settings.Accounts.UsernameRDN); user != "" && m.settings.membersRDN() == "memberUid" {
+	if user := entry.GetEqualFoldAttributeValue(m.settings.Accounts.UsernameRDN); user != "" &&
+		m.settings.membersRDN() == "memberUid" {
 		m.byName[hashText(user)] = e
 	}
 }

@@ -48,7 +48,8 @@ func (s *standalone) ensureCertificates(baseURL string) error {
 	}
 	s.source.Load(&domains)
 	hosts = append(hosts, "*.id."+domains.IDSite, "*."+domains.ClientAPI)
-	authority, authorityKey, err := s.loadCertificate("ca", func(c *x509.Certificate) bool { return time.Until(c.NotAfter) > renewBefore })
+	authority, authorityKey, err := s.loadCertificate("ca",
+		func(c *x509.Certificate) bool { return time.Until(c.NotAfter) > renewBefore })
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,8 @@ func (s *standalone) ensureCertificates(baseURL string) error {
 		template := &x509.Certificate{
 			Subject:   pkix.Name{CommonName: "Doorward development authority"},
 			NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(authorityYears, 0, 0),
-			IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+			IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+			KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		}
 		if authority, authorityKey, err = s.issue("ca", template, nil, nil); err != nil {
 			return err
@@ -81,7 +83,8 @@ func (s *standalone) ensureCertificates(baseURL string) error {
 		template := &x509.Certificate{
 			Subject:   pkix.Name{CommonName: address.Hostname()},
 			NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 0, serverDays),
-			KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+			KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+			BasicConstraintsValid: true,
 		}
 		for _, host := range hosts {
 			if ip := net.ParseIP(host); ip != nil {
@@ -101,7 +104,9 @@ func (s *standalone) ensureCertificates(baseURL string) error {
 
 // loadCertificate reads a certificate and its key from the data folder. Where there is
 // none, or accept refuses it, the certificate is nil and there is no error.
-func (s *standalone) loadCertificate(name string, accept func(*x509.Certificate) bool) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func (s *standalone) loadCertificate(
+	name string, accept func(*x509.Certificate) bool,
+) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	certPEM, err := os.ReadFile(s.folder.join(name + ".pem"))
 	keyPEM, err2 := os.ReadFile(s.folder.join(name + "-key.pem"))
 	if err := errors.Join(err, err2); errors.Is(err, os.ErrNotExist) {

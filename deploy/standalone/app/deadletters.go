@@ -14,7 +14,8 @@ import (
 type DeadLetterSelection struct{ Topic, Group, ID string }
 
 func (s DeadLetterSelection) matches(letter outbox.DeadLetter) bool {
-	return (s.Topic == "" || s.Topic == letter.Topic) && (s.Group == "" || s.Group == letter.Group) && (s.ID == "" || s.ID == letter.ID)
+	return (s.Topic == "" || s.Topic == letter.Topic) && (s.Group == "" || s.Group == letter.Group) &&
+		(s.ID == "" || s.ID == letter.ID)
 }
 
 // DeadLetterVariables declares what the commands for dead letters read.
@@ -55,7 +56,9 @@ func ListDeadLetters(ctx context.Context, source *env.Source, selection DeadLett
 
 // ResolveDeadLetters sends the selected dead letters to their consumers once more, or
 // drops them, and takes them off the list.
-func ResolveDeadLetters(ctx context.Context, source *env.Source, retry bool, selection DeadLetterSelection, out io.Writer) error {
+func ResolveDeadLetters(
+	ctx context.Context, source *env.Source, retry bool, selection DeadLetterSelection, out io.Writer,
+) error {
 	kafka, err := openInspector(source)
 	if err != nil {
 		return err

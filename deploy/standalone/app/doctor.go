@@ -134,7 +134,8 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	}
 	pending, err := pg.Pending(ctx, schema)
 	if err != nil {
-		d.add(name, "failed", "start PostgreSQL, correct DATABASE_URL, or run doorward migrate where there is no schema yet", "%v", err)
+		d.add(name, "failed", "start PostgreSQL, correct DATABASE_URL, or run doorward migrate where there is no schema yet",
+			"%v", err)
 		return
 	}
 	if len(pending) > 0 {
@@ -151,7 +152,8 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 		d.userAddresses(ctx, db)
 	}
 	if err := db.CheckWrites(ctx); err != nil {
-		d.add(name, "failed", "free space on its disk, or connect to the primary; see what PostgreSQL logs", "it cannot be written to: %v", err)
+		d.add(name, "failed", "free space on its disk, or connect to the primary; see what PostgreSQL logs",
+			"it cannot be written to: %v", err)
 		return
 	}
 	before := d.now()
@@ -243,7 +245,8 @@ func (d *doctor) heldSyncs(ctx context.Context, db *pg.DB) {
 		d.add("held syncs", "ok", "", "none")
 		return
 	}
-	d.add("held syncs", "warning", "docs/runbooks/sync-held.md", "the syncs of these agents would make too many accounts absent: %s",
+	d.add("held syncs", "warning", "docs/runbooks/sync-held.md",
+		"the syncs of these agents would make too many accounts absent: %s",
 		strings.Join(agents, ", "))
 }
 
@@ -278,7 +281,8 @@ func (d *doctor) redis(ctx context.Context, cfg redisclient.Config) {
 		err = client.Ping(ctx).Err()
 	}
 	if err != nil {
-		d.add("redis", "failed", "start Redis, or correct REDIS_URL; until then each gateway applies the limits alone", "%v", err)
+		d.add("redis", "failed", "start Redis, or correct REDIS_URL; until then each gateway applies the limits alone", "%v",
+			err)
 		return
 	}
 	d.add("redis", "ok", "", "answers")
@@ -346,7 +350,8 @@ func (d *doctor) certificate(chain string) {
 	case remaining < expiryWarning:
 		status = "warning"
 	}
-	d.add("certificate", status, "renew it: docs/runbooks/certificate-ends.md", "good until %s", firstExpiry.UTC().Format(time.DateOnly))
+	d.add("certificate", status, "renew it: docs/runbooks/certificate-ends.md", "good until %s",
+		firstExpiry.UTC().Format(time.DateOnly))
 }
 
 func (d *doctor) report(asJSON bool, out io.Writer) error {

@@ -71,7 +71,8 @@ func startKafka(p *run.Process, dir string, password secure.Secret) (address str
 		return "", err
 	}
 	cluster, err := kfake.NewCluster(
-		kfake.NumBrokers(1), kfake.ListenFn(listenKafka), kfake.DataDir(dir), kfake.SyncWrites(), kfake.DefaultNumPartitions(6),
+		kfake.NumBrokers(1), kfake.ListenFn(listenKafka), kfake.DataDir(dir), kfake.SyncWrites(),
+		kfake.DefaultNumPartitions(6),
 		kfake.EnableSASL(), kfake.Superuser(kafkaMechanism, kafkaUsername, password.Reveal()),
 	)
 	if err != nil {

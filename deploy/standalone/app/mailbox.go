@@ -39,5 +39,6 @@ func startMailbox(p *run.Process, dir string) (pages http.Handler, addresses mai
 		return nil
 	})
 	p.OnClose("mailbox texts", server.Shutdown)
-	return box.Handler(), mailboxAddresses{smtp: "smtp://" + smtp.Addr().String(), texts: "http://" + texts.Addr().String()}, nil
+	return box.Handler(), mailboxAddresses{smtp: "smtp://" + smtp.Addr().String(),
+		texts: "http://" + texts.Addr().String()}, nil
 }

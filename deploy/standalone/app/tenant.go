@@ -77,7 +77,8 @@ var excludedTables = map[string]string{
 
 // importedLast are the tables whose rows make a tenant reachable, imported after all other
 // tables.
-var importedLast = []string{"application.dns_label_routes", "idsite.id_site_domains", "idsite.id_sites", "oauth.api_key_routes"}
+var importedLast = []string{"application.dns_label_routes", "idsite.id_site_domains", "idsite.id_sites",
+	"oauth.api_key_routes"}
 
 // primaryKeyWithoutTenant returns the columns of the primary key but for tenant_id: they
 // identify a row among those of one tenant.

@@ -34,7 +34,9 @@ const exportFileSize = 4 << 20
 // with the same folder continues. Each call reads the tables of a schema in one snapshot, so
 // that they are consistent with each other; tables that another call exports may be from a
 // later time.
-func ExportTenant(ctx context.Context, source *env.Source, tenantKey, recipients, folder string, out io.Writer) (err error) {
+func ExportTenant(
+	ctx context.Context, source *env.Source, tenantKey, recipients, folder string, out io.Writer,
+) (err error) {
 	to, err := age.ParseRecipients(strings.NewReader(recipients))
 	if err != nil {
 		return fmt.Errorf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %w", err)
@@ -167,8 +169,11 @@ func (e *exporter) exportSchema(ctx context.Context, schema sealedSchema) error 
 }
 
 // exportRows exports the rows that are missing of a table, in the order of its primary key.
-func (e *exporter) exportRows(ctx context.Context, tx *pg.Tx, schema sealedSchema, t *exportedTable, primaryKey []string) error {
-	query := `SELECT row_to_json(r)::text FROM (SELECT ` + columnList("t.", t.Columns) + ` FROM "` + t.Table + `" t WHERE t.tenant_id = $1`
+func (e *exporter) exportRows(
+	ctx context.Context, tx *pg.Tx, schema sealedSchema, t *exportedTable, primaryKey []string,
+) error {
+	query := `SELECT row_to_json(r)::text FROM (SELECT ` +
+		columnList("t.", t.Columns) + ` FROM "` + t.Table + `" t WHERE t.tenant_id = $1`
 	args := []any{e.tenant}
 	if t.Last != nil {
 		query = `SELECT row_to_json(r)::text FROM (SELECT ` + columnList("t.", t.Columns) + ` FROM "` + t.Table + `" t,
@@ -230,7 +235,9 @@ func (e *exporter) exportRows(ctx context.Context, tx *pg.Tx, schema sealedSchem
 }
 
 // writeRow writes a row, with its sealed values decrypted.
-func (e *exporter) writeRow(to *exportFile, schema sealedSchema, t *exportedTable, primaryKey []string, line string) error {
+func (e *exporter) writeRow(
+	to *exportFile, schema sealedSchema, t *exportedTable, primaryKey []string, line string,
+) error {
 	row := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(line), &row); err != nil {
 		return err

@@ -59,7 +59,8 @@ func ImportTenant(
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	i := &importer{deploymentData: d, manifest: m, folder: folder, identities: privateKeys, out: out, tables: map[string]pg.TenantTable{}}
+	i := &importer{deploymentData: d, manifest: m, folder: folder, identities: privateKeys, out: out,
+		tables: map[string]pg.TenantTable{}}
 	if i.tenant, err = m.tenantID(); err != nil {
 		return err
 	}
@@ -112,7 +113,8 @@ func (i *importer) check(ctx context.Context) error {
 	for _, t := range i.Tables {
 		for _, column := range t.Columns {
 			if !slices.Contains(i.tables[t.name()].Columns, column) {
-				return fmt.Errorf("%s has no column %s: the export comes from a newer release; update this deployment first", t.name(), column)
+				return fmt.Errorf("%s has no column %s: the export comes from a newer release; update this deployment first",
+					t.name(), column)
 			}
 		}
 	}
@@ -132,7 +134,8 @@ func (i *importer) importFile(ctx context.Context, t *exportedTable, file export
 	}
 	primaryKey := append([]string{"tenant_id"}, primaryKeyWithoutTenant(i.tables[t.name()])...)
 	fileRows := ` FROM json_populate_recordset(NULL::"` + t.Table + `", $1::json)`
-	countExisting := `SELECT count(*)` + fileRows + ` r JOIN "` + t.Table + `" t USING (` + columnList("", primaryKey) + `)`
+	countExisting := `SELECT count(*)` + fileRows + ` r JOIN "` + t.Table + `" t USING (` +
+		columnList("", primaryKey) + `)`
 	db := i.dbs[t.Schema]
 	if n, err := pg.Value[int](ctx, db, countExisting, "["+last+"]"); err != nil || n == 1 {
 		return false, err
@@ -146,7 +149,8 @@ func (i *importer) importFile(ctx context.Context, t *exportedTable, file export
 		}
 		n, err := pg.Value[int](ctx, tx, countExisting, document)
 		if err == nil && n != len(rows) {
-			err = fmt.Errorf("%d of %d rows have a unique value that another tenant has in this deployment", len(rows)-n, len(rows))
+			err = fmt.Errorf("%d of %d rows have a unique value that another tenant has in this deployment", len(rows)-n,
+				len(rows))
 		}
 		return err
 	})

@@ -79,7 +79,8 @@ func newKey() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), ran
 
 func templateOf(from, until time.Time, hosts []string) *x509.Certificate {
 	template := &x509.Certificate{
-		SerialNumber: must(rand.Int(rand.Reader, big.NewInt(1<<62))), NotBefore: from, NotAfter: until, BasicConstraintsValid: true,
+		SerialNumber: must(rand.Int(rand.Reader, big.NewInt(1<<62))), NotBefore: from, NotAfter: until,
+		BasicConstraintsValid: true,
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

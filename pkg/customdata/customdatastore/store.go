@@ -99,7 +99,9 @@ func (s Store) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) err
 	return created, err
 }
 
-func (s Store) changed(ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document, err error) error {
+func (s Store) changed(
+	ctx context.Context, tx pg.Querier, owner id.Ref, document customdata.Document, err error,
+) error {
 	if err != nil || s.Changed == nil {
 		return err
 	}
@@ -110,7 +112,9 @@ func (s Store) changed(ctx context.Context, tx pg.Querier, owner id.Ref, documen
 // that holds a lock on the owner or creates it, and returns the whole document.
 // An empty document changes nothing. It returns apierr.CustomDataSize when the
 // whole would be too large.
-func Merge(ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdata.Document, now time.Time) (customdata.Document, error) {
+func Merge(
+	ctx context.Context, tx pg.Querier, tenant, owner id.ID, in customdata.Document, now time.Time,
+) (customdata.Document, error) {
 	if in.IsEmpty() {
 		return Lock(ctx, tx, tenant, owner)
 	}

@@ -150,7 +150,8 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 // skipped. A panic is returned as an error.
 func (c *consumer) call(ctx context.Context, handler events.Handler, e events.Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.consumer.group.name", c.group)))
+		trace.WithAttributes(attribute.String("messaging.system", "kafka"),
+			attribute.String("messaging.consumer.group.name", c.group)))
 	ctx, cancel := context.WithTimeout(ctx, c.outbox.handlerTimeout)
 	defer cancel()
 	defer func() {
@@ -186,7 +187,8 @@ func (c *consumer) deadLetter(ctx context.Context, message kafka.Message, reason
 		return fmt.Errorf("write a dead letter: %w", err)
 	}
 	c.dead.Add(ctx, 1, metric.WithAttributes(attribute.String("group", c.group), attribute.String("reason", reason)))
-	slog.ErrorContext(ctx, "event became a dead letter", "topic", topic, "partition", message.Partition, "offset", message.Offset,
+	slog.ErrorContext(ctx, "event became a dead letter", "topic", topic, "partition", message.Partition,
+		"offset", message.Offset,
 		"group", c.group, "reason", reason, "error", cause.Error())
 	return nil
 }

@@ -84,7 +84,9 @@ type offsetRange struct{ next, end int64 }
 
 // uncommitted returns the offsets of the partitions that a group has not committed. It leaves out
 // partitions of which the group has committed no offset, unless the group is resolvedGroup.
-func (i *Inspector) uncommitted(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]offsetRange, error) {
+func (i *Inspector) uncommitted(
+	ctx context.Context, group string, topics map[string][]int,
+) (map[string]map[int]offsetRange, error) {
 	known, err := offsets(ctx, i.client, topics, kafka.FirstOffsetOf, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
@@ -160,7 +162,9 @@ func (i *Inspector) eachPartition(
 }
 
 // readMessages reads the messages of a partition that are in a range of its offsets.
-func (i *Inspector) readMessages(ctx context.Context, topic string, partition int, s offsetRange) (list []kafka.Message, err error) {
+func (i *Inspector) readMessages(
+	ctx context.Context, topic string, partition int, s offsetRange,
+) (list []kafka.Message, err error) {
 	for next := s.next; next < s.end; {
 		answer, err := i.client.Fetch(ctx, &kafka.FetchRequest{
 			Topic: topic, Partition: partition, Offset: next, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
@@ -237,7 +241,8 @@ func (i *Inspector) Resolve(ctx context.Context, retry bool, chosen func(DeadLet
 				continue
 			case retry:
 				message.Topic = letter.Topic
-				message.Headers = slices.DeleteFunc(slices.Clone(message.Headers), func(h kafka.Header) bool { return h.Key != signatureHeader })
+				message.Headers = slices.DeleteFunc(slices.Clone(message.Headers),
+					func(h kafka.Header) bool { return h.Key != signatureHeader })
 				out = append(out, message)
 			}
 			taken++

@@ -55,7 +55,8 @@ func newClient(cfg Config, topics []string) (client *kafka.Client, closeClient f
 func createTopics(ctx context.Context, client *kafka.Client, cfg Config, topics ...string) error {
 	request := &kafka.CreateTopicsRequest{}
 	for _, topic := range topics {
-		request.Topics = append(request.Topics, kafka.TopicConfig{Topic: topic, NumPartitions: cfg.Partitions, ReplicationFactor: -1})
+		request.Topics = append(request.Topics, kafka.TopicConfig{Topic: topic, NumPartitions: cfg.Partitions,
+			ReplicationFactor: -1})
 	}
 	answer, err := client.CreateTopics(ctx, request)
 	if err != nil {
@@ -78,7 +79,9 @@ func awaitTopics(ctx context.Context, client *kafka.Client, topics []string) err
 		if err != nil {
 			return fmt.Errorf("look up the topics %v: %w", topics, err)
 		}
-		missing := slices.ContainsFunc(answer.Topics, func(t kafka.Topic) bool { return t.Error != nil || len(t.Partitions) == 0 })
+		missing := slices.ContainsFunc(answer.Topics, func(t kafka.Topic) bool {
+			return t.Error != nil || len(t.Partitions) == 0
+		})
 		if !missing && len(answer.Topics) == len(topics) {
 			return nil
 		}

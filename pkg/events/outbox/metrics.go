@@ -18,7 +18,8 @@ import (
 func (c *consumer) instruments() error {
 	meter := otel.Meter(c.outbox.topic)
 	var err, err2, err3 error
-	c.consumed, err = meter.Int64Counter("doorward_events_consumed_total", metric.WithDescription("events that were handled"))
+	c.consumed, err = meter.Int64Counter("doorward_events_consumed_total",
+		metric.WithDescription("events that were handled"))
 	c.dead, err2 = meter.Int64Counter("doorward_events_dead_total",
 		metric.WithDescription("messages that became dead letters, by reason: signature, malformed or failed"))
 	c.lag, err3 = meter.Int64Gauge("doorward_events_lag",
@@ -26,8 +27,10 @@ func (c *consumer) instruments() error {
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	for _, reason := range []string{"signature", "malformed", "failed"} { // so that the first dead letter is an increase from 0
-		c.dead.Add(context.Background(), 0, metric.WithAttributes(attribute.String("group", c.group), attribute.String("reason", reason)))
+	// so that the first dead letter is an increase from 0
+	for _, reason := range []string{"signature", "malformed", "failed"} {
+		c.dead.Add(context.Background(), 0, metric.WithAttributes(attribute.String("group", c.group),
+			attribute.String("reason", reason)))
 	}
 	return nil
 }
@@ -40,7 +43,8 @@ const maxCounted = 100_000
 func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err error) {
 	meter := otel.Meter(o.topic)
 	topic := metric.WithAttributes(attribute.String("topic", o.topic))
-	sent, err = meter.Int64Counter("doorward_events_relayed_total", metric.WithDescription("events that the broker acknowledged"))
+	sent, err = meter.Int64Counter("doorward_events_relayed_total",
+		metric.WithDescription("events that the broker acknowledged"))
 	if err != nil {
 		return nil, nil, err
 	}

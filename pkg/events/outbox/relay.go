@@ -162,7 +162,8 @@ func (r *relay) batch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		entries, err = pg.All[entry](ctx, tx, `SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`, relayBatch)
+		entries, err = pg.All[entry](ctx, tx, `SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`,
+			relayBatch)
 		if err == nil && len(entries) == 0 {
 			err = errEmpty
 		}
@@ -191,7 +192,8 @@ func (r *relay) send(ctx context.Context, entries []entry) error {
 	messages := make([]kafka.Message, len(entries))
 	for i, e := range entries {
 		messages[i] = kafka.Message{
-			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope, Headers: []kafka.Header{r.signer.signatureHeader(e.Topic, e.Envelope)},
+			Topic: e.Topic, Key: []byte(e.Key.String()), Value: e.Envelope,
+			Headers: []kafka.Header{r.signer.signatureHeader(e.Topic, e.Envelope)},
 		}
 	}
 	defer startPublishSpans(ctx, entries)()
@@ -213,7 +215,8 @@ func startPublishSpans(ctx context.Context, entries []entry) (end func()) {
 			continue
 		}
 		_, span := telemetry.Span(e.Context(ctx), "publish "+e.Type, trace.WithSpanKind(trace.SpanKindProducer),
-			trace.WithAttributes(attribute.String("messaging.system", "kafka"), attribute.String("messaging.destination.name", entry.Topic)))
+			trace.WithAttributes(attribute.String("messaging.system", "kafka"),
+				attribute.String("messaging.destination.name", entry.Topic)))
 		spans = append(spans, span)
 	}
 	return func() {

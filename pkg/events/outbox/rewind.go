@@ -66,7 +66,9 @@ func (i *Inspector) Rewind(ctx context.Context, to time.Time, dbs map[string]*pg
 }
 
 // offsetsSince returns the offsets of the partitions from a time on.
-func (i *Inspector) offsetsSince(ctx context.Context, topics map[string][]int, from time.Time) (map[string]map[int]offsetRange, error) {
+func (i *Inspector) offsetsSince(
+	ctx context.Context, topics map[string][]int, from time.Time,
+) (map[string]map[int]offsetRange, error) {
 	ends, err := offsets(ctx, i.client, topics, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
@@ -133,14 +135,16 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 	if len(commits) == 0 {
 		return again, skipped, nil
 	}
-	answer, err := i.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: group, GenerationID: -1, Topics: commits})
+	answer, err := i.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{GroupID: group, GenerationID: -1,
+		Topics: commits})
 	if err != nil {
 		return again, skipped, fmt.Errorf("commit offsets: %w", err)
 	}
 	for topic, partitions := range answer.Topics {
 		for _, p := range partitions {
 			if p.Error != nil {
-				return again, skipped, fmt.Errorf("commit the offset of %s/%d; do processes of the deployment run?: %w", topic, p.Partition, p.Error)
+				return again, skipped, fmt.Errorf("commit the offset of %s/%d; do processes of the deployment run?: %w", topic,
+					p.Partition, p.Error)
 			}
 		}
 	}
@@ -148,7 +152,9 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 }
 
 // committed returns the offsets that a group has committed, by topic and partition.
-func (i *Inspector) committed(ctx context.Context, group string, topics map[string][]int) (map[string]map[int]int64, error) {
+func (i *Inspector) committed(
+	ctx context.Context, group string, topics map[string][]int,
+) (map[string]map[int]int64, error) {
 	answer, err := i.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: topics})
 	if err == nil {
 		err = answer.Error

@@ -71,7 +71,8 @@ func (o *Outbox) InTx(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	for _, e := range tx.emitted {
-		telemetry.Audit(caller.WithTenant(ctx, e.Tenant), "event", slog.String("event", e.Type), slog.String("id", e.Subject.String()))
+		telemetry.Audit(caller.WithTenant(ctx, e.Tenant), "event", slog.String("event", e.Type),
+			slog.String("id", e.Subject.String()))
 	}
 	if len(tx.emitted) > 0 {
 		select {

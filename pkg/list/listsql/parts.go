@@ -73,7 +73,8 @@ func (c Parts) count(ctx context.Context, db pg.Querier, query list.Query) (int,
 }
 
 func selectItems[T any](ctx context.Context, db pg.Querier, c Parts, query list.Query) ([]T, error) {
-	if a, _, _ := c.Spec.Find(firstOrder(query)); a.Kind == list.Custom && (!isSearch(query, c.Spec) || c.found > manyMatches) {
+	if a, _, _ := c.Spec.Find(firstOrder(query)); a.Kind == list.Custom &&
+		(!isSearch(query, c.Spec) || c.found > manyMatches) {
 		return selectByValue[T](ctx, db, c, query)
 	}
 	return selectSorted[T](ctx, db, c, query)

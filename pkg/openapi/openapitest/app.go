@@ -34,7 +34,8 @@ func Do(t testing.TB, app *fiber.App, request *http.Request) (*http.Response, er
 	}
 	if _, checked := routesChecked.LoadOrStore(app, true); !checked {
 		for _, route := range app.GetRoutes(true) {
-			if strings.HasPrefix(route.Path, managed) && route.Method != http.MethodHead && !checker.Describes(route.Method, route.Path) {
+			if strings.HasPrefix(route.Path, managed) && route.Method != http.MethodHead &&
+				!checker.Describes(route.Method, route.Path) {
 				t.Errorf("pkg/openapi does not describe %s %s", route.Method, route.Path)
 			}
 		}

@@ -193,7 +193,8 @@ func (c *Checker) schema(place ...string) (*jsonschema.Schema, error) {
 // although the API ignores others.
 func (c *Checker) request(x Exchange, operation []string) error {
 	content := slices.Concat(operation, []string{"requestBody", "content"})
-	isForm := c.at(slices.Concat(content, []string{formType})...) != nil && !bytes.HasPrefix(bytes.TrimSpace(x.RequestBody), []byte("{"))
+	isForm := c.at(slices.Concat(content, []string{formType})...) != nil &&
+		!bytes.HasPrefix(bytes.TrimSpace(x.RequestBody), []byte("{"))
 	place := slices.Concat(content, []string{map[bool]string{true: formType, false: "application/json"}[isForm], "schema"})
 	if len(bytes.TrimSpace(x.RequestBody)) == 0 || c.at(place...) == nil {
 		return nil
@@ -250,7 +251,8 @@ func (c *Checker) formFields(form []byte, described map[string]any) (any, error)
 
 // answerMembers returns the top-level members of the answer.
 func (c *Checker) answerMembers(operation []string, status int) map[string]any {
-	response := c.at(slices.Concat(operation, []string{"responses", strconv.Itoa(status), "content", "application/json", "schema"})...)
+	response := c.at(slices.Concat(operation, []string{"responses", strconv.Itoa(status), "content", "application/json",
+		"schema"})...)
 	members, _ := response["properties"].(map[string]any)
 	return members
 }
@@ -259,12 +261,19 @@ func (c *Checker) answerMembers(operation []string, status int) map[string]any {
 func accepted(failure *jsonschema.ValidationError, body any, answer map[string]any) bool {
 	switch failure.ErrorKind.(type) {
 	case *kind.OneOf, *kind.AnyOf:
-		return slices.ContainsFunc(failure.Causes, func(cause *jsonschema.ValidationError) bool { return accepted(cause, body, answer) })
+		return slices.ContainsFunc(failure.Causes, func(cause *jsonschema.ValidationError) bool {
+			return accepted(cause, body,
+				answer)
+		})
 	}
 	if len(failure.Causes) > 0 {
-		return !slices.ContainsFunc(failure.Causes, func(cause *jsonschema.ValidationError) bool { return !accepted(cause, body, answer) })
+		return !slices.ContainsFunc(failure.Causes, func(cause *jsonschema.ValidationError) bool {
+			return !accepted(cause,
+				body, answer)
+		})
 	}
-	if inner, ok := at(body, failure.InstanceLocation).(map[string]any); ok && inner["href"] != nil && len(failure.InstanceLocation) > 0 {
+	if inner, ok := at(body, failure.InstanceLocation).(map[string]any); ok && inner["href"] != nil &&
+		len(failure.InstanceLocation) > 0 {
 		return true // a link, or an expanded resource, that is sent back
 	}
 	switch reason := failure.ErrorKind.(type) {
@@ -274,7 +283,11 @@ func accepted(failure *jsonschema.ValidationError, body any, answer map[string]a
 			reason.Got == "string" && !slices.Contains(reason.Want, "object") && !slices.Contains(reason.Want, "array")
 	case *kind.Enum:
 		got, _ := reason.Got.(string)
-		return slices.ContainsFunc(reason.Want, func(v any) bool { want, ok := v.(string); return ok && strings.EqualFold(want, got) })
+		return slices.ContainsFunc(reason.Want, func(v any) bool {
+			want, ok := v.(string)
+			return ok &&
+				strings.EqualFold(want, got)
+		})
 	case *kind.AdditionalProperties:
 		return len(failure.InstanceLocation) == 0 && !slices.ContainsFunc(reason.Properties, func(name string) bool {
 			return answer[name] == nil && name != "httpStatus"
@@ -345,7 +358,8 @@ func (c *Checker) answer(x Exchange, operation []string) error {
 	if shared, ok := responses[strconv.Itoa(x.Status)].(map[string]any)["$ref"].(string); ok {
 		place = strings.Split(strings.TrimPrefix(shared, "#/"), "/")
 	}
-	if headers, _ := response["headers"].(map[string]any); headers["Location"] != nil && x.AnswerHeader.Get("Location") == "" {
+	if headers, _ := response["headers"].(map[string]any); headers["Location"] != nil &&
+		x.AnswerHeader.Get("Location") == "" {
 		return errors.New("it has no Location")
 	}
 	content, _ := response["content"].(map[string]any)

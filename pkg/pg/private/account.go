@@ -88,7 +88,8 @@ func (a account) canRun(bin string) error {
 		return err
 	}
 	if at != "" {
-		return fmt.Errorf("the account %s, which runs it, cannot reach the programs in %s: %s is closed to it", a.name, bin, at)
+		return fmt.Errorf("the account %s, which runs it, cannot reach the programs in %s: %s is closed to it", a.name, bin,
+			at)
 	}
 	return nil
 }

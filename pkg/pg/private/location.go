@@ -92,7 +92,8 @@ func existingLocation(dir, resolved string) (location, error) {
 			return location{}, err
 		}
 	case uid != account.uid:
-		return location{}, fmt.Errorf("the cluster in %s belongs to the account %s: start as that account", resolved, accountName(uid))
+		return location{}, fmt.Errorf("the cluster in %s belongs to the account %s: start as that account", resolved,
+			accountName(uid))
 	}
 	at, err := account.blockedAt(resolved)
 	if err != nil {
@@ -105,7 +106,8 @@ func existingLocation(dir, resolved string) (location, error) {
 	if dir == resolved && os.Remove(dir) == nil {
 		return createLocation(dir)
 	}
-	return location{}, fmt.Errorf("the account %s, which runs PostgreSQL, cannot reach %s: %s is closed to it", account.name, resolved, at)
+	return location{}, fmt.Errorf("the account %s, which runs PostgreSQL, cannot reach %s: %s is closed to it",
+		account.name, resolved, at)
 }
 
 // createLocation creates the folder, or in its place a link to a folder that the account can access.

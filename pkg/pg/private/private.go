@@ -41,8 +41,9 @@ const stopTimeout = 10 * time.Second
 
 // Config describes a cluster and its server.
 type Config struct {
-	Dir            string    // folder of the cluster, created if it does not exist; a symbolic link is followed
-	Bin            string    // folder of initdb and postgres; empty: the newest on the machine, or the version that created the cluster
+	Dir string // folder of the cluster, created if it does not exist; a symbolic link is followed
+	// folder of initdb and postgres; empty: the newest on the machine, or the version that created the cluster
+	Bin            string
 	Durable        bool      // fsync: a commit survives a crash of the machine; false for tests
 	MaxConnections int       // 0 means 100
 	Log            io.Writer // the server's log; nil: the file postgres.log in Dir

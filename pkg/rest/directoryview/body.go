@@ -51,7 +51,9 @@ func (v Views) CreateAccount(
 // readNewAccount parses the body and the query that create an account. Unknown members of the body are
 // ignored, because some integrations post all fields of their form. social is the social
 // login, if the body has one; else it is nil.
-func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
+func (v Views) readNewAccount(
+	c *fiber.Ctx, at id.Ref,
+) (in directoryapi.CreateAccount, social *directoryapi.SocialLogin, err error) {
 	var body struct {
 		directoryapi.NewAccount
 		ProviderData field.Nullable[providerData] `json:"providerData"`
@@ -62,7 +64,8 @@ func (v Views) readNewAccount(c *fiber.Ctx, at id.Ref) (in directoryapi.CreateAc
 	}
 	if body.AccountStore.Given() {
 		if named, ok := v.Base.Parse(body.AccountStore.Value.Href); !ok || named.ID != at.ID {
-			return in, nil, apierr.Reference.Because("accountStore can only name the resource of the path, not %q", body.AccountStore.Value.Href)
+			return in, nil, apierr.Reference.Because("accountStore can only name the resource of the path, not %q",
+				body.AccountStore.Value.Href)
 		}
 	}
 	in = directoryapi.CreateAccount{Account: body.NewAccount}

@@ -71,7 +71,8 @@ func (d providerData) login() (*directoryapi.SocialLogin, error) {
 		return nil, err
 	}
 	l := directoryapi.SocialLogin{
-		Provider: field.Fold(provider), AccessToken: d.AccessToken.Or(""), AccessTokenSecret: d.AccessTokenSecret.Or(""), Code: d.Code.Or(""),
+		Provider: field.Fold(provider), AccessToken: d.AccessToken.Or(""), AccessTokenSecret: d.AccessTokenSecret.Or(""),
+		Code:         d.Code.Or(""),
 		AccountStore: at.Href, NameKey: at.NameKey,
 	}
 	if redirect != nil {

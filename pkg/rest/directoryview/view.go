@@ -86,7 +86,8 @@ func (v Views) Account(a directoryapi.Account) AccountView {
 		AccountLinks: link("accountLinks"), Phones: link("phones"), Factors: link("factors"),
 	}
 	if a.VerificationToken != "" {
-		view.EmailVerificationToken = &href.Link{Href: v.Base.Path("accounts", "emailVerificationTokens", a.VerificationToken.Reveal())}
+		view.EmailVerificationToken = &href.Link{Href: v.Base.Path("accounts", "emailVerificationTokens",
+			a.VerificationToken.Reveal())}
 	}
 	return view
 }
@@ -113,7 +114,8 @@ func (v Views) Group(g directoryapi.Group) GroupView {
 		Head: rest.NewHead(v.Base.To(directoryapi.Groups, g.ID), g.CreatedAt, g.ModifiedAt),
 		Name: g.Name, Description: g.Description, Status: g.Status,
 		CustomData: link("customData"), Directory: v.Base.Link(directoryapi.Directories, g.DirectoryID),
-		Tenant: v.Base.Link("tenants", g.TenantID), Accounts: link("accounts"), AccountMemberships: link("accountMemberships"),
-		Applications: link("applications"), AccountStoreMappings: link("accountStoreMappings"),
+		Tenant: v.Base.Link("tenants", g.TenantID), Accounts: link("accounts"),
+		AccountMemberships: link("accountMemberships"),
+		Applications:       link("applications"), AccountStoreMappings: link("accountStoreMappings"),
 	}
 }

@@ -197,14 +197,16 @@ func (a Answer) Golden(name string) Answer {
 			a.t.Fatalf("%s: the body is not JSON: %s", a.what, a.Body)
 		}
 	}
-	return a.golden(name+".json", fmt.Sprintf("%d\nLocation: %s\n\n%s\n", a.Status, a.Header.Get(fiber.HeaderLocation), body.String()))
+	return a.golden(name+".json", fmt.Sprintf("%d\nLocation: %s\n\n%s\n", a.Status, a.Header.Get(fiber.HeaderLocation),
+		body.String()))
 }
 
 // GoldenText compares the answer, which is not JSON, with testdata/<name>.txt.
 func (a Answer) GoldenText(name string) Answer {
 	a.t.Helper()
 	text := derPattern.ReplaceAllString(string(a.Body), "<certificate>")
-	return a.golden(name+".txt", fmt.Sprintf("%d\nContent-Type: %s\n\n%s\n", a.Status, a.Header.Get(fiber.HeaderContentType), text))
+	return a.golden(name+".txt", fmt.Sprintf("%d\nContent-Type: %s\n\n%s\n", a.Status,
+		a.Header.Get(fiber.HeaderContentType), text))
 }
 
 func (a Answer) golden(name, got string) Answer {

@@ -85,7 +85,8 @@ func (c Cost) Dummy() string { return c.encode(make([]byte, saltLength), make([]
 // encode returns a hash in the PHC string format.
 func (c Cost) encode(salt, hash []byte) string {
 	b64 := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf(argon2idPrefix+"v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Time, c.Threads, b64(salt), b64(hash))
+	return fmt.Sprintf(argon2idPrefix+"v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Time, c.Threads, b64(salt),
+		b64(hash))
 }
 
 var errNotArgon2id = errors.New("it is not an argon2id hash as this product writes it")

@@ -166,7 +166,8 @@ func (s *Server) search(c *connection, number int64, request, message *ber.Packe
 			c.endSearch()
 			break
 		}
-		if !strings.HasSuffix(strings.ToLower(entry.DN), base) || (entry.Referral == "" && !matches(filter, entry.Attributes)) {
+		if !strings.HasSuffix(strings.ToLower(entry.DN), base) ||
+			(entry.Referral == "" && !matches(filter, entry.Attributes)) {
 			continue
 		}
 		if err := c.send(number, entryPacket(entry), nil); err != nil {
@@ -258,7 +259,10 @@ func entryPacket(entry Entry) *ber.Packet {
 func matches(filter *ber.Packet, attributes map[string][]string) bool {
 	compare := func(is func(value, want string) bool) bool {
 		name, want := filter.Children[0].Data.String(), filter.Children[1].Data.String()
-		return slices.ContainsFunc(attributes[name], func(value string) bool { return is(strings.ToLower(value), strings.ToLower(want)) })
+		return slices.ContainsFunc(attributes[name], func(value string) bool {
+			return is(strings.ToLower(value),
+				strings.ToLower(want))
+		})
 	}
 	switch filter.Tag {
 	case ldap.FilterAnd:

@@ -80,7 +80,8 @@ func deadLetters() *cobra.Command {
 	var selection app.DeadLetterSelection
 	var all bool
 	add := func(name, short string, run func(*cobra.Command) error) *cobra.Command {
-		command := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return run(c) }}
+		command := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error { return run(c) }}
 		command.Flags().StringVar(&selection.Topic, "topic", "", "of this topic only, such as doorward.directory")
 		command.Flags().StringVar(&selection.Group, "group", "", "of this consumer group only, such as doorward.notification")
 		command.Flags().StringVar(&selection.ID, "id", "", "the event with this id only")
@@ -99,7 +100,8 @@ func deadLetters() *cobra.Command {
 		return app.ListDeadLetters(c.Context(), source, selection, c.OutOrStdout())
 	})
 	add("retry", "send them to their consumers again", resolve(true)).Flags().BoolVar(&all, "all", false, "all of them")
-	add("drop", "remove them from the list without a retry", resolve(false)).Flags().BoolVar(&all, "all", false, "all of them")
+	add("drop", "remove them from the list without a retry", resolve(false)).Flags().BoolVar(&all, "all", false,
+		"all of them")
 	return parent
 }
 
@@ -137,7 +139,8 @@ func tenant() *cobra.Command {
 	parent := &cobra.Command{Use: "tenant", Short: "export and import a tenant"}
 	var tenantKey, recipients, identityFile, signer, folder string
 	export := &cobra.Command{
-		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue", Args: cobra.NoArgs,
+		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return app.ExportTenant(c.Context(), source, tenantKey, recipients, folder, c.OutOrStdout())
 		},
@@ -145,7 +148,8 @@ func tenant() *cobra.Command {
 	required(export, &tenantKey, "tenant", "key of the tenant, such as clever-otter")
 	required(export, &recipients, "recipient", "age public key that the files are encrypted for, such as age1…")
 	importCommand := &cobra.Command{
-		Use: "import", Short: "import a tenant into this deployment; after an interruption, run it again to continue", Args: cobra.NoArgs,
+		Use: "import", Short: "import a tenant into this deployment; after an interruption, run it again to continue",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			identity, err := os.ReadFile(identityFile)
 			if err != nil {
@@ -173,7 +177,8 @@ func events() *cobra.Command {
 	parent := &cobra.Command{Use: "events", Short: "events between the services"}
 	var to string
 	rewind := &cobra.Command{
-		Use: "rewind", Short: "adjust the consumer groups to databases restored from a backup, before any process starts", Args: cobra.NoArgs,
+		Use: "rewind", Short: "adjust the consumer groups to databases restored from a backup, before any process starts",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return app.RewindEvents(c.Context(), source, to, c.OutOrStdout())
 		},

@@ -13,7 +13,8 @@ import (
 )
 
 // omitted are operations for browsers and LDAP agents, and operations without JSON answers.
-var omitted = []string{"startSamlLogin", "consumeSamlResponse", "listAgentChecks", "answerAgentCheck", "downloadAgent", "getCertificate"}
+var omitted = []string{"startSamlLogin", "consumeSamlResponse", "listAgentChecks", "answerAgentCheck", "downloadAgent",
+	"getCertificate"}
 
 // redirected are operations that answer with a redirect to a resource, which the HTTP client follows.
 var redirected = map[string]string{"getCurrentTenant": "Tenant", "validateToken": "AccessToken"}
@@ -89,7 +90,8 @@ func operations(document *openapi.Document) ([]byte, error) {
 			continue
 		}
 		x := d.Paths[op.Path][strings.ToLower(op.Method)]
-		m := method{Name: strings.ToUpper(op.ID[:1]) + op.ID[1:], Summary: x.Summary, HTTP: op.Method[:1] + strings.ToLower(op.Method[1:])}
+		m := method{Name: strings.ToUpper(op.ID[:1]) + op.ID[1:], Summary: x.Summary,
+			HTTP: op.Method[:1] + strings.ToLower(op.Method[1:])}
 		var segments []string
 		for segment := range strings.SplitSeq(path, "/") {
 			if argument, ok := strings.CutPrefix(segment, "{"); ok {
