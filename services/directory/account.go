@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/locale"
+	"github.com/doorward/doorward/services/directory/maildomain"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -123,7 +124,7 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	if refusal != nil {
 		return directoryapi.Account{}, refusal
 	}
-	if err := CheckDomain(policy.CreationPolicy, account.Email); err != nil {
+	if err := maildomain.Check(policy.CreationPolicy, account.Email); err != nil {
 		return directoryapi.Account{}, apierr.From(err).Saying("Cannot create the Account because your email's domain is not allowed.")
 	}
 	if in.SelfService {
@@ -179,13 +180,14 @@ func (s *Service) createdOrExisting(ctx context.Context, a directoryapi.Account,
 // directory has it already (table login_names). It says which of the two
 // (docs/interface/errors.md#texts-that-clients-compare).
 func (s *Service) duplicateError(ctx context.Context, a directoryapi.Account) error {
-	member, name := "email", a.Email
 	directory := []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}
-	switch found, err := s.store.FindAccountByLogin(ctx, a.TenantID, directory, a.Email); {
-	case errors.Is(err, apierr.NotFound), err == nil && found.ID == a.ID:
-		member, name = "username", a.Username
-	case err != nil:
+	found, err := s.store.FindAccountByLogin(ctx, a.TenantID, directory, a.Email)
+	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return err
+	}
+	member, name := "email", a.Email
+	if found.ID.IsZero() || found.ID == a.ID {
+		member, name = "username", a.Username
 	}
 	return apierr.Exists.Because("another account of the directory has the email or user name %q", name).
 		Saying("Account with that %[1]s already exists.  Please choose another %[1]s.", member)
@@ -247,10 +249,10 @@ func readLocale(in field.Text) (*string, error) {
 // readEmail reads the email of an account.
 func readEmail(in field.Text) (string, error) {
 	email, err := field.Required(in, "email", 255)
-	if err == nil {
-		err = field.Email("email", email)
+	if err != nil {
+		return email, explainRequired(err, "email address")
 	}
-	return email, explainRequired(err, "email address")
+	return email, field.Email("email", email)
 }
 
 // blankAsNull returns null for a text of white space alone: some clients send every field of their form.
@@ -369,7 +371,7 @@ func applyUpdate(a *directoryapi.Account, in directoryapi.NewAccount, policy sto
 		return apierr.OwnerStatus.Because("the status of the tenant's owner cannot be changed")
 	}
 	if field.LoginName(a.Email) != field.LoginName(before.Email) {
-		if err := CheckDomain(policy.CreationPolicy, a.Email); err != nil {
+		if err := maildomain.Check(policy.CreationPolicy, a.Email); err != nil {
 			return err
 		}
 		// Clients send back the whole account that they have read: an unchanged status in the body

@@ -3,15 +3,13 @@ package directory
 import (
 	"context"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/directory/maildomain"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -52,11 +50,11 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 		status(&p.VerificationSuccessEmailStatus, in.VerificationSuccessEmailStatus, "verificationSuccessEmailStatus")
 		status(&p.WelcomeEmailStatus, in.WelcomeEmailStatus, "welcomeEmailStatus")
 		if in.EmailDomainWhitelist.Present {
-			p.EmailDomainWhitelist, err = domainList("emailDomainWhitelist", in.EmailDomainWhitelist.Or([]string{}))
+			p.EmailDomainWhitelist, err = maildomain.List("emailDomainWhitelist", in.EmailDomainWhitelist.Or([]string{}))
 			errs.Add(err)
 		}
 		if in.EmailDomainBlacklist.Present {
-			p.EmailDomainBlacklist, err = domainList("emailDomainBlacklist", in.EmailDomainBlacklist.Or([]string{}))
+			p.EmailDomainBlacklist, err = maildomain.List("emailDomainBlacklist", in.EmailDomainBlacklist.Or([]string{}))
 			errs.Add(err)
 		}
 		if in.RegistrationCustomData.Present {
@@ -74,31 +72,6 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in
 		return tx.UpdateCreationPolicy(ctx, p)
 	})
 	return p, err
-}
-
-// Limits of an email domain list. No domain name is longer than maxDomain (RFC 1035), and every
-// registration reads the whole list.
-const (
-	maxDomains = 1000
-	maxDomain  = 255 // characters
-)
-
-// domainList validates an email domain list (whitelist, blacklist): more than maxDomains names, or
-// one of more than maxDomain characters, are 2008; what is no domain name is 2004.
-func domainList(name string, entries []string) ([]string, error) {
-	if len(entries) > maxDomains {
-		return nil, apierr.TooLong.Because("%s has %d entries; at most %d are allowed", name, len(entries), maxDomains)
-	}
-	for _, entry := range entries {
-		if n := utf8.RuneCountInString(entry); n > maxDomain {
-			return nil, apierr.TooLong.Because("%s holds an entry of %d characters; at most %d are allowed", name, n, maxDomain)
-		}
-		if !isDomainPattern(entry) {
-			return nil, apierr.WrongType.Because("%s holds %q, which is not a domain name with or without *", name, entry).
-				Saying("%q cannot be listed. It is not a valid domain.", entry)
-		}
-	}
-	return entries, nil
 }
 
 // maxDataKeys bounds the keys of customData that a policy lists.
@@ -133,44 +106,15 @@ func checkRegistrationData(p store.CreationPolicy, data customdata.Document) err
 	return nil
 }
 
-// isDomainPattern reports whether an entry is a domain name, in which any part may be *
-// (wildcard): labels of letters, digits and hyphens with single dots between them.
-func isDomainPattern(entry string) bool {
-	return entry != "" && strings.Trim(entry, ".") == entry && !strings.Contains(entry, "..") &&
-		!strings.ContainsFunc(entry, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-.*", r)
-		})
-}
-
-// CheckDomain returns an error for an email whose domain the policy does not allow:
-// apierr.DomainBlacklisted, also where the domain is on both lists, or
-// apierr.DomainNotWhitelisted. An internationalized domain name is the same in its ASCII form
-// (punycode, RFC 5890) and in its own script.
-func CheckDomain(p store.CreationPolicy, email string) error {
-	domain := field.Fold(email[strings.LastIndexByte(email, '@')+1:])
-	shown := field.Domain(domain)
-	matches := func(pattern string) bool {
-		pattern = field.Fold(pattern)
-		return matchDomain(pattern, domain) || matchDomain(field.Domain(pattern), shown)
-	}
-	if slices.ContainsFunc(p.EmailDomainBlacklist, matches) {
-		return apierr.DomainBlacklisted.Because("the email domain %q is on the directory's blacklist", domain)
-	}
-	if len(p.EmailDomainWhitelist) > 0 && !slices.ContainsFunc(p.EmailDomainWhitelist, matches) {
-		return apierr.DomainNotWhitelisted.Because("the email domain %q is not on the directory's whitelist", domain)
-	}
-	return nil
-}
-
 // CheckMirrorDomain binds a mirror directory to the domains of its lists: it returns
 // apierr.OutsideDomains for an email that a provider, an identity provider or a directory server
 // has no right to speak for. It is asked before an account of a mirror is made, changed, logged in
-// or linked; registrations in a cloud directory have codes of their own (CheckDomain).
+// or linked; registrations in a cloud directory have codes of their own (maildomain.Check).
 func CheckMirrorDomain(p store.RegistrationPolicy, email string) error {
 	if p.ProviderID == directoryapi.Native {
 		return nil
 	}
-	if err := CheckDomain(p.CreationPolicy, email); err != nil {
+	if err := maildomain.Check(p.CreationPolicy, email); err != nil {
 		return apierr.OutsideDomains.Because("%s", apierr.From(err).Reason)
 	}
 	return nil
@@ -183,26 +127,4 @@ func (s *Service) CheckAccountDomain(ctx context.Context, a directoryapi.Account
 		return err
 	}
 	return CheckMirrorDomain(p, a.Email)
-}
-
-// matchDomain reports whether a domain matches a pattern, in which each * stands for any
-// characters, also none. Each part of the pattern is searched once, from the end of the match
-// before, so that the time is linear in the length.
-func matchDomain(pattern, domain string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == domain
-	}
-	rest, ok := strings.CutPrefix(domain, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest = after
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
 }

@@ -48,10 +48,13 @@ func (s *Service) ListGroups(ctx context.Context, in directoryapi.ListGroups) (l
 // It returns apierr.NotFound for the account.
 func (s *Service) StoresOf(ctx context.Context, account directoryapi.Ref) (directoryapi.StoresOf, error) {
 	stores, err := s.store.StoresOf(ctx, account.Tenant, account.ID)
-	if err == nil && len(stores) == 0 {
-		err = apierr.NotFound
+	if err != nil {
+		return directoryapi.StoresOf{}, err
 	}
-	return directoryapi.StoresOf{Stores: stores}, err
+	if len(stores) == 0 {
+		return directoryapi.StoresOf{}, apierr.NotFound
+	}
+	return directoryapi.StoresOf{Stores: stores}, nil
 }
 
 // CreateGroupIn creates a group in a directory from the body of a client.

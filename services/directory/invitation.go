@@ -50,10 +50,14 @@ func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invi
 	}
 	now := s.now()
 	mailed, err := s.insertSignUp(ctx, store.SignUp{TenantID: at.Tenant, AccountID: id.New(now), Email: email})
-	if err == nil && !mailed {
-		err = apierr.TooMany.Because("too many invitations were sent to this address lately; try again in an hour").WithRetryAfter(signUpWindow)
+	if err != nil {
+		return Invitation{}, err
 	}
-	return Invitation{at.Tenant, email, now, now.Add(s.cfg.VerificationTTL)}, err
+	if !mailed {
+		return Invitation{}, apierr.TooMany.WithRetryAfter(signUpWindow).
+			Because("too many invitations were sent to this address lately; try again in an hour")
+	}
+	return Invitation{at.Tenant, email, now, now.Add(s.cfg.VerificationTTL)}, nil
 }
 
 // AcceptInvitation creates the account of an invited administrator; the mail has verified its

@@ -59,7 +59,9 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 		return directoryapi.Authenticated{}, err
 	}
 	if stale {
-		s.rehash(ctx, found, in.Password)
+		if err := s.rehash(ctx, found, in.Password); err != nil { // the next login tries again
+			slog.WarnContext(ctx, "rehash of a password failed, keeping its former hash", "error", err.Error())
+		}
 	}
 	account, err := s.WithVerificationToken(found.Account)
 	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}, err
@@ -93,17 +95,15 @@ func CheckLoginAllowed(found store.Candidate) error {
 }
 
 // rehash stores the password by argon2id with the configured cost, in place of an imported hash or
-// one of another cost. Its failure does not fail the login: the next login tries again.
-func (s *Service) rehash(ctx context.Context, found store.Candidate, password secure.Secret) {
+// one of another cost.
+func (s *Service) rehash(ctx context.Context, found store.Candidate, password secure.Secret) error {
 	hash, err := s.passwords.Hash(ctx, found.TenantID, password)
-	if err == nil {
-		err = s.store.Tx(ctx, func(tx *store.Tx) error {
-			return tx.ReplaceHash(ctx, found.TenantID, found.ID, found.PasswordHash, hash)
-		})
-	}
 	if err != nil {
-		slog.WarnContext(ctx, "rehash of a password failed, keeping its former hash", "error", err.Error())
+		return err
 	}
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
+		return tx.ReplaceHash(ctx, found.TenantID, found.ID, found.PasswordHash, hash)
+	})
 }
 
 // isCheckedByAgent reports whether the password of an account is checked at its LDAP or Active

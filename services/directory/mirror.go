@@ -14,20 +14,21 @@ import (
 // account creation policy (creationpolicy.go).
 func (s *Service) refuseMirrorPolicies(ctx context.Context, tenant, directory id.ID) error {
 	d, err := s.store.Directory(ctx, tenant, directory)
-	if err == nil && d.Mirror() {
-		err = apierr.MirroredProperty.Because("the directory %q is a mirror; its password policy and its email templates are read-only", d.Name)
+	if err != nil || !d.Mirror() {
+		return err
 	}
-	return err
+	return apierr.MirroredProperty.Because(
+		"the directory %q is a mirror; its password policy and its email templates are read-only", d.Name)
 }
 
 // refuseMirror returns apierr.MirroredProperty for a mirror directory: what is read-only there is
 // changed in its source.
 func refuseMirror(ctx context.Context, tx *store.Tx, tenant, directory id.ID, what string) error {
 	d, err := tx.LockDirectoryShared(ctx, tenant, directory)
-	if err == nil && d.Mirror() {
-		return apierr.MirroredProperty.Because("the directory %q is a mirror; %s are changed in its source", d.Name, what)
+	if err != nil || !d.Mirror() {
+		return err
 	}
-	return err
+	return apierr.MirroredProperty.Because("the directory %q is a mirror; %s are changed in its source", d.Name, what)
 }
 
 // mirroredPropertyError is the error for a change of a property that a mirror directory copies

@@ -28,15 +28,12 @@ const (
 // Purge deletes, in slices or batches, rows that nobody reads any more: expired password resets, sign-ups
 // and counters, and the accounts and groups of deleted directories.
 func (s *Service) Purge(ctx context.Context) error {
-	expired := func(rows store.Expiring, age time.Duration) error {
-		_, err := s.store.Purge(ctx, rows, s.now().Add(-age))
-		return err
-	}
+	now := s.now()
 	return errors.Join(
-		expired(store.ExpiringResets, endedLinkRetention),
-		expired(store.ExpiringSignUps, 0),
+		s.store.Purge(ctx, store.ExpiringResets, now.Add(-endedLinkRetention)),
+		s.store.Purge(ctx, store.ExpiringSignUps, now),
 		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
-		expired(store.EndedCounts, 0),
+		s.store.Purge(ctx, store.EndedCounts, now),
 	)
 }
 

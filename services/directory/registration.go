@@ -29,13 +29,16 @@ func (s *Service) registrationPolicy(ctx context.Context, in directoryapi.Create
 		return r, nil
 	}
 	group, err := s.store.Group(ctx, in.Tenant, in.Group)
-	if err == nil && group.DirectoryID != in.Directory {
-		err = apierr.NotFound
+	if err != nil {
+		return r, err
 	}
-	if err == nil && group.Status != directoryapi.Enabled && !in.Application.IsZero() {
-		err = apierr.AccountStoreDisabled.Because("the group %q is disabled", group.Name)
+	if group.DirectoryID != in.Directory {
+		return r, apierr.NotFound
 	}
-	return r, err
+	if group.Status != directoryapi.Enabled && !in.Application.IsZero() {
+		return r, apierr.AccountStoreDisabled.Because("the group %q is disabled", group.Name)
+	}
+	return r, nil
 }
 
 // ApplyRegistrationWorkflow applies the registration workflow of the creation policy to a new

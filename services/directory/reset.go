@@ -119,7 +119,10 @@ func signReset(reset store.PasswordReset, jti, key secure.Secret) (secure.Secret
 // creates it.
 func (s *Service) resetKey(ctx context.Context, tenant id.ID) (secure.Secret, error) {
 	sealed, err := s.store.ResetKey(ctx, tenant)
-	if err == nil && sealed == nil {
+	if err != nil {
+		return "", err
+	}
+	if sealed == nil {
 		err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 			sealed, err = tx.EnsureResetKey(ctx, tenant, s.ring.Seal(secure.Token(43), resetKeyPurpose(tenant)))
 			return err

@@ -95,13 +95,19 @@ func (s *Service) addressHash(ctx context.Context) string {
 func (s *Service) pendingSignUp(ctx context.Context, token secure.Secret) (pending store.SignUp, err error) {
 	digest := secure.Digest(token)
 	tenant, err := s.store.SignUpTenant(ctx, digest)
-	if err == nil {
-		pending, err = s.store.SignUp(ctx, tenant, digest, s.now())
+	if err != nil {
+		return pending, noSignUp(err)
 	}
+	pending, err = s.store.SignUp(ctx, tenant, digest, s.now())
+	return pending, noSignUp(err)
+}
+
+// noSignUp adds the reason to apierr.NotFound.
+func noSignUp(err error) error {
 	if errors.Is(err, apierr.NotFound) {
-		err = apierr.NotFound.Because("the token of the mail is unknown, used or expired")
+		return apierr.NotFound.Because("the token of the mail is unknown, used or expired")
 	}
-	return pending, err
+	return err
 }
 
 // PendingSignUp returns the sign-up or invitation of a mailed token, or apierr.NotFound.

@@ -189,11 +189,8 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 	if err != nil {
 		return err
 	}
-	answer, err := s.awaitCheck(ctx, found.TenantID, check, result)
-	countCheck(ctx, answer, err)
-	if err == nil {
-		err = checkError(answer)
-	}
+	err = s.awaitCheck(ctx, found.TenantID, check, result)
+	countCheck(ctx, err)
 	if isOneOf(err, apierr.AgentFailures) {
 		s.recordUnanswered(ctx, found.TenantID, agent.AgentID, check)
 	}
@@ -216,8 +213,9 @@ func isOneOf(err error, others []error) bool {
 	return slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) })
 }
 
-// awaitCheck waits for the result of a check and returns it, or apierr.AgentSlow.
-func (s *Service) awaitCheck(ctx context.Context, tenant, check id.ID, result <-chan int) (int, error) {
+// awaitCheck waits for the result of a check and returns the error of its login, which is apierr.AgentSlow
+// without a result.
+func (s *Service) awaitCheck(ctx context.Context, tenant, check id.ID, result <-chan int) error {
 	timeout, retry := time.NewTimer(checkTimeout), time.NewTicker(checkRetry)
 	defer timeout.Stop()
 	defer retry.Stop()
@@ -225,15 +223,15 @@ func (s *Service) awaitCheck(ctx context.Context, tenant, check id.ID, result <-
 	for {
 		select {
 		case answer := <-result:
-			return answer, nil
+			return checkError(answer)
 		case <-retry.C:
 			if answer, err := s.store.CheckResult(ctx, tenant, check); err == nil && answer != nil {
-				return *answer, nil
+				return checkError(*answer)
 			}
 		case <-timeout.C:
-			return 0, slow
+			return slow
 		case <-ctx.Done():
-			return 0, slow
+			return slow
 		}
 	}
 }

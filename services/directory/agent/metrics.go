@@ -20,12 +20,9 @@ var checksTotal, _ = meter.Int64Counter("doorward_directory_agent_checks_total",
 var syncsHeldTotal, _ = meter.Int64Counter("doorward_directory_syncs_held_total",
 	metric.WithDescription("syncs of directory agents that would have made too many accounts absent, and were held"))
 
-// countCheck counts a password check by an agent.
-func countCheck(ctx context.Context, result int, err error) {
+// countCheck counts a password check by an agent, with the error of its login.
+func countCheck(ctx context.Context, err error) {
 	code := 0
-	if err == nil {
-		err = checkError(result)
-	}
 	if err != nil {
 		code = apierr.From(err).Code
 	}

@@ -44,6 +44,5 @@ var Sealed = []secure.SealedColumn[id.ID]{
 // Purge deletes the accounts of mirrors that have been absent for long (absence.go), and password checks
 // that their logins did not delete.
 func (s *Service) Purge(ctx context.Context) error {
-	_, err := s.store.Purge(ctx, store.AgingChecks, s.now().Add(-maxCheckAge))
-	return errors.Join(s.purgeAbsent(ctx), err)
+	return errors.Join(s.purgeAbsent(ctx), s.store.Purge(ctx, store.AgingChecks, s.now().Add(-maxCheckAge)))
 }

@@ -191,24 +191,22 @@ func (s *Service) removeUnnamed(in *Sync) ([]store.Refusal, error) {
 	}
 	accounts, groups := []SyncAccount{}, []SyncGroup{}
 	for _, a := range in.Accounts.Value {
-		_, err := field.Verbatim(a.ExternalID, "externalId", maxEntryID)
-		if err == nil {
-			accounts = append(accounts, a)
+		if _, reason := field.Verbatim(a.ExternalID, "externalId", maxEntryID); reason != nil {
+			if err := refuse(store.UnnamedAccount, a.Username.Or(a.Email.Value), a, cmp.Or(a.invalid, reason)); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		if err := refuse(store.UnnamedAccount, a.Username.Or(a.Email.Value), a, cmp.Or(a.invalid, err)); err != nil {
-			return nil, err
-		}
+		accounts = append(accounts, a)
 	}
 	for _, g := range in.Groups.Value {
-		err := g.checkKey()
-		if err == nil {
-			groups = append(groups, g)
+		if reason := g.checkKey(); reason != nil {
+			if err := refuse(store.UnnamedGroup, g.Name.Value, g, cmp.Or(g.invalid, reason)); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		if err := refuse(store.UnnamedGroup, g.Name.Value, g, cmp.Or(g.invalid, err)); err != nil {
-			return nil, err
-		}
+		groups = append(groups, g)
 	}
 	in.Accounts.Value, in.Groups.Value = accounts, groups
 	return refused, nil

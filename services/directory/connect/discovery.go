@@ -42,15 +42,15 @@ var asymmetricAlgorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384",
 func (c *Client) discover(ctx context.Context, p *provider) error {
 	issuer := strings.TrimSuffix(strings.TrimSuffix(p.DiscoveryURL, "/"), wellKnown)
 	body, err := c.document(ctx, issuer+wellKnown, false)
-	var m metadata
-	if err == nil && json.Unmarshal(body, &m) != nil {
-		err = errNoObject
+	if status, ok := errors.AsType[statusError](err); ok {
+		return providerError(p.Provider, "its discovery document: "+status.Error())
 	}
 	if err != nil {
-		if status, ok := errors.AsType[statusError](err); ok {
-			return providerError(p.Provider, "its discovery document: "+status.Error())
-		}
 		return providerError(p.Provider, "its discovery document: "+failureText(err))
+	}
+	var m metadata
+	if json.Unmarshal(body, &m) != nil {
+		return providerError(p.Provider, "its discovery document: "+failureText(errNoObject))
 	}
 	if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
 		return providerError(p.Provider,

@@ -61,24 +61,20 @@ func (s *Service) findOrCreateAccount(
 	ctx context.Context, in directoryapi.ProviderUser, claims providerClaims, policy store.RegistrationPolicy,
 ) (out directoryapi.ProviderAccountResult, err error) {
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		out = directoryapi.ProviderAccountResult{}
 		user, err := findUser(ctx, tx, in, claims)
+		isUnknown := errors.Is(err, apierr.NotFound)
 		switch {
-		case errors.Is(err, apierr.NotFound):
-			out.IsNew = true
+		case isUnknown:
 			out.Account, err = s.createUser(ctx, tx, in, claims, policy)
 		case err == nil:
-			if err := checkUserLoginAllowed(user); err != nil {
-				return err
-			}
-			// True where an earlier attempt of this login created it under the id that the caller chose.
-			out.IsNew = user.ID == in.Account
 			out.Account, err = s.updateUser(ctx, tx, user, claims)
 		}
-		if err == nil {
-			err = directory.CheckMirrorDomain(policy, out.Account.Email) // not that of the claims where another account has it
-		}
 		if err != nil {
+			return err
+		}
+		// Also where an earlier attempt of this login created it under the id that the caller chose.
+		out.IsNew = isUnknown || user.ID == in.Account
+		if err := directory.CheckMirrorDomain(policy, out.Account.Email); err != nil { // the claims may have another
 			return err
 		}
 		if err := s.applyCustomData(ctx, tx, out.Account, claims.customData); err != nil {
@@ -181,10 +177,13 @@ func (s *Service) createUser(ctx context.Context, tx *store.Tx, in directoryapi.
 	return a, tx.Emit(ctx, *event)
 }
 
-// updateUser updates an account with the claims of a login.
+// updateUser updates an account that may log in with the claims of a login.
 func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.AccountOfUser,
 	claims providerClaims) (directoryapi.Account, error) {
 	before := user.Account
+	if err := checkUserLoginAllowed(user); err != nil {
+		return before, err
+	}
 	a := before
 	if err := applyClaims(&a, claims, isLoginNameFree(ctx, tx, a)); err != nil {
 		return a, err
@@ -263,7 +262,7 @@ func isLoginNameFree(ctx context.Context, tx *store.Tx, a directoryapi.Account) 
 		if errors.Is(err, apierr.NotFound) {
 			return true, nil
 		}
-		return err == nil && owner.ID == a.ID, err
+		return owner.ID == a.ID, err
 	}
 }
 

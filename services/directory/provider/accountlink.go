@@ -55,11 +55,7 @@ func (s *Service) CreateAccountLink(ctx context.Context, tenant id.ID, in NewAcc
 		return l, apierr.LinkToItself.Because("leftAccount and rightAccount are the same account")
 	}
 	for _, end := range []id.ID{l.LeftAccountID, l.RightAccountID} {
-		a, err := s.store.Account(ctx, tenant, end)
-		if err == nil {
-			err = s.core.CheckAccountDomain(ctx, a)
-		}
-		if err != nil && !errors.Is(err, apierr.NotFound) {
+		if err := s.checkEndDomain(ctx, tenant, end); err != nil && !errors.Is(err, apierr.NotFound) {
 			return l, err
 		}
 	}
@@ -78,6 +74,15 @@ func (s *Service) CreateAccountLink(ctx context.Context, tenant id.ID, in NewAcc
 		return tx.InsertAccountLink(ctx, l)
 	})
 	return l, err
+}
+
+// checkEndDomain is CheckAccountDomain for an account of a link.
+func (s *Service) checkEndDomain(ctx context.Context, tenant, account id.ID) error {
+	a, err := s.store.Account(ctx, tenant, account)
+	if err != nil {
+		return err
+	}
+	return s.core.CheckAccountDomain(ctx, a)
 }
 
 // accountReference reads the link to one of the two accounts in a body.

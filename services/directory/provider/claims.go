@@ -190,9 +190,11 @@ func attributesOfProviderData(attributes []directoryapi.ProviderAttribute) map[s
 	for _, a := range attributes {
 		cleaned, _ := cleanValue(singleOrList(a.Values), maxUserInfoDepth)
 		text, err := json.Marshal(cleaned)
-		if name := strings.ReplaceAll(a.Name, "\x00", ""); err == nil && name != "" {
-			shown[name] = text
+		name := strings.ReplaceAll(a.Name, "\x00", "")
+		if err != nil || name == "" {
+			continue
 		}
+		shown[name] = text
 	}
 	return shown
 }

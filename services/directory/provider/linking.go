@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/maildomain"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -71,13 +73,7 @@ func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkedAccount
 		if err != nil {
 			return linkPlan{}, err
 		}
-		p, err := planLink(in, candidate)
-		if err == nil && p.createsLink() {
-			p, err = s.checkLinkDomains(ctx, p)
-		}
-		if err == nil && p.outcome == directoryapi.Provisioned {
-			p, err = s.checkCopy(ctx, p)
-		}
+		p, err := s.planCheckedLink(ctx, in, candidate)
 		switch {
 		case err != nil || !p.createsLink():
 			return p, err
@@ -94,6 +90,18 @@ func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkedAccount
 			return p.withoutLink("others changed the accounts at the same time; the next login tries again"), nil
 		}
 	}
+}
+
+// planCheckedLink is planLink with what the directories of both accounts allow.
+func (s *Service) planCheckedLink(ctx context.Context, in directoryapi.LinkedAccountRequest, a store.LinkCandidate) (linkPlan, error) {
+	p, err := planLink(in, a)
+	if err != nil || !p.createsLink() {
+		return p, err
+	}
+	if p, err = s.checkLinkDomains(ctx, p); err != nil || p.outcome != directoryapi.Provisioned {
+		return p, err
+	}
+	return s.checkCopy(ctx, p)
 }
 
 // planLink decides which account logs in. It returns an error where that account may not log in
@@ -186,11 +194,8 @@ func (s *Service) checkCopy(ctx context.Context, p linkPlan) (linkPlan, error) {
 	if err != nil {
 		return p, err
 	}
-	err = directory.CheckRequired(p.account, policy.GivenNameRequired, policy.SurnameRequired)
-	if err == nil {
-		err = directory.CheckDomain(policy.CreationPolicy, p.account.Email)
-	}
-	if err != nil {
+	missing := directory.CheckRequired(p.account, policy.GivenNameRequired, policy.SurnameRequired)
+	if err := cmp.Or(missing, maildomain.Check(policy.CreationPolicy, p.account.Email)); err != nil {
 		return p.withoutLink("no copy can be made: " + apierr.From(err).Reason), nil
 	}
 	return p, nil

@@ -38,10 +38,13 @@ func (s *Service) SAMLTenant(ctx context.Context, in directoryapi.SAMLDirectory)
 // samlProvider returns the provider of a SAML directory, or apierr.NotSAML.
 func (s *Service) samlProvider(ctx context.Context, tenant, directory id.ID) (store.AccountProvider, error) {
 	p, err := s.store.AccountProvider(ctx, tenant, directory)
-	if errors.Is(err, apierr.NotFound) || err == nil && p.ProviderID != "saml" {
-		err = apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
+	if err != nil && !errors.Is(err, apierr.NotFound) {
+		return p, err
 	}
-	return p, err
+	if p.ProviderID != "saml" {
+		return p, apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
+	}
+	return p, nil
 }
 
 const (
@@ -174,10 +177,13 @@ func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml
 		queueMore(tx)
 		return nil
 	})
-	if err == nil && len(*used) == 0 {
-		err = apierr.SAMLMalformed.Because("the SAML response cannot be used: its assertion was used already")
+	if err != nil {
+		return err
 	}
-	return err
+	if len(*used) == 0 {
+		return apierr.SAMLMalformed.Because("the SAML response cannot be used: its assertion was used already")
+	}
+	return nil
 }
 
 // samlUser returns the profile of the user of an assertion. Attributes that no mapping rule reads

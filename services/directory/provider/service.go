@@ -53,6 +53,5 @@ var Sealed = []secure.SealedColumn[id.ID]{
 
 // Purge deletes SAML assertions that have expired.
 func (s *Service) Purge(ctx context.Context) error {
-	_, err := s.store.Purge(ctx, store.ExpiringSAMLAssertions, s.now())
-	return err
+	return s.store.Purge(ctx, store.ExpiringSAMLAssertions, s.now())
 }

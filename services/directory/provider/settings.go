@@ -76,10 +76,11 @@ func (t textMember) read(need presence) error {
 		return nil
 	}
 	value, err := field.Verbatim(t.in, t.name, t.most)
-	if err == nil && t.check != nil {
-		value, err = t.check(t.name, value)
-	}
 	*t.to = &value
+	if err != nil || t.check == nil {
+		return err
+	}
+	value, err = t.check(t.name, value)
 	return err
 }
 

@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // rules are the folders of the rules.
-var rules = []string{"..", "../provider", "../agent", "../agentconfig"}
+var rules = []string{"..", "../provider", "../agent", "../agentconfig", "../maildomain"}
 
 const base = href.Base("https://localhost:8443/v1")
 

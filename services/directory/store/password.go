@@ -56,10 +56,13 @@ func (tx *Tx) SetPassword(ctx context.Context, tenant, account id.ID, password N
 		WHERE tenant_id = $1 AND id = $2 AND ($4 = 0 OR
 		password_hash = $5)`,
 		tenant, account, password.Hash, password.KeepFormer, password.Replaces)
-	if err == nil && changed == 0 {
-		err = ErrPasswordChanged
+	if err != nil {
+		return err
 	}
-	return err
+	if changed == 0 {
+		return ErrPasswordChanged
+	}
+	return nil
 }
 
 // ReplaceHash stores another hash of the same password (rehashing), unless the password or its

@@ -118,12 +118,11 @@ func (s *Store) AccountProvider(ctx context.Context, tenant, directory id.ID) (A
 		WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
 	pg.QueueAll(&batch, &policies, registrationPolicyQuery, tenant, directory)
 	pg.QueueAll(&batch, &serviceProviders, samlServiceProviderQuery+`directory_id = $2`, tenant, directory)
-	err := pg.ExecBatch(ctx, s.db, &batch)
-	if err == nil && (len(providers) == 0 || len(policies) == 0) {
-		err = apierr.NotFound
-	}
-	if err != nil {
+	if err := pg.ExecBatch(ctx, s.db, &batch); err != nil {
 		return AccountProvider{}, err
+	}
+	if len(providers) == 0 || len(policies) == 0 {
+		return AccountProvider{}, apierr.NotFound
 	}
 	p := AccountProvider{Provider: providers[0], RegistrationPolicy: policies[0]}
 	if len(rules) > 0 {

@@ -2,16 +2,20 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/doorward/doorward/pkg/counter"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
-// Expiring are the rows of a table that are purged by their age.
-type Expiring = purgesql.Rows
-
 // EndedCounts are the counters whose window has ended, for the purge.
 var EndedCounts = counter.Ended
+
+// Purge deletes the rows of a table whose time is before a given one.
+func (s *Store) Purge(ctx context.Context, rows purgesql.Rows, before time.Time) error {
+	_, err := s.Purger.Purge(ctx, rows, before)
+	return err
+}
 
 // LockPurge takes the lock of the purges until the transaction ends. It reports false where another process
 // has it.
